@@ -7,17 +7,26 @@ documents that are at the root of the repository.
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
+
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.util.logging import getLogger
+
+ROOT: Final = Path(__file__).parent.parent
+sys.path[:0] = [str(ROOT / "scripts"), str(ROOT / "src")]
+
+from doc_reference import as_rest, directives, find_target, groups, page_of, public_names  # noqa: E402 - found by the line above
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
-
-ROOT: Final = Path(__file__).parent.parent
+    from sphinx.environment import BuildEnvironment
 
 project = "segue"
 copyright = "The segue authors"
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 root_doc = "index"
 exclude_patterns = ["_build"]
 html_theme = "furo"
@@ -26,19 +35,31 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_copyright = False
+html_search_scorer = str(Path(__file__).parent / "_static" / "search_scorer.js")
+
+autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+python_use_unqualified_type_names = True
+toc_object_entries_show_parents = "hide"
 
 nitpicky = True
+# Links to public names are checked. A signature may name types of other packages, and of modules that are not public.
+nitpick_ignore_regex = [("py:.*", r"(?!segue\.[A-Z]\w*$).*")]
 myst_heading_anchors = 3
-suppress_warnings = ["misc.highlighting_failure"]  # a report in a block is no language
+# A report in a block is no language. In a signature, `type` is the class of Python, and also a field of many classes.
+suppress_warnings = ["misc.highlighting_failure", "ref.python"]
 
 CONTENTS: Final = {
-    "Begin": ("getting-started", "example", "switching", "recipes"),
+    "Begin": ("getting-started", "guides/README", "example", "switching", "recipes"),
     "Understand": ("projection", "windows", "server-tools", "client", "failures", "stored-format", "speed"),
     "Programs": ("command-line", "inspector"),
-    "Look up": ("protocols/README", "vendors", "rules", "names"),
+    "Look up": ("reference/README", "names", "glossary", "protocols/README", "vendors", "rules"),
     "The project": ("decisions/README", "benchmarks/README", "contributing", "changelog"),
 }
-FOLDERS: Final = {"protocols/README": "protocols", "decisions/README": "decisions"}
+FOLDERS: Final = {"guides/README": "guides", "protocols/README": "protocols", "decisions/README": "decisions"}
+REFERENCE: Final = {f"reference/{page_of(group)}": page_of(group) for group in groups()}
+NOT_LINKED: Final = ("changelog", "decisions/")
+"""Pages about earlier versions: their names may not exist any more."""
 OUTSIDE: Final = {"changelog": "CHANGELOG.md", "contributing": "CONTRIBUTING.md"}
 
 
@@ -59,8 +80,45 @@ def _complete(_: Sphinx, page: str, source: list[str]) -> None:
         folder = Path(__file__).parent / FOLDERS[page]
         pages = tuple(sorted(path.stem for path in folder.glob("*.md") if path.stem != "README"))
         source[0] += _toctree("", pages).replace(":caption: \n", "")
+    if page == "reference/README":
+        source[0] += _toctree("", tuple(REFERENCE.values())).replace(":caption: \n", "")
+    if page in REFERENCE:
+        source[0] += "\n```{eval-rst}\n" + directives(REFERENCE[page]) + "\n```\n"
+
+
+def _convert(_: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:  # noqa: ARG001
+    """Read the code of a docstring as Markdown does, with links."""
+    lines[:] = as_rest("\n".join(lines)).split("\n")
+
+
+def _link_names(app: Sphinx, doctree: nodes.document) -> None:
+    """Link the public names in the text of a page to the reference."""
+    page = app.env.docname
+    if page.startswith(NOT_LINKED):
+        return
+    for code in tuple(doctree.findall(nodes.literal)):
+        if isinstance(code.parent, (nodes.reference, nodes.title, pending_xref)):
+            continue
+        target = find_target(code.astext())
+        if target is not None:
+            link = pending_xref(
+                "", refdomain="py", reftype="obj", reftarget=target, refdoc=page, refexplicit=True, refwarn=True
+            )
+            code.replace_self(link)
+            link += cast("nodes.Node", code)
+
+
+def _find_missing(_: Sphinx, env: BuildEnvironment) -> None:
+    """Warn of a public name without an entry: it would not be in `objects.inv`."""
+    known = env.domains.python_domain.objects
+    for name in public_names().values():
+        if name not in known:
+            getLogger(__name__).warning("the reference has no entry of %s", name)
 
 
 def setup(app: Sphinx) -> None:
     """Let the pages be completed when they are read."""
     app.connect("source-read", _complete)
+    app.connect("autodoc-process-docstring", _convert)
+    app.connect("doctree-read", _link_names)
+    app.connect("env-check-consistency", _find_missing)

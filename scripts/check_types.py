@@ -15,12 +15,15 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 INDEPENDENT: Final = frozenset({"docs/example.md", "docs/recipes.md"})
+NEEDS: Final = re.compile(r"<!-- needs: (\w+) -->\n")
+"""Above the title of a document that needs a package which is not part of the development tools."""
 SNIPPET: Final = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CHECKERS: Final = {
     "pyright": ("pyright", "--pythonpath", sys.executable, "."),
@@ -39,10 +42,13 @@ def make_files() -> dict[str, tuple[str, str]]:
     """Give each file to check by its name: the document it is from, and its text."""
     files: dict[str, tuple[str, str]] = {}
     for path in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))):
-        document = path.relative_to(ROOT).as_posix()
+        document, source = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
+        if (needed := NEEDS.match(source)) is not None and find_spec(needed[1]) is None:
+            print(f"not checked: {document} (no {needed[1]})")
+            continue
         stem = re.sub(r"\W", "_", document.removesuffix(".md"))
         lines: list[str] = []
-        for start, snippet in read_snippets(path.read_text(encoding="utf-8")):
+        for start, snippet in read_snippets(source):
             if document in INDEPENDENT:
                 files[f"{stem}_{start}.py"] = document, "\n" * start + "\n".join(snippet) + "\n"
             else:

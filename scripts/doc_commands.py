@@ -15,6 +15,7 @@ from typing import Final, cast
 import click
 
 from segue.cli.program import COMMANDS, program
+from segue.cli.statuses import MEANINGS
 
 ROOT: Final = Path(__file__).parent.parent
 _WIDTH: Final = 100
@@ -32,6 +33,12 @@ def commands(_: str) -> str:
         inner = click.Context(command, info_name=name, parent=parent, terminal_width=_WIDTH)
         parts.append(f"### segue {name}\n\n```text\n{command.get_help(inner)}\n```\n")
     return "\n".join(parts)
+
+
+def statuses(_: str) -> str:
+    """List the exit statuses."""
+    rows = "".join(f"| {int(status)} | {meaning} |\n" for status, meaning in MEANINGS.items())
+    return f"| status | meaning |\n| --- | --- |\n{rows}"
 
 
 def output(command: str) -> str:

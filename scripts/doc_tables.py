@@ -71,11 +71,14 @@ def _images(rules: Rules) -> str:
 
 
 def protocols(folder: str) -> str:
-    """List what each protocol supports; `folder` is the path of its pages from the document."""
+    """List what each protocol supports; `folder` is the path of its pages from the document, or `unlinked`.
+
+    The README is also read outside of the repository, where no path leads to a page.
+    """
     header = ("protocol", "tools", "images", "reasoning sent back", "system messages after the first turn")
     rows = (
         (
-            f"[`{name}`]({folder}{name}.md)",
+            f"`{name}`" if folder == "unlinked" else f"[`{name}`]({folder}{name}.md)",
             "yes" if rules.tools else "as text",
             _images(rules),
             _REASONING[rules.reasoning_replay],
@@ -99,7 +102,7 @@ def names(module: str) -> str:
     if module == "segue.errors":
         return _errors()
     shown = _names_of(module) if module != "others" else _other_names()
-    return table(("name", "what it is"), (_describe(name, module) for name in shown))
+    return table(("name", "what it is"), (describe_name(name, module) for name in shown))
 
 
 def _names_of(module: str) -> list[str]:
@@ -129,7 +132,8 @@ def _error_tree() -> Iterator[tuple[type, type]]:
             yield kind, next(parent for parent in kind.__mro__[1:] if parent.__name__[0] != "_")
 
 
-def _describe(name: str, module: str) -> tuple[str, str]:
+def describe_name(name: str, module: str) -> tuple[str, str]:
+    """Give a public name, with brackets if it is a function, and its first sentence."""
     namespace = segue if module == "others" else import_module(module)
     value = inspect.unwrap(getattr(namespace, name))  # a cache around a function is still that function
     if inspect.isfunction(value):
@@ -142,7 +146,12 @@ def _module_of(name: str, module: str) -> str:
     """Find the module that defines a name that has no `__module__`."""
     if name in _OF_PACKAGE:
         return _OF_PACKAGE[name]
-    return read_stub((Path(str(import_module(module).__file__)).with_suffix(".pyi")).read_text("utf-8"))[0][name]
+    file = Path(str(import_module(module).__file__))
+    stub = file.with_suffix(".pyi")
+    if stub.exists():
+        return read_stub(stub.read_text("utf-8"))[0][name]
+    imports = (node for node in ast.parse(file.read_text("utf-8")).body if isinstance(node, ast.ImportFrom))
+    return next(str(node.module) for node in imports if any(alias.name == name for alias in node.names))
 
 
 def _docstring_of_alias(name: str, module: str) -> str | None:

@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from doc_commands import commands, output
+from doc_commands import commands, output, statuses
 from doc_protocols import content_types, dialect_fields, facts, families, rules
+from doc_reference import groups, page_of, reference, reference_pages, title_of
 from doc_server_tools import server_tools
 from doc_tables import changes, failures, names, protocols, settings, texts, vendors
 
@@ -21,6 +22,7 @@ from segue.protocols import Protocol, all_protocols
 
 ROOT: Final = Path(__file__).parent.parent
 PAGES: Final = ROOT / "docs" / "protocols"
+REFERENCE: Final = ROOT / "docs" / "reference"
 PART: Final = re.compile(
     r"(<!-- begin: (?P<what>\w+)(?: (?P<words>[^\n]*?))? -->\n)(?P<body>.*?)(<!-- end: [^\n]*-->)", re.DOTALL
 )
@@ -43,9 +45,12 @@ PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "names": names,
     "output": output,
     "protocols": protocols,
+    "reference": reference,
+    "reference_pages": reference_pages,
     "rules": rules,
     "server_tools": server_tools,
     "settings": settings,
+    "statuses": statuses,
     "texts": texts,
     "vendors": vendors,
 }
@@ -74,6 +79,12 @@ def new_page(record: Protocol) -> str:
     return "\n".join((f"# {about.title}\n\nProtocol `{name}`.\n\n{about.summary}{link}\n", *parts))
 
 
+def new_reference_page(group: str) -> str:
+    """Give the first version of a page of the reference; Sphinx adds the entries of the names."""
+    page = page_of(group)
+    return f"# {title_of(group)}\n\n<!-- begin: reference {page} -->\n<!-- end: reference {page} -->\n"
+
+
 def documents() -> Iterator[tuple[Path, str]]:
     """Give every document with its text; a protocol without a page gets one."""
     for path in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))):
@@ -82,6 +93,10 @@ def documents() -> Iterator[tuple[Path, str]]:
         path = PAGES / f"{record.name}.md"
         if not path.exists() and record.encode_request.__module__.startswith("segue."):
             yield path, new_page(record)
+    for group in groups():
+        path = REFERENCE / f"{page_of(group)}.md"
+        if not path.exists():
+            yield path, new_reference_page(group)
 
 
 def main() -> int:

@@ -24,7 +24,16 @@ from segue.conversation.context import Context, Origin, Summary, ToolDefinition
 from segue.conversation.messages import AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage
 from segue.conversation.stored import dump, dump_message, dump_summary
 from segue.errors import DumpError, LoadError, NewerFormat, TornLine
-from segue.sessions import append_header, append_message, append_summary, read_session
+from segue.models.model import Model
+from segue.sessions import (
+    append_header,
+    append_message,
+    append_model,
+    append_summary,
+    read_session,
+    read_session_models,
+    write_session,
+)
 from strategies import messages, storable_contexts, summaries
 
 HEADER: Final = b'{"format":"segue/1"}'
@@ -542,3 +551,71 @@ def test_appending_keeps_every_earlier_line_whatever_the_end(tmp_path, earlier, 
     append_message(path, UserMessage(content=(TextContent(text="next"),)))
     assert path.read_bytes().startswith(before)
     assert path.read_bytes().endswith(b"\n" + dump_message(UserMessage.of("next")) + b"\n")
+
+
+# -- whole sessions ----------------------------------------------------------------------------------------------------
+
+
+def test_a_whole_session_is_written_and_replaced(path):
+    context = Context(system_prompt="Be kind.", messages=ONE_OF_EACH)
+    for _ in range(2):
+        write_session(path, context)
+        assert read_session(path) == context
+    write_session(path, Context())
+    assert read_session(path) == Context()
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+@given(context=storable_contexts())
+@scaled_examples(1, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_every_conversation_can_be_written_as_a_session(path, context):
+    write_session(path, context)
+    assert read_session(path) == context
+
+
+def test_what_cannot_be_stored_leaves_the_file_unchanged(path):
+    write_session(path, Context(messages=ONE_OF_EACH))
+    before = path.read_bytes()
+    wrong = ToolResultMessage(tool_call_id="1", content=(), details={1: float("nan")})
+    with pytest.raises(DumpError) as caught:
+        write_session(path, Context(messages=(UserMessage.of("hi"), wrong)))
+    assert caught.value.path[:3] == ("messages", 1, "details")
+    assert path.read_bytes() == before
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="of links and permissions (Windows)")
+def test_a_link_and_the_permissions_are_kept(path, tmp_path):
+    write_session(path, Context())
+    path.chmod(0o600)
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(path)
+    write_session(link, Context(messages=ONE_OF_EACH))
+    assert link.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert read_session(path).messages == ONE_OF_EACH
+
+
+def test_a_line_with_a_model_is_no_message(path):
+    model = Model("tiny", "mine", "openai-chat", base_url="http://localhost:1/v1", headers={"x-api-key": "secret"})
+    append_model(path, model)
+    append_message(path, UserMessage.of("hi"))
+    append_model(path, msgspec.structs.replace(model, base_url="http://localhost:2/v1"))
+    with path.open("ab") as file:
+        file.write(
+            b'{"type":"model","id":"m","provider":"p","protocol":"openai-chat","laterField":1,"headers":{"a":"b"}}\n'
+        )
+    assert b"secret" not in path.read_bytes()
+    context, models = read_session_models(path)
+    assert context == read_session(path) == Context(messages=(UserMessage.of("hi"),))
+    assert models == (
+        Model("tiny", "mine", "openai-chat", base_url="http://localhost:2/v1"),
+        Model("m", "p", "openai-chat"),
+    )
+
+
+def test_a_line_with_a_wrong_model_is_named(path):
+    path.write_bytes(lines(HEADER, b'{"type":"model","id":1,"provider":"p","protocol":"x"}', HI))
+    with pytest.raises(LoadError, match="remove the line") as caught:
+        read_session(path)
+    assert caught.value.line == 2

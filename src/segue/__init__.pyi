@@ -20,6 +20,9 @@ from segue.client.http.streams import Stream as Stream
 from segue.client.session.conversation import AsyncConversation as AsyncConversation
 from segue.client.session.conversation import Conversation as Conversation
 from segue.client.session.summarising import SummaryTask as SummaryTask
+from segue.client.tools.schemas import json_schema as json_schema
+from segue.client.tools.signatures import define_tool as define_tool
+from segue.client.tools.toolbox import Toolbox as Toolbox
 from segue.conversation.arguments import ParsedArguments as ParsedArguments
 from segue.conversation.arguments import parse_arguments as parse_arguments
 from segue.conversation.content import AnyContent as AnyContent
@@ -156,6 +159,7 @@ from segue.protocols.api import decode_response as decode_response
 from segue.protocols.api import encode_request as encode_request
 from segue.protocols.api import encode_response as encode_response
 from segue.protocols.api import stream_decoder as stream_decoder
+from segue.protocols.context_input import ContextInput as ContextInput
 from segue.protocols.detection import detect_protocol as detect_protocol
 from segue.protocols.kit.codec import ErrorReply as ErrorReply
 from segue.protocols.kit.codec import Violation as Violation
@@ -179,6 +183,7 @@ from segue.sessions import append_header as append_header
 from segue.sessions import append_message as append_message
 from segue.sessions import append_summary as append_summary
 from segue.sessions import read_session as read_session
+from segue.sessions import write_session as write_session
 from segue.tokens import estimate_tokens as estimate_tokens
 from segue.version import __version__ as __version__
 
@@ -204,6 +209,7 @@ __all__ = [  # noqa: RUF022 - by subject, as docs/names.md shows it
     "load",
     "dump",
     "read_session",
+    "write_session",
     "append_header",
     "append_message",
     "append_summary",
@@ -235,6 +241,10 @@ __all__ = [  # noqa: RUF022 - by subject, as docs/names.md shows it
     "AsyncClient",
     "Conversation",
     "AsyncConversation",
+    # tools
+    "Toolbox",
+    "define_tool",
+    "json_schema",
     # failures
     "classify",
     "Failure",

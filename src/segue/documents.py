@@ -10,13 +10,13 @@ The kind of a file is detected by its content, not by its name:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import chain
+from itertools import chain, repeat
 from typing import BinaryIO, Final, NamedTuple, TypeAlias, cast, final
 
 import msgspec
 
 from segue.conversation.context import Prompt
-from segue.conversation.limits import parse_json
+from segue.conversation.limits import parse_json, without_line
 from segue.conversation.stored import load
 from segue.errors import DecodeError, LoadError, SegueError
 from segue.models.model import Model
@@ -36,6 +36,11 @@ class Document(NamedTuple):
     """The protocol of a request; None for a stored conversation."""
     body: Mapping[str, object] | list[object] | None = None
     line: int | None = None
+    """The line of a conversation in a file with one on each line."""
+    data: bytes | None = None
+    """The JSON of a file with one conversation."""
+    lines: tuple[int, ...] = ()
+    """The line of each message of a session."""
 
     def prepare(self, model: Model, policy: Policy) -> Request:
         """Make a request for a model.
@@ -85,9 +90,9 @@ def open_source(file: BinaryIO, name: str, *, protocol: str | None, model: Model
         return Source(_read_alone(first, protocol, model), iter(()))
     value = _parse_fast(first[1])
     if value is None and (first[1].strip() in _OPENINGS or _parse_fast(second[1]) is None):
-        return Source(read_document(_join(lines), protocol, model=model), iter(()))
+        return Source(_read_whole(_join(lines), protocol, model), iter(()))
     if isinstance(value, dict) and _is_session(cast("dict[str, object]", value)):
-        return Source(_read_session((line for _, line in lines), name), iter(()))
+        return Source(_read_session(lines, name), iter(()))
     return Source(None, lines)
 
 
@@ -126,7 +131,11 @@ def read_line(data: bytes, protocol: str | None, line: int, *, model: Model | No
     try:
         return read_document(data, protocol, line, model=model)
     except SegueError as error:
-        return BadLine(line, str(error))
+        return BadLine(line, without_line(str(error)))
+
+
+def _read_whole(data: bytes, protocol: str | None, model: Model | None) -> Document:
+    return read_document(data, protocol, model=model)._replace(data=data)
 
 
 def _join(lines: Lines) -> bytes:
@@ -143,12 +152,23 @@ def _read_alone(numbered: tuple[int, bytes], protocol: str | None, model: Model 
     line = numbered[1]
     value = _parse_fast(line)
     if protocol is None and isinstance(value, dict) and "role" in value and "messages" not in value:
-        return _read_session(iter((line,)), "")
-    return read_document(_join(iter((numbered,))), protocol, model=model)
+        return _read_session(iter((numbered,)), "")
+    return _read_whole(_join(iter((numbered,))), protocol, model)
 
 
-def _read_session(lines: Iterator[bytes], name: str) -> Document:
-    return Document(Prompt(context=read_session_lines(lines, name=name)))
+def _read_session(lines: Lines, name: str) -> Document:
+    numbers: list[int] = []
+    context = read_session_lines(_with_blank_lines(lines), name=name, numbers=numbers)
+    return Document(Prompt(context=context), lines=tuple(numbers))
+
+
+def _with_blank_lines(lines: Lines) -> Iterator[bytes]:
+    """Add the blank lines again that were left out, so that the others keep their numbers."""
+    last = 0
+    for number, line in lines:
+        yield from repeat(b"\n", number - last - 1)
+        yield line
+        last = number
 
 
 def _parse_fast(data: bytes) -> object | None:

@@ -3,7 +3,7 @@
     SegueError
     ├── LoadError            stored JSON cannot be read; `path` and, for session files, `line` locate the problem
     │   └── NewerFormat      the file was written by a later version of segue; nothing of it is read
-    ├── ConversationError    a conversation holds a value of the wrong type; `path` locates it
+    ├── ConversationError    a conversation holds a value that cannot be used; `path` locates it
     ├── DumpError            a value cannot be stored as JSON (NaN, more than 200 levels, a key that is not a string)
     ├── ModelError
     │   ├── UnknownModel     the catalogue has no model of that name; `suggestions` are the closest names
@@ -98,7 +98,7 @@ class DumpError(_PathError):
 
 
 class ConversationError(_PathError):
-    """A conversation holds a value of the wrong type, such as a string instead of a tuple or a dict as a message."""
+    """A conversation holds a value that cannot be used: one of the wrong type, or an image that is not base64."""
 
 
 class ModelError(SegueError):

@@ -26,6 +26,7 @@ from segue.projection.projector import Projection, project
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.requirements import Requirement, WindowTooSmall
 from segue.protocols.api import decode_request, resolve_endpoint
+from segue.protocols.context_input import ContextInput, read_input
 from segue.protocols.detection import detect_protocol
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import detached
@@ -173,7 +174,7 @@ def prompt_of(projection: Projection, endpoint: Endpoint) -> Prompt:
 
 
 def prepare(
-    context: Context,
+    context: ContextInput,
     model: Model | str,
     *,
     options: Options | None = None,
@@ -182,8 +183,8 @@ def prepare(
 ) -> Request:
     """Make a request: project the conversation for the model, meet the requirements of the model, encode it.
 
-    `catalogue` has models and providers of the user's own; without it those of segue and of installed packages are
-    known.
+    `context` may also be the text of one user message, or a list of messages in the form of OpenAI chat. `catalogue`
+    has models and providers of the user's own; without it those of segue and of installed packages are known.
 
     Raises:
         EmptyConversation: the conversation has no content to send.
@@ -192,11 +193,12 @@ def prepare(
     """
     target = get_model(model, catalogue=catalogue)
     policy = with_routers(policy, catalogue)
+    given = read_input(context)
 
     def projecting(asked: Options | None) -> Projection:
-        return project(context, target, options=asked, policy=policy)
+        return project(given, target, options=asked, policy=policy)
 
-    projection = fit_request(context, projecting, target, options, policy)
+    projection = fit_request(given, projecting, target, options, policy)
     return Request(projection, resolve_endpoint(target), get_protocol(target.protocol))
 
 

@@ -9,8 +9,10 @@ Facts this file relies on:
 - The libraries that segue's format comes from store one message on a line, without a header.
                                                                         (ktsoator/or llm e3b9904, read 2026-11-15)
 
-The first line is a header (`format`, `systemPrompt`, `tools`, `extra`), every other line a message or a summary. A
-later header replaces the one before it. A whole stored conversation on one line is a header with both.
+The first line is a header (`format`, `systemPrompt`, `tools`, `extra`), every other line a message, a summary or a
+model. A later header replaces the one before it. A whole stored conversation on one line is a header with messages and
+summaries. A line with `"type": "model"` describes a model that answers in this session and that no catalogue has; a
+later one replaces it.
 
 A file whose first line names a newer format is never written to: a line of this version behind those of a later one
 could make the file unreadable for both.
@@ -24,6 +26,7 @@ import sys
 import warnings
 from collections.abc import Iterable
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -31,10 +34,11 @@ import msgspec
 
 from segue.conversation.context import Context, Summary
 from segue.conversation.foreign import FORMAT, check_format, with_leading_prompt
-from segue.conversation.limits import is_json
+from segue.conversation.limits import is_json, without_line
 from segue.conversation.messages import Message
-from segue.conversation.stored import dump, dump_message, dump_summary, load_line
-from segue.errors import LoadError, NewerFormat, TornLine
+from segue.conversation.stored import MODEL_LINE, ModelLine, dump, dump_message, dump_summary, load_line
+from segue.errors import DumpError, LoadError, NewerFormat, TornLine
+from segue.models.model import Model
 
 if sys.platform != "win32":
     import fcntl
@@ -57,6 +61,7 @@ class _Header(msgspec.Struct):
     format: object = None
 
 
+_MODEL_FIELDS: Final = frozenset(Model.__struct_encode_fields__) - {"headers"}
 _FORMAT: Final = re.compile(rb'\s*\{\s*"format"\s*:\s*"(segue/[^"]*)"')
 _READ_HEADER: Final = msgspec.json.Decoder(_Header).decode
 
@@ -71,16 +76,37 @@ def read_session(path: StrPath) -> Context:
         LoadError: a line cannot be read; `line` is its number, `path` the place in it.
         OSError: the file cannot be read.
     """
+    return read_session_models(path)[0]
+
+
+def read_session_models(path: StrPath) -> tuple[Context, tuple[Model, ...]]:
+    """Read a session file with the models that its lines describe, like `read_session`.
+
+    The models are those of a file, which anyone may have written: see `segue.client.session.recorded_models`.
+
+    Raises:
+        LoadError: a line cannot be read; `line` is its number, `path` the place in it.
+        OSError: the file cannot be read.
+    """
     with Path(path).open("rb") as file:
-        return read_session_lines(file, name=os.fspath(path))
+        return _read_lines(file, name=os.fspath(path))
 
 
-def read_session_lines(lines: Iterable[bytes], *, name: str) -> Context:
+def read_session_lines(lines: Iterable[bytes], *, name: str, numbers: list[int] | None = None) -> Context:
     """Read a session from its lines; `name` is its name in warnings. See `read_session`.
+
+    The number of each message's line is added to `numbers`.
 
     Raises:
         LoadError: a line cannot be read; `line` is its number, `path` the place in it.
     """
+    return _read_lines(lines, name=name, numbers=numbers)[0]
+
+
+def _read_lines(
+    lines: Iterable[bytes], *, name: str, numbers: list[int] | None = None
+) -> tuple[Context, tuple[Model, ...]]:
+    models: dict[str, Model] = {}
     header: Context | None = None
     messages: list[Message] = []
     summaries: list[Summary] = []
@@ -89,24 +115,91 @@ def read_session_lines(lines: Iterable[bytes], *, name: str) -> Context:
             continue
         try:
             entry = load_line(line, foreign=header is None)
+            if isinstance(entry, ModelLine):
+                model = _read_model(entry)
+                models[model.full_name()] = model
+                continue
         except LoadError as error:
             if not line.endswith(b"\n") and not is_json(line):
                 text = f"{name}: line {number}, the last one, is incomplete and was skipped; a write was interrupted"
-                warnings.warn(text, TornLine, stacklevel=3)
+                warnings.warn(text, TornLine, stacklevel=4)
                 break
-            raise type(error)(error.reason, path=error.path, line=number) from error.__cause__
+            reason = without_line(error.reason)
+            raise type(error)(reason, path=error.path, line=number) from error.__cause__
         if isinstance(entry, Context):
             header = entry
             if not messages:  # behind other messages, they would not cover the first ones
                 summaries += entry.summaries
-            messages += entry.messages
         elif isinstance(entry, Summary):
             summaries.append(entry)
-        else:
-            messages.append(entry)
+            continue
+        added = entry.messages if isinstance(entry, Context) else (entry,)
+        messages += added
+        if numbers is not None:
+            numbers += [number] * len(added)
+    found = tuple(models.values())
     if header is None:
-        return with_leading_prompt(Context(messages=tuple(messages), summaries=tuple(summaries)))
-    return msgspec.structs.replace(header, messages=tuple(messages), summaries=tuple(summaries))
+        context = with_leading_prompt(Context(messages=tuple(messages), summaries=tuple(summaries)))
+        if numbers is not None:
+            del numbers[: len(messages) - len(context.messages)]
+        return context, found
+    return msgspec.structs.replace(header, messages=tuple(messages), summaries=tuple(summaries)), found
+
+
+def _read_model(line: ModelLine) -> Model:
+    """Read a model. Fields of a later version are skipped, and so are headers: `append_model` writes none."""
+    fields = {name: value for name, value in line.fields.items() if name in _MODEL_FIELDS}
+    try:
+        return msgspec.convert(fields, Model)
+    except msgspec.ValidationError as error:
+        raise LoadError(f"this line describes a model, and it cannot be read: {error}; remove the line") from error
+
+
+def write_session(path: StrPath, context: Context) -> None:
+    """Write a whole conversation to a session file; an existing file is replaced.
+
+    The file is complete at any time: the lines are written to a temporary file beside it, which is then renamed.
+
+    Raises:
+        DumpError: a value cannot be stored; the file is unchanged.
+        OSError: the file cannot be written; it is unchanged.
+    """
+    lines = [
+        dump(msgspec.structs.replace(context, messages=(), summaries=())),
+        *map(_dump_in_place, enumerate(context.messages)),
+        *map(dump_summary, context.summaries),
+    ]
+    target = os.path.realpath(path)  # a symbolic link stays, and the file that it leads to is replaced
+    handle, temporary = _new_file_beside(target)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.writelines(line + b"\n" for line in lines)
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileNotFoundError):
+            os.chmod(temporary, os.stat(target).st_mode & 0o777)  # noqa: PTH101, PTH116  # the path is a string
+        os.replace(temporary, target)  # noqa: PTH105
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)  # noqa: PTH108
+        raise
+
+
+def _new_file_beside(target: str) -> tuple[int, str]:
+    """Create a file in the same folder, with a name of its own even if several programs write at once."""
+    for number in count():
+        temporary = f"{target}.{number}.new"
+        with suppress(FileExistsError):
+            return os.open(temporary, _FLAGS | os.O_EXCL, 0o666), temporary
+    raise AssertionError("counting never ends")
+
+
+def _dump_in_place(numbered: tuple[int, Message]) -> bytes:
+    place, message = numbered
+    try:
+        return dump_message(message)
+    except DumpError as error:
+        raise DumpError(error.reason, path=("messages", place, *error.path)) from error.__cause__
 
 
 def append_message(path: StrPath, message: Message, *, fsync: bool = False) -> None:
@@ -153,6 +246,24 @@ def append_header(path: StrPath, context: Context, *, fsync: bool = False) -> No
         OSError: the file cannot be written.
     """
     _append(path, dump(msgspec.structs.replace(context, messages=(), summaries=())), begin=None, fsync=fsync)
+
+
+def append_model(path: StrPath, model: Model, *, fsync: bool = False) -> None:
+    """Append a line with a model that no catalogue has, so that the session can be continued with it.
+
+    Its headers are left out, because they may hold a key.
+
+    Raises:
+        NewerFormat: a later version of segue wrote the file; it is unchanged.
+        OSError: the file cannot be written.
+    """
+    append_line(path, dump_model(model), fsync=fsync)
+
+
+def dump_model(model: Model) -> bytes:
+    """Write the line of a model, without its headers."""
+    fields = msgspec.to_builtins(msgspec.structs.replace(model, headers={}), order="deterministic")
+    return msgspec.json.encode({"type": MODEL_LINE, **fields})
 
 
 def _append(path: StrPath, line: bytes, *, begin: bytes | None, fsync: bool) -> None:

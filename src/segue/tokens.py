@@ -44,7 +44,10 @@ def estimate_tokens(context: Context | Prompt, model: Model | str, *, policy: Po
     if isinstance(context, Prompt):
         context, options = context.context, context.options
     policy = replace(policy or Policy(), fit=None, refuse=frozenset())
-    projection = project(context, target, options=options, policy=policy)
+    return _count_projection(project(context, target, options=options, policy=policy), target, policy)
+
+
+def _count_projection(projection: Projection, target: Model, policy: Policy) -> int:
     counter = TokenCounter(target, policy.counter)
     fixed = counter.fixed(projection.context, projection.options)
     return round(count_messages(projection.context.messages, counter, fixed, target))
@@ -94,8 +97,9 @@ def measure(prompt: Prompt, model: Model, projection: Projection | None = None) 
     if projection is None:
         projection = project(prompt.context, model, options=prompt.options)
     window = projection.window
-    whole = estimate_tokens(prompt, model)
     is_cut = any(change.code in _CUTS for change in projection.report.changes)
+    # A history that fits is projected once: fitting leaves it as it is.
+    whole = estimate_tokens(prompt, model) if is_cut else _count_projection(projection, model, Policy())
     sent = window.estimate if window is not None and is_cut else whole
     cost = find_cost(model.cost, Usage(input=sent))
     return Length(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import re
 import select
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 
 NO_KEYS = {name: "" for name in os.environ if name.endswith(("_KEY", "_TOKEN"))}
@@ -18,8 +21,9 @@ NO_KEYS = {name: "" for name in os.environ if name.endswith(("_KEY", "_TOKEN"))}
 class Terminal:
     """A program in a terminal of its own, typed at and read like a person would."""
 
-    def __init__(self, *arguments: object, term: str = "dumb") -> None:
+    def __init__(self, *arguments: object, term: str = "dumb", columns: int = 80) -> None:
         self.master, inner = pty.openpty()
+        fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         command = [sys.executable, "-m", "segue", *map(str, arguments)]
         self.process = subprocess.Popen(
             command, stdin=inner, stdout=inner, stderr=inner, env={**os.environ, **NO_KEYS, "TERM": term}

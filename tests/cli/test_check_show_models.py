@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 
 import pytest
 
 from cli.running import SESSION, run
+from cli.terminal import Terminal
+from segue.cli.inputs import EXAMPLE
 from segue.cli.models import describe_date
 from segue.models.catalogue import Catalogue, Source, packaged_catalogue
 
@@ -58,7 +61,7 @@ def test_a_stored_history_is_checked_by_its_projection():
 def test_an_unreadable_line_is_a_finding():
     found = run("check", "-", "--for", "anthropic-messages", stdin=f"{json.dumps(FINE)}\n{{oops\n")
     assert found.status == 1
-    assert "<stdin>:2: whole file: error: not valid JSON" in found.out
+    assert "<stdin>:2: whole conversation: error: not valid JSON: column 2:" in found.out
 
 
 def test_show_prints_turns_models_calls_media_and_costs():
@@ -75,6 +78,25 @@ def test_show_prints_turns_models_calls_media_and_costs():
         assert given in out
 
 
+def test_the_example_in_the_package_is_that_of_the_repository():
+    assert EXAMPLE.read_bytes() == SESSION.read_bytes()
+    shown = run("show", "--example")
+    assert (shown.status, shown.out) == (0, run("show", SESSION).out)
+
+
+@pytest.mark.parametrize("command", ["show", "ui"])
+def test_an_example_and_a_file_are_refused(command: str):
+    refused = run(command, "--example", SESSION)
+    assert refused.status == 2
+    assert "leave out FILE" in refused.err
+
+
+def test_show_without_a_file_names_the_example():
+    refused = run("show")
+    assert refused.status == 2
+    assert "--example" in refused.err
+
+
 def test_show_counts_a_single_turn():
     text = {"type": "text", "text": "Hello."}
     answer = {"role": "assistant", "content": [text], "provider": "p", "model": "m", "usage": {"input": 1, "output": 1}}
@@ -89,10 +111,31 @@ def test_show_shortens_thinking_without_full():
     assert len(full) > len(folded)
 
 
-def test_show_selects_one_conversation_of_a_file():
-    lines = "".join(json.dumps({"messages": [{"role": "user", "content": f"number {n}"}]}) + "\n" for n in range(3))
-    assert "number 1" in run("show", "-", "--line", 2, stdin=lines).out
-    assert run("show", "-", "--line", 9, stdin=lines).status == 2
+MANY = "\n".join(json.dumps({"messages": [{"role": "user", "content": f"number {n}"}]}) for n in (1, 2, 3)) + "\n"
+CHOSEN = {
+    "the first": ((), "number 1", "conversation 1 of 3, line 1; --nth N shows another"),
+    "by its number": (("--nth", 2), "number 2", "conversation 2 of 3, line 3"),
+    "by its line": (("--line", 3), "number 2", "conversation 2 of 3, line 3"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "text", "position"), CHOSEN.values(), ids=CHOSEN.keys())
+def test_show_selects_one_conversation_and_says_how_many_there_are(arguments, text, position):
+    shown = run("show", "-", *arguments, stdin=MANY.replace("\n", "\n\n", 1))
+    assert (shown.status, text in shown.out, position in shown.err) == (0, True, True)
+
+
+@pytest.mark.parametrize("arguments", [("--nth", 4), ("--line", 2), ("--nth", 1, "--line", 1)])
+def test_a_conversation_that_is_not_there_is_an_error(arguments):
+    shown = run("show", "-", *arguments, stdin=MANY.replace("\n", "\n\n", 1))
+    assert (shown.status, shown.out) == (2, "")
+    assert "--nth" in shown.err
+
+
+def test_a_file_with_one_conversation_has_no_second():
+    shown = run("show", SESSION, "--nth", 2)
+    assert (shown.status, "has 1 conversation" in shown.err) == (2, True)
+    assert run("show", SESSION, "--nth", 1).err == ""
 
 
 FILTERS = {
@@ -128,6 +171,23 @@ def test_the_table_of_models_has_a_row_each():
     rows = json.loads(run("models", "--provider", "anthropic", "--json").out)
     assert len(table.out.splitlines()) == len(rows) + 1
     assert f"{len(rows)} models" in table.err
+
+
+@pytest.mark.parametrize("columns", [80, 100, 200])
+@pytest.mark.parametrize("arguments", [("--provider", "amazon-bedrock"), ("--input", "audio"), ("mistral-large-4",)])
+def test_every_line_fits_the_terminal(arguments, columns, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    terminal = Terminal("models", *arguments, term="xterm", columns=columns)
+    try:
+        seen = terminal.wait_for("the catalogue was updated on [-0-9]+")
+    finally:
+        terminal.close()
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", seen).split("\r\n")
+    assert max(map(len, lines)) <= columns
+    assert "…" not in seen
+    names = [model.full_name() for model in packaged_catalogue().find(provider="amazon-bedrock")]
+    if "amazon-bedrock" in arguments:
+        assert set(names) <= {line.split(" ")[0] for line in lines}
 
 
 @pytest.mark.parametrize("arguments", [("--provider", "anthropic"), ("anthropic/claude-sonnet-4-5",), ("--json",)])

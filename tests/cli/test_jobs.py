@@ -71,13 +71,18 @@ INPUTS: dict[str, bytes] = {
 OPTIONS = [*TARGET, "--bad-lines", "skip", "--report", "json"]
 
 
+def piped(made: Ran, file: Path) -> Ran:
+    """The same result of a pipe: messages name the input."""
+    return made._replace(err=made.err.replace(f"segue: {file}: ", "segue: <stdin>: "))
+
+
 @pytest.mark.parametrize("data", INPUTS.values(), ids=INPUTS.keys())
 def test_several_processes_give_the_same_bytes_as_one(data, tmp_path):
     many = tmp_path / "many.jsonl"
     many.write_bytes(data)
     alone = run(many, *OPTIONS)
     assert run(many, *OPTIONS, "--jobs", 4, size=200) == alone
-    assert run("-", *OPTIONS, "--jobs", 2, size=1, stdin=data) == alone
+    assert run("-", *OPTIONS, "--jobs", 2, size=1, stdin=data) == piped(alone, many)
 
 
 @pytest.mark.proof
@@ -89,7 +94,7 @@ def test_every_number_of_processes_gives_the_same_for_every_size_of_a_piece(data
     many.write_bytes(data)
     alone = run(many, *OPTIONS)
     assert run(many, *OPTIONS, "--jobs", jobs, size=size) == alone
-    assert run("-", *OPTIONS, "--jobs", jobs, size=size, stdin=data) == alone
+    assert run("-", *OPTIONS, "--jobs", jobs, size=size, stdin=data) == piped(alone, many)
 
 
 @pytest.mark.parametrize("source", ["file", "pipe"])
@@ -126,7 +131,7 @@ def test_spawned_processes_give_the_same_output(tmp_path):
     spawned = 'from segue.cli import workers\nworkers.start_method = lambda: "spawn"'
     alone = run(many, *OPTIONS)
     assert run(many, *OPTIONS, "--jobs", 2, size=200, before=spawned) == alone
-    assert run("-", *OPTIONS, "--jobs", 2, size=200, before=spawned, stdin=INPUTS["bad lines"]) == alone
+    assert run("-", *OPTIONS, "--jobs", 2, size=200, before=spawned, stdin=INPUTS["bad lines"]) == piped(alone, many)
 
 
 def test_no_process_is_started_for_less_than_two_pieces(tmp_path):
@@ -239,7 +244,7 @@ def test_ctrl_c_ends_the_run_quietly_and_leaves_no_process(to):
     send = os.kill if to == "the program alone" else os.killpg
     send(running.process.pid, signal.SIGINT)
     made = running.end()
-    assert (made.status, made.err.strip()) == (1, "Aborted!")
+    assert (made.status, made.err.strip()) == (130, "Aborted!")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="of signals")
@@ -266,7 +271,7 @@ def test_ctrl_c_in_a_finalizer_ends_the_run_quietly():
             status = process.wait(timeout=60)  # its input is still open
         finally:
             process.kill()
-        assert (status, process.stderr.read().strip()) == (1, b"Aborted!")
+        assert (status, process.stderr.read().strip()) == (130, b"Aborted!")
 
 
 @needs_proc
@@ -284,4 +289,4 @@ def test_a_closed_pipe_ends_the_program_quietly():
     running.process.stdout = None  # or `communicate` would read it
     running.feed_until_it_ends()
     made = running.end()
-    assert (made.status, made.err) == (1, "")
+    assert (made.status, made.err) == (141, "")

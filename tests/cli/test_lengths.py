@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any, cast
 
 import pytest
 
 from cli.running import SESSION, run
 from segue.documents import open_source
-from segue.inspector.inspection import inspect
+from segue.inspector.inspection import Inspection
 from segue.models.model import Model, Price
 from segue.projection.policy import Policy
 
@@ -122,12 +124,12 @@ def test_the_inspector_shows_what_is_cut_and_what_it_costs():
     with SESSION.open("rb") as file:
         document = open_source(file, "session", protocol=None).document
     assert document is not None
-    cut, whole, unsent = inspect(document, (small, large, tiny), Policy())["targets"]  # pyright: ignore[reportGeneralTypeIssues]
-    assert cut["fits"] is False
-    assert cut["tokens"] <= cut["limit"]
-    assert cut["cost"] == pytest.approx(cut["tokens"] * 2e-6)
-    assert cut["length"].startswith("does not fit: about")
-    assert whole["fits"] is True
-    assert whole["cost"] is None
-    assert whole["length"].startswith("about")
+    cut, whole, unsent = (
+        cast("Mapping[str, Any]", Inspection(document, model, Policy()).summary()) for model in (small, large, tiny)
+    )
+    assert cut["length"]["fits"] is False
+    assert cut["length"]["sent"] <= cut["length"]["limit"] < cut["length"]["whole"]
+    assert cut["length"]["cost"] == pytest.approx(cut["length"]["sent"] * 2e-6)
+    assert whole["length"]["fits"] is True
+    assert "cost" not in whole["length"]
     assert "problem" in unsent

@@ -82,9 +82,9 @@ MISTAKES = {
         "use --to-protocol anthropic-messages, or a model of it, such as anthropic/claude-opus-4-8",
     ),
     "a protocol instead of a model, with a protocol": (
-        ("convert", SESSION, "--to", "ollama-chat", "--to-protocol", "ollama-chat"),
+        ("convert", SESSION, "--to", "vscode-lm", "--to-protocol", "vscode-lm"),
         b"",
-        "such as ollama/qwen3-vl with --to-protocol ollama-chat",
+        "such as vscode/copilot with --to-protocol vscode-lm",
     ),
     "a protocol instead of the model of a chat": (
         ("chat", "openai-chat"),
@@ -104,7 +104,20 @@ MISTAKES = {
         b"",
         "openrouter/cohere/command-a-plus",
     ),
-    "an unknown command": (("covert",), b"", "No such command"),
+    "an unknown command": (("covert",), b"", "No such command 'covert'; did you mean convert?"),
+    "a command like no other": (("zzz",), b"", "the commands are convert, check"),
+    "a protocol that is misspelt": (("show", SESSION, "--from", "opanai-chat"), b"", "did you mean openai-chat"),
+    "a protocol to check for that is misspelt": (
+        ("check", SESSION, "--for", "antropic-messages"),
+        b"",
+        "did you mean --for anthropic-messages?",
+    ),
+    "a provider that is misspelt": (("models", "--provider", "antropic"), b"", "did you mean anthropic?"),
+    "a line of a session that is no JSON, behind a blank one": (
+        ("show", "-"),
+        b'{"format": "segue/1"}\n\n{"role": "user", "content": "a"}\n{"role": "user", oops}\n{}\n',
+        "segue: <stdin>: line 4: not valid JSON: column 18: ",
+    ),
     "to resume without an output": (("convert", SESSION, "--to", "gpt-5.4", "--resume"), b"", "--output"),
     "a stored file of a later format": (
         ("show", "-"),
@@ -120,6 +133,16 @@ def test_an_error_prints_one_sentence_and_exits_with_2(arguments, stdin, given):
     assert ended.status == 2
     assert given in ended.err
     assert ended.out == ""
+
+
+def test_every_line_that_is_no_json_has_the_name_of_its_file_and_its_position(tmp_path):
+    many = tmp_path / "many.jsonl"
+    many.write_text('{"messages": [{"role": "user", "content": "hello"}], "model": "m"}\n\n{"messages": oops}\n')
+    assert f"segue: {many}: line 3: not valid JSON: column 14: " in run("convert", many, "--to", "gpt-5.4").err
+    assert (
+        f"{many}:3: whole conversation: error: not valid JSON: column 14: "
+        in run("check", many, "--for", "openai-chat").out
+    )
 
 
 def test_a_closed_pipe_ends_the_program_quietly(tmp_path):

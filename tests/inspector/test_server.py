@@ -10,15 +10,17 @@ import pytest
 
 from cli.running import SESSION
 from inspector.serving import inspector
-from segue import prepare, read_session
+from segue import estimate_tokens, get_model, prepare, read_session
 
 httpx2 = pytest.importorskip("httpx2")
 pytest.importorskip("uvicorn")
 
+TARGET = "openai/gpt-5.4"
+
 
 @pytest.fixture(scope="module")
 def page():
-    with inspector(SESSION) as address:
+    with inspector(SESSION, "--allow-host", "inspector.example:8443") as address:
         wait_for(address)
         yield address
 
@@ -32,68 +34,186 @@ def ask(page: str, path: str, question: object, **headers: str):
     return httpx2.post(page + path, json=question, headers=headers, timeout=60)
 
 
+def open_text(page: str, text: str | bytes, **parameters: str):
+    data = text if isinstance(text, bytes) else text.encode()
+    return httpx2.post(page + "api/open", content=data, params=parameters, timeout=60)
+
+
+def document(page: str) -> str:
+    return httpx2.get(page + "api/start").json()["opened"]["document"]
+
+
+def rows(page: str, target: str, wanted: list[int], **more: object):
+    return ask(page, "api/rows", {"document": document(page), "target": target, "rows": wanted, **more}).json()
+
+
 def test_the_page_and_its_parts_are_there_and_load_nothing_from_elsewhere(page):
-    for name, kind in (("", "text/html"), ("inspector.css", "text/css"), ("inspector.js", "text/javascript")):
-        reply = httpx2.get(page + name)
+    kinds = {"css": "text/css", "js": "text/javascript", "html": "text/html"}
+    for path in (Path(__file__).parents[2] / "src/segue/inspector/page").iterdir():
+        reply = httpx2.get(page + path.name.replace("index.html", ""))
         assert reply.status_code == 200
-        assert reply.headers["content-type"].startswith(kind)
+        assert reply.headers["content-type"].startswith(kinds[path.suffix[1:]])
         assert "default-src 'none'" in reply.headers["content-security-policy"]
         assert "http://" not in reply.text.replace("http://www.w3.org", "")
         assert "https://" not in reply.text
 
 
-def test_the_page_starts_with_the_given_file(page):
-    begun = httpx2.get(page + "api/start").json()
-    assert begun["opened"] == SESSION.read_text("utf-8")
-    assert {"name": "openai/gpt-5.4", "protocol": "openai-responses"} in begun["models"]
+def test_the_page_starts_with_the_given_file_and_its_first_target(page):
+    opened = httpx2.get(page + "api/start").json()["opened"]
+    assert (opened["name"], opened["messages"]) == (SESSION.name, len(read_session(SESSION).messages))
+    assert opened["targets"][0] == "deepseek/deepseek-v4-pro"
+    assert len(opened["targets"]) == len(set(opened["targets"])) == 3
+    assert opened["first"]["summary"]["name"] == opened["targets"][0]
+    assert opened["first"]["rows"][1]["stored"]["number"] == 0
+    assert [TARGET, "openai-responses"] in httpx2.get(page + "api/models").json()
 
 
 def test_the_result_is_the_same_as_from_prepare(page):
-    names = ["openai/gpt-5.4", "anthropic/claude-sonnet-4-5", "plain-text"]
-    result = ask(page, "api/inspect", {"text": SESSION.read_text("utf-8"), "targets": names}).json()
-    request = prepare(read_session(SESSION), "openai/gpt-5.4")
-    first = result["targets"][0]
-    assert [change["code"] for change in first["changes"]] == [change.code.value for change in request.report.changes]
-    assert first["counts"]["content"] == sum(change.loss == "content" for change in request.report.changes)
-    assert first["bytes"] == len(request.content)
-    assert first["violations"] == []
-    assert len(result["stored"]) == len(read_session(SESSION).messages)
-    assert [target["name"] for target in result["targets"]][:2] == names[:2]
+    for name in (TARGET, "anthropic/claude-sonnet-4-5"):
+        question = {"document": document(page), "target": name}
+        summary, facts = (ask(page, path, question).json() for path in ("api/inspect", "api/facts"))
+        request = prepare(read_session(SESSION), name)
+        assert sum(kind["count"] for kind in summary["kinds"]) == len(request.report.changes)
+        assert summary["counts"]["content"] == sum(change.loss == "content" for change in request.report.changes)
+        assert facts["bytes"] == len(request.content)
+        assert facts["violations"] == []
+        shown = rows(page, name, list(range(summary["rows"])))
+        codes = sorted(change["code"] for row in shown for change in row["changes"])
+        assert codes == sorted(change.code.value for change in request.report.changes)
 
 
 def test_stored_and_sent_messages_are_aligned(page):
-    result = ask(page, "api/inspect", {"text": SESSION.read_text("utf-8"), "targets": ["openai/gpt-5.4"]}).json()
-    rows, changes = result["targets"][0]["rows"], result["targets"][0]["changes"]
-    assert [stored for stored, _, _ in rows if stored is not None] == list(range(len(result["stored"])))
-    changed = {change["message"] for change in changes if change["message"] is not None}
-    assert {stored for stored, sent, same in rows if not same} >= changed - {None}
-    assert [7, None, False] in rows  # the turn that was aborted is not sent
+    summary = ask(page, "api/inspect", {"document": document(page), "target": TARGET}).json()
+    shown = rows(page, TARGET, list(range(summary["rows"])))
+    numbers = [row["stored"]["number"] for row in shown[1:] if "stored" in row]
+    assert numbers == list(range(len(read_session(SESSION).messages)))
+    assert summary["changed"] == [row["at"] for row in shown if row["changes"] or not row["same"]]
+    aborted = shown[8]
+    assert (aborted["stored"]["number"], aborted["same"]) == (7, False)
+    assert "sent" not in aborted
 
 
 def test_a_model_of_the_history_has_a_cached_prefix(page):
-    result = ask(
-        page, "api/inspect", {"text": SESSION.read_text("utf-8"), "targets": ["openai/gpt-5.4", "mistral-chat"]}
-    ).json()
-    spoken, silent = result["targets"]
+    spoken, silent = (
+        ask(page, "api/facts", {"document": document(page), "target": name}).json() for name in (TARGET, "mistral-chat")
+    )
     assert spoken["cache"]["turns"] == spoken["cache"]["sentBefore"] > 0
     assert silent["cache"] is None
 
 
 def test_the_wire_json_is_the_exact_body(page):
-    wire = ask(page, "api/wire", {"text": SESSION.read_text("utf-8"), "targets": ["openai/gpt-5.4"]})
-    assert wire.json() == json.loads(prepare(read_session(SESSION), "openai/gpt-5.4").content)
+    wire = ask(page, "api/wire", {"document": document(page), "target": TARGET})
+    assert wire.json() == json.loads(prepare(read_session(SESSION), TARGET).content)
 
 
-MISTAKES = {
-    "no conversation": ({"text": "hello", "targets": ["openai/gpt-5.4"]}, 422, "not valid JSON"),
-    "an unknown model": ({"text": '[{"role":"user","content":"x"}]', "targets": ["gtp-5.4"]}, 422, "gpt-5.4"),
-    "an invalid request": ({"texts": 1}, 400, "invalid request"),
+def test_the_length_and_the_cost_of_the_input_are_estimated(page):
+    length = ask(page, "api/inspect", {"document": document(page), "target": TARGET}).json()["length"]
+    model = get_model(TARGET)
+    assert 0 < length["limit"] <= model.context_window
+    assert length["fits"] is True
+    assert length["sent"] == length["whole"] == estimate_tokens(read_session(SESSION), TARGET)
+    assert length["cost"] == pytest.approx(length["sent"] * model.cost.input / 1e6)
+
+
+def test_a_text_longer_than_asked_for_is_cut_and_can_be_had_in_full(page):
+    text = "long " * 1000
+    opened = open_text(page, json.dumps([{"role": "user", "content": text}])).json()
+    question = {"document": opened["document"], "target": TARGET, "rows": [1]}
+    short, whole = (
+        ask(page, "api/rows", question | {"length": length}).json()[0]["stored"]["pieces"][0] for length in (100, 9999)
+    )
+    assert ("".join(short["parts"]), short["more"]) == (text[:100], len(text) - 100)
+    assert ("".join(whole["parts"]), "more" in whole) == (text, False)
+
+
+def test_an_image_is_served_by_its_content_only_if_it_is_one(page):
+    images = [
+        ("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", 200),
+        ("PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciLz4=", 404),
+        ("not base64", 404),
+    ]
+    for data, status in images:
+        content = [{"type": "image", "data": data, "mimeType": "image/png"}]
+        stored = {"format": "segue/1", "messages": [{"role": "user", "content": content}]}
+        opened = open_text(page, json.dumps(stored)).json()
+        question = {"document": opened["document"], "target": TARGET, "rows": [1]}
+        shown = ask(page, "api/rows", question).json()[0]["stored"]["pieces"][0]
+        reply = httpx2.get(f"{page}api/images/{opened['document']}/{shown['image']}")
+        assert reply.status_code == status
+        if status == 200:
+            assert reply.headers["content-type"] == "image/png"
+
+
+def test_each_conversation_of_a_file_with_many_can_be_opened(page):
+    lines = "\n".join(json.dumps({"messages": [{"role": "user", "content": f"number {at}"}]}) for at in range(3))
+    opened = open_text(page, lines, name="many.jsonl", source="openai-chat").json()
+    assert (opened["conversations"], opened["nth"]) == (3, 1)
+    second = open_text(page, "", document=opened["document"], nth="2", source="openai-chat").json()
+    question = {"document": second["document"], "target": TARGET, "rows": [1]}
+    assert ask(page, "api/rows", question).json()[0]["stored"]["pieces"][0]["parts"] == ["number 1"]
+
+
+def test_a_local_model_that_wrote_the_conversation_is_a_target(page):
+    turn = {"role": "assistant", "protocol": "openai-chat", "provider": "llama.cpp", "model": "tiny", "content": "Hi"}
+    stored = {"format": "segue/1", "messages": [{"role": "user", "content": "Hello"}, turn]}
+    opened = open_text(page, json.dumps(stored)).json()
+    assert opened["targets"][0] == "llama.cpp/tiny"
+    question = {"document": opened["document"], "target": "llama.cpp/tiny"}
+    assert ask(page, "api/inspect", question).json()["protocol"] == "openai-chat"
+
+
+HALF = json.dumps({"format": "segue/1", "messages": [{"role": "user", "content": "\ud83d"}]})
+CALL = {"type": "toolCall", "id": "a", "name": "run", "arguments": {"text": "\ud83d"}}
+ODD = {
+    "half a character": HALF,
+    "half a character in arguments": json.dumps(
+        {"format": "segue/1", "messages": [{"role": "user", "content": "x"}, {"role": "assistant", "content": [CALL]}]}
+    ),
+    "no message": json.dumps({"format": "segue/1", "messages": []}),
+    "an empty message": json.dumps({"format": "segue/1", "messages": [{"role": "user", "content": []}]}),
 }
 
 
+@pytest.mark.parametrize("text", ODD.values(), ids=ODD.keys())
+def test_an_odd_conversation_is_shown(page, text):
+    opened = open_text(page, text)
+    assert opened.status_code == 200, opened.text
+    question = {"document": opened.json()["document"], "target": TARGET, "rows": [0, 1, 2, 99]}
+    for path in ("inspect", "rows", "facts"):
+        assert ask(page, f"api/{path}", question).status_code == 200
+
+
+UNREADABLE = {
+    "no conversation": ("hello", "not valid JSON"),
+    "a binary file": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "notes.json: this is a binary file"),
+    "another encoding": ('[{"role": "user"}]'.encode("utf-16"), "not valid UTF-8"),
+    "nothing": ("", "empty"),
+    "blank lines": ("\n \n", "empty"),
+}
+
+
+@pytest.mark.parametrize(("text", "given"), UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_a_file_that_is_no_conversation_is_one_sentence(page, text, given):
+    reply = open_text(page, text, name="notes.json")
+    assert reply.status_code == 422
+    assert given in reply.json()["error"]
+    assert "\n" not in reply.json()["error"]
+
+
+MISTAKES = {
+    "an unknown model": ({"target": "gtp-5.4"}, 422, "similar names: "),
+    "a model like no other": ({"target": "?"}, 422, "choose one of the list, or a protocol"),
+    "no target": ({}, 422, "no target is chosen"),
+    "a blank target": ({"target": " "}, 422, "no target is chosen"),
+    "an invalid request": ({"target": 1}, 400, "invalid request"),
+    "a conversation that is not open": ({"document": "x", "target": TARGET}, 410, "no longer open"),
+}
+
+
+@pytest.mark.parametrize("path", ["inspect", "rows", "facts", "wire"])
 @pytest.mark.parametrize(("question", "status", "given"), MISTAKES.values(), ids=MISTAKES.keys())
-def test_an_error_is_one_sentence(page, question, status, given):
-    reply = ask(page, "api/inspect", question)
+def test_an_error_is_one_sentence(page, path, question, status, given):
+    reply = ask(page, f"api/{path}", {"document": document(page), **question})
     assert reply.status_code == status
     assert given in reply.json()["error"]
 
@@ -101,14 +221,36 @@ def test_an_error_is_one_sentence(page, question, status, given):
 STRANGERS = {
     "another origin": {"origin": "http://evil.example"},
     "another name for this machine": {"host": "evil.example"},
+    "another name with its origin": {"host": "evil.example", "origin": "http://evil.example"},
+    "another server of this machine": {"origin": "http://127.0.0.1:1"},
     "a sandboxed page": {"origin": "null"},
+    "a script of another page": {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"},
+    "a script of another port": {"sec-fetch-site": "same-site", "sec-fetch-mode": "cors"},
+    "a broken name": {"host": "[::1"},
 }
 
 
 @pytest.mark.parametrize("headers", STRANGERS.values(), ids=STRANGERS.keys())
 def test_requests_of_other_sites_are_refused(page, headers):
-    assert ask(page, "api/inspect", {"text": "[]", "targets": []}, **headers).status_code == 403
-    assert httpx2.get(page + "api/start", headers=headers).status_code == 403
+    assert ask(page, "api/inspect", {"document": "x"}, **headers).status_code == 403
+    refused = httpx2.get(page + "api/start", headers=headers)
+    assert refused.status_code == 403
+    assert "\n" not in refused.text
+
+
+KNOWN = {
+    "a forwarded port": {"host": "localhost:9000", "origin": "http://localhost:9000"},
+    "a forwarded port of IPv6": {"host": "[::1]:9000", "origin": "http://[::1]:9000"},
+    "an address of this machine": {"host": "192.0.2.7:8000"},
+    "an allowed name": {"host": "Inspector.example", "origin": "https://inspector.example"},
+    "a proxy that sets its own Host": {"host": "127.0.0.1:8000", "origin": "https://inspector.example"},
+    "an address that a link on another page leads to": {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"},
+}
+
+
+@pytest.mark.parametrize("headers", KNOWN.values(), ids=KNOWN.keys())
+def test_forwarded_ports_and_allowed_names_are_answered(page, headers):
+    assert httpx2.get(page + "api/start", headers=headers).status_code == 200
 
 
 def test_requests_without_the_token_are_refused(page):
@@ -117,10 +259,13 @@ def test_requests_without_the_token_are_refused(page):
         assert httpx2.get(root + path).status_code == 404
 
 
+def listening(port: int | None) -> set[str]:
+    assert port
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return {line[1] for line in lines if line[3] == "0A" and line[1].endswith(f":{port:04X}")}
+
+
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="of listening ports (no /proc/net)")
 def test_the_server_listens_on_loopback_only(page):
     port = urlsplit(page).port
-    assert port
-    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    listening = {row[1] for row in rows if row[3] == "0A" and row[1].endswith(f":{port:04X}")}
-    assert listening == {f"0100007F:{port:04X}"}  # 127.0.0.1
+    assert listening(port) == {f"0100007F:{port:04X}"}  # 127.0.0.1

@@ -12,11 +12,14 @@ import msgspec
 import pytest
 
 from segue.errors import ModelError, UnknownModel
+from segue.models.built_in import ECHO
 from segue.models.catalogue import Catalogue, Source, find_models, find_provider, get_model, packaged_catalogue
 from segue.models.dialect import Dialect
 from segue.models.model import Model, Price
+from segue.models.provider import Provider
 from segue.models.rules import Rules
 from segue.models.thinking import THINKING_LEVELS
+from segue.models.third_party import THIRD_PARTY
 
 PACKAGED = packaged_catalogue()
 
@@ -398,3 +401,47 @@ def test_a_catalogue_without_a_valid_date_has_no_age(sources):
 
 def test_the_packaged_catalogue_has_a_date():
     assert packaged_catalogue().date is not None
+
+
+# -- models that no catalogue lists ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["echo", "Echo", "segue/echo"])
+def test_the_echo_model_is_part_of_segue(name: str):
+    assert get_model(name) is ECHO
+    assert Catalogue(models=()).get(name) is ECHO
+    assert packaged_catalogue().has_name("segue/echo")
+
+
+def test_a_catalogue_may_have_an_echo_of_its_own():
+    own = Model("echo", "mine", "openai-chat")
+    assert Catalogue(models=(own,)).get("echo") is own
+
+
+SERVERS = [row for row in THIRD_PARTY if row.any_id]
+
+
+@pytest.mark.parametrize("row", SERVERS, ids=lambda row: row.name)
+def test_a_server_that_serves_what_is_loaded_has_every_model(row: Provider):
+    model = get_model(f"{row.name}/Some-Model:7b/Q4")
+    assert (model.id, model.provider, model.protocol) == ("Some-Model:7b/Q4", row.name, row.protocol)
+    assert get_model(f"{row.name.upper()}/m").provider == row.name
+    with pytest.raises(UnknownModel):
+        get_model(f"{row.name}/")
+    with pytest.raises(UnknownModel):
+        get_model(row.name)
+
+
+def test_a_server_of_the_users_own_may_serve_every_model():
+    row = Provider(
+        name="shelf",
+        title="",
+        protocol="openai-chat",
+        base_url="http://shelf:1/v1",
+        key_variables=(),
+        any_id=True,
+        source="",
+        read="",
+    )
+    model = Catalogue(models=(), providers=(row,)).get("shelf/tiny")
+    assert model == Model("tiny", "shelf", "openai-chat", base_url="http://shelf:1/v1")

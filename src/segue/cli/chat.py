@@ -3,47 +3,37 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import cast
 
 import click
 
-from segue.cli.targets import CHAT, PROTOCOL_NAMES, catalogue_option, complete_model, find_target, open_catalogue
+from segue.cli.prompt import read_questions
+from segue.cli.starting import Start, find_start, offer_models, read_key, sending_options
+from segue.cli.targets import CHAT, complete_model, open_catalogue
 from segue.conversation.context import Options, ThinkingLevel
 from segue.models.catalogue import Catalogue
-from segue.models.model import Model
-from segue.models.thinking import THINKING_LEVELS
-from segue.sessions import read_session
 
 
 @click.command("chat")
 @click.argument("model", required=False, shell_complete=complete_model)
 @click.option(
-    "--protocol",
-    metavar="PROTOCOL",
-    type=PROTOCOL_NAMES,
-    help="The protocol of MODEL, if the catalogue does not have it.",
-)
-@click.option("--base-url", help="The URL of the server, instead of the provider's own.")
-@click.option(
+    "-s",
     "--session",
     metavar="PATH",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Continue this session file; create it if needed.",
 )
-@click.option("--system", metavar="TEXT", help="The system prompt.")
-@click.option("--thinking", type=click.Choice(THINKING_LEVELS), help="How much the model thinks before it answers.")
-@click.option("--max-tokens", type=click.IntRange(1), help="The limit of each answer, in tokens.")
-@catalogue_option
+@sending_options
+@click.pass_context
 def command(
+    ctx: click.Context,
     *,
     model: str | None,
+    session: Path | None,
     protocol: str | None,
     base_url: str | None,
-    session: Path | None,
+    key: str | None,
     system: str | None,
     thinking: str | None,
     max_tokens: int | None,
@@ -53,60 +43,46 @@ def command(
 
     API keys are read from the environment variable of each provider, such as OPENAI_API_KEY. Without MODEL, the program
     offers a choice: providers whose key is set, servers on this machine, and the echo model, which needs no key. If
-    only the echo model is available, it starts directly.
+    only the echo model is available, it starts directly. A text that is pasted is one question, with all its lines.
+
+    In a pipe, each line is a question, and the exit status is that of the last answer: 3 without a valid API key, 4 if
+    the request failed or the answer is incomplete.
     """
     from segue.cli.chat_session import ChatSession
-    from segue.cli.echo import ECHO, ECHO_MOUNT
     from segue.client.http.clients import Client
 
-    known = open_catalogue(catalogue).with_models(ECHO)
-    target = ECHO if model == ECHO.id else _choose(model, protocol, session, known, catalogue)
+    known = open_catalogue(catalogue)
+    start = find_start(model, protocol, session, catalogue, CHAT) or _choose(known)
     options = Options(thinking=cast("ThinkingLevel | None", thinking), max_tokens=max_tokens)
-    urls = None if base_url is None else {target.provider: base_url}
-    with Client(base_url=urls, transport=ECHO_MOUNT, catalogue=known) as client:
-        session_chat = ChatSession(client, target, known, path=session, system_prompt=system, options=options)
+    given = read_key(key)
+    with Client(
+        api_key=None if given is None else {start.provider: given},
+        base_url=None if base_url is None else {start.provider: base_url},
+        catalogue=known,
+    ) as client:
+        session_chat = ChatSession(client, start.model, known, path=session, system_prompt=system, options=options)
         try:
-            click.echo(f"Chatting with {target.full_name()}. /help lists the commands.", err=True)
-            for line in _lines():
+            reason = f" ({start.reason})" if start.reason else ""
+            name = session_chat.model.full_name()
+            click.echo(f"Chatting with {name}{reason}. /help lists the commands.", err=True)
+            for line in read_questions():
                 if not session_chat.handle(line):
                     break
         finally:
             session_chat.close()
+    ctx.exit(0 if sys.stdin.isatty() else session_chat.status)
 
 
-def _choose(
-    name: str | None, protocol: str | None, session: Path | None, known: Catalogue, catalogue: str | None
-) -> Model:
-    from segue.cli.echo import ECHO
-    from segue.cli.local import find_keyed_models, find_local_models
+def _choose(known: Catalogue) -> Start:
+    """Let the user choose a model, or take the first where nobody can be asked."""
+    from segue.models.built_in import ECHO
 
-    if name is not None:
-        return find_target(name, protocol, catalogue, CHAT)
-    if session is not None and session.exists():
-        for message in reversed(read_session(session).messages):
-            if message.role == "assistant" and message.model:
-                return known.get(f"{message.provider}/{message.model}")
-    offered = [*find_keyed_models(known), *find_local_models(), ECHO]
+    offered = list(offer_models(known))
+    why = "it needs no key" if offered else "no API key is set, and no server answers on this machine"
+    offered.append(Start(ECHO, ECHO.provider, why))
     if not sys.stdin.isatty() or len(offered) == 1:
         return offered[0]
-    for number, model in enumerate(offered, 1):
-        click.echo(f"{number:>3}  {model.full_name()}  {model.name}")
-    chosen = click.prompt("Number of the model", type=click.IntRange(1, len(offered)), default=1)
-    return offered[chosen - 1]
-
-
-def _lines() -> Iterator[str]:
-    """Yield the typed lines; Ctrl-C at the prompt clears the line, Ctrl-D ends."""
-    if not sys.stdin.isatty():
-        yield from sys.stdin
-        return
-    with suppress(ImportError):  # line editing and a history, if the system has them
-        import_module("readline")
-    while True:
-        try:
-            yield input("> ")
-        except KeyboardInterrupt:
-            click.echo("\n(Ctrl-D or /quit ends the chat)", err=True)
-        except EOFError:
-            click.echo()
-            return
+    for number, (model, _, reason) in enumerate(offered, 1):
+        assert model is not None, "every offer has a model"
+        click.echo(f"{number:>3}  {model.full_name()}  {model.name or model.id} ({reason})")
+    return offered[click.prompt("Number of the model", type=click.IntRange(1, len(offered)), default=1) - 1]

@@ -6,28 +6,30 @@ The history is in a `Conversation`, which can only grow. So `/undo` replaces the
 
 from __future__ import annotations
 
-import base64
-import mimetypes
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
 import click
 
-from segue.cli.echo import ECHO
+from segue.cli.answers import print_answer, print_end, status_of
+from segue.cli.attachments import read_attachment
+from segue.cli.statuses import Status
+from segue.cli.targets import IN_CHAT, explain_unknown, find_near
+from segue.cli.wording import in_program_words
 from segue.client.http.clients import Client
 from segue.client.session.conversation import Conversation
+from segue.client.session.recorded_models import storable_model
 from segue.conversation.content import FileContent, ImageContent
 from segue.conversation.context import Context, Options
-from segue.conversation.messages import AssistantMessage
-from segue.errors import SegueError
-from segue.models.catalogue import Catalogue
+from segue.errors import SegueError, UnknownModel
+from segue.models.catalogue import Catalogue, installed_catalogue
 from segue.models.model import Model
 from segue.projection.projector import project
-from segue.sessions import append_header, append_message, append_summary
+from segue.sessions import append_model, read_session_models, write_session
 
 _HELP: Final = """\
-/model NAME   switch to another model and show what changes
+/model NAME   send your next messages to another model, and show what changes
 /models QUERY list the models of the catalogue whose names contain QUERY
 /image PATH   attach an image or another file to your next message
 /undo         remove your last message and the answer
@@ -42,7 +44,7 @@ class ChatSession:
     def __init__(
         self,
         client: Client,
-        model: Model,
+        model: Model | None,
         catalogue: Catalogue,
         *,
         path: Path | None,
@@ -54,6 +56,8 @@ class ChatSession:
         self._path = path
         self._options = options
         self._attached: list[ImageContent | FileContent] = []
+        self.status: Status = Status.SUCCESS
+        """The exit status of the last answer."""
         self._commands: Mapping[str, Callable[[str], None]] = {
             "/help": self._help,
             "/model": self._switch,
@@ -64,11 +68,19 @@ class ChatSession:
             "/save!": self._save_over,
         }
         self._conversation = Conversation(model, client=client, path=path, system_prompt=system_prompt, options=options)
+        self._answered: dict[str, Model] = {}
+        self._answering = self._conversation.model
+        """The model that gave the last answer, or the first model."""
 
     @property
     def context(self) -> Context:
         """The conversation so far."""
         return self._conversation.context
+
+    @property
+    def model(self) -> Model:
+        """The model that the next message goes to."""
+        return self._conversation.model
 
     def close(self) -> None:
         """Release the session file."""
@@ -79,18 +91,21 @@ class ChatSession:
         text = line.strip()
         if not text and not self._attached:
             return True
-        command, _, rest = text.partition(" ")
+        # A pasted text may begin with a slash; a command is one line.
+        command, _, rest = text.partition(" ") if "\n" not in text else ("", "", "")
         if command in ("/quit", "/exit"):
             return False
         try:
             if command in self._commands:
                 self._commands[command](rest.strip())
             elif command.startswith("/"):
-                click.echo(f"There is no command {command}. /help lists the commands.", err=True)
+                near = find_near(command, (*self._commands, "/quit"))
+                hint = f"did you mean {' or '.join(near)}?" if near else "/help lists the commands"
+                click.echo(f"There is no command {command}; {hint}", err=True)
             else:
                 self._send(text)
         except SegueError as error:
-            click.secho(str(error), fg="red", err=True)
+            click.secho(in_program_words(str(error)), fg="red", err=True)
         except OSError as error:
             click.secho(f"{error.filename}: {error.strerror}" if error.filename else str(error), fg="red", err=True)
         return True
@@ -99,29 +114,18 @@ class ChatSession:
         content = (*([text] if text else []), *self._attached)
         self._attached = []
         stream = self._conversation.stream(*content)
-        thinks = False
-        try:
-            for event in stream:
-                if event.type == "thinking_delta":
-                    thinks = True
-                    click.secho(event.delta, dim=True, nl=False)
-                elif event.type == "text_delta":
-                    click.echo(("\n" if thinks else "") + event.delta, nl=False)
-                    thinks = False
-        except KeyboardInterrupt:
-            stream.close()
-        click.echo()
-        self._print_end(stream.message)
+        message = print_answer(stream, on_first=self._report_switch)
+        self.status = status_of(message, stream.attempts)
+        if stream.attempts:
+            answered = stream.attempts[-1].model
+            self._answered[answered.full_name()] = answered
+        print_end(message)
 
-    def _print_end(self, message: AssistantMessage) -> None:
-        if message.stop_reason == "aborted":
-            click.secho("(stopped; the part that arrived is kept)", dim=True, err=True)
-        elif message.stop_reason == "error":
-            click.secho(
-                message.error_message or "the answer is incomplete, and the server gave no reason", fg="red", err=True
-            )
-        elif message.stop_reason == "length":
-            click.secho("(the answer was cut at its token limit; --max-tokens sets it)", dim=True, err=True)
+    def _report_switch(self) -> None:
+        """Report that another model answers than before, when its first answer begins."""
+        if self._answering != self.model:
+            click.secho(f"(the model is now {self.model.full_name()})", dim=True, err=True)
+            self._answering = self.model
 
     # -- commands ------------------------------------------------------------------------------------------------------
 
@@ -132,10 +136,16 @@ class ChatSession:
         if not name:
             click.echo(f"The model is {self._conversation.model.full_name()}. /model NAME switches to another.")
             return
-        model = ECHO if name in ("echo", ECHO.full_name()) else self._catalogue.get(name)
-        report = project(self.context, model).report
+        try:
+            model = self._conversation.find_model(name)
+        except UnknownModel as unknown:
+            raise explain_unknown(unknown, IN_CHAT) from None
         self._conversation.switch(model)
-        click.echo(f"The model is now {model.full_name()}. {report.summary()}")
+        changes = ""
+        if self.context.messages:
+            summary = project(self.context, model).report.summary()
+            changes = " " + "\n".join(map(in_program_words, summary.split("\n")))
+        click.echo(f"Your next message goes to {model.full_name()}.{changes}")
 
     def _list(self, query: str) -> None:
         found = self._catalogue.find(query or None)
@@ -146,12 +156,7 @@ class ChatSession:
 
     def _attach(self, name: str) -> None:
         path = Path(name).expanduser()
-        data = base64.b64encode(path.read_bytes()).decode()
-        kind = mimetypes.guess_type(path.name)[0]
-        if kind is not None and kind.startswith("image/"):
-            self._attached.append(ImageContent(data=data, mime_type=kind))
-        else:
-            self._attached.append(FileContent(data=data, mime_type=kind, name=path.name))
+        self._attached.append(read_attachment(path))
         click.echo(f"{path.name} will be sent with your next message.")
 
     def _undo(self, _: str) -> None:
@@ -169,7 +174,10 @@ class ChatSession:
         )
         model = self._conversation.model
         if self._path is not None:
-            _write_session(left, self._path)  # while the file is still locked
+            models = read_session_models(self._path)[1]
+            write_session(self._path, left)  # while the file is still locked
+            for each in models:
+                append_model(self._path, each)
         self._conversation.close()
         self._conversation = Conversation(
             model,
@@ -195,17 +203,9 @@ class ChatSession:
             click.echo("/save! needs a path: /save! PATH")
             return
         path = Path(name).expanduser()
-        _write_session(self.context, path)
+        known = {} if self._path is None else {each.full_name(): each for each in read_session_models(self._path)[1]}
+        write_session(path, self.context)
+        for full_name, model in (known | self._answered).items():
+            if not installed_catalogue().has_name(full_name):
+                append_model(path, storable_model(model))
         click.echo(f"Saved to {path}. `segue chat --session {path}` continues it.")
-
-
-def _write_session(context: Context, path: Path) -> None:
-    """Write a session to a temporary file and rename it, so that the file is always complete."""
-    fresh = path.with_name(f"{path.name}.new")
-    fresh.unlink(missing_ok=True)
-    append_header(fresh, context)
-    for message in context.messages:
-        append_message(fresh, message)
-    for summary in context.summaries:
-        append_summary(fresh, summary)
-    fresh.replace(path)

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import BinaryIO, Final, Literal, NamedTuple, final
 
 import click
 import msgspec
 
 from segue.cli.inputs import open_input
-from segue.cli.targets import FOR, catalogue_option, complete_model, find_target, open_catalogue, source_option
+from segue.cli.pieces import find_again
+from segue.cli.places import Places
+from segue.cli.progress import Advance, show_progress
+from segue.cli.reports import open_console
+from segue.cli.statuses import Status
+from segue.cli.targets import (
+    FOR,
+    catalogue_option,
+    complete_model_or_protocol,
+    find_target,
+    open_catalogue,
+    source_option,
+)
+from segue.cli.wording import in_program_words
 from segue.conversation.context import Prompt
 from segue.documents import BadLine, Document, Source, read_line
 from segue.errors import DoesNotFit, EmptyConversation, Path, render_path
@@ -25,6 +39,7 @@ from segue.tokens import estimate_tokens
 Level = Literal["error", "warning", "notice"]
 
 _LEVELS: Final[Mapping[Loss, Level]] = {Loss.CONTENT: "error", Loss.OPAQUE: "warning", Loss.NONE: "notice"}
+_COLOURS: Final[Mapping[Level, str]] = {"error": "bold red", "warning": "yellow", "notice": "green"}
 
 
 @final
@@ -35,7 +50,7 @@ class Finding(NamedTuple):
     code: str
     path: Path
     message: str
-    line: int | None = None
+    line: int
 
 
 @click.command("check")
@@ -45,7 +60,7 @@ class Finding(NamedTuple):
     "target",
     metavar="MODEL|PROTOCOL",
     required=True,
-    shell_complete=complete_model,
+    shell_complete=complete_model_or_protocol,
     help="The model, or any model of this protocol.",
 )
 @source_option
@@ -84,21 +99,25 @@ def command(
     model = find_target(None, target, catalogue) if wire_only else find_target(target, None, catalogue, FOR)
     known = open_catalogue(catalogue)
     opened = open_input(file, source)
-    found = [
-        finding
-        for document in _documents(opened, source)
-        for finding in _findings(document, model, known if wire_only else None)
-        if harmless or finding.level != "notice"
-    ]
+    path = find_again(file) if opened.document is None else None
+    with show_progress(None if path is None else path.stat().st_size, shows=opened.document is None) as advance:
+        found = [
+            finding
+            for document in _documents(opened, source, advance)
+            for finding in _findings(document, model, known if wire_only else None)
+            if harmless or finding.level != "notice"
+        ]
     _PRINTERS[form](found, file.name)
-    ctx.exit(1 if found else 0)
+    ctx.exit(Status.FOUND if found else Status.SUCCESS)
 
 
-def _documents(opened: Source, protocol: str | None) -> Iterator[Document | BadLine]:
+def _documents(opened: Source, protocol: str | None, advance: Advance) -> Iterator[Document | BadLine]:
     if opened.document is not None:
         yield opened.document
     for number, line in opened.lines:
-        yield read_line(line, protocol, number)
+        document = read_line(line, protocol, number)
+        yield document
+        advance(len(line), 0 if isinstance(document, BadLine) else len(document.prompt.context.messages))
 
 
 def _findings(document: Document | BadLine, model: Model, known: Catalogue | None) -> Iterator[Finding]:
@@ -106,31 +125,37 @@ def _findings(document: Document | BadLine, model: Model, known: Catalogue | Non
     if isinstance(document, BadLine):
         yield Finding("error", "unreadable", (), document.reason, document.line)
         return
-    line = document.line
+    places = Places(document)
     if document.protocol == model.protocol and isinstance(document.body, dict):
         # With only a protocol, the check is for the model that the body names.
         named = document.prompt.model
         judged = None if known is not None and named else model
         violations = check_body(document.body, protocol=model.protocol, model=judged, catalogue=known)
         for violation in violations:
+            line = places.find_line(violation.path, is_wire=True)
             yield Finding("error", violation.code, violation.path, violation.message, line)
         if not any(violation.code == WINDOW_EXCEEDED for violation in violations):
             endpoint = find_endpoint(model.protocol, judged, named, known)
-            yield from _estimated(document.prompt, endpoint.model, line)
+            yield from _estimated(document.prompt, endpoint.model, places.find_line((), is_wire=True))
         return
     try:
         request = document.prepare(model, Policy())
     except EmptyConversation as empty:
-        yield Finding("error", "empty_conversation", (), str(empty), line)
+        line = places.find_line((), is_wire=False)
+        yield Finding("error", "empty_conversation", (), in_program_words(str(empty)), line)
         return
     except DoesNotFit as unsendable:
-        yield Finding("error", "does_not_fit", unsendable.path, str(unsendable), line)
+        line = places.find_line(unsendable.path, is_wire=False)
+        text = in_program_words(str(unsendable))
+        yield Finding("error", "does_not_fit", unsendable.path, text, line)
         return
     for change in request.report.changes:
-        yield Finding(_LEVELS[change.loss], change.code.value, change.path, change.sentence(), line)
+        line = places.find_line(change.path, is_wire=False)
+        text = in_program_words(change.sentence())
+        yield Finding(_LEVELS[change.loss], change.code.value, change.path, text, line)
 
 
-def _estimated(prompt: Prompt, model: Model, line: int | None) -> Iterator[Finding]:
+def _estimated(prompt: Prompt, model: Model, line: int) -> Iterator[Finding]:
     """Compare the estimate with the window. It may be wrong by a tenth or more, so the finding is a warning."""
     if model.context_window and (tokens := estimate_tokens(prompt, model)) > model.context_window:
         message = (
@@ -141,12 +166,27 @@ def _estimated(prompt: Prompt, model: Model, line: int | None) -> Iterator[Findi
 
 
 def _print_human(found: list[Finding], name: str) -> None:
+    from rich.text import Text
+
+    console = open_console()
     for finding in found:
-        place = f"{name}:{finding.line}" if finding.line is not None else name
         where = render_path(finding.path)
         message = finding.message.removeprefix(f"{where}: ")
-        click.echo(f"{place}: {where or 'whole file'}: {finding.level}: {message} [{finding.code}]")
-    click.echo(f"{len(found)} found" if found else "no problems found", err=True)
+        place = f"{name}:{finding.line}: {where or 'whole conversation'}: "
+        end = f": {message} [{finding.code}]"
+        if console.is_terminal:
+            text = Text(place, "bold").append(finding.level, _COLOURS[finding.level]).append(end, "")
+            console.print(text, soft_wrap=True)
+        else:  # much faster, for many findings
+            click.echo(f"{place}{finding.level}{end}")
+    click.echo(_count(found) if found else "no problems found", err=True)
+
+
+def _count(found: Sequence[Finding]) -> str:
+    """Count the findings, of each level."""
+    counts = Counter(finding.level for finding in found)
+    levels = (f"{counts[level]:,} {level}{'s' if counts[level] > 1 else ''}" for level in _COLOURS if counts[level])
+    return f"{len(found):,} found: {', '.join(levels)}"
 
 
 def _print_json(found: list[Finding], name: str) -> None:
@@ -156,9 +196,19 @@ def _print_json(found: list[Finding], name: str) -> None:
 
 def _print_github(found: list[Finding], name: str) -> None:
     for finding in found:
-        # Characters that a workflow command escapes (GitHub documentation, workflow commands; read 2026-11-15).
-        message = finding.message.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-        click.echo(f"::{finding.level} file={name},line={finding.line or 1},title={finding.code}::{message}")
+        click.echo(
+            f"::{finding.level} file={_escape(name, _IN_PROPERTY)},line={finding.line},"
+            f"title={_escape(finding.code, _IN_PROPERTY)}::{_escape(finding.message, _IN_MESSAGE)}"
+        )
+
+
+_IN_MESSAGE: Final = {"%": "%25", "\r": "%0D", "\n": "%0A"}
+_IN_PROPERTY: Final = {**_IN_MESSAGE, ":": "%3A", ",": "%2C"}
+"""Characters that a workflow command escapes (actions/toolkit, packages/core/src/command.ts; read 2026-11-15)."""
+
+
+def _escape(text: str, replacements: Mapping[str, str]) -> str:
+    return text.translate(str.maketrans(dict(replacements)))
 
 
 _PRINTERS: Final = {"human": _print_human, "json": _print_json, "github": _print_github}

@@ -16,6 +16,7 @@ from segue.cli.pieces import SIZE, cut_file, cut_lines, find_again
 from segue.cli.progress import Resumable, show_progress
 from segue.cli.reports import Kinds, numbered_report, report_json, show_kinds, show_report
 from segue.cli.runs import converting
+from segue.cli.statuses import Status
 from segue.cli.targets import (
     FROM,
     PROTOCOL_NAMES,
@@ -25,6 +26,7 @@ from segue.cli.targets import (
     open_catalogue,
     source_option,
 )
+from segue.cli.wording import in_program_words
 from segue.documents import Source
 from segue.errors import DoesNotFit, EmptyConversation, ProjectionRefused
 from segue.projection.policy import Policy, ReasoningPolicy
@@ -130,16 +132,16 @@ def command(
             request = opened.document.prepare(model, policy)
         except ProjectionRefused as refused:
             _print_report(refused.report, form)
-            click.echo(f"segue: refused: {refused}", err=True)
-            ctx.exit(1)
+            click.echo(f"segue: refused: {in_program_words(str(refused), converts=True)}", err=True)
+            ctx.exit(Status.FOUND)
         except (EmptyConversation, DoesNotFit) as unsendable:
-            click.echo(f"segue: {unsendable}", err=True)
-            ctx.exit(1)
+            click.echo(f"segue: {in_program_words(str(unsendable), converts=True)}", err=True)
+            ctx.exit(Status.FOUND)
         _write(request.content if compact else msgspec.json.format(request.content, indent=2), output)
         _print_report(request.report, form, measure(opened.document.prompt, model, request.projection))
         return
     job = Job(model, policy, source, wrote, bad_lines == "stop", form == "json")
-    ctx.exit(_convert_many(job, opened, find_again(file), output, jobs=jobs, resume=resume, form=form))
+    ctx.exit(_convert_many(job, opened, find_again(file), file.name, output, jobs=jobs, resume=resume, form=form))
 
 
 def _write(data: bytes, output: str | None) -> None:
@@ -159,7 +161,15 @@ def _print_report(report: Report, form: ReportForm, length: Length | None = None
 
 
 def _convert_many(
-    job: Job, source: Source, path: Path | None, output: str | None, *, jobs: int, resume: bool, form: ReportForm
+    job: Job,
+    source: Source,
+    path: Path | None,
+    name: str,
+    output: str | None,
+    *,
+    jobs: int,
+    resume: bool,
+    form: ReportForm,
 ) -> int:
     kinds: Kinds = Counter()
     conversations = bad = 0
@@ -178,7 +188,7 @@ def _convert_many(
                     stdout.write(batch.output)
                 else:
                     out.write(batch.output, batch.conversations, batch.last)
-                _print_batch(batch)
+                _print_batch(batch, name)
                 advance(batch.read, batch.messages)
                 kinds.update(batch.kinds)
                 conversations += batch.conversations
@@ -195,11 +205,11 @@ def _convert_many(
         click.echo(f"{conversations:,} conversations converted, {bad:,} bad lines", err=True)
         if kinds:
             show_kinds(kinds)
-    return 1 if bad else 0
+    return Status.FOUND if bad else Status.SUCCESS
 
 
-def _print_batch(batch: Batch) -> None:
+def _print_batch(batch: Batch, name: str) -> None:
     for line, reason in batch.bad:
-        click.echo(f"segue: line {line}: {reason}", err=True)
+        click.echo(f"segue: {name}: line {line}: {in_program_words(reason, converts=True)}", err=True)
     for line, report in batch.reports:
         sys.stderr.buffer.write(numbered_report(line, report))

@@ -1,7 +1,8 @@
 """The entry point of the `segue` program: exit status, error messages, and missing packages.
 
-An error prints one sentence and exits with 2, without a traceback. A closed pipe (`| head`) ends the program quietly.
-Ctrl-C ends it with the status that shells expect, and without a traceback, whatever the program is doing.
+An error prints one sentence, without a traceback; `segue.cli.statuses` has the exit statuses. A closed pipe (`| head`)
+ends the program quietly. Ctrl-C ends it with the status that shells expect, and without a traceback, whatever the
+program is doing.
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import traceback
 import warnings
 from threading import Timer
 from typing import TYPE_CHECKING, Final
 
+from segue.cli.statuses import Status
 from segue.errors import SegueError, TornLine
 
 if TYPE_CHECKING:
@@ -44,36 +47,61 @@ def main() -> None:
 
 def _run() -> int:
     try:
-        from segue.cli.program import program
-
-        program.main(prog_name="segue", standalone_mode=True)
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in _EXTRAS:
-            raise
-        print(_MISSING.format(package=package, extra=_EXTRAS[package]), file=sys.stderr)  # noqa: T201
-        return 2
+        return _run_program()
     except KeyboardInterrupt:
-        # click handles it inside of a command; this one came while modules were imported.
-        print("Aborted!", file=sys.stderr)  # noqa: T201
-        return 1
-    except SegueError as error:
-        print(f"segue: {error}", file=sys.stderr)  # noqa: T201
-        return 2
+        _print("Aborted!")
+        return Status.INTERRUPTED
     except BrokenPipeError:
         # The reader closed the pipe. Python would report an error when it flushes the buffer at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return Status.CLOSED_PIPE
+    except Exception as error:  # noqa: BLE001 - the status of Python would be that of a finding
+        package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+        if package in _EXTRAS:
+            _print(_MISSING.format(package=package, extra=_EXTRAS[package]))
+            return Status.USAGE
+        traceback.print_exc()
+        _print("segue: this is an error of segue itself; please report it with the lines above")
+        return Status.INTERNAL
+
+
+def _run_program() -> int:
+    """Run a command and give its status; click raises its errors, because its own statuses have several meanings."""
+    import click
+
+    from segue.cli.program import program
+    from segue.cli.wording import in_program_words
+
+    try:
+        with program.opening(sys.argv[1:]) as context:
+            program.invoke(context)
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
+    except click.Abort:
+        raise KeyboardInterrupt from None
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except SegueError as error:
+        _print(f"segue: {in_program_words(str(error))}")
+        return Status.USAGE
+    except BrokenPipeError:
+        raise
     except OSError as error:
         if error.filename is None:
             raise
-        print(f"segue: {error.filename}: {error.strerror}", file=sys.stderr)  # noqa: T201
-        return 2
-    return 0
+        _print(f"segue: {error.filename}: {error.strerror}")
+        return Status.USAGE
+    sys.stdout.flush()  # a closed pipe is found here, not when Python exits
+    return Status.SUCCESS
+
+
+def _print(text: str) -> None:
+    print(text, file=sys.stderr)  # noqa: T201
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    print(f"segue: {message}", file=sys.stderr)  # noqa: T201
+    _print(f"segue: {message}")
 
 
 _AGAIN: Final = 0.01

@@ -2,11 +2,39 @@
 
 from __future__ import annotations
 
-from typing import BinaryIO, NoReturn
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO, Final, NoReturn, TypeVar
+
+import click
 
 from segue.documents import Source, open_source
 from segue.errors import DecodeError, LoadError
 from segue.models.model import Model
+
+_Command = TypeVar("_Command", bound=Callable[..., object])
+
+EXAMPLE: Final = Path(__file__).with_name("example.jsonl")
+"""A session with models of four providers, in the package, so that a first try needs no file."""
+
+
+def example_option(command: _Command) -> _Command:
+    """Add the option for the session that comes with segue, in place of a file."""
+    return click.option("--example", is_flag=True, help="Use the example session that comes with segue, not a FILE.")(
+        command
+    )
+
+
+def check_input(file: object | None, *, example: bool, is_required: bool = True) -> None:
+    """Check the input of a command that has the option `--example`.
+
+    Raises:
+        UsageError: there is a file as well, or neither and one is required.
+    """
+    if example and file is not None:
+        raise click.UsageError("--example is the input; leave out FILE, or leave out --example")
+    if is_required and not example and file is None:
+        raise click.UsageError("name a FILE to read, or use --example")
 
 
 def open_input(file: BinaryIO, protocol: str | None, model: Model | None = None) -> Source:

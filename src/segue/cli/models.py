@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator
-from typing import Final, cast
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, cast
 
 import click
 import msgspec
 
 from segue.cli.reports import open_console
-from segue.cli.targets import PROTOCOL_NAMES, catalogue_option, complete_model, open_catalogue
+from segue.cli.targets import (
+    MODELS,
+    PROTOCOL_NAMES,
+    catalogue_option,
+    complete_model,
+    complete_provider,
+    explain_unknown,
+    find_near,
+    open_catalogue,
+)
 from segue.errors import UnknownModel
 from segue.models.catalogue import Catalogue
 from segue.models.dialect import Dialect
@@ -18,13 +27,17 @@ from segue.models.model import Modality, Model
 from segue.models.rules import Rules
 from segue.protocols.registry import resolve_dialect, resolve_rules
 
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
 _STALE_AFTER: Final = 180
 """Days after which the catalogue is reported as old: providers release models every few weeks."""
 
 
 @click.command("models")
 @click.argument("query", required=False, shell_complete=complete_model)
-@click.option("--provider", help="Only models of this provider.")
+@click.option("--provider", shell_complete=complete_provider, help="Only models of this provider.")
 @click.option("--protocol", metavar="PROTOCOL", type=PROTOCOL_NAMES, help="Only models with this protocol.")
 @click.option(
     "--input",
@@ -60,13 +73,14 @@ def command(
     them with --catalogue.
     """
     known = open_catalogue(catalogue)
+    _refuse_unknown_provider(provider, known)
     filters = (provider, protocol, *modalities, reasoning, window, max_price)
     if query is not None and not any(value is not None for value in filters):
         try:
             model = known.get(query)
         except UnknownModel as unknown:
             if not known.find(query):
-                raise unknown if unknown.suggestions else _explain(unknown) from None
+                raise explain_unknown(unknown, MODELS) from None
         else:
             _show_one(model, as_json=as_json)
             click.echo(describe_date(known, dt.datetime.now(tz=dt.UTC).date()), err=True)
@@ -87,13 +101,12 @@ def command(
     click.echo(describe_date(known, dt.datetime.now(tz=dt.UTC).date()), err=True)
 
 
-def _explain(unknown: UnknownModel) -> UnknownModel:
-    """Replace advice for Python programs with the options of the command."""
-    text = (
-        f"the catalogue has no model {unknown.name!r}; `segue models` lists the names. Add a model of your own with"
-        " --catalogue FILE"
-    )
-    return UnknownModel(text, name=unknown.name)
+def _refuse_unknown_provider(name: str | None, known: Catalogue) -> None:
+    providers = {model.provider for model in known.models}
+    if name is not None and name not in providers:
+        near = find_near(name, sorted(providers))
+        hint = f"did you mean {' or '.join(near)}?" if near else f"the providers are {', '.join(sorted(providers))}"
+        raise click.UsageError(f"the catalogue has no provider {name!r}; {hint}")
 
 
 def describe_date(catalogue: Catalogue, today: dt.date) -> str:
@@ -110,32 +123,77 @@ def describe_date(catalogue: Catalogue, today: dt.date) -> str:
     )
 
 
+_SHORT_MODALITIES: Final = {"image": "img", "document": "doc", "audio": "aud", "video": "vid"}
+
+
 def _show_table(models: Iterable[Model]) -> None:
+    found = tuple(models)
+    if found:
+        console = open_console()
+        table = _wide_table(found)
+        needed = console.measure(table, options=console.options.update(max_width=10_000)).maximum
+        if console.is_terminal and needed > console.width:
+            _print_narrow(found, console)
+        else:
+            console.width = max(console.width, needed)  # a pipe has no width
+            console.print(table)
+    click.echo(f"{len(found):,} models; prices are US dollars for a million tokens", err=True)
+
+
+def _wide_table(models: Iterable[Model]) -> Table:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("model", no_wrap=True)
-    for name in ("protocol", "input", "reasoning"):
-        table.add_column(name, overflow="fold")
+    for name in ("model", "protocol", "input", "reasoning"):
+        table.add_column(name, no_wrap=True)
     for name in ("window", "output", "$ in", "$ out"):
-        table.add_column(name, justify="right")
-    count = 0
+        table.add_column(name, justify="right", no_wrap=True)
     for model in models:
-        count += 1
-        modalities = " ".join(kind for kind in model.input if kind != "text")
-        price = (_dollars(model.cost.input), _dollars(model.cost.output))
         table.add_row(
             model.full_name(),
             model.protocol,
-            modalities,
+            " ".join(kind for kind in model.input if kind != "text"),
             "yes" if model.reasoning else "",
             _tokens(model.context_window),
             _tokens(model.max_tokens),
-            *price,
+            _dollars(model.cost.input),
+            _dollars(model.cost.output),
         )
-    if count:
-        open_console().print(table)
-    click.echo(f"{count:,} models; prices are US dollars for a million tokens", err=True)
+    return table
+
+
+def _print_narrow(models: Sequence[Model], console: Console) -> None:
+    """Print the models in a narrow terminal: short columns, without the protocol and the output limit.
+
+    A name that is longer than its column has a line of its own.
+    """
+    from rich.text import Text
+
+    rows = [("input", "", "window", "$ in", "$ out"), *map(_short_cells, models)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(cell.ljust(width) if at < 2 else cell.rjust(width) for at, (cell, width) in enumerate(cells))
+        for cells in (list(zip(row, widths, strict=True)) for row in rows)
+    ]
+    names = ["model", *(model.full_name() for model in models)]
+    room = min(max(map(len, names)), max(20, console.width - len(lines[0]) - 2))
+    for at, (name, line) in enumerate(zip(names, lines, strict=True)):
+        begin = f"{name:<{room}}" if len(name) <= room else f"{name}\n{'':<{room}}"
+        console.print(Text(f"{begin}  {line}".rstrip(), "" if at else "bold"), soft_wrap=True)
+
+
+def _short_cells(model: Model) -> tuple[str, str, str, str, str]:
+    modalities = " ".join(_SHORT_MODALITIES[kind] for kind in model.input if kind != "text")
+    thinks = "reasons" if model.reasoning else ""
+    price = _dollars(model.cost.input), _dollars(model.cost.output)
+    return modalities, thinks, _short_count(model.context_window), *price
+
+
+def _short_count(count: int) -> str:
+    """Write a number of tokens in at most six characters: 200k, 1M, 1.05M."""
+    if count >= 1_000_000:
+        return f"{count / 1_000_000:.3g}M"
+    return f"{count / 1000:.3g}k" if count >= 1000 else str(count or "")
 
 
 def _tokens(count: int) -> str:
@@ -143,7 +201,7 @@ def _tokens(count: int) -> str:
 
 
 def _dollars(price: float) -> str:
-    return f"{price:g}" if price else ""
+    return f"{price:.4g}" if price else ""
 
 
 def _show_one(model: Model, *, as_json: bool) -> None:
@@ -153,7 +211,7 @@ def _show_one(model: Model, *, as_json: bool) -> None:
         click.echo(msgspec.json.format(msgspec.json.encode(whole), indent=2))
         return
     console = open_console()
-    console.print(f"[bold]{model.full_name()}[/]  {model.name}")
+    console.print(f"[bold]{model.full_name()}[/]  {model.name}", soft_wrap=True)
     for title, rows in (
         ("", _non_default_fields(model, skip=("id", "provider", "name", "rules", "dialect"))),
         ("Rules: what a request may contain (values that differ from the default)", _non_default_fields(rules)),
@@ -162,7 +220,20 @@ def _show_one(model: Model, *, as_json: bool) -> None:
         if title:
             console.print(f"\n[bold]{title}[/]")
         for name, value in rows:
-            console.print(f"  {name:<28} {value}", markup=False)
+            _print_field(console, name, value)
+
+
+_FIELD_WIDTH: Final = 28
+
+
+def _print_field(console: Console, name: str, value: str) -> None:
+    """Print a field; in a terminal, a long value is wrapped in its own column."""
+    from textwrap import wrap
+
+    room = max(30, console.width - _FIELD_WIDTH - 3)
+    lines = wrap(value, room, break_on_hyphens=False) if console.is_terminal else [value]
+    for at, line in enumerate(lines or [""]):
+        console.print(f"  {name if not at else '':<{_FIELD_WIDTH}} {line}", markup=False, soft_wrap=True)
 
 
 def _non_default_fields(record: Model | Rules | Dialect, skip: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:

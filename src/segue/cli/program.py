@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+from difflib import get_close_matches
 from importlib import import_module
 from typing import Final, cast, final
 
 import click
+from click.shell_completion import shell_complete
 
 from segue.version import __version__
 
@@ -14,27 +17,63 @@ COMMANDS: Final[dict[str, str]] = {
     "check": "List what a provider would refuse in a request, or what a conversation would lose.",
     "show": "Print a conversation as readable text.",
     "models": "List the models of the catalogue, or show all data of one.",
+    "ask": "Ask a model one question and print the answer, in a pipe or in the terminal.",
     "chat": "Chat with a model in the terminal, and switch models during the conversation.",
     "ui": "Open the inspector: a local web page that shows the request for each model.",
+    "completion": "Print the script that completes commands, options and names of models in a shell.",
 }
+
+NAME: Final = "segue"
+COMPLETE_VARIABLE: Final = "_SEGUE_COMPLETE"
+"""The environment variable by which a shell's script asks for completions."""
 
 
 @final
-class _Program(click.Group):
+class Program(click.Group):
+    """The commands, in the order of the table, imported when they are run."""
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's own
+        """List the commands."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's own
+        """Import a command."""
         if cmd_name not in COMMANDS:
             return None
         return cast("click.Command", import_module(f"segue.cli.{cmd_name}").command)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; an unknown one is an error that names similar ones."""
+        is_option = not args or args[0].startswith("-")
+        if not ctx.resilient_parsing and not is_option and args[0] not in COMMANDS:
+            near = get_close_matches(args[0], COMMANDS, n=2)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"the commands are {', '.join(COMMANDS)}"
+            raise click.UsageError(f"No such command {args[0]!r}; {hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def opening(self, arguments: list[str]) -> click.Context:
+        """Parse the arguments, or answer a shell that completes them; without click's handling of errors.
+
+        Raises:
+            ClickException: an argument is wrong.
+            Exit: the program has nothing more to do.
+        """
+        if instruction := os.environ.get(COMPLETE_VARIABLE):
+            raise click.exceptions.Exit(shell_complete(self, {}, NAME, COMPLETE_VARIABLE, instruction))
+        return self.make_context(NAME, arguments)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the table of commands, without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-@click.command(cls=_Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command(cls=Program, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(__version__, prog_name="segue")
-def program() -> None:
+@click.pass_context
+def program(ctx: click.Context) -> None:
     """Convert, check, show and continue conversations with language models of any provider."""
+    if os.environ.get("NO_COLOR"):
+        ctx.color = False

@@ -95,9 +95,9 @@ class Advance(Protocol):
 
 
 @contextmanager
-def show_progress(total: int | None) -> Generator[Advance]:
-    """Show a bar with rate and remaining time in a terminal; nothing in a pipe."""
-    if not sys.stderr.isatty():
+def show_progress(total: int | None, *, shows: bool = True) -> Generator[Advance]:
+    """Show a bar with rate and remaining time in a terminal; nothing in a pipe, or if `shows` is false."""
+    if not shows or not sys.stderr.isatty():
         yield lambda read, messages: None  # noqa: ARG005 - no terminal
         return
     from rich.console import Console

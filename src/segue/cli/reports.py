@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
+from segue.cli.wording import in_program_words
 from segue.errors import render_path
 from segue.projection.report import SENTENCES, Change, ChangeCode, Loss, Report, describe_loss
 from segue.tokens import Length
@@ -74,7 +75,7 @@ def _show_kinds(console: Console, kinds: Kinds, places: Mapping[tuple[Loss, Chan
             str(kinds[loss, code]),
             f"[{colour}]{describe_loss(code, loss)}[/]",
             code.value,
-            _plain(SENTENCES[code] + at),
+            _plain(in_program_words(SENTENCES[code], converts=True) + at),
         )
     console.print(table)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
 import msgspec
 
-from segue.cli.inputs import open_input, raise_named
+from segue.cli.inputs import EXAMPLE, check_input, example_option, open_input, raise_named
+from segue.cli.printable import printable
 from segue.cli.reports import open_console
 from segue.cli.targets import FOR, catalogue_option, complete_model, find_target, open_catalogue, source_option
 from segue.conversation.content import AnyContent, FileContent, ImageContent
@@ -32,11 +33,16 @@ _SHORT: Final = 2000
 
 
 @click.command("show")
-@click.argument("file", type=click.File("rb"))
+@click.argument("file", required=False, type=click.File("rb"))
+@example_option
 @source_option
 @click.option(
-    "--line", type=click.IntRange(1), metavar="N", help="The line to show, of a file with one conversation on each."
+    "--nth",
+    type=click.IntRange(1),
+    metavar="N",
+    help="The conversation to show, of a file with several; 1 is the first.",
 )
+@click.option("--line", type=click.IntRange(1), metavar="N", help="The same by its line in the file.")
 @click.option("--full", is_flag=True, help="Do not shorten thinking and long texts.")
 @click.option(
     "--for",
@@ -49,8 +55,10 @@ _SHORT: Final = 2000
 @catalogue_option
 def command(
     *,
-    file: BinaryIO,
+    file: BinaryIO | None,
+    example: bool,
     source: str | None,
+    nth: int | None,
     line: int | None,
     full: bool,
     targets: tuple[str, ...],
@@ -58,25 +66,41 @@ def command(
 ) -> None:
     """Print FILE: messages and their models, tool calls and results, tokens and costs. Thinking is shortened.
 
+    Of a file with one conversation on each line, the first is printed, and how many there are.
+
     At the end stands how long the next request would be for each model that wrote an answer, how much of its window
     that is, and what its input would cost.
     """
-    document = _pick(file, source, line)
+    check_input(file, example=example)
+    if nth is not None and line is not None:
+        raise click.UsageError("--nth and --line both choose a conversation; use one of them")
+    document, position = _pick(file or EXAMPLE.open("rb"), source, nth, line)
     models = [find_target(name, None, catalogue, FOR) for name in targets]
     _Reader(open_console(), document.prompt, open_catalogue(catalogue), full=full).show(models)
+    if position:
+        click.echo(position, err=True)
 
 
-def _pick(file: BinaryIO, source: str | None, line: int | None) -> Document:
+def _pick(file: BinaryIO, source: str | None, nth: int | None, line: int | None) -> tuple[Document, str]:
+    """Read the chosen conversation, and describe its position in a file that has several."""
     opened = open_input(file, source)
     if opened.document is not None:
-        return opened.document
-    for number, data in opened.lines:
-        if number == (line or number):
-            document = read_line(data, source, number)
-            if isinstance(document, BadLine):
-                raise_named(LoadError(document.reason, line=number), file.name)
-            return document
-    raise LoadError(f"{file.name}: the file has no conversation on line {line}; choose another --line")
+        if (nth or 1) > 1:
+            raise click.UsageError(f"{file.name} has 1 conversation; --nth {nth} does not exist")
+        return opened.document, ""
+    chosen: tuple[int, int, bytes] | None = None
+    count = 0
+    for count, (number, data) in enumerate(opened.lines, 1):
+        if number == line if line is not None else count == (nth or 1):
+            chosen = count, number, data
+    if chosen is None:
+        what = f"a conversation on line {line}" if line is not None else f"a conversation {nth}"
+        raise LoadError(f"{file.name}: the file has {count:,} conversations, but not {what}; use --nth 1 to {count}")
+    position, number, data = chosen
+    document = read_line(data, source, number)
+    if isinstance(document, BadLine):
+        raise_named(LoadError(document.reason, line=number), file.name)
+    return document, f"conversation {position:,} of {count:,}, line {number:,}; --nth N shows another"
 
 
 class _Reader:
@@ -146,7 +170,7 @@ class _Reader:
         from rich.text import Text
 
         shown = text if self._full or len(text) <= _SHORT else f"{text[:_SHORT]} ... ({len(text) - _SHORT:,} more)"
-        terms = Text(_printable(shown), style)
+        terms = Text(printable(shown), style)
         if self._console.is_terminal:
             self._console.print(Padding(terms, (0, 0, 0, 2)))
         else:  # in a pipe, lines are not wrapped or padded, so that they can be searched
@@ -266,16 +290,3 @@ def _added(turns: Sequence[AssistantMessage]) -> Usage:
         cache_read=sum(usage.cache_read for usage in used),
         cache_write=sum(usage.cache_write for usage in used),
     )
-
-
-def _printable(text: str) -> str:
-    """Replace control characters, which a terminal would execute."""
-    return "".join(_safe(text)) if not text.isprintable() else text
-
-
-def _safe(text: str) -> Iterator[str]:
-    for character in text:
-        if character.isprintable() or character in "\n\t":
-            yield character
-        else:
-            yield f"\\x{ord(character):02x}" if ord(character) < 256 else "\ufffd"

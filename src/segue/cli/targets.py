@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 from typing import Final, NamedTuple, TypeVar, final
 
 import click
@@ -30,6 +31,24 @@ class _ProtocolNames(click.Choice[str]):
     @choices.setter
     def choices(self, names: object) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         """Ignore what the base class sets: the names are read again."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Accept a name of a protocol; for any other, suggest similar ones."""
+        if value in PROTOCOLS:
+            return value
+        near = find_near(value, PROTOCOLS)
+        hint = f"did you mean {' or '.join(near)}? " if near else ""
+        text = f"there is no protocol {value!r}; {hint}The protocols are {', '.join(PROTOCOLS)}."
+        raise click.BadParameter(text, ctx, param)
+
+
+def find_near(name: str, names: Iterable[str]) -> list[str]:
+    """Find the names that are similar to one that is unknown, or begin with it; at most three."""
+    known = {each.lower(): each for each in names}
+    low = name.lower()
+    begun = [each for each in known if len(low) > 1 and each.startswith(low)]
+    found = dict.fromkeys((*begun, *get_close_matches(low, known, n=3, cutoff=0.7)))
+    return [known[each] for each in found][:3]
 
 
 PROTOCOL_NAMES: Final = _ProtocolNames()
@@ -61,6 +80,18 @@ def complete_model(ctx: click.Context, param: click.Parameter, incomplete: str) 
     return [CompletionItem(name) for name in names if incomplete.lower() in name.lower()]
 
 
+def complete_model_or_protocol(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete the names of protocols and of the catalogue in the shell."""
+    protocols = [CompletionItem(name) for name in PROTOCOLS if name.startswith(incomplete.lower())]
+    return protocols + complete_model(ctx, param, incomplete)
+
+
+def complete_provider(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
+    """Complete the names of providers in the shell."""
+    names = dict.fromkeys(model.provider for model in installed_catalogue().models)
+    return [CompletionItem(name) for name in names if name.startswith(incomplete.lower())]
+
+
 def open_catalogue(path: str | None) -> Catalogue:
     """Give the catalogue of segue and of installed packages, with the models and providers of a user's own file.
 
@@ -80,12 +111,25 @@ class Words(NamedTuple):
     model: str
     protocol: str
     alone: bool = True
+    models: str = "`segue models` lists the names"
+    """Where the names of models are listed."""
+    other: str = "For any other model, name its protocol, such as {protocol} openai-chat"
+    """What to do for a model that the catalogue does not have."""
 
 
 TO: Final = Words("--to", "--to-protocol")
 FROM: Final = Words("--from-model", "--from")
 FOR: Final = Words("--for", "--for")
 CHAT: Final = Words("MODEL", "--protocol", alone=False)
+ASK: Final = Words("--model", "--protocol", alone=False)
+MODELS: Final = Words("QUERY", "--protocol", alone=False, other="Add a model of your own with --catalogue FILE")
+IN_CHAT: Final = Words(
+    "/model",
+    "--protocol",
+    alone=False,
+    models="/models QUERY lists the names",
+    other="For any other model, start the program again: segue chat NAME --protocol PROTOCOL",
+)
 
 
 def find_target(name: str | None, protocol: str | None, catalogue: str | None, words: Words = TO) -> Model:
@@ -110,7 +154,7 @@ def find_target(name: str | None, protocol: str | None, catalogue: str | None, w
         if name in PROTOCOLS:
             raise click.UsageError(_protocol_named(name, known, words)) from None
         if protocol is None:
-            raise _explain(unknown, words) from None
+            raise explain_unknown(unknown, words) from None
         provider, slash, model_id = name.partition("/")
         return Model(model_id, provider, protocol) if slash else Model(name, get_protocol(protocol).provider, protocol)
     return found if protocol is None or protocol == found.protocol else replace(found, protocol=protocol)
@@ -127,12 +171,15 @@ def _protocol_named(name: str, known: Catalogue, words: Words) -> str:
     return f"{words.model} takes a model, and {name} is a protocol; use {alone}a model of it, such as {example}"
 
 
-def _explain(unknown: UnknownModel, words: Words) -> UnknownModel:
-    """Replace advice for Python programs with the options of the command."""
+def explain_unknown(unknown: UnknownModel, words: Words) -> UnknownModel:
+    """Replace advice for Python programs with that of the command; names of protocols are suggested, too."""
+    near = find_near(unknown.name, PROTOCOLS) if words.alone else []
+    if near:
+        text = f"there is no model and no protocol {unknown.name!r}; did you mean {words.protocol} {near[0]}?"
+        if unknown.suggestions:
+            text += f" Similar models: {', '.join(unknown.suggestions)}"
+        return UnknownModel(text, name=unknown.name, suggestions=(*near, *unknown.suggestions))
     if unknown.suggestions:
         return unknown
-    text = (
-        f"the catalogue has no model {unknown.name!r}; `segue models` lists the names. For any other model, "
-        f"name its protocol, such as {words.protocol} openai-chat"
-    )
-    return UnknownModel(text, name=unknown.name)
+    other = words.other.format(protocol=words.protocol)
+    return UnknownModel(f"the catalogue has no model {unknown.name!r}; {words.models}. {other}", name=unknown.name)

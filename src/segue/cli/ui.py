@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
+import sys
+from collections.abc import Mapping
 from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from segue.cli.targets import catalogue_option, open_catalogue
+from segue.cli.inputs import EXAMPLE, check_input, example_option, raise_named
+from segue.cli.targets import catalogue_option, open_catalogue, source_option
+from segue.errors import DecodeError, LoadError, SettingsError
 
-_LOOPBACK = "127.0.0.1"
+if TYPE_CHECKING:
+    from segue.inspector.library import Library
+
+_LOOPBACK: Final = "127.0.0.1"
+_EVERYWHERE: Final[Mapping[str, str]] = {"0.0.0.0": _LOOPBACK, "::": "::1"}  # noqa: S104 - compared, not listened on
+"""Addresses that mean every address of the machine -> the one to open on the machine itself."""
+_REASONS: Final[Mapping[int, str]] = {
+    errno.EADDRINUSE: "port {port} of {host} is in use; choose another with --port, or leave it out to get a free one",
+    errno.EACCES: "port {port} may only be used by an administrator; choose one above 1023 with --port",
+    errno.EADDRNOTAVAIL: "{host} is not an address of this machine; use --host 127.0.0.1, or 0.0.0.0 for all addresses",
+}
 
 
 @click.command("ui")
 @click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@example_option
+@source_option
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port.  [default: a free one]")
 @click.option(
     "--host",
@@ -21,26 +41,119 @@ _LOOPBACK = "127.0.0.1"
     show_default=True,
     help="The address to listen on. An address other than 127.0.0.1 allows connections from other machines.",
 )
+@click.option(
+    "--allow-host",
+    "allowed",
+    metavar="NAME",
+    multiple=True,
+    help="A name under which the page is opened, for example that of a proxy; may be repeated. Needed for names other"
+    " than localhost and that of --host.",
+)
 @click.option("--browser/--no-browser", default=True, help="Open the page in a browser.")
 @catalogue_option
-def command(*, file: Path | None, port: int, host: str, browser: bool, catalogue: str | None) -> None:
+def command(
+    *,
+    file: Path | None,
+    example: bool,
+    source: str | None,
+    port: int,
+    host: str,
+    allowed: tuple[str, ...],
+    browser: bool,
+    catalogue: str | None,
+) -> None:
     """Open the inspector, with the conversation in FILE if it is given. Ctrl-C ends it.
 
-    The address contains a random token that every request needs. Nothing is sent to a provider or another server.
+    The address contains a random token that every request needs. Nothing is sent to a provider or another server. A
+    forwarded port works as it is: `ssh -L 8000:127.0.0.1:8000 NAME` with --port 8000.
     """
+    check_input(file, example=example, is_required=False)
+    file = EXAMPLE if example else file
     import uvicorn
 
+    from segue.inspector.guard import is_loopback
+    from segue.inspector.library import Library
     from segue.inspector.server import make_app, new_token
 
-    opened = file.read_bytes().decode("utf-8", "replace") if file is not None else ""
+    known = open_catalogue(catalogue)
+    library = Library(known)
+    if file is not None:
+        _open_file(library, file, source)
     token = new_token()
-    listener = socket.create_server((host, port))
+    listener = _listen(host, port)
     port = listener.getsockname()[1]
-    names = {f"{host}:{port}", f"localhost:{port}"} if host == _LOOPBACK else {f"{host}:{port}"}
-    address = f"http://{host}:{port}/{token}/"
+    address = f"http://{_in_url(_EVERYWHERE.get(host, host))}:{port}/{token}/"
     click.echo(f"The inspector is at {address}")
+    names = {host}
+    if not is_loopback(host):
+        own_name = socket.gethostname()
+        names |= {own_name, f"{own_name}.local"}
+        elsewhere = own_name if host in _EVERYWHERE else host
+        click.echo(f"On other machines: http://{_in_url(elsewhere)}:{port}/{token}/")
+        click.echo("Everyone with this address can read the conversation, and the connection is not encrypted.")
     click.echo("Press Ctrl-C to end it.")
+    if library.first is not None:
+        Thread(target=library.first.inspect_suggested, daemon=True).start()
     if browser:
-        click.launch(address)
-    app = make_app(token, frozenset(names), open_catalogue(catalogue), opened)
+        _open_browser(address, port)
+    proxies = frozenset(map(_without_port, allowed))
+    app = make_app(token, library, known, names=frozenset(names), allowed=proxies)
     uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off")).run(sockets=[listener])
+
+
+def _open_file(library: Library, file: Path, source: str | None) -> None:
+    from segue.inspector.inspection import open_conversation
+
+    try:
+        library.first = library.add(file.name, open_conversation(file.read_bytes(), file.name, source))
+    except (LoadError, DecodeError) as error:
+        raise_named(error, str(file))
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """Listen on an address.
+
+    Raises:
+        SettingsError: the address cannot be used.
+    """
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family)
+    except socket.gaierror as error:
+        message = f"--host {host}: there is no such address; use 127.0.0.1, or 0.0.0.0 for all addresses"
+        raise SettingsError(message, key="host") from error
+    except OSError as error:
+        reason = _REASONS.get(error.errno or 0, "cannot listen on {host}, port {port}: {error}")
+        message = reason.format(host=host, port=port, error=error.strerror or error)
+        raise SettingsError(message, key="port") from error
+
+
+def _open_browser(address: str, port: int) -> None:
+    """Open the page, or print what to do on a machine without a screen."""
+    if not _has_display():
+        click.echo(
+            f"There is no display, so no browser was opened: open the address yourself, or forward the port from your"
+            f" machine: ssh -L {port}:127.0.0.1:{port} {socket.gethostname()}"
+        )
+    elif click.launch(address):
+        click.echo("No browser could be opened: open the address yourself.")
+
+
+def _has_display() -> bool:
+    """Whether a browser with a window can be started.
+
+    On a Linux machine without a display, the program that opens addresses would start a browser in the terminal, or
+    print errors of its own.
+    """
+    if not sys.platform.startswith("linux"):
+        return True
+    return any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "WSL_DISTRO_NAME", "BROWSER"))
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _without_port(name: str) -> str:
+    head, colon, tail = name.rpartition(":")
+    return head if colon and tail.isdecimal() and ":" not in head else name

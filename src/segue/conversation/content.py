@@ -13,12 +13,16 @@ Values are frozen. Do not change the dicts inside them in place: projections sha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, TypeAlias, final
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, final
 
 import msgspec
 
+if TYPE_CHECKING:
+    import os
+
 Extra: TypeAlias = Mapping[str, Mapping[str, object]]
 """Data that segue has no field for, keyed by protocol; the key `stored` holds unknown fields of a stored file."""
+_Bytes: TypeAlias = bytes | bytearray | memoryview
 
 
 class Value(
@@ -65,7 +69,10 @@ class TextContent(Content, frozen=True, kw_only=True, tag="text"):
 
 @final
 class ImageContent(Content, frozen=True, kw_only=True, tag="image"):
-    """An image: its bytes as standard base64 in `data`, or its address in `url`."""
+    """An image: its bytes as standard base64 in `data`, or its address in `url`.
+
+    `data` may be given as bytes; it is encoded. `from_file` reads a file.
+    """
 
     kind: ClassVar[Literal["image"]] = "image"
     data: str | None = None
@@ -74,12 +81,45 @@ class ImageContent(Content, frozen=True, kw_only=True, tag="image"):
     cache_mark: CacheMark | None = None
     extra: Extra | None = None
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            data: str | _Bytes | None = None,
+            url: str | None = None,
+            mime_type: str | None = None,
+            cache_mark: CacheMark | None = None,
+            extra: Extra | None = None,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        _encode_data(self)
+
+    @classmethod
+    def from_file(
+        cls, path: str | os.PathLike[str], *, mime_type: str | None = None, max_bytes: int | None = None
+    ) -> ImageContent:
+        """Read an image from a file. Its first bytes decide about the MIME type, unless you give one.
+
+        Raises:
+            ConversationError: it is no image, it is empty, or it has more than `max_bytes` (50 MiB by default).
+            OSError: the file cannot be read.
+        """
+        from segue.conversation import media_sources
+
+        limit = media_sources.MAX_BYTES if max_bytes is None else max_bytes
+        data, found, _ = media_sources.read_media(path, "ImageContent", mime_type=mime_type, max_bytes=limit)
+        media_sources.check_is_image(path, found)
+        return cls(data=data, mime_type=found)
+
 
 @final
 class FileContent(Content, frozen=True, kw_only=True, tag="file"):
     """A PDF, audio, video or text file: base64 `data`, a `url`, or the `file_id` of a file stored by the provider.
 
-    `context` is text about a document that the model reads with it, such as where it comes from.
+    `data` may be given as bytes; it is encoded. `from_file` reads a file. `context` is text about a document that the
+    model reads with it, such as where it comes from.
     """
 
     kind: ClassVar[Literal["file"]] = "file"
@@ -91,6 +131,48 @@ class FileContent(Content, frozen=True, kw_only=True, tag="file"):
     context: str | None = None
     cache_mark: CacheMark | None = None
     extra: Extra | None = None
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            data: str | _Bytes | None = None,
+            url: str | None = None,
+            file_id: str | None = None,
+            mime_type: str | None = None,
+            name: str | None = None,
+            context: str | None = None,
+            cache_mark: CacheMark | None = None,
+            extra: Extra | None = None,
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        _encode_data(self)
+
+    @classmethod
+    def from_file(
+        cls, path: str | os.PathLike[str], *, mime_type: str | None = None, max_bytes: int | None = None
+    ) -> FileContent:
+        """Read a file, with its name. Its first bytes decide about the MIME type, unless you give one.
+
+        Raises:
+            ConversationError: it is empty, or it has more than `max_bytes` (50 MiB by default).
+            OSError: the file cannot be read.
+        """
+        from segue.conversation import media_sources
+
+        limit = media_sources.MAX_BYTES if max_bytes is None else max_bytes
+        data, found, name = media_sources.read_media(path, "FileContent", mime_type=mime_type, max_bytes=limit)
+        return cls(data=data, mime_type=found, name=name)
+
+
+def _encode_data(content: ImageContent | FileContent) -> None:
+    """Replace bytes by their base64. Every other value stays as it was given."""
+    if isinstance(content.data, (bytes, bytearray, memoryview)):
+        from segue.conversation.media_sources import encode_bytes
+
+        msgspec.structs.force_setattr(content, "data", encode_bytes(content.data))
 
 
 @final

@@ -120,6 +120,11 @@ def parse_json(data: Stored, *, above: int = 0) -> object:
     return value
 
 
+def without_line(reason: str) -> str:
+    """Give the reason why one line of a file is not JSON without the number 1 of that line."""
+    return reason.replace("not valid JSON: line 1, column", "not valid JSON: column")
+
+
 def check_limits(value: object, *, above: int) -> None:
     """Check that a parsed value keeps to the limits.
 

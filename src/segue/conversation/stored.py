@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Final, Literal, cast, final
+from typing import Final, Literal, NamedTuple, cast, final
 
 import msgspec
 
@@ -56,6 +56,16 @@ class Document(Value, frozen=True, kw_only=True):
     summaries: tuple[Summary, ...] = ()
     extra: Extra | None = None
 
+
+@final
+class ModelLine(NamedTuple):
+    """A line of a session file with a model that no catalogue has; `fields` are those of `segue.Model`."""
+
+    fields: Mapping[str, object]
+
+
+MODEL_LINE: Final = "model"
+"""The `type` of such a line. Messages have a role and no type."""
 
 _DOCUMENTS: Final = msgspec.json.Decoder(Document)
 _MESSAGES: Final[msgspec.json.Decoder[Message]] = msgspec.json.Decoder(Message)
@@ -200,8 +210,8 @@ def dump_summary(summary: Summary) -> bytes:
     return data
 
 
-def load_line(data: Stored, *, foreign: bool) -> Message | Summary | Context:
-    """Read one line of a session file: a message, a summary, or a header, which is a document without messages.
+def load_line(data: Stored, *, foreign: bool) -> Message | Summary | Context | ModelLine:
+    """Read one line of a session file: a message, a summary, a model, or a header: a document without messages.
 
     `foreign` is set while no header has been read: then the line may be a message of pi-ai or ktsoator/or.
 
@@ -210,9 +220,13 @@ def load_line(data: Stored, *, foreign: bool) -> Message | Summary | Context:
     """
     if not foreign and (message := _load_own_message(data)) is not None:
         return message
-    value = parse_json(data)
-    if isinstance(value, dict) and ("format" in value or "messages" in value):
-        return upgrade_context(read_context(cast("object", value)))
+    value: object = parse_json(data)
+    fields = cast("dict[str, object]", value) if isinstance(value, dict) else None
+    if fields is not None:
+        if "format" in fields or "messages" in fields:
+            return upgrade_context(read_context(fields))
+        if "role" not in fields and fields.get("type") == MODEL_LINE:
+            return ModelLine(fields)
     check_limits(cast("object", value), above=ABOVE_A_MESSAGE)
     if isinstance(value, dict) and "role" not in value and cast("dict[str, object]", value).get("type") == Summary.kind:
         return read_summary(cast("object", value))

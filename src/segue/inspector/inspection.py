@@ -1,109 +1,329 @@
-"""The data of the page: a conversation beside the request that each target would get.
+"""The data of the page: a conversation beside the request that a target would get.
 
-Pure functions: the server passes the pasted text and the targets, and sends the result to the page.
+An `Inspection` is made once for a conversation and a target. The page asks for its summary, then for the rows that are
+on the screen: the work of one answer does not grow with the conversation, except for making the request itself.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import cached_property
 from io import BytesIO
-from typing import Final, TypeAlias, cast
+from typing import Final, NamedTuple, cast, final
 
 import msgspec
 from msgspec.structs import replace
 
-from segue.conversation.content import AnyContent
 from segue.conversation.context import Context
 from segue.conversation.messages import Message
 from segue.documents import Document, open_source, read_document
-from segue.errors import DoesNotFit, EmptyConversation, LoadError, SettingsError, render_path
+from segue.errors import ConversationError, LoadError, ProjectionError, SettingsError, UnknownModel, render_path
+from segue.inspector.alignment import Row, align
+from segue.inspector.pieces import (
+    Json,
+    Keep,
+    describe_message,
+    instruction_pieces,
+    message_pieces,
+    show_pair,
+    show_pieces,
+)
+from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.projection.policy import Policy
+from segue.projection.projector import Projection, project
 from segue.projection.report import SENTENCES, Change, Loss, describe_loss
 from segue.projection.workspace.ownership import Ownership
 from segue.protocols.api import check
-from segue.protocols.registry import get_protocol
+from segue.protocols.registry import PROTOCOLS, get_protocol
 from segue.request import Request
 from segue.tokens import measure
 
-Json: TypeAlias = dict[str, object]
+_SUGGESTED: Final = 3
+"""How many targets the page starts with."""
+_COMMON_TARGETS: Final = ("anthropic/claude-opus-4-8", "openai/gpt-5.4", "google/gemini-3.1-pro-preview")
+"""What is suggested where the conversation names fewer models: one for each of three protocols."""
+_MOST_VIOLATIONS: Final = 20
+_MOST_CHANGES: Final = 50
+"""How many of the violations of a request, and of the changes of one message, the page gets."""
+_UNSENDABLE: Final = (ConversationError, ProjectionError)
+"""What a conversation raises that no request can be made of, such as an image that is not base64."""
+_BINARY: Final = b"\0"
+_UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
+"""How a text begins that some shells write; the error of the encoding explains it better."""
 
-_EXCERPT: Final = 1500
-"""How many characters of one text the page gets; the request JSON has all of them."""
+
+@final
+class Opened(NamedTuple):
+    """A conversation of a file or of a pasted text, with the lines of all conversations if there are several."""
+
+    document: Document
+    lines: Sequence[tuple[int, bytes]] = ()
+    nth: int = 1
+
+    def open_nth(self, nth: int, protocol: str | None) -> Opened:
+        """Read another conversation of the same file; the nearest if there is none with this number.
+
+        Raises:
+            LoadError, DecodeError: the line is not a conversation.
+        """
+        nth = min(max(nth, 1), max(len(self.lines), 1))
+        if not self.lines:
+            return self
+        number, line = self.lines[nth - 1]
+        return Opened(read_document(line, protocol, number), self.lines, nth)
 
 
-def open_pasted(text: str, protocol: str | None) -> Document:
-    """Read the pasted text; of a file with one conversation on a line, the first.
+def open_conversation(data: bytes, name: str, protocol: str | None) -> Opened:
+    """Read a conversation; of a file with one on a line, the first.
 
     Raises:
-        LoadError, DecodeError: the text is not a conversation.
+        LoadError, DecodeError: the data is not a conversation.
     """
-    opened = open_source(BytesIO(text.encode("utf-8", "surrogatepass")), "the pasted text", protocol=protocol)
+    if _BINARY in data[:4096] and not data.startswith(_UTF_16):
+        raise LoadError("this is a binary file; a conversation in JSON or JSON Lines is expected")
+    opened = open_source(BytesIO(data), name, protocol=protocol)
     if opened.document is not None:
-        return opened.document
-    first = next(opened.lines, None)
-    if first is None:
-        raise LoadError("there is no conversation; paste one or open a file")
-    return read_document(first[1], protocol, first[0])
+        return Opened(opened.document)
+    lines = list(opened.lines)
+    number, line = lines[0]
+    return Opened(read_document(line, protocol, number), lines)
 
 
-def inspect(document: Document, targets: Sequence[Model], policy: Policy) -> Json:
-    """Return the conversation and, for each target, the projected messages and the changes."""
-    context = document.prompt.context
+def describe(opened: Opened) -> Json:
+    """Give what the page shows of a conversation before there is a target."""
+    context = opened.document.prompt.context
     return {
-        "source": document.protocol or "a stored conversation",
-        "system": _system(context),
-        "tools": [tool.name if tool.kind == "function" else f"{tool.protocol} tool" for tool in context.tools],
-        "stored": [_summary(message) for message in context.messages],
-        "targets": [_inspect_target(document, model, policy) for model in targets],
+        "source": opened.document.protocol or "a stored conversation",
+        "messages": len(context.messages),
+        "tools": len(context.tools),
+        "writers": [name for name, _ in _writers(context)],
+        "nth": opened.nth,
+        "conversations": max(len(opened.lines), 1),
     }
+
+
+def suggest_targets(document: Document, catalogue: Catalogue) -> list[str]:
+    """Name three targets: the last model that wrote in the conversation, other writers, and models in common use."""
+    names = [name for name, protocol in _writers(document.prompt.context) if protocol in PROTOCOLS]
+    known = [name for name in names if _is_known(name, document, catalogue)]
+    taken = {protocol for name, protocol in _writers(document.prompt.context) if name in known}
+    common = [name for name in _COMMON_TARGETS if name not in known and _is_known(name, document, catalogue)]
+    # A target with another protocol shows more than a second one with the same.
+    common.sort(key=lambda name: find_target(name, document, catalogue).protocol in taken)
+    return [*known, *common][:_SUGGESTED]
+
+
+def _writers(context: Context) -> list[tuple[str, str]]:
+    """Give the full names and the protocols of the models that wrote in the conversation, the last one first."""
+    seen: dict[str, str] = {}
+    for message in reversed(context.messages):
+        if message.role == "assistant" and message.provider and message.model:
+            seen.setdefault(f"{message.provider}/{message.model}", message.protocol)
+    return list(seen.items())
+
+
+def _is_known(name: str, document: Document, catalogue: Catalogue) -> bool:
+    try:
+        find_target(name, document, catalogue)
+    except UnknownModel:
+        return False
+    return True
+
+
+def find_target(name: str, document: Document, catalogue: Catalogue) -> Model:
+    """Find a model by its name; the name of a protocol means any model of it.
+
+    A model that is not in the catalogue can be a target if it wrote in the conversation: its protocol is known there.
+
+    Raises:
+        UnknownModel: there is no such model; the message is for the page.
+    """
+    if name in PROTOCOLS:
+        return Model("any", get_protocol(name).provider, name, reasoning=True)
+    try:
+        return catalogue.get(name)
+    except UnknownModel as error:
+        protocol = dict(_writers(document.prompt.context)).get(name, "")
+        if protocol not in PROTOCOLS:
+            nearest = f"; similar names: {', '.join(error.suggestions)}" if error.suggestions else ""
+            message = f"the catalogue has no model {name!r}{nearest or '; choose one of the list, or a protocol'}"
+            raise UnknownModel(message, name=name, suggestions=error.suggestions) from error
+        provider, _, model_id = name.partition("/")
+        return Model(model_id, provider, protocol)
 
 
 def wire_json(document: Document, model: Model, policy: Policy) -> bytes:
     """Return the exact request body, indented.
 
     Raises:
-        EmptyConversation: the conversation has no content to send.
-        DoesNotFit: the window of the model is too small.
+        ProjectionError: the conversation has no content to send, or does not fit.
+        ConversationError: a part of it could never be sent.
     """
     return msgspec.json.format(document.prepare(model, policy).content, indent=2)
 
 
-def _inspect_target(document: Document, model: Model, policy: Policy) -> Json:
-    context = document.prompt.context
-    about: Json = {"name": model.full_name(), "protocol": model.protocol, "window": model.context_window}
-    try:
-        request = document.prepare(model, policy)
-    except (EmptyConversation, DoesNotFit) as problem:
-        return {**about, "problem": str(problem), "changes": [], "counts": {loss.value: 0 for loss in Loss}}
-    length = measure(document.prompt, model, request.projection)
-    changes = request.report.changes
-    counts = Counter(change.loss.value for change in changes)
-    sent = request.projection.context
-    rows = align(context.messages, sent.messages)
-    same = {there for _, there, is_same in rows if is_same}  # unchanged messages are sent to the page once
-    return {
-        **about,
-        "url": _url(request),
-        "counts": {loss.value: counts[loss.value] for loss in Loss},
-        "changes": [_change(change) for change in changes],
-        "needed": [str(requirement) for requirement in request.requirements],
-        "violations": [
-            f"{render_path(found.path)}: {found.message}"
-            for found in check(request.body, protocol=model.protocol, model=model)
-        ],
-        "rows": rows,
-        "sent": [None if at in same else _summary(message) for at, message in enumerate(sent.messages)],
-        "system": _system(sent),
-        "tokens": length.sent,
-        "length": length.describe(),
-        "limit": length.limit,
-        "fits": length.fits,
-        "cost": length.cost,
-        "bytes": len(request.content),
-        "cache": _cached(document, model, policy, request),
-    }
+@final
+class Inspection:
+    """A conversation as one target would get it."""
+
+    def __init__(self, document: Document, model: Model, policy: Policy) -> None:
+        self._document = document
+        self._model = model
+        self._policy = policy
+        self._given = document.prompt.context
+        self._problem: str | None = None
+        request: Request | None = None
+        try:
+            request = document.prepare(model, policy)
+        except _UNSENDABLE as error:
+            self._problem = str(error)
+        self._request = request
+        self._sent = request.projection.context if request is not None else Context()
+        rows = align(self._given.messages, self._sent.messages)
+        self._rows = [Row(None, None, same=self._has_same_instructions()), *rows]
+        self._changes = request.report.changes if request is not None else ()
+        self._by_row = self._place_changes()
+
+    def summary(self) -> Json:
+        """Give what the page shows of the target, without the rows."""
+        counts = Counter(change.loss.value for change in self._changes)
+        kinds = Counter((change.loss, change.code) for change in self._changes)
+        about: Json = {
+            "name": self._model.full_name(),
+            "protocol": self._model.protocol,
+            "counts": {loss.value: counts[loss.value] for loss in Loss},
+            "kinds": [
+                {
+                    "code": code.value,
+                    "loss": loss.value,
+                    "dropped": describe_loss(code, loss),
+                    "sentence": SENTENCES[code],
+                    "count": count,
+                }
+                for (loss, code), count in kinds.items()
+            ],
+            "rows": len(self._rows),
+            "changed": self._changed_rows(),
+            "stored": [row.stored for row in self._rows],
+            "length": self._length(),
+        }
+        return about | ({"problem": self._problem} if self._problem is not None else {})
+
+    @cached_property
+    def facts(self) -> Json:
+        """Give what takes longer than the summary: what the provider would refuse, and what a cache may hold."""
+        request = self._request
+        if request is None:
+            return {}
+        found = check(request.body, protocol=self._model.protocol, model=self._model)
+        violations = [f"{render_path(violation.path)}: {violation.message}" for violation in found[:_MOST_VIOLATIONS]]
+        if len(found) > _MOST_VIOLATIONS:
+            violations.append(f"and {len(found) - _MOST_VIOLATIONS} more")
+        return {
+            "url": _url(request),
+            "bytes": len(request.content),
+            "required": [str(requirement) for requirement in request.requirements],
+            "violations": violations,
+            "cache": self._find_cached(request),
+        }
+
+    def rows(self, wanted: Sequence[int], length: int, keep: Keep) -> list[Json]:
+        """Give rows with at most `length` characters of each piece; `keep` gets the images of these rows."""
+        return [self._show(at, length, keep) for at in wanted if 0 <= at < len(self._rows)]
+
+    def _show(self, at: int, length: int, keep: Keep) -> Json:
+        row = self._rows[at]
+        changes = self._by_row.get(at, [])
+        shown: Json = {"at": at, "same": row.same, "changes": [_show_change(it) for it in changes[:_MOST_CHANGES]]}
+        if len(changes) > _MOST_CHANGES:
+            shown["moreChanges"] = len(changes) - _MOST_CHANGES
+        if at == 0:
+            head: Json = {"role": "instructions"}
+            stored = instruction_pieces(self._given, keep)
+            if row.same:
+                return shown | {"stored": head | {"pieces": show_pieces(stored, length)}}
+            before, after = show_pair(stored, instruction_pieces(self._sent, keep), length)
+            return shown | {"stored": head | {"pieces": before}, "sent": head | {"pieces": after}}
+        given = None if row.stored is None else self._given.messages[row.stored]
+        sent = None if row.sent is None else self._sent.messages[row.sent]
+        old = [] if given is None else message_pieces(given, keep)
+        if row.same or sent is None:
+            before, after = show_pieces(old, length), []
+        else:
+            before, after = show_pair(old, message_pieces(sent, keep), length)
+        if given is not None and row.stored is not None:
+            shown["stored"] = describe_message(given, row.stored) | {"pieces": before}
+        if sent is not None and row.sent is not None and not row.same:
+            shown["sent"] = describe_message(sent, row.sent) | {"pieces": after}
+        return shown
+
+    def _has_same_instructions(self) -> bool:
+        if self._request is None:
+            return False
+        return self._given.system_prompt == self._sent.system_prompt and self._given.tools == self._sent.tools
+
+    def _changed_rows(self) -> list[int]:
+        if self._request is None:
+            return []
+        return [at for at, row in enumerate(self._rows) if not row.same or at in self._by_row]
+
+    def _place_changes(self) -> dict[int, list[Change]]:
+        """Give each change to the row of its message; those of instructions, tools and options to the first row."""
+        places = {row.stored: at for at, row in enumerate(self._rows) if at and row.stored is not None}
+        placed: dict[int, list[Change]] = {}
+        for change in self._changes:
+            number = change.path[1] if len(change.path) > 1 and change.path[0] == "messages" else None
+            at = places.get(number, 0) if isinstance(number, int) else 0
+            placed.setdefault(at, []).append(change)
+        return placed
+
+    def _length(self) -> Json | None:
+        """Estimate how much of the window the conversation takes, what is cut, and what the input costs."""
+        try:
+            projection = self._request.projection if self._request is not None else self._project()
+        except _UNSENDABLE:
+            return None
+        length = measure(self._document.prompt, self._model, projection)
+        shown: Json = {"whole": length.whole, "sent": length.sent, "limit": length.limit, "fits": length.fits}
+        window = projection.window
+        if window is not None and not length.fits:
+            shown |= {"tooSmall": length.too_small, "shortened": window.lean, "leftOut": window.gone}
+        return shown | ({"cost": length.cost} if length.cost is not None else {})
+
+    def _project(self) -> Projection:
+        """Project a conversation that cannot be sent: it has a length all the same."""
+        prompt, policy = self._document.prompt, replace(self._policy, refuse=frozenset())
+        return project(prompt.context, self._model, options=prompt.options, policy=policy)
+
+    def _find_cached(self, request: Request) -> Json | None:
+        """Count the turns that are the same as in the last request to this model: a prompt cache may hold them.
+
+        That request is the conversation before the last turn of the model. None if the model has no turn yet, or if the
+        turns of the wire do not stand in one list.
+        """
+        document, model, policy = self._document, self._model, self._policy
+        ownership = Ownership(model, policy.same_model, policy.routers)
+        messages = self._given.messages
+        own = next((at for at in range(len(messages) - 1, -1, -1) if _is_own(messages[at], ownership)), None)
+        key = get_protocol(model.protocol).turns_key
+        if own is None or key is None:
+            return None
+        before = replace(self._given, messages=messages[:own])
+        try:
+            earlier = document._replace(prompt=replace(document.prompt, context=before)).prepare(model, policy)
+        except _UNSENDABLE:
+            return None
+        old, new = cast("list[object]", earlier.body[key]), cast("list[object]", request.body[key])
+        same = next(
+            (at for at, (was, now) in enumerate(zip(old, new, strict=False)) if was != now), min(len(old), len(new))
+        )
+        return {"turns": same, "of": len(new), "sentBefore": len(old)}
+
+
+def _is_own(message: Message, ownership: Ownership) -> bool:
+    return message.role == "assistant" and ownership.is_own(message)
 
 
 def _url(request: Request) -> str | None:
@@ -114,140 +334,12 @@ def _url(request: Request) -> str | None:
         return None
 
 
-def _change(change: Change) -> Json:
-    message = change.path[1] if len(change.path) > 1 and change.path[0] == "messages" else None
+def _show_change(change: Change) -> Json:
     return {
         "code": change.code.value,
         "loss": change.loss.value,
         "dropped": describe_loss(change.code, change.loss),
         "where": render_path(change.path),
-        "message": message,
         "sentence": SENTENCES[change.code],
         "detail": change.detail,
     }
-
-
-def _system(context: Context) -> str:
-    prompt = context.system_prompt
-    if prompt is None or isinstance(prompt, str):
-        return _shortened(prompt or "")
-    return _shortened("\n".join(piece.text if piece.kind == "text" else "[native block]" for piece in prompt))
-
-
-def _summary(message: Message) -> Json:
-    about: Json = {"role": message.role, "pieces": [_piece(content) for content in message.content]}
-    if message.role == "assistant":
-        about |= {"origin": f"{message.provider}/{message.model}", "stop": message.stop_reason}
-    elif message.role == "toolResult":
-        about |= {"origin": message.tool_name, "id": message.tool_call_id, "failed": message.is_error}
-    return about
-
-
-def _piece(content: AnyContent) -> Json:
-    match content.kind:
-        case "text":
-            return _block("text", content.text, signature=content.text_signature)
-        case "thinking":
-            return _block("thinking", content.thinking, signature=content.thinking_signature)
-        case "toolCall":
-            arguments = content.arguments_text or msgspec.json.encode(content.arguments).decode()
-            return {
-                **_block("toolCall", arguments, signature=content.thought_signature),
-                "name": content.name,
-                "id": content.id,
-            }
-        case "image" | "file":
-            where = content.url or (content.file_id if content.kind == "file" else None)
-            size = f"{len(content.data) * 3 // 4:,} bytes" if content.data is not None else where or ""
-            return _block(content.kind, f"{content.mime_type or 'unknown type'}, {size}")
-        case "native":
-            kind = content.block.get("type")
-            return _block("native", f"{content.protocol} {kind if isinstance(kind, str) else 'block'}")
-
-
-def _block(kind: str, text: str, signature: str | None = None) -> Json:
-    piece: Json = {"kind": kind, "text": _shortened(text)}
-    if len(text) > _EXCERPT:
-        piece["more"] = len(text) - _EXCERPT
-    if signature:
-        piece["signed"] = True
-    return piece
-
-
-def _shortened(text: str) -> str:
-    # Half a surrogate pair cannot be encoded.
-    return text[:_EXCERPT].encode("utf-8", "replace").decode()
-
-
-def align(stored: Sequence[Message], sent: Sequence[Message]) -> list[tuple[int | None, int | None, bool]]:
-    """Align sent messages with stored ones: (stored, sent, whether they are the same object).
-
-    An unchanged message is the same object in both. Between two of those, messages with the same role and the same
-    origin or call are paired; any other message is in a row by itself.
-    """
-    places = {id(message): at for at, message in enumerate(sent)}
-    rows: list[tuple[int | None, int | None, bool]] = []
-    reached = 0
-    waiting: list[int] = []
-    for at, message in enumerate(stored):
-        found = places.get(id(message))
-        if found is None or found < reached:
-            waiting.append(at)
-            continue
-        rows += _align_changed(stored, waiting, sent, range(reached, found))
-        rows.append((at, found, True))
-        waiting, reached = [], found + 1
-    return rows + _align_changed(stored, waiting, sent, range(reached, len(sent)))
-
-
-def _align_changed(
-    stored: Sequence[Message], old: Sequence[int], sent: Sequence[Message], new: Sequence[int]
-) -> list[tuple[int | None, int | None, bool]]:
-    rows: list[tuple[int | None, int | None, bool]] = []
-    left = list(new)
-    for at in old:
-        match = next((there for there in left if _is_made_of(stored[at], sent[there])), None)
-        if match is None:
-            rows.append((at, None, False))
-            continue
-        while left[0] != match:
-            rows.append((None, left.pop(0), False))
-        left.pop(0)
-        rows.append((at, match, False))
-    return rows + [(None, there, False) for there in left]
-
-
-def _is_made_of(given: Message, sent: Message) -> bool:
-    if given.role != sent.role:
-        return False
-    if given.role == "assistant" and sent.role == "assistant":
-        return (given.model, given.response_id) == (sent.model, sent.response_id)
-    if given.role == "toolResult" and sent.role == "toolResult":
-        return given.tool_name == sent.tool_name
-    return True
-
-
-def _cached(document: Document, model: Model, policy: Policy, request: Request) -> Json | None:
-    """Count the turns that are the same as in the last request to this model, so that a prompt cache may hold them.
-
-    That request is the conversation before the last turn of the model. None if the model has no turn yet, or if the
-    turns of the wire do not stand in one list.
-    """
-    context = document.prompt.context
-    ownership = Ownership(model, policy.same_model, policy.routers)
-    own = [at for at, it in enumerate(context.messages) if it.role == "assistant" and ownership.is_own(it)]
-    if not own:
-        return None
-    before = replace(context, messages=context.messages[: own[-1]])
-    try:
-        earlier = document._replace(prompt=replace(document.prompt, context=before)).prepare(model, policy)
-    except (EmptyConversation, DoesNotFit):
-        return None
-    key = get_protocol(model.protocol).turns_key
-    if key is None:
-        return None
-    old, new = cast("list[object]", earlier.body[key]), cast("list[object]", request.body[key])
-    same = next(
-        (at for at, (was, now) in enumerate(zip(old, new, strict=False)) if was != now), min(len(old), len(new))
-    )
-    return {"turns": same, "of": len(new), "sentBefore": len(old)}

@@ -1,8 +1,7 @@
-"""The server of the inspector: one page and three endpoints, for one user on this machine.
+"""The server of the inspector: one page and a few endpoints, for one user.
 
-Every URL contains a random token. The Host header has to be that of the server, which prevents DNS rebinding, and
-requests with another Origin are refused. Nothing leaves the machine: the page loads nothing from other servers, and its
-content security policy forbids it.
+Every URL contains a random token, and `guard.py` refuses requests of other pages. Nothing leaves the machine: the page
+loads nothing from other servers, and its content security policy forbids it.
 """
 
 from __future__ import annotations
@@ -10,42 +9,45 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from importlib.resources import files
 from secrets import token_urlsafe
-from typing import Final, final
+from typing import Final, TypeVar, final
 
 import msgspec
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import Headers
 from starlette.requests import Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.routing import Mount, Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp
 
-from segue.errors import SegueError
-from segue.inspector.inspection import inspect, open_pasted, wire_json
+from segue.errors import DecodeError, LoadError, SegueError
+from segue.inspector.guard import Guard
+from segue.inspector.inspection import find_target, open_conversation, wire_json
+from segue.inspector.library import SHORT, Library, OpenConversation
+from segue.inspector.pieces import find_image
 from segue.models.catalogue import Catalogue
-from segue.models.model import Model
 from segue.projection.policy import Policy, ReasoningPolicy
-from segue.protocols.registry import PROTOCOLS, get_protocol
+from segue.protocols.registry import PROTOCOLS
 
 _TYPES: Final[Mapping[str, str]] = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
-_GUARDS: Final[Mapping[str, str]] = {
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self';"
-    " img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cache-control": "no-store",
-}
+_PARTS: Final = ("inspector.css", "inspector.js", "elements.js", "rows.js", "targets.js")
+"""The files of the page, besides `index.html`."""
 _LARGEST: Final = 256 * 1024 * 1024
 """Bytes of the largest conversation that the page may send; a larger one would fill the memory."""
+_MOST_ROWS: Final = 200
+_LONGEST: Final = 2_000_000
+"""How many rows, and how many characters of each text, one answer may have."""
 
 
 @final
 class _Query(msgspec.Struct, frozen=True, kw_only=True):
-    text: str
-    source: str | None = None
-    targets: tuple[str, ...] = ()
+    document: str
+    target: str = ""
     reasoning: ReasoningPolicy = "auto"
+    rows: tuple[int, ...] = ()
+    length: int = SHORT
+
+
+_Asked = TypeVar("_Asked")
 
 
 def new_token() -> str:
@@ -53,28 +55,102 @@ def new_token() -> str:
     return token_urlsafe(18)
 
 
-def make_app(token: str, host_names: frozenset[str], catalogue: Catalogue, opened: str = "") -> ASGIApp:
-    """Make the server. `host_names` are the allowed Host headers; `opened` is the text that the page starts with."""
+def make_app(
+    token: str, library: Library, catalogue: Catalogue, *, names: frozenset[str], allowed: frozenset[str]
+) -> ASGIApp:
+    """Make the server; `Guard` explains `names` and `allowed`."""
 
     async def start(_: Request) -> Response:
-        models = [{"name": model.full_name(), "protocol": model.protocol} for model in catalogue.models]
-        return _json({"models": models, "protocols": list(PROTOCOLS), "opened": opened})
+        return Response(await run_in_threadpool(_start, library), media_type="application/json")
 
-    async def inspected(request: Request) -> Response:
-        return await _answer(request, lambda query: _inspect(query, catalogue))
+    async def models(_: Request) -> Response:
+        return _json([[model.full_name(), model.protocol] for model in catalogue.models])
 
-    async def wire(request: Request) -> Response:
-        return await _answer(request, lambda query: _wire(query, catalogue))
+    async def opened(request: Request) -> Response:
+        given = request.query_params
+        protocol = given.get("source") or None
+
+        def work(data: bytes) -> bytes:
+            if (key := given.get("document")) is not None:
+                other = _find(library, key)
+                nth = int(given["nth"]) if given.get("nth", "").isdecimal() else 1
+                name, found = other.name, other.opened.open_nth(nth, protocol)
+            else:
+                name = given.get("name", "")
+                try:
+                    found = open_conversation(data, name or "the pasted text", protocol)
+                except (LoadError, DecodeError) as error:
+                    raise LoadError(f"{name}: {error}" if name else str(error)) from error
+            return msgspec.json.encode(library.add(name, found).describe())
+
+        return await _answer(request, bytes, work)
+
+    def inspected(of: Callable[[_Query, OpenConversation], bytes]) -> Callable[[Request], Awaitable[Response]]:
+        def work(query: _Query) -> bytes:
+            return of(query, _find(library, query.document))
+
+        async def answer(request: Request) -> Response:
+            return await _answer(request, lambda data: msgspec.json.decode(data, type=_Query), work)
+
+        return answer
+
+    def wire(query: _Query, found: OpenConversation) -> bytes:
+        found.inspect(query.target, query.reasoning)
+        model = find_target(query.target, found.document, catalogue)
+        return wire_json(found.document, model, Policy(reasoning=query.reasoning))
+
+    async def image(request: Request) -> Response:
+        found = library.find(request.path_params["document"])
+        data = None if found is None else found.find_image(request.path_params["image"])
+        shown = None if data is None else await run_in_threadpool(find_image, data)
+        if shown is None:
+            return _json({"error": "there is no such image"}, status=404)
+        return Response(shown[0], media_type=shown[1])
 
     routes = [
         Route("/", _file("index.html")),
-        Route("/inspector.css", _file("inspector.css")),
-        Route("/inspector.js", _file("inspector.js")),
+        *(Route(f"/{name}", _file(name)) for name in _PARTS),
         Route("/api/start", start),
-        Route("/api/inspect", inspected, methods=["POST"]),
-        Route("/api/wire", wire, methods=["POST"]),
+        Route("/api/models", models),
+        Route("/api/open", opened, methods=["POST"]),
+        Route("/api/inspect", inspected(_summary), methods=["POST"]),
+        Route("/api/facts", inspected(_facts), methods=["POST"]),
+        Route("/api/rows", inspected(_rows), methods=["POST"]),
+        Route("/api/wire", inspected(wire), methods=["POST"]),
+        Route("/api/images/{document}/{image}", image),
     ]
-    return _Guard(Starlette(routes=[Mount(f"/{token}", routes=routes)]), host_names)
+    return Guard(Starlette(routes=[Mount(f"/{token}", routes=routes)]), names, allowed)
+
+
+class _Closed(SegueError):
+    """The page asks for a conversation that is not kept any more."""
+
+
+def _find(library: Library, key: str) -> OpenConversation:
+    found = library.find(key)
+    if found is None:
+        raise _Closed("this conversation is no longer open; open it again")
+    return found
+
+
+def _start(library: Library) -> bytes:
+    first = library.first
+    opened = None if first is None else {**first.describe(), "first": first.first_screen()}
+    return msgspec.json.encode({"protocols": list(PROTOCOLS), "opened": opened})
+
+
+def _summary(query: _Query, found: OpenConversation) -> bytes:
+    return msgspec.json.encode(found.inspect(query.target, query.reasoning).summary())
+
+
+def _facts(query: _Query, found: OpenConversation) -> bytes:
+    return msgspec.json.encode(found.inspect(query.target, query.reasoning).facts)
+
+
+def _rows(query: _Query, found: OpenConversation) -> bytes:
+    length = min(max(query.length, 1), _LONGEST)
+    inspection = found.inspect(query.target, query.reasoning)
+    return msgspec.json.encode(inspection.rows(query.rows[:_MOST_ROWS], length, found.keep_image))
 
 
 def _file(name: str) -> Callable[[Request], Awaitable[Response]]:
@@ -87,7 +163,7 @@ def _file(name: str) -> Callable[[Request], Awaitable[Response]]:
     return serve
 
 
-async def _answer(request: Request, work: Callable[[_Query], bytes]) -> Response:
+async def _answer(request: Request, read: Callable[[bytes], _Asked], work: Callable[[_Asked], bytes]) -> Response:
     """Read a request of the page and answer it from a thread; an error is one sentence."""
     body = bytearray()
     async for chunk in request.stream():
@@ -98,59 +174,15 @@ async def _answer(request: Request, work: Callable[[_Query], bytes]) -> Response
                 status=413,
             )
     try:
-        query = msgspec.json.decode(body, type=_Query)
-        return Response(await run_in_threadpool(work, query), media_type="application/json")
+        asked = read(bytes(body))
+        return Response(await run_in_threadpool(work, asked), media_type="application/json")
     except msgspec.DecodeError as error:
         return _json({"error": f"the page sent an invalid request: {error}; reload the page"}, status=400)
+    except _Closed as error:
+        return _json({"error": str(error)}, status=410)
     except SegueError as error:
         return _json({"error": str(error)}, status=422)
 
 
-def _inspect(query: _Query, catalogue: Catalogue) -> bytes:
-    document = open_pasted(query.text, query.source)
-    models = [_find(name, catalogue) for name in query.targets]
-    return msgspec.json.encode(inspect(document, models, Policy(reasoning=query.reasoning)))
-
-
-def _wire(query: _Query, catalogue: Catalogue) -> bytes:
-    document = open_pasted(query.text, query.source)
-    return wire_json(document, _find(query.targets[0], catalogue), Policy(reasoning=query.reasoning))
-
-
-def _find(name: str, catalogue: Catalogue) -> Model:
-    """Find a model by its name; the name of a protocol stands for any model of it."""
-    if name in PROTOCOLS:
-        return Model("any", get_protocol(name).provider, name, reasoning=True)
-    return catalogue.get(name)
-
-
 def _json(value: object, status: int = 200) -> Response:
     return Response(msgspec.json.encode(value), status_code=status, media_type="application/json")
-
-
-class _Guard:
-    """Refuses requests with another Host or Origin header, and adds security headers to every response."""
-
-    def __init__(self, app: ASGIApp, host_names: frozenset[str]) -> None:
-        self._app = app
-        self._host_names = host_names
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        headers = Headers(scope=scope)
-        origin = headers.get("origin")
-        names = self._host_names
-        if headers.get("host") not in names or (origin and origin.partition("://")[2] not in names):
-            text = "refused: open the inspector with the address that `segue ui` printed"
-            await PlainTextResponse(text, 403)(scope, receive, send)
-            return
-
-        async def send_guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                guards = [(name.encode(), value.encode()) for name, value in _GUARDS.items()]
-                message["headers"] = [*message["headers"], *guards]
-            await send(message)
-
-        await self._app(scope, receive, send_guarded)

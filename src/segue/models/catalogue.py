@@ -38,6 +38,7 @@ import msgspec
 
 from segue._entry_points import find_entry_points
 from segue.errors import ModelError, UnknownModel
+from segue.models.built_in import BUILT_IN
 from segue.models.catalogue_file import CatalogueFile, Source, parse_catalogue, toml_as_json
 from segue.models.model import Modality, Model
 from segue.models.model_ids import first_party_providers
@@ -128,6 +129,9 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def get(self, name: str) -> Model:
         """Find a model by `provider/id`, or by its id alone if that is unambiguous.
 
+        At a provider that serves whatever its user has loaded, such as `ollama`, every id is a model. `echo` is a model
+        that repeats the last message: the client answers for it.
+
         Raises:
             UnknownModel: no model matches, or several do; `suggestions` are similar names.
         """
@@ -146,7 +150,17 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                     return by_provider[provider]
         elif len(served) == 1 and self._provider_of(wanted) is None:
             return served[0]
+        if (built_in := BUILT_IN.get(wanted)) is not None:
+            return built_in
+        if (own := self._find_loaded(name)) is not None:
+            return own
         raise self._unknown(name, served)
+
+    def _find_loaded(self, name: str) -> Model | None:
+        """Give the model of a server that serves whatever its user has loaded: every id may be one of them."""
+        provider, _, model_id = name.partition("/")
+        row = self._rows.get(provider.lower()) or PROVIDERS.get(provider.lower())
+        return Model(model_id, row.name, row.protocol) if row is not None and row.any_id and model_id else None
 
     def _provider_of(self, name: str) -> str | None:
         """Give the provider that a name begins with; None without a slash, or if it is not a known provider."""
@@ -194,6 +208,10 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def has_id(self, model_id: str) -> bool:
         """Whether any provider has a model with this id."""
         return model_id.lower() in self._by_id
+
+    def has_name(self, full_name: str) -> bool:
+        """Whether the catalogue, or segue itself, has a model of this full name."""
+        return full_name.lower() in self._by_name or full_name.lower() in BUILT_IN
 
     def find_provider(self, protocol: str, model_id: str) -> str | None:
         """Give the provider that serves this id over this protocol; None if there is none or more than one."""

@@ -307,6 +307,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 "path": "/v1/chat/completions",
             }
         },
+        any_id=True,
         source="ollama server source @fb30760; hermes-agent #80265",
         read=_READ,
     ),
@@ -325,6 +326,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
             }
         },
         dialect={"openai-chat": {"max_tokens_field": "max_tokens", "thinking_budget_field": "thinking_token_budget"}},
+        any_id=True,
         source="vLLM source; opencode #27920; pi-ai 1.5.0 (thinking_token_budget)",
         read=_READ,
     ),
@@ -344,6 +346,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
             "openai-responses": {"count_tokens": True},
             "anthropic-messages": {"empty_signature": True, "count_tokens": True},
         },
+        any_id=True,
         source="llama.cpp #21889; Crow #60 (reasoning_content keeps the prefix); pi-ai 1.5.0; its three wires tried",
         read=_READ,
     ),
@@ -355,6 +358,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         key_variables=("LMSTUDIO_API_KEY",),
         rules={"openai-chat": _LOCAL_SERVER},
         dialect={"openai-chat": {"max_tokens_field": "max_tokens"}},
+        any_id=True,
         source="LM Studio documentation: OpenAI compatibility; templates as for llama.cpp",
         read=_READ,
     ),

@@ -211,7 +211,7 @@ class _BrokenTurns:
             (
                 FileContent(data=PDF, mime_type="application/pdf", name="a.pdf", context=self.context()),
                 FileContent(data="aGVsbG8=", mime_type="text/plain", name="na\ud800me"),
-                FileContent(data="!", mime_type="text/plain"),
+                FileContent(data="/w==", mime_type="text/plain"),
                 FileContent(data="IA==", mime_type="text/csv"),
                 FileContent(url="https://example.org/f.pdf"),
                 FileContent(url="https://example.org/given.pdf", mime_type="application/pdf"),

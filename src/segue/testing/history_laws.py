@@ -32,6 +32,7 @@ from segue.testing.histories import make_broken_context, make_options, make_own_
 from segue.testing.stream_laws import check_any_reply
 
 HistoryLaw: TypeAlias = Callable[[Protocol, Model, int], None]
+"""A function that checks one law on the history of a seed, for a model of the protocol."""
 
 _HUGE: Final = 1_000_000_000
 
@@ -284,3 +285,4 @@ HISTORY_LAWS: Final[tuple[HistoryLaw, ...]] = (
     check_instructions,
     check_any_reply,
 )
+"""The laws that are checked on generated histories."""

@@ -24,6 +24,7 @@ from segue.testing.stream_laws import check_stream_round_trip, check_streamed_re
 from segue.testing.value_laws import check_call_arguments, check_shifted_indexes, check_wrong_values
 
 SampleLaw: TypeAlias = Callable[[Protocol, Sample], None]
+"""A function that checks one law on a sample of the protocol."""
 
 
 def check_request_round_trip(record: Protocol, sample: Sample) -> None:
@@ -270,3 +271,4 @@ SAMPLE_LAWS: Final[tuple[SampleLaw, ...]] = (
     check_written_bytes,
     check_sent_requests,
 )
+"""The laws that are checked on the samples of a protocol."""

@@ -29,7 +29,7 @@ DEADLOCK = 30.0
 
 STEPS = {
     "lock": (history, "SessionLock"),
-    "read": (history, "read_session"),
+    "read": (history, "read_session_models"),
     "header": (history, "append_header"),
     "append": (history, "append_line"),
     "fsync": (os, "fsync"),

@@ -96,6 +96,13 @@ def query_secrets(url: str) -> dict[str, str]:
     return found
 
 
+def without_query_secrets(url: str) -> str:
+    """Remove the parameters with secrets from the query of a URL."""
+    parts = urlsplit(url)
+    kept = [each for each in parts.query.split("&") if not _SECRET_PARAMETER.search(each.partition("=")[0])]
+    return parts._replace(query="&".join(kept)).geturl() if parts.query else url
+
+
 def _hide_queries(record: logging.LogRecord) -> bool:
     if isinstance(record.args, tuple):
         record.args = tuple(str(each).partition("?")[0] if "?" in str(each) else each for each in record.args)

@@ -22,11 +22,12 @@ from segue.client.http.sending import Wire
 from segue.client.http.settings import ClientSettings, OnAttempt, Setup, import_httpx2, shared_tls
 from segue.client.http.shell import OnEnd
 from segue.client.http.streams import Stream, SummariseStep, count_tokens
-from segue.conversation.context import Context, Options
+from segue.conversation.context import Options
 from segue.conversation.messages import AssistantMessage
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.projection.policy import Policy
+from segue.protocols.context_input import ContextInput, read_input
 from segue.request import with_routers
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class _BaseClient:
 
     def _ask(
         self,
-        context: Context,
+        context: ContextInput,
         model: Model | str,
         options: Options | None,
         policy: Policy | None,
@@ -73,7 +74,7 @@ class _BaseClient:
         if emits:
             options = replace(options or Options(), stream=True)
         return Ask(
-            context=context,
+            context=read_input(context),
             candidates=candidates,
             owner=owner,
             options=options,
@@ -91,6 +92,10 @@ class _BaseClient:
         """The models and providers of the user's own, if any."""
         return self._setup.catalogue
 
+    def has_key(self, model: Model) -> bool:
+        """Whether a request to a model would carry a key, a token or a signature."""
+        return self._builder.has_key(model)
+
     def _find_policy(self, policy: Policy | None) -> Policy | None:
         """Give a policy that recognises the user's routers: one object for one policy, as outboxes need it."""
         given, routed = self._routed
@@ -100,10 +105,10 @@ class _BaseClient:
         return routed
 
     def _counting(
-        self, context: Context, model: Model | str, options: Options | None, policy: Policy | None
+        self, context: ContextInput, model: Model | str, options: Options | None, policy: Policy | None
     ) -> Counting:
         (target,) = self._builder.find_candidates(model, ())
-        return Counting(self._builder, context, target, options, self._find_policy(policy))
+        return Counting(self._builder, read_input(context), target, options, self._find_policy(policy))
 
     def _with_window(self, policy: Policy | None, window: int) -> Policy:
         """Give a policy for another window: one object for one policy and window, as outboxes need it."""
@@ -155,7 +160,7 @@ class Client(_BaseClient):
 
     def complete(
         self,
-        context: Context,
+        context: ContextInput,
         model: Model | str,
         *,
         options: Options | None = None,
@@ -182,7 +187,7 @@ class Client(_BaseClient):
 
     def stream(
         self,
-        context: Context,
+        context: ContextInput,
         model: Model | str,
         *,
         options: Options | None = None,
@@ -211,7 +216,7 @@ class Client(_BaseClient):
 
     def begin(
         self,
-        context: Context,
+        context: ContextInput,
         model: Model | str,
         *,
         options: Options | None = None,
@@ -237,7 +242,7 @@ class Client(_BaseClient):
 
     def count_tokens(
         self,
-        context: Context,
+        context: ContextInput,
         model: Model | str,
         *,
         options: Options | None = None,
@@ -287,7 +292,7 @@ class AsyncClient(_BaseClient):
 
     async def complete(
         self,
-        context: Context,
+        context: ContextInput,
         model: Model | str,
         *,
         options: Options | None = None,
@@ -309,7 +314,7 @@ class AsyncClient(_BaseClient):
 
     def stream(
         self,
-        context: Context,
+        context: ContextInput,
         model: Model | str,
         *,
         options: Options | None = None,
@@ -331,7 +336,7 @@ class AsyncClient(_BaseClient):
 
     def begin(
         self,
-        context: Context,
+        context: ContextInput,
         model: Model | str,
         *,
         options: Options | None = None,
@@ -355,7 +360,7 @@ class AsyncClient(_BaseClient):
 
     async def count_tokens(
         self,
-        context: Context,
+        context: ContextInput,
         model: Model | str,
         *,
         options: Options | None = None,
@@ -379,7 +384,7 @@ class AsyncClient(_BaseClient):
 
 
 def complete(
-    context: Context,
+    context: ContextInput,
     model: Model | str,
     *,
     options: Options | None = None,
@@ -389,6 +394,8 @@ def complete(
 ) -> AssistantMessage:
     """Send a conversation and return the whole reply: `Client.complete` with a client for this request only.
 
+    `context` may also be the text of one user message, or a list of messages in the form of OpenAI chat.
+
     Raises:
         RequestFailed: neither the model nor any of the `fallback_models` gave a complete answer.
     """
@@ -397,7 +404,7 @@ def complete(
 
 
 def stream(
-    context: Context,
+    context: ContextInput,
     model: Model | str,
     *,
     options: Options | None = None,

@@ -97,6 +97,17 @@ class RequestBuilder:
         """Find the `auth` function for a model."""
         return choose_for(self.setup.auth, model.provider, first)
 
+    def has_key(self, model: Model) -> bool:
+        """Whether a request to a model would carry a key, a token or a signature."""
+        setup = self.setup
+        return (
+            self.find_auth(model, model.provider) is not None
+            or bool(choose_for(setup.api_key, model.provider, model.provider))
+            or find_key(self._find_row(model), setup.environment) is not None
+            or resolve_dialect(model).auth == "aws"
+            or any(_SECRET_NAME.search(name) for name in setup.headers)
+        )
+
     def write(
         self, request: Request, body: Body | None, token: Token | None, first: str, *, url: str | None = None
     ) -> OutgoingRequest | Broken:

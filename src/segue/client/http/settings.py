@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypedDict, cast
 from segue.client.flow.attempts import Attempt
 from segue.client.flow.backoff import Retry
 from segue.client.http.keys import Auth
+from segue.client.local.echo import echo_mounts
 from segue.conversation.context import Options
 from segue.errors import MissingExtra, SettingsError
 from segue.models.catalogue import Catalogue
@@ -100,9 +101,11 @@ class Setup:
         return "Setup()"
 
     def transports(self) -> dict[str, object]:
-        """Return the transports as keyword arguments of an httpx2 client."""
+        """Return the transports as keyword arguments of an httpx2 client; the echo model has its own."""
         given = self.transport
-        return {"mounts": cast("object", given)} if isinstance(given, Mapping) else {"transport": given}
+        if isinstance(given, Mapping):
+            return {"mounts": {**echo_mounts(), **cast("Mapping[str, object]", given)}}
+        return {"transport": given, "mounts": echo_mounts()}
 
     def resolve_timeout(self) -> httpx2.Timeout:
         """Return the timeouts; connecting has its own, and waiting for a connection has none."""

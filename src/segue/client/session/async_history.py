@@ -21,6 +21,7 @@ from segue.conversation.context import Context, Summary
 from segue.conversation.messages import Message
 from segue.conversation.stored import dump_message, dump_summary
 from segue.errors import SegueError
+from segue.models.model import Model
 
 
 class AsyncHistory:
@@ -95,6 +96,12 @@ class AsyncHistory:
         if find_loop() is None:
             self._raise_error()  # without an event loop the messages have been written by now
 
+    def append_model(self, model: Model) -> None:
+        """Write a model that no catalogue has to the file, before the messages that are added later."""
+        history = self.history
+        if self._has_file and not self.is_closed:
+            self._last = self._work.submit(lambda: self._write_model(history, model))
+
     def append_summary(self, summary: Summary) -> None:
         """Add a summary; `flush` raises the error if it cannot be written.
 
@@ -122,6 +129,13 @@ class AsyncHistory:
                 self._summaries_written += 1
             else:
                 self._written += 1
+
+    def _write_model(self, history: History, model: Model) -> None:
+        if self._error is None:
+            try:
+                history.append_model(model)
+            except (OSError, SegueError) as error:
+                self._error = error
 
     async def flush(self) -> None:
         """Wait until every message is written.

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
@@ -25,14 +26,17 @@ from segue.client.http.streams import Stream
 from segue.client.session.async_history import AsyncHistory
 from segue.client.session.history import History, new_result, new_user_message
 from segue.client.session.outboxes import Outboxes
+from segue.client.session.recorded_models import check_address, storable_model
 from segue.client.session.summarising import Answer, Summarise, Summarising
 from segue.conversation.content import SystemContent, ToolCall, ToolResultContent, UserContent
 from segue.conversation.context import Context, Options, Summary, Tool
+from segue.conversation.media_sources import check_media
 from segue.conversation.messages import AssistantMessage, Message
-from segue.errors import ConversationError, SettingsError
-from segue.models.catalogue import Catalogue, get_model
+from segue.errors import ConversationError, SettingsError, UnknownModel
+from segue.models.catalogue import Catalogue, get_model, installed_catalogue
 from segue.models.model import Model
 from segue.projection.policy import Policy
+from segue.protocols.context_input import ContextInput, read_input
 from segue.sessions import StrPath
 
 _Reply = TypeVar("_Reply", bound=Shell)
@@ -45,8 +49,9 @@ class ConversationSettings(TypedDict, total=False):
     """The session file. An existing file is continued. Every message is in the file before the next request is sent."""
     fsync: bool
     """Wait until each message is on the disk."""
-    context: Context | None
-    """The initial conversation. It may have messages only if the file is new."""
+    context: ContextInput | None
+    """The initial conversation. It may have messages only if the file is new. A text is one user message; a list has
+    messages in the form of OpenAI chat."""
     system_prompt: str | tuple[SystemContent, ...] | None
     tools: Sequence[Tool] | None
     options: Options | None
@@ -98,6 +103,8 @@ class _AnyHistory(Protocol):
 
     def append(self, *messages: Message) -> None: ...
 
+    def append_model(self, model: Model) -> None: ...
+
     def append_summary(self, summary: Summary) -> None: ...
 
 
@@ -110,11 +117,11 @@ class _Turn:
 class _BaseConversation:
     """Everything that `Conversation` and `AsyncConversation` share: all but sending and opening the file."""
 
-    def __init__(
-        self, model: Model | str | None, settings: ConversationSettings, catalogue: Catalogue | None = None
-    ) -> None:
-        refuse_unknown_settings(type(self).__name__, settings)
-        self._catalogue = catalogue
+    def __init__(self, model: Model | str | None, settings: ConversationSettings, client: Client | AsyncClient) -> None:
+        self._catalogue = client.catalogue
+        self._has_key = client.has_key
+        self._used: dict[str, Model] = {}  # by full name: models that no catalogue has
+        self._from_file: Mapping[str, Model] = {}
         self._options = settings.get("options")
         self._policy = settings.get("policy")
         self._fallback_models = tuple(settings.get("fallback_models", ()))
@@ -125,24 +132,34 @@ class _BaseConversation:
         self._attempts: tuple[Attempt, ...] = ()
         self._unkept: AssistantMessage | None = None
         self._settings = settings
-        self._summarise = _find_summariser(settings.get("summarise"), catalogue)
+        self._summarise = _find_summariser(settings.get("summarise"), self._catalogue)
         self._refused: int | None = None  # the last message of a part whose summary failed: it is not tried again
-        self._model = None if model is None else get_model(model, catalogue=catalogue)
+        self._name = model if isinstance(model, str) else None
+        self._model = self._remembered(model) if isinstance(model, Model) else None
+        if self._name is not None:
+            self._model = self._find_known(self._name)
+            path = settings.get("path")
+            if self._model is None and (path is None or not os.path.exists(path)):  # noqa: PTH110  # may be a string
+                self._model = get_model(self._name, catalogue=self._catalogue)
 
     def _open(self) -> History:
         """Open the session file and choose the model, in one step that a thread can do."""
         settings = self._settings
         history = History(
             settings.get("path"),
-            settings.get("context"),
+            None if (given := settings.get("context")) is None else read_input(given),
             settings.get("system_prompt"),
             settings.get("tools"),
             fsync=settings.get("fsync", False),
         )
         try:
+            self._from_file = {model.full_name().lower(): model for model in history.models}
             if self._model is None:
-                last = _last_model(history.context, type(self).__name__)
-                self._model = get_model(last, catalogue=self._catalogue)
+                name = self._name or _last_model(history.context, type(self).__name__)
+                self._model = self._find_known(name) or self._find_used(name)
+            is_described = self._model.full_name().lower() in self._from_file
+            if not is_described and self._is_unknown(self._model) and _has_answer_of(self._model, history.context):
+                history.append_model(storable_model(self._model))
         except BaseException:
             history.close()
             raise
@@ -184,17 +201,63 @@ class _BaseConversation:
 
     def switch(self, model: Model | str) -> None:
         """Send the following requests to another model; the history does not change."""
-        self._model = get_model(model, catalogue=self._catalogue)
+        self._model = self.find_model(model)
+
+    def find_model(self, model: Model | str) -> Model:
+        """Find a model by its name: in the catalogue, or among those that this conversation or its file has used.
+
+        Raises:
+            UnknownModel: there is no such model; `suggestions` are similar names.
+            SettingsError: only the session file describes it, and your key would be sent to the address in the file.
+        """
+        if isinstance(model, Model):
+            return self._remembered(model)
+        found = self._find_known(model)
+        if found is None:
+            _ = self.context  # an AsyncConversation may still be reading its file
+            found = self._find_used(model)
+        return found
+
+    def _find_known(self, name: str) -> Model | None:
+        """Find a model that the catalogue lists; None if there is no such model."""
+        try:
+            found = get_model(name, catalogue=self._catalogue)
+        except UnknownModel:
+            return None
+        is_listed = self._catalogue is not None and self._catalogue.has_name(found.full_name())
+        return found if is_listed or not self._is_unknown(found) else None
+
+    def _find_used(self, name: str) -> Model:
+        """Find a model that no catalogue lists: used before, described by the file, or loaded by a server."""
+        key = name.lower()
+        if key in self._used:
+            return self._used[key]
+        if key in self._from_file:
+            return check_address(self._from_file[key], self._has_key, type(self).__name__)
+        return get_model(name, catalogue=self._catalogue)
+
+    def _remembered(self, model: Model) -> Model:
+        """Complete a model, and find it by its name from now on."""
+        found = get_model(model, catalogue=self._catalogue)
+        self._used[found.full_name().lower()] = found
+        return found
+
+    def _is_unknown(self, model: Model) -> bool:
+        """Whether only this conversation can describe a model: no catalogue that every program has lists it."""
+        return not installed_catalogue().has_name(model.full_name())
 
     def add(self, *messages: Message) -> None:
         """Append messages unchanged.
 
         Raises:
             ConversationError: a reply has not ended, or the conversation was closed.
+            ConversationError: an image or file could never be sent: its data is not base64, or its URL is a path.
             DumpError: a message cannot be stored.
             OSError: the file cannot be written.
         """
         self._refuse_while_running()
+        for message in messages:
+            check_media(message, () if self._policy is None else self._policy.media)
         self._get_history().append(*messages)
 
     def add_result(
@@ -239,6 +302,8 @@ class _BaseConversation:
         with self._turn:
             self._refuse_while_running()
             messages = (new_user_message(content),) if content else ()
+            for message in messages:  # before it is stored: a message that can never be sent would block the rest
+                check_media(message, () if self._policy is None else self._policy.media)
 
             def keep(message: AssistantMessage, attempts: tuple[Attempt, ...]) -> None:
                 if turn.is_stored:  # otherwise nothing was sent
@@ -246,7 +311,7 @@ class _BaseConversation:
 
             reply = begin(
                 self.context.add(*messages),
-                self.model if model is None else model,
+                self.model if model is None else self.find_model(model),
                 options=options or self._options,
                 policy=policy or self._policy,
                 fallback_models=self._fallback_models,
@@ -292,12 +357,23 @@ class _BaseConversation:
         history = self._get_history()
         if not history.is_closed:
             self._unkept = message
+            if attempts and self._is_unknown(attempts[-1].model):
+                history.append_model(storable_model(attempts[-1].model))
             history.append(message)
             self._unkept = None
 
 
 def _find_summariser(given: Model | str | Summarise | None, catalogue: Catalogue | None) -> Model | Summarise | None:
     return get_model(given, catalogue=catalogue) if isinstance(given, (str, Model)) else given
+
+
+def _refuse_async(summarise: object) -> None:
+    if iscoroutinefunction(summarise):
+        raise SettingsError(
+            "summarise= is an async function, which Conversation cannot await; use AsyncConversation, or pass a sync"
+            " function",
+            key="summarise",
+        )
 
 
 def _last_model(context: Context, name: str) -> str:
@@ -309,6 +385,13 @@ def _last_model(context: Context, name: str) -> str:
         f"{name}() needs to know which model to ask, and the conversation has no answer that names one; pass a model,"
         f' such as {name}("anthropic/claude-opus-4-5")',
         key="model",
+    )
+
+
+def _has_answer_of(model: Model, context: Context) -> bool:
+    return any(
+        message.role == "assistant" and (message.provider, message.model) == (model.provider, model.id)
+        for message in context.messages
     )
 
 
@@ -329,16 +412,17 @@ class Conversation(_BaseConversation):
         client: Client | None = None,
         **settings: Unpack[ConversationSettings],
     ) -> None:
-        super().__init__(model, settings, None if client is None else client.catalogue)
-        if iscoroutinefunction(self._summarise):
-            raise SettingsError(
-                "summarise= is an async function, which Conversation cannot await; use AsyncConversation, or pass a"
-                " sync function",
-                key="summarise",
-            )
-        self._history = self._open()
+        refuse_unknown_settings(type(self).__name__, settings)
         self._client = client or Client()
         self._owns_client = client is None
+        try:
+            super().__init__(model, settings, self._client)
+            _refuse_async(self._summarise)
+            self._history = self._open()
+        except BaseException:
+            if self._owns_client:
+                self._client.close()
+            raise
 
     def _get_history(self) -> History:
         return self._history
@@ -420,10 +504,11 @@ class AsyncConversation(_BaseConversation):
         client: AsyncClient | None = None,
         **settings: Unpack[ConversationSettings],
     ) -> None:
-        super().__init__(model, settings, None if client is None else client.catalogue)
-        self._history = AsyncHistory(self._open, has_file=settings.get("path") is not None)
+        refuse_unknown_settings(type(self).__name__, settings)
         self._client = client or AsyncClient()
         self._owns_client = client is None
+        super().__init__(model, settings, self._client)
+        self._history = AsyncHistory(self._open, has_file=settings.get("path") is not None)
 
     def _get_history(self) -> AsyncHistory:
         return self._history

@@ -15,7 +15,16 @@ from segue.conversation.context import Context, Summary, Tool
 from segue.conversation.exact import is_exact
 from segue.conversation.messages import Message, ToolResultMessage, UserMessage
 from segue.errors import ConversationError
-from segue.sessions import StrPath, append_header, append_line, append_message, append_summary, read_session
+from segue.models.model import Model
+from segue.sessions import (
+    StrPath,
+    append_header,
+    append_line,
+    append_message,
+    append_summary,
+    dump_model,
+    read_session_models,
+)
 
 
 class History:
@@ -42,6 +51,7 @@ class History:
         self._fsync = fsync
         self._lock = None if path is None else SessionLock(path)
         self.is_closed: bool = False
+        self.models: tuple[Model, ...] = ()  # those that the file describes
         self._turn = Lock()  # threads append one at a time: the file and the memory have the same order
         try:
             self.context: Context = self._open(context, system_prompt, tools)
@@ -62,7 +72,9 @@ class History:
                 f"{os.fspath(path or '')} already holds a conversation, so context= cannot be used; leave context= out"
                 " to continue the file, or choose another path="
             )
-        stored = read_session(path) if path is not None and has_messages else None
+        stored = None
+        if path is not None and has_messages:
+            stored, self.models = read_session_models(path)
         initial = stored if stored is not None else context or Context()
         wanted = (
             initial
@@ -103,6 +115,16 @@ class History:
                 # At once: adding many messages one by one would copy the conversation for each.
                 self.context = self.context.add(*messages[:written])
 
+    def append_model(self, model: Model) -> None:
+        """Write a model that no catalogue has to the file, if it is not there yet.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        if self._path is not None and not self.is_closed and model not in self.models:
+            self.write_line(dump_model(model))
+            self.models = (*self.models, model)
+
     def append_summary(self, summary: Summary) -> None:
         """Add a summary.
 
@@ -117,7 +139,7 @@ class History:
             self.context = self.context.add_summary(summary)
 
     def write_line(self, line: bytes) -> None:
-        """Append one dumped message or summary to the file only; `context` stays as it is.
+        """Append one dumped message, summary or model to the file only; `context` stays as it is.
 
         Raises:
             ConversationError: the conversation was closed.

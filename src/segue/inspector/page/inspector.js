@@ -1,263 +1,274 @@
-// The page of the inspector: gets the request for each target from the local server, and shows the differences.
-"use strict";
+// The page of the inspector: opens a conversation, gets the request for each target from the server, and shows the
+// differences. The server keeps the conversation; the page asks for the rows that are on the screen.
 
-const LOSSES = ["content", "opaque", "none"];
+import { $, make, number, plural } from "./elements.js";
+import { RowList } from "./rows.js";
+import { describeCounts, describeLength, drawFacts, drawMatrix, makeCard } from "./targets.js";
+
 const SHOWN_WIRE = 200_000; // characters of a body that are shown; copying takes all of it
-const BATCH = 150; // rows drawn in one step, so that the page stays responsive
 
-const $ = (id) => document.getElementById(id);
-const state = { targets: [], answer: null, selected: 0, drawing: 0, wire: new Map() };
+// `generation` counts changes of the conversation and of the settings: answers to earlier questions are dropped.
+const state = { document: null, targets: [], selected: null, chosen: false, generation: 0, wire: new Map() };
 
-function make(tag, attributes = {}, ...children) {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name === "class") node.className = value;
-    else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (value !== undefined && value !== null) node.setAttribute(name, value);
-  }
-  node.append(...children.filter((child) => child !== null && child !== undefined));
-  return node;
-}
+const list = new RowList($("rows"), {
+  load: (rows, length) => ask("api/rows", { ...question(state.selected), rows, length }),
+  imageUrl: (key) => `api/images/${state.document.document}/${key}`,
+  fail: (error) => showProblem(error.message),
+});
 
-async function ask(path, question) {
-  const options = question && { method: "POST", body: JSON.stringify(question), headers: { "content-type": "application/json" } };
-  const reply = await fetch(path, options);
+async function request(path, options) {
+  const reply = await fetch(path, options).catch(() => {
+    throw new Error("the inspector does not answer; start `segue ui` again");
+  });
   if (reply.ok) return reply;
   const answer = await reply.json().catch(() => ({ error: `the server answered with status ${reply.status}` }));
   throw new Error(answer.error);
 }
 
-// -- the form ----------------------------------------------------------------------------------------------------------
-
-function question(targets) {
-  return { text: $("text").value, source: $("source").value || null, targets, reasoning: $("reasoning").value };
+async function ask(path, body) {
+  const options = body && { method: "POST", body: JSON.stringify(body), headers: { "content-type": "application/json" } };
+  return (await request(path, options)).json();
 }
 
-function addTarget(name) {
-  const wanted = name.trim();
-  if (!wanted || state.targets.includes(wanted)) return;
-  state.targets.push(wanted);
-  drawTargets();
+function question(target) {
+  return { document: state.document.document, target, reasoning: $("reasoning").value };
 }
 
-function drawTargets() {
-  $("targets").replaceChildren(...state.targets.map((name) =>
-    make("li", {}, name, make("button", {
-      type: "button", "aria-label": `Remove ${name}`, onclick: () => {
-        state.targets = state.targets.filter((other) => other !== name);
-        drawTargets();
-        $("target").focus();
-      },
-    }, "×"))));
+function showProblem(text) {
+  $("problem").textContent = text;
 }
 
-async function openFile(file) {
-  $("text").value = await file.text();
-  showSize();
+function announce(text) {
+  $("status").textContent = text;
 }
 
-function showSize() {
-  const length = $("text").value.length;
-  $("size").textContent = length ? `${length.toLocaleString("en")} characters` : "";
-}
+// -- the conversation --------------------------------------------------------------------------------------------------
 
-async function inspect(event) {
-  event?.preventDefault();
-  if ($("target").value.trim()) {
-    addTarget($("target").value);
-    $("target").value = "";
-  }
-  $("problem").textContent = "";
-  if (!state.targets.length) {
-    $("problem").textContent = "Choose at least one target model.";
-    $("target").focus();
-    return;
-  }
+async function open(body, parameters) {
+  showProblem("");
   $("inspect").disabled = true;
   try {
-    const reply = await ask("api/inspect", question(state.targets));
-    state.answer = await reply.json();
-    state.wire.clear();
-    state.selected = 0;
-    draw();
+    const filled = Object.entries({ source: $("source").value, ...parameters }).filter(([, value]) => value);
+    const reply = await request(`api/open?${new URLSearchParams(filled)}`, { method: "POST", body });
+    await showDocument(await reply.json());
   } catch (error) {
-    $("overview").hidden = $("detail").hidden = true;
-    $("problem").textContent = error.message;
+    $("result").hidden = true; // what is shown would be taken for the result
+    showProblem(error.message);
   } finally {
     $("inspect").disabled = false;
   }
 }
 
-// -- the matrix --------------------------------------------------------------------------------------------------------
-
-function draw() {
-  $("overview").hidden = $("detail").hidden = false;
-  const targets = state.answer.targets;
-  const codes = new Map();
-  for (const target of targets)
-    for (const change of target.changes) codes.set(`${change.loss} ${change.code}`, change);
-  const kinds = [...codes.values()].sort((a, b) =>
-    LOSSES.indexOf(a.loss) - LOSSES.indexOf(b.loss) || a.code.localeCompare(b.code));
-  $("matrix").tHead.replaceChildren(make("tr", {}, make("th", { scope: "col" }, "Target"),
-    ...LOSSES.map((loss) => make("th", { scope: "col" }, inWords(loss))),
-    ...kinds.map((kind) => make("th", { scope: "col", title: kind.sentence }, kind.code.replaceAll("_", " "), make("small", {}, `${kind.dropped} dropped`)))));
-  $("matrix").tBodies[0].replaceChildren(...targets.map((target, at) => make("tr", {
-    tabindex: at === state.selected ? "0" : "-1", "aria-selected": String(at === state.selected),
-    onclick: () => select(at), onkeydown: (event) => moveRow(event, at),
-  }, make("th", { scope: "row" }, target.name),
-    ...LOSSES.map((loss) => cell(target.counts[loss], loss)),
-    ...kinds.map((kind) => cell(target.changes.filter((change) => change.code === kind.code && change.loss === kind.loss).length, kind.loss)))));
-  drawDetail();
-}
-
-function inWords(loss) {
-  return { content: "content dropped", opaque: "provider data dropped", none: "nothing dropped" }[loss];
-}
-
-function cell(count, loss) {
-  return make("td", { class: loss, "data-count": count }, count ? String(count) : "·");
-}
-
-function moveRow(event, at) {
-  const to = { ArrowDown: at + 1, ArrowUp: at - 1, Enter: at, " ": at }[event.key];
-  if (to === undefined || !state.answer.targets[to]) return;
-  event.preventDefault();
-  select(to);
-  $("matrix").tBodies[0].rows[to].focus();
-}
-
-function select(at) {
-  state.selected = at;
-  [...$("matrix").tBodies[0].rows].forEach((row, index) => {
-    row.setAttribute("aria-selected", String(index === at));
-    row.tabIndex = index === at ? 0 : -1;
-  });
-  drawDetail();
-}
-
-// -- one target --------------------------------------------------------------------------------------------------------
-
-function fact(name, ...value) {
-  return make("div", {}, make("dt", {}, name), make("dd", {}, ...value));
-}
-
-function drawDetail() {
-  const target = state.answer.targets[state.selected];
-  $("detail-title").textContent = target.name;
-  $("wire-box").hidden = true;
-  const facts = [fact("Protocol", target.protocol), fact("Source format", state.answer.source)];
-  if (target.problem) facts.push(fact("Cannot be sent", target.problem));
-  else facts.push(...factsOf(target));
-  $("facts").replaceChildren(...facts);
-  drawRows(target);
-}
-
-function factsOf(target) {
-  const facts = [fact("URL", target.url || "none: this model has no base URL")];
-  const length = target.fits ? target.length : make("strong", {}, target.length);
-  if (target.limit) {
-    facts.push(fact("Length", length, " ",
-      make("meter", { min: 0, max: target.limit, high: target.limit * 0.9, value: target.tokens, "aria-label": "Share of the context window" })));
-  } else facts.push(fact("Length", length));
-  facts.push(fact("Body", `${target.bytes.toLocaleString("en")} bytes`));
-  const cache = target.cache;
-  facts.push(fact("Prompt cache", cache
-    ? `${cache.turns} of ${cache.of} turns are the same as in the last request to this model` + (cache.turns < cache.sentBefore ? `, which had ${cache.sentBefore}` : "")
-    : "this model has not answered in this conversation, so nothing is cached"));
-  if (target.needed.length) facts.push(fact("Required", target.needed.join("; ")));
-  facts.push(fact("Check", target.violations.length ? target.violations.join("; ") : "no known violations"));
-  return facts;
-}
-
-function drawRows(target) {
-  const drawing = ++state.drawing;
-  const list = $("rows");
-  list.replaceChildren();
-  list.classList.toggle("only", $("only").getAttribute("aria-pressed") === "true");
-  const byMessage = new Map();
-  const others = [];
-  for (const change of target.changes) {
-    if (change.message === null) others.push(change);
-    else byMessage.set(change.message, [...(byMessage.get(change.message) ?? []), change]);
+async function showDocument(opened) {
+  state.document = opened;
+  await list.show([], 0); // what is shown would be taken for the new conversation
+  $("name").textContent = opened.name || "Pasted text";
+  $("about").textContent = [opened.source, plural(opened.messages, "message"), ...(opened.tools ? [plural(opened.tools, "tool")] : [])].join(" · ");
+  $("opened").hidden = $("other").hidden = false;
+  $("nth-box").hidden = opened.conversations < 2;
+  $("nth").value = opened.nth;
+  $("nth").max = opened.conversations;
+  $("nth-of").textContent = `of ${number(opened.conversations)}`;
+  document.title = `${opened.name || "Pasted text"} · segue inspector`;
+  toggleForm(false);
+  if (!state.chosen) {
+    state.targets = opened.targets.map((name) => ({ name }));
+    state.selected = opened.targets[0] ?? null;
   }
-  const rows = target.rows ?? state.answer.stored.map((_, at) => [at, null, false]);
-  if (others.length || state.answer.system || target.system)
-    list.append(row(others, textSide("system", state.answer.system), textSide("system", target.system, state.answer.system === target.system)));
-  let at = 0;
-  const step = () => {
-    if (drawing !== state.drawing) return; // another target was chosen in the meantime
-    const part = document.createDocumentFragment();
-    for (const end = Math.min(at + BATCH, rows.length); at < end; at++) {
-      const [stored, sent, same] = rows[at];
-      const given = stored === null ? null : state.answer.stored[stored];
-      const changes = stored === null ? [] : byMessage.get(stored) ?? [];
-      const received = sent === null ? null : target.sent?.[sent] ?? given;
-      part.append(row(changes, side(given, stored, "not stored"), side(received, sent, "not sent", same), stored === null || sent === null));
+  await inspectAll(opened.first);
+}
+
+function toggleForm(shown = $("open").hidden) {
+  $("open").hidden = !shown;
+  $("other").setAttribute("aria-expanded", String(shown));
+  if (shown && state.document) $("text").focus();
+}
+
+// -- the targets -------------------------------------------------------------------------------------------------------
+
+// The chosen target first, and shown as soon as it is there; the others after it, one by one.
+async function inspectAll(begun) {
+  const generation = ++state.generation;
+  state.wire.clear();
+  for (const target of state.targets) target.summary = target.problem = target.facts = null;
+  $("result").hidden = false;
+  const first = state.targets.find((target) => target.name === state.selected);
+  const order = [first, ...state.targets.filter((target) => target !== first)].filter(Boolean);
+  drawTargets();
+  if (!order.length) await showSelected({});
+  for (const target of order) {
+    const known = target === first && begun?.summary && $("reasoning").value === "auto" ? begun : null; // browsers restore forms
+    if (known) target.summary = known.summary;
+    else await inspectTarget(target, generation);
+    if (generation !== state.generation) return;
+    drawTargets();
+    if (target === first) await showSelected({ first: known?.rows });
+  }
+  const names = state.targets.filter((target) => target.summary).map((target) => `${target.name}: ${describeCounts(target.summary)}${fitsWords(target.summary)}`);
+  if (names.length) announce(`${plural(names.length, "target")} inspected. ${names.join(". ")}.`);
+  $("result").dataset.inspected = generation;
+  await showFacts(state.targets.find((target) => target.name === state.selected));
+}
+
+function fitsWords(summary) {
+  return summary.length?.fits === false ? ", does not fit" : "";
+}
+
+async function inspectTarget(target, generation) {
+  try {
+    const summary = await ask("api/inspect", question(target.name));
+    if (generation === state.generation) target.summary = summary;
+  } catch (error) {
+    target.problem = error.message;
+  }
+}
+
+async function addTarget(name) {
+  showProblem("");
+  if (!name) return;
+  let target = state.targets.find((other) => other.name === name);
+  if (!target) {
+    target = { name };
+    await inspectTarget(target, state.generation);
+    if (target.problem) {
+      showProblem(target.problem);
+      return;
     }
-    list.append(part);
-    if (at < rows.length) requestAnimationFrame(step);
-    else list.dataset.done = "yes";
-  };
-  delete list.dataset.done;
-  step();
+    target.name = target.summary.protocol === name ? name : target.summary.name;
+    state.targets.push(target);
+  }
+  state.chosen = true;
+  $("target").value = "";
+  await select(target.name);
 }
 
-function row(changes, stored, sent, differs = false) {
-  const marks = changes.length && make("ul", { class: "changes", "aria-label": "Changes" }, ...changes.map((change) =>
-    make("li", { class: change.loss }, make("b", {}, `${change.dropped} dropped`), " ",
-      make("code", {}, change.code), ` at ${change.where}: ${change.sentence}`, change.detail ? ` (${change.detail})` : "")));
-  const item = make("li", { class: changes.length || differs ? "changed" : "" }, stored, sent);
-  if (marks) item.append(marks);
-  return item;
+async function removeTarget(name) {
+  const at = state.targets.findIndex((target) => target.name === name);
+  state.targets.splice(at, 1);
+  state.chosen = true;
+  const next = Math.min(at, state.targets.length - 1);
+  const shown = state.selected === name ? select(state.targets[next]?.name ?? null) : drawTargets();
+  ($("targets").querySelectorAll(".choose")[next] ?? $("target")).focus();
+  await shown;
 }
 
-function textSide(who, text, same = false) {
-  return make("div", { class: same ? "side same" : "side" }, make("div", { class: "who" }, who), make("div", { class: "piece" }, same ? "unchanged" : text || "none"));
+function drawTargets() {
+  const focused = [...$("targets").querySelectorAll("button")].indexOf(document.activeElement);
+  $("targets").replaceChildren(...state.targets.map((target, at) => makeCard(target, {
+    selected: target.name === state.selected, at, select: () => select(target.name), remove: () => removeTarget(target.name),
+  })));
+  if (focused >= 0) $("targets").querySelectorAll("button")[focused]?.focus({ preventScroll: true });
+  if ($("compare").open) drawMatrix(state.targets);
 }
 
-function side(message, number, absent, same = false) {
-  if (!message) return make("div", { class: "side same" }, absent);
-  const failed = message.failed ? " failed" : "";
-  const head = make("div", { class: "who" }, `${number} ${message.role} `, make("small", {}, (message.origin ?? "") + failed));
-  if (same) return make("div", { class: "side same" }, head, "unchanged");
-  return make("div", { class: "side" }, head, ...message.pieces.map(piece));
+// Moves the cards sideways only: the page keeps its place.
+function scrollToCard() {
+  const card = $("targets").querySelector("[aria-pressed=true]")?.getBoundingClientRect();
+  for (const box of card ? [$("targets"), $("bar")] : []) {
+    const { left, right } = box.getBoundingClientRect();
+    if (card.left < left) box.scrollLeft += card.left - left - 12;
+    else if (card.right > right) box.scrollLeft += card.right - right + 12;
+  }
 }
 
-function piece(it) {
-  const label = { thinking: "thinking ", toolCall: `call ${it.name} `, image: "image ", file: "file ", native: "native " }[it.kind];
-  const more = it.more ? ` … ${it.more.toLocaleString("en")} more characters` : "";
-  return make("div", { class: `piece ${it.kind}` }, label ? make("b", {}, label) : null, it.text, more ? make("span", { class: "quiet" }, more) : null,
-    it.signed ? make("span", { class: "quiet" }, " (signed)") : null);
+// Where the part of the screen begins that shows messages.
+function pinnedBottom() {
+  return Math.max(0, $("tools").getBoundingClientRect().bottom);
 }
 
-// -- navigation --------------------------------------------------------------------------------------------------------
+async function select(name) {
+  const before = list.top(pinnedBottom());
+  const old = state.targets.find((target) => target.name === state.selected);
+  const stored = before && window.scrollY > 40 ? old?.summary?.stored[Number(before.dataset.at)] : undefined;
+  state.selected = name;
+  showProblem("");
+  drawTargets();
+  scrollToCard();
+  await showSelected({ stored });
+  const target = state.targets.find((other) => other.name === name);
+  if (target?.summary) announce(`${name}: ${describeCounts(target.summary)}. ${describeLength(target.summary.length).length}${fitsWords(target.summary)}.`);
+}
 
-function moveChange(by) {
-  const changed = [...$("rows").querySelectorAll("li.changed")];
+// -- the chosen target -------------------------------------------------------------------------------------------------
+
+// `stored` is the message to stay at, `first` the first rows if they are known.
+async function showSelected({ stored, first }) {
+  const target = state.targets.find((other) => other.name === state.selected);
+  $("more").hidden = $("tools").hidden = !target?.summary;
+  $("sent-to").textContent = target ? `Sent to ${target.name}` : "Sent";
+  if (!target?.summary) {
+    $("nothing").textContent = target?.problem ?? "No target is chosen: add a model or a protocol to see its request.";
+    $("nothing").hidden = false;
+    await list.show([], 0);
+    return;
+  }
+  drawFacts(target.summary, target.facts ?? {}, state.document.source);
+  await drawRows(first);
+  if (typeof stored === "number") await list.reveal(target.summary.stored.indexOf(stored), "start");
+  if ($("result").dataset.inspected === String(state.generation)) await showFacts(target);
+}
+
+// They take longer than the rest, so they are asked for after all targets were inspected.
+async function showFacts(target) {
+  if (!target?.summary || target.facts) return;
+  const generation = state.generation;
+  const facts = await ask("api/facts", question(target.name)).catch(() => null);
+  if (!facts || generation !== state.generation) return;
+  target.facts = facts;
+  if (target.name === state.selected) drawFacts(target.summary, facts, state.document.source);
+}
+
+function summary() {
+  return state.targets.find((target) => target.name === state.selected)?.summary;
+}
+
+async function drawRows(first) {
+  const { changed, rows, problem } = summary();
+  const only = $("only").getAttribute("aria-pressed") === "true";
+  $("nothing").hidden = !(problem || (only && !changed.length));
+  $("nothing").textContent = problem ? `Cannot be sent: ${problem}` : "Nothing is changed: this target gets every message as it is stored.";
+  $("previous").disabled = $("next").disabled = !changed.length;
+  showPlace();
+  await list.show(only ? changed : Array.from({ length: rows }, (_, at) => at), rows, only ? undefined : first);
+}
+
+function showPlace() {
+  const { changed, problem } = summary();
+  const at = changed.indexOf(list.here);
+  const words = at >= 0 ? `${number(at + 1)} of ${number(changed.length)}` : `${number(changed.length)} changed`;
+  $("place").textContent = problem ? "" : changed.length ? words : "no changes";
+}
+
+async function moveChange(by) {
+  const changed = summary()?.changed ?? [];
   if (!changed.length) return;
-  const here = changed.findIndex((item) => item.classList.contains("here"));
-  const to = here < 0 ? (by > 0 ? 0 : changed.length - 1) : (here + by + changed.length) % changed.length;
-  changed[here]?.classList.remove("here");
-  changed[to].classList.add("here");
-  changed[to].tabIndex = -1;
-  changed[to].focus({ preventScroll: true });
-  changed[to].scrollIntoView({ block: "center" });
+  let here = list.here;
+  if (here === null) {
+    const top = list.top(pinnedBottom());
+    here = top && window.scrollY > 40 ? Number(top.dataset.at) - (by > 0 ? 1 : 0) : by > 0 ? -1 : Infinity;
+  }
+  const to = by > 0 ? changed.find((at) => at > here) ?? changed[0] : changed.findLast((at) => at < here) ?? changed.at(-1);
+  await list.mark(to);
+  showPlace();
 }
+
+// -- the request -------------------------------------------------------------------------------------------------------
 
 async function showWire() {
-  const box = $("wire-box");
-  box.hidden = !box.hidden;
-  if (box.hidden) return;
-  $("copied").textContent = ""; // not after the wait: meanwhile the text may have been copied
+  if (!summary()) return;
+  $("wire-title").textContent = `Request JSON for ${state.selected}`;
+  $("copied").textContent = $("wire-json").textContent = "";
+  $("wire-box").showModal();
   const text = await wireText();
-  $("wire-json").textContent = text.length > SHOWN_WIRE ? `${text.slice(0, SHOWN_WIRE)}\n… ${(text.length - SHOWN_WIRE).toLocaleString("en")} more characters; copying takes all of it` : text;
+  const left = text.length - SHOWN_WIRE;
+  $("wire-json").textContent = left > 0 ? `${text.slice(0, SHOWN_WIRE)}\n… ${number(left)} more characters; copying takes all of it` : text;
 }
 
 async function wireText() {
-  const name = state.answer.targets[state.selected].name;
+  const name = state.selected;
   if (!state.wire.has(name)) {
-    const reply = await ask("api/wire", question([state.targets[state.selected]])).catch((error) => error);
-    state.wire.set(name, reply instanceof Error ? reply.message : await reply.text());
+    const options = { method: "POST", body: JSON.stringify(question(name)) };
+    state.wire.set(name, await request("api/wire", options).then((reply) => reply.text(), (error) => error.message));
   }
   return state.wire.get(name);
 }
@@ -266,69 +277,79 @@ async function copyWire() {
   const text = await wireText();
   try {
     await navigator.clipboard.writeText(text);
-    $("copied").textContent = `${text.length.toLocaleString("en")} characters copied`;
+    $("copied").textContent = `${number(text.length)} characters copied`;
   } catch {
     $("copied").textContent = "The browser does not allow copying; select the text and copy it.";
   }
 }
 
+// -- keys and the start ------------------------------------------------------------------------------------------------
+
 function pressKey(event) {
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
-    inspect(event);
+  if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !$("open").hidden) {
+    event.preventDefault();
+    $("open").requestSubmit();
     return;
   }
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select") || !state.answer) return;
-  const act = { j: () => moveChange(1), k: () => moveChange(-1), w: showWire }[event.key];
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog") || $("result").hidden) return;
+  const at = /^[1-9]$/.test(event.key) ? Number(event.key) - 1 : -1;
+  const act = state.targets[at] ? () => select(state.targets[at].name) : { j: () => moveChange(1), k: () => moveChange(-1), w: showWire }[event.key];
   if (act) {
     event.preventDefault();
     act();
   }
 }
 
-// -- the start ---------------------------------------------------------------------------------------------------------
+function openFile(file) {
+  if (file) open(file, { name: file.name });
+}
 
-async function start() {
-  $("question").addEventListener("submit", inspect);
-  $("add").addEventListener("click", () => {
-    addTarget($("target").value);
-    $("target").value = "";
-    $("target").focus();
-  });
-  $("target").addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.ctrlKey || event.metaKey) return;
+function listen() {
+  $("open").addEventListener("submit", (event) => {
     event.preventDefault();
-    $("add").click();
+    if ($("text").value.trim()) open($("text").value, {});
+    else showProblem("There is no text: paste a conversation, or open a file.");
   });
-  $("file").addEventListener("change", () => $("file").files[0] && openFile($("file").files[0]));
-  $("text").addEventListener("input", showSize);
-  $("text").addEventListener("dragover", (event) => {
+  $("file").addEventListener("change", () => openFile($("file").files[0]));
+  $("other").addEventListener("click", () => toggleForm());
+  $("nth").addEventListener("change", () => open(null, { document: state.document.document, nth: $("nth").value }));
+  $("add").addEventListener("submit", (event) => {
     event.preventDefault();
-    $("text").classList.add("over");
+    addTarget($("target").value.trim());
   });
-  $("text").addEventListener("dragleave", () => $("text").classList.remove("over"));
-  $("text").addEventListener("drop", (event) => {
-    event.preventDefault();
-    $("text").classList.remove("over");
-    if (event.dataTransfer.files[0]) openFile(event.dataTransfer.files[0]);
-  });
+  $("reasoning").addEventListener("change", () => inspectAll());
   $("only").addEventListener("click", () => {
-    const only = $("only").getAttribute("aria-pressed") !== "true";
-    $("only").setAttribute("aria-pressed", String(only));
-    $("rows").classList.toggle("only", only);
+    $("only").setAttribute("aria-pressed", String($("only").getAttribute("aria-pressed") !== "true"));
+    drawRows();
   });
   $("next").addEventListener("click", () => moveChange(1));
   $("previous").addEventListener("click", () => moveChange(-1));
   $("wire").addEventListener("click", showWire);
   $("copy").addEventListener("click", copyWire);
+  $("close").addEventListener("click", () => $("wire-box").close());
+  $("compare").addEventListener("toggle", () => $("compare").open && drawMatrix(state.targets));
   document.addEventListener("keydown", pressKey);
-  const begun = await (await ask("api/start")).json();
-  $("source").append(...begun.protocols.map((name) => make("option", { value: name }, `${name} request`)));
-  $("models").append(...begun.protocols.map((name) => make("option", { value: name })),
-    ...begun.models.map((model) => make("option", { value: model.name }, model.protocol)));
-  if (begun.opened) {
-    $("text").value = begun.opened;
-    showSize();
-  }
+  document.addEventListener("dragover", (event) => {
+    event.preventDefault();
+    document.body.classList.add("over");
+  });
+  document.addEventListener("dragleave", (event) => event.relatedTarget || document.body.classList.remove("over"));
+  document.addEventListener("drop", (event) => {
+    event.preventDefault();
+    document.body.classList.remove("over");
+    openFile(event.dataTransfer.files[0]);
+  });
+  // What is pinned at the top must not cover what has the focus.
+  new ResizeObserver(() => document.documentElement.style.setProperty("--pinned", `${$("pinned").offsetHeight}px`)).observe($("pinned"));
 }
 
-start().catch((error) => { $("problem").textContent = error.message; });
+async function start() {
+  listen();
+  const begun = await (await request("api/start")).json();
+  $("source").append(...begun.protocols.map((name) => make("option", { value: name }, `${name} request`)));
+  if (begun.opened) await showDocument(begun.opened);
+  const models = await ask("api/models");
+  $("models").append(...begun.protocols.map((name) => make("option", { value: name })), ...models.map(([name, protocol]) => make("option", { value: name }, protocol)));
+}
+
+start().catch((error) => showProblem(error.message));

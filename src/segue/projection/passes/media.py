@@ -6,7 +6,8 @@ Facts this file rests on:
 - Several protocols have no media in tool results: they move to one user turn after all results of the batch, never
   between results.                                              (OpenHands #7700, vllm #43203; pi-ai does the same)
 - Some targets cannot fetch URLs, and a file id is valid only at its provider.   (litellm and pydantic-ai, read 2026-11)
-- No history raises an error: what cannot be sent becomes a placeholder and, if the caller can supply it, a requirement.
+- No history raises an error for what a target does not support: it becomes a placeholder and, if the caller can supply
+  it, a requirement. What no target could read (broken base64, a path in place of a URL) raises an error with its path.
 
 Media are not decoded, with two exceptions: a text file that is sent as text, and the first bytes of media without a
 MIME type.
@@ -20,7 +21,7 @@ from msgspec.structs import replace
 
 from segue.conversation.content import AnyContent, FallbackContent, NativeContent, TextContent, UserContent
 from segue.conversation.messages import AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage
-from segue.errors import Path
+from segue.errors import ConversationError, Path
 from segue.projection.passes.cache_marks import moved_mark
 from segue.projection.passes.extra import lost_extra
 from segue.projection.passes.held_content import note_reference, reference_of_native
@@ -241,7 +242,7 @@ class _Media:
                 if spare.kind != "image" and spare.kind != "file":
                     pieces.add(spare, position)
                     continue
-                fit = self.fit(spare, path, patterns, in_result=in_result)
+                fit = self.fit(spare, path, patterns, in_result=in_result, is_own=spare is piece)
                 self.add_context(spare, fit, path, pieces, position)
                 if fit.moves and fit.content.kind != "text":
                     self.move(fit.content, path, index)
@@ -289,9 +290,16 @@ class _Media:
             else:
                 self.workspace.note(ChangeCode.NATIVE_DROPPED, path, Loss.CONTENT, piece.protocol)
 
-    def fit(self, piece: Media, path: Path, patterns: tuple[str, ...], *, in_result: bool) -> Fit:
-        """Fit one piece and report the changes."""
+    def fit(self, piece: Media, path: Path, patterns: tuple[str, ...], *, in_result: bool, is_own: bool = False) -> Fit:
+        """Fit one piece and report the changes. `is_own` is false for the fallback of a native block.
+
+        Raises:
+            ConversationError: no provider could read the piece.
+        """
         fit = fit_media(piece, self.workspace.target, patterns, in_result=in_result)
+        if is_own and fit.fault is not None:
+            field, reason = fit.fault
+            raise ConversationError(reason, path=(*path, field))
         fit.content = moved_mark(fit.content, piece.cache_mark)
         for code, loss, detail in fit.changes:
             self.workspace.note(code, path, loss, detail)

@@ -4,6 +4,9 @@ First the type: the first bytes of the data outrank the MIME type, and both outr
 PDF in an `ImageContent` is sent as a file, and an image in a `FileContent` as an image. Then the checks, in this order:
 does the model support this kind of media, does the protocol allow its MIME type here or in a user turn, can the target
 read the source, is it too large. Content of `Policy.media` passes the same checks.
+
+Data that is not base64 and a path in place of a URL are mistakes of the calling program, and errors: no provider could
+read them. Only in the fallback of a native block, which a provider wrote, they become a placeholder.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from segue.conversation.content import FileContent, ImageContent, TextContent
+from segue.conversation.media_sources import find_data_fault, find_url_fault
 from segue.conversation.media_types import (
     ALIASES,
     UNKNOWN_TYPES,
@@ -39,15 +43,19 @@ Media = ImageContent | FileContent
 
 _STORED: Final = re.compile(r"(?:s3|gs|file|blob)://", re.IGNORECASE)
 """URLs of files that only one provider or one machine can read: they are file ids."""
-_BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 
 Noted = tuple[ChangeCode, Loss, str]
+Fault = tuple[str, str]
+"""The field with a mistake, and what is wrong with it."""
 
 
 class Fit:
-    """The content that replaces a piece of media, the changes, and the reference that the caller could supply."""
+    """The content that replaces a piece of media, the changes, and the reference that the caller could supply.
 
-    __slots__ = ("changes", "content", "moves", "needed", "placeholder")
+    A `fault` is a mistake of the program that built the piece: no provider could read it.
+    """
+
+    __slots__ = ("changes", "content", "fault", "moves", "needed", "placeholder")
 
     def __init__(
         self,
@@ -56,12 +64,14 @@ class Fit:
         moves: bool = False,
         needed: str | None = None,
         placeholder: bool = False,
+        fault: Fault | None = None,
     ) -> None:
         self.content: Media | TextContent = content
         self.changes: tuple[Noted, ...] = changes
         self.moves: bool = moves
         self.needed: str | None = needed
         self.placeholder: bool = placeholder
+        self.fault: Fault | None = fault
 
 
 def kind_of(piece: Media) -> Modality:
@@ -76,11 +86,15 @@ def fit_media(piece: Media, target: Target, patterns: tuple[str, ...], *, in_res
     kind = kind_of(typed)
     if kind not in target.model.input:
         return _as_text(typed, piece) or _unreadable(kind, target, in_result=in_result)
+    fault = _find_fault(piece, typed, kind, target)  # before the type: that of broken data is not known
+    if fault is not None:
+        supplied = _supplied(piece, target, patterns, in_result=in_result)
+        return supplied or _unreachable(piece, kind, target, fault)
     fits_here = _supports(patterns, typed)
     if not fits_here and not (in_result and _supports(target.rules.user_media, typed)):
         return _as_text(typed, piece) or _flattened(typed, kind, target)
-    if _is_broken(typed):
-        return _unreachable(piece, kind, target)
+    if _is_broken_text(typed):
+        return _supplied(piece, target, patterns, in_result=in_result) or _unreachable(piece, kind, target)
     if not _is_reachable(typed, kind, target) or (target.rules.media_type_required and not _is_precise(typed)):
         return _supplied(piece, target, patterns, in_result=in_result) or _unreachable(piece, kind, target)
     if _is_too_large(typed, kind, target):
@@ -184,14 +198,21 @@ def _supports(patterns: tuple[str, ...], piece: Media) -> bool:
     return any(pattern.partition("/")[0] not in ("image", "audio", "video") for pattern in patterns)
 
 
-def _is_broken(piece: Media) -> bool:
-    """Whether data is not base64, or a text file is not UTF-8. Only the ends of long data are checked."""
-    data = piece.data
-    if data is None:
-        return False
-    if not data or len(data) % 4 or not _BASE64.fullmatch(data[:64].rstrip("=") + data[-4:]):
-        return True
-    return plain_type(piece.mime_type).startswith("text/") and _text_of(piece) is None
+def _find_fault(given: Media, typed: Media, kind: Modality, target: Target) -> Fault | None:
+    """Find data that is not base64, or a path in place of a URL; `typed` may have the data of a data URL."""
+    name = type(given).__name__
+    if typed.data is not None:
+        fault = find_data_fault(typed.data, name)
+        return None if fault is None else ("url" if given.data is None else "data", fault)
+    if typed.url is None or _is_stored_at(typed, kind, target):
+        return None
+    fault = find_url_fault(typed.url, name)
+    return None if fault is None else ("url", fault)
+
+
+def _is_broken_text(piece: Media) -> bool:
+    """Whether a text file is not UTF-8."""
+    return piece.data is not None and plain_type(piece.mime_type).startswith("text/") and _text_of(piece) is None
 
 
 def _is_reachable(piece: Media, kind: Modality, target: Target) -> bool:
@@ -202,6 +223,14 @@ def _is_reachable(piece: Media, kind: Modality, target: Target) -> bool:
     is_stored = piece.url is not None and _STORED.match(piece.url) is not None
     if piece.url is not None and not is_stored and "url" in sources and _supports(rules.url_media, piece):
         return True
+    return _is_stored_at(piece, kind, target)
+
+
+def _is_stored_at(piece: Media, kind: Modality, target: Target) -> bool:
+    """Whether the target can read a file by its id, or by the URL of its store."""
+    rules = target.rules
+    sources = rules.image_sources if kind == "image" else rules.file_sources
+    is_stored = piece.url is not None and _STORED.match(piece.url) is not None
     file_id = piece.url if is_stored else None if piece.kind == "image" else piece.file_id
     if file_id is None or "file_id" not in sources:
         return False
@@ -234,11 +263,11 @@ def _supplied(piece: Media, target: Target, patterns: tuple[str, ...], *, in_res
     return fit
 
 
-def _unreachable(piece: Media, kind: Modality, target: Target) -> Fit:
+def _unreachable(piece: Media, kind: Modality, target: Target, fault: Fault | None = None) -> Fit:
     reference = _reference(piece)
     change = (ChangeCode.MEDIA_UNREACHABLE, Loss.CONTENT, reference or "")
     text = fill(target.policy.texts.media_unreachable, kind=kind)
-    return Fit(TextContent(text=text), change, needed=reference, placeholder=True)
+    return Fit(TextContent(text=text), change, needed=reference, placeholder=True, fault=fault)
 
 
 def _reference(piece: Media) -> str | None:

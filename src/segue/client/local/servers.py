@@ -35,7 +35,7 @@ _SERVERS: Final = (
 
 
 def find_local_models() -> list[Model]:
-    """List the models of known servers on this machine."""
+    """List the models of known servers on this machine. Each is found again by its full name, with `get_model`."""
     found: list[Model] = []
     for server in _SERVERS:
         row = PROVIDERS[server.provider]
@@ -45,7 +45,7 @@ def find_local_models() -> list[Model]:
             names = [str(entry[server.named]) for entry in cast("list[Mapping[str, object]]", listed)]
         except (httpx2.HTTPError, msgspec.DecodeError, KeyError, TypeError):
             continue  # no server there, or another one
-        found += [Model(name, row.name, row.protocol, dialect={"auth": "none"}) for name in names]
+        found += [Model(name, row.name, row.protocol) for name in names]
     return found
 
 

@@ -1,0 +1,104 @@
+"""Which model a chat or a question starts with, and why; and the options of all commands that send requests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import ClassVar, Final, NamedTuple, TypeVar, final
+
+import click
+
+from segue.cli.statuses import Status
+from segue.cli.targets import PROTOCOL_NAMES, Words, catalogue_option, find_target
+from segue.models.catalogue import Catalogue
+from segue.models.model import Model
+from segue.models.providers import PROVIDERS
+from segue.models.thinking import THINKING_LEVELS
+from segue.sessions import read_session
+
+_Command = TypeVar("_Command", bound=Callable[..., object])
+
+
+def sending_options(command: _Command) -> _Command:
+    """Add the options of a command that sends requests."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return catalogue_option(command)
+
+
+_OPTIONS: Final = (
+    click.option(
+        "--protocol",
+        metavar="PROTOCOL",
+        type=PROTOCOL_NAMES,
+        help="The protocol of the model, if the catalogue does not have it.",
+    ),
+    click.option("--base-url", metavar="URL", help="The URL of the server, instead of the provider's own."),
+    click.option(
+        "--key",
+        metavar="KEY|@FILE",
+        help="The API key, or the file that has it.  [default: the provider's environment variable]",
+    ),
+    click.option("--system", metavar="TEXT", help="The system prompt."),
+    click.option("--thinking", type=click.Choice(THINKING_LEVELS), help="How much the model thinks before it answers."),
+    click.option("--max-tokens", type=click.IntRange(1), help="The limit of each answer, in tokens."),
+)
+
+
+def read_key(given: str | None) -> str | None:
+    """Give the key of the option; `@FILE` is read.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    return Path(given[1:]).expanduser().read_text("utf-8").strip() if given and given.startswith("@") else given
+
+
+@final
+class Start(NamedTuple):
+    """A model to start with."""
+
+    model: Model | None
+    """None if the session file names it."""
+    provider: str
+    reason: str = ""
+    """Why it was chosen; empty if the user named it."""
+
+
+class NoModel(click.ClickException):
+    """No model can be used: there is no key and no server."""
+
+    exit_code: ClassVar[int] = Status.NO_KEY
+
+    def __init__(self) -> None:
+        super().__init__(
+            "no API key is set, and no server answers on this machine; set a key, such as ANTHROPIC_API_KEY or"
+            " OPENAI_API_KEY, or name a model with -m; `-m echo` repeats the question and needs no key"
+        )
+
+
+def find_start(
+    name: str | None, protocol: str | None, session: Path | None, catalogue: str | None, words: Words
+) -> Start | None:
+    """Find the model that the user named, or that the session was continued with last; None if there is neither."""
+    if name is not None:
+        model = find_target(name, protocol, catalogue, words)
+        return Start(model, model.provider)
+    if session is not None and session.exists():
+        for message in reversed(read_session(session).messages):
+            if message.role == "assistant" and message.model:
+                return Start(None, message.provider or "", f"the model of the last answer in {session}")
+    return None
+
+
+def offer_models(known: Catalogue) -> Iterator[Start]:
+    """Give the models that can be used at once, with the reasons; the echo model is not among them."""
+    from segue.client.local.servers import find_keyed_models, find_local_models
+
+    for model in find_keyed_models(known):
+        variables = PROVIDERS[model.provider].key_variables
+        variable = next(name for name in variables if os.environ.get(name))
+        yield Start(model, model.provider, f"{variable} is set")
+    for model in find_local_models():
+        yield Start(model, model.provider, f"a server answers at {PROVIDERS[model.provider].base_url}")

@@ -1,0 +1,136 @@
+"""The conversations that the page has open, and what was computed of them.
+
+The page names a conversation by a key, so that its text is sent once. Only the last few are kept, and of each the last
+few inspections; a conversation of the command line stays open.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from functools import cached_property
+from secrets import token_urlsafe
+from threading import Lock
+from typing import Final, TypeVar, final
+
+from segue.documents import Document
+from segue.errors import SettingsError
+from segue.inspector.inspection import Inspection, Opened, describe, find_target, suggest_targets
+from segue.inspector.pieces import Json, digest
+from segue.models.catalogue import Catalogue
+from segue.projection.policy import Policy, ReasoningPolicy
+
+CHUNK: Final = 24
+SHORT: Final = 1200
+"""How many rows, and how many characters of each text, the page asks for at a time; `page/rows.js` has the same."""
+_MOST_OPEN: Final = 6
+_MOST_INSPECTIONS: Final = 8
+_MOST_IMAGES: Final = 400
+"""More than a screen has; an image that is asked for is always one of rows that were sent before."""
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
+@final
+class OpenConversation:
+    """One open conversation. Its methods may be called by several threads."""
+
+    def __init__(self, key: str, name: str, opened: Opened, catalogue: Catalogue) -> None:
+        self.key: str = key
+        self.name: str = name
+        self.opened: Opened = opened
+        self.document: Document = opened.document
+        self._catalogue = catalogue
+        self._inspections: OrderedDict[tuple[str, str], Inspection] = OrderedDict()
+        self._images: OrderedDict[str, str] = OrderedDict()
+        self._lock = Lock()
+
+    @cached_property
+    def suggested(self) -> list[str]:
+        """The targets to begin with."""
+        return suggest_targets(self.document, self._catalogue)
+
+    def describe(self) -> Json:
+        """Give what the page shows of the conversation, with the targets to begin with."""
+        return {"document": self.key, "name": self.name, "targets": self.suggested, **describe(self.opened)}
+
+    def first_screen(self) -> Json:
+        """Give the first target with its first rows, so that the page has all of its first screen in one answer."""
+        if not self.suggested:
+            return {}
+        inspection = self.inspect(self.suggested[0], "auto")
+        return {"summary": inspection.summary(), "rows": inspection.rows(range(CHUNK), SHORT, self.keep_image)}
+
+    def inspect(self, target: str, reasoning: ReasoningPolicy) -> Inspection:
+        """Inspect the conversation for a target, or return the inspection that was made before.
+
+        Raises:
+            UnknownModel: there is no such target.
+            SettingsError: no target is named.
+        """
+        if not target.strip():
+            raise SettingsError("no target is chosen; add a model, or a protocol, to see its request", key="target")
+        model = find_target(target, self.document, self._catalogue)
+        with self._lock:
+            known = _get(self._inspections, (target, reasoning))
+            if known is None:
+                known = Inspection(self.document, model, Policy(reasoning=reasoning))
+                _put(self._inspections, (target, reasoning), known, _MOST_INSPECTIONS)
+            return known
+
+    def inspect_suggested(self) -> None:
+        """Inspect the targets that the page begins with, so that they are ready when it opens."""
+        for name in self.suggested:
+            self.inspect(name, "auto")
+
+    def keep_image(self, data: str) -> str:
+        """Keep the data of an image until the page asks for it, and give its key."""
+        key = digest(data)
+        with self._lock:
+            _put(self._images, key, data, _MOST_IMAGES)
+        return key
+
+    def find_image(self, key: str) -> str | None:
+        """Give the data of an image; None if it is not kept."""
+        with self._lock:
+            return _get(self._images, key)
+
+
+@final
+class Library:
+    """All open conversations."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._open: OrderedDict[str, OpenConversation] = OrderedDict()
+        self._lock = Lock()
+        self.first: OpenConversation | None = None
+        """The conversation of the command line."""
+
+    def add(self, name: str, opened: Opened) -> OpenConversation:
+        """Add a conversation."""
+        added = OpenConversation(token_urlsafe(8), name, opened, self._catalogue)
+        with self._lock:
+            _put(self._open, added.key, added, _MOST_OPEN)
+        return added
+
+    def find(self, key: str) -> OpenConversation | None:
+        """Find a conversation; None if it was closed because of newer ones."""
+        if self.first is not None and self.first.key == key:
+            return self.first
+        with self._lock:
+            return _get(self._open, key)
+
+
+def _get(kept: OrderedDict[_Key, _Value], key: _Key) -> _Value | None:
+    value = kept.get(key)
+    if value is not None:
+        kept.move_to_end(key)
+    return value
+
+
+def _put(kept: OrderedDict[_Key, _Value], key: _Key, value: _Value, most: int) -> None:
+    kept[key] = value
+    kept.move_to_end(key)
+    while len(kept) > most:
+        kept.popitem(last=False)

@@ -1,0 +1,75 @@
+"""The words of the program in messages of the library: options instead of Python arguments."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from cli.running import SESSION, run
+from cli.terminal import NO_KEYS
+from segue.cli.wording import in_program_words
+from segue.projection.report import SENTENCES
+
+PYTHON = re.compile(r"[A-Z]\w*\(|\w=\S")
+
+
+@pytest.mark.parametrize("code", SENTENCES)
+@pytest.mark.parametrize("converts", [True, False])
+def test_no_sentence_of_a_report_has_python_in_it(code, converts):
+    shown = in_program_words(SENTENCES[code], converts=converts)
+    assert not PYTHON.search(shown)
+    assert shown.endswith(".")
+    assert not shown.endswith("..")
+
+
+TEXTS = {
+    "an option": (
+        "there is no API key for openai; set OPENAI_API_KEY, or pass api_key=... or auth=...",
+        "there is no API key for openai; set OPENAI_API_KEY, or use --key",
+    ),
+    "a clause at the end": (
+        "the calls are missing; add them, or send text: Policy(a=1)",
+        "the calls are missing; add them",
+    ),
+    "a clause in parentheses": (
+        "A tool is removed. (unknown; name it with Policy(b={...}))",
+        "A tool is removed. (unknown)",
+    ),
+    "a sentence in the middle": (
+        "One is sent. Choose with Policy(a=(1, 2)). Two are not.",
+        "One is sent. Two are not.",
+    ),
+    "text of a user": ("no model 'f(x)=1'; did you mean g?", "no model 'f(x)=1'; did you mean g?"),
+}
+
+
+@pytest.mark.parametrize(("given", "shown"), TEXTS.values(), ids=TEXTS.keys())
+def test_python_is_replaced_or_left_out(given, shown):
+    assert in_program_words(given) == shown
+
+
+COMMANDS = {
+    "convert": (("convert", SESSION, "--to", "openai/gpt-5.4"), ""),
+    "convert, refused": (("convert", SESSION, "--to", "openai/gpt-5.4", "--strict"), ""),
+    "check": (("check", SESSION, "--for", "openai/gpt-5.4", "--all"), ""),
+    "a chat without a key": (("chat", "openai/gpt-5.4"), "hello\n"),
+    "a model like no other in a chat": (("chat", "echo"), "/model zzzzqqqq\n"),
+    "a switch in a chat": (("chat", "echo", "--session", "SESSION"), "/model openai/gpt-5.4\n"),
+    "a question without a key": (("ask", "hello", "-m", "openai/gpt-5.4"), ""),
+}
+
+
+@pytest.mark.parametrize(("arguments", "typed"), COMMANDS.values(), ids=COMMANDS.keys())
+def test_no_command_gives_advice_for_python(arguments, typed, tmp_path):
+    session = tmp_path / "s.jsonl"
+    session.write_bytes(SESSION.read_bytes())
+    given = [session if each == "SESSION" else each for each in arguments]
+    shown = run(*given, stdin=typed, env={**NO_KEYS, "OPENAI_API_KEY": ""})
+    assert not re.search(r"Policy\(|Model\(|Options\(|api_key=", shown.out + shown.err)
+
+
+def test_inside_a_chat_the_commands_of_the_chat_are_named():
+    shown = run("chat", "echo", stdin="/model zzzzqqqq\n/modle x\n", env=NO_KEYS).err
+    assert "/models QUERY lists the names" in shown
+    assert "There is no command /modle; did you mean /model" in shown
