@@ -115,7 +115,7 @@ class _Names:
             if call is not piece:
                 content = list(message.content) if content is None else content
                 content[position] = call
-                path = (*self.workspace.content_path(index, position), "name")
+                path = (*self.workspace.content_path(index, position), "extra" if call.name == piece.name else "name")
                 space = self.own.find(call) if self.own is not None else None
                 detail = call.name if space is None else f"{call.name} of {space}"
                 self.workspace.note(ChangeCode.NAME_CHANGED, path, Loss.NONE, detail)
