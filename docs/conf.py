@@ -54,7 +54,7 @@ CONTENTS: Final = {
     "Understand": ("projection", "windows", "server-tools", "client", "serving", "failures", "stored-format", "speed"),
     "Programs": ("command-line", "inspector"),
     "Look up": ("reference/README", "names", "glossary", "protocols/README", "vendors", "rules"),
-    "The project": ("decisions/README", "benchmarks/README", "contributing", "changelog"),
+    "The project": ("decisions/README", "benchmarks/README", "first-minutes", "contributing", "changelog"),
 }
 FOLDERS: Final = {"guides/README": "guides", "protocols/README": "protocols", "decisions/README": "decisions"}
 REFERENCE: Final = {f"reference/{page_of(group)}": page_of(group) for group in groups()}

@@ -84,17 +84,30 @@ def test_the_example_in_the_package_is_that_of_the_repository():
     assert (shown.status, shown.out) == (0, run("show", SESSION).out)
 
 
-@pytest.mark.parametrize("command", ["show", "ui"])
-def test_an_example_and_a_file_are_refused(command: str):
-    refused = run(command, "--example", SESSION)
-    assert refused.status == 2
-    assert "leave out FILE" in refused.err
+EXAMPLE_COMMANDS = {
+    "show": ("show",),
+    "convert": ("convert", "--to", "openai/gpt-5.4"),
+    "check": ("check", "--for", "openai-chat"),
+}
 
 
-def test_show_without_a_file_names_the_example():
-    refused = run("show")
+@pytest.mark.parametrize("command", [*EXAMPLE_COMMANDS.values(), ("ui",)], ids=" ".join)
+def test_an_example_and_a_file_are_refused(command: tuple[str, ...]):
+    refused = run(*command, "--example", SESSION)
     assert refused.status == 2
-    assert "--example" in refused.err
+    assert "leave out" in refused.err
+
+
+@pytest.mark.parametrize("command", EXAMPLE_COMMANDS.values(), ids=EXAMPLE_COMMANDS.keys())
+def test_the_example_is_read_in_place_of_a_file(command: tuple[str, ...]):
+    assert run(*command, "--example").out == run(*command, SESSION).out.replace(str(SESSION), str(EXAMPLE))
+
+
+@pytest.mark.parametrize("command", EXAMPLE_COMMANDS.values(), ids=EXAMPLE_COMMANDS.keys())
+def test_a_command_without_a_file_names_the_example(command: tuple[str, ...]):
+    refused = run(*command)
+    assert refused.status == 2
+    assert "name a FILE to read, or use --example" in refused.err
 
 
 def test_show_counts_a_single_turn():

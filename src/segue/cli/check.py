@@ -9,7 +9,7 @@ from typing import BinaryIO, Final, Literal, NamedTuple, final
 import click
 import msgspec
 
-from segue.cli.inputs import open_input
+from segue.cli.inputs import choose_input, example_option, open_input
 from segue.cli.pieces import find_again
 from segue.cli.places import Places
 from segue.cli.progress import Advance, show_progress
@@ -54,7 +54,8 @@ class Finding(NamedTuple):
 
 
 @click.command("check")
-@click.argument("file", type=click.File("rb"))
+@click.argument("file", required=False, type=click.File("rb"))
+@example_option
 @click.option(
     "--for",
     "target",
@@ -78,7 +79,8 @@ class Finding(NamedTuple):
 def command(
     ctx: click.Context,
     *,
-    file: BinaryIO,
+    file: BinaryIO | None,
+    example: bool,
     target: str,
     source: str | None,
     form: str,
@@ -95,6 +97,7 @@ def command(
 
     Exit status: 0 without findings, 1 with findings, 2 for an error.
     """
+    file = choose_input(file, example=example)
     wire_only = target in PROTOCOLS
     model = find_target(None, target, catalogue) if wire_only else find_target(target, None, catalogue, FOR)
     known = open_catalogue(catalogue)

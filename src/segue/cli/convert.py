@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from segue.cli.batches import Batch, Job
-from segue.cli.inputs import open_input
+from segue.cli.inputs import choose_input, example_option, open_input
 from segue.cli.pieces import SIZE, cut_file, cut_lines, find_again
 from segue.cli.progress import Resumable, show_progress
 from segue.cli.reports import Kinds, numbered_report, report_json, show_kinds, show_report
@@ -38,7 +38,8 @@ _LOSSES: Final = frozenset({Loss.OPAQUE, Loss.CONTENT})
 
 
 @click.command("convert")
-@click.argument("file", type=click.File("rb"))
+@click.argument("file", required=False, type=click.File("rb"))
+@example_option
 @click.option("--to", "target", metavar="MODEL", shell_complete=complete_model, help="The model that gets the request.")
 @click.option(
     "--to-protocol",
@@ -94,7 +95,8 @@ _LOSSES: Final = frozenset({Loss.OPAQUE, Loss.CONTENT})
 def command(
     ctx: click.Context,
     *,
-    file: BinaryIO,
+    file: BinaryIO | None,
+    example: bool,
     target: str | None,
     to_protocol: str | None,
     source: str | None,
@@ -116,6 +118,7 @@ def command(
 
     Exit status: 0 for success, 1 if a conversion was refused or a line was bad, 2 for an error.
     """
+    file = choose_input(file, example=example)
     if resume and output is None:
         raise click.UsageError("--resume needs --output, the file of the interrupted run")
     model = find_target(target, to_protocol, catalogue)

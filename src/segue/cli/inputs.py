@@ -37,6 +37,16 @@ def check_input(file: object | None, *, example: bool, is_required: bool = True)
         raise click.UsageError("name a FILE to read, or use --example")
 
 
+def choose_input(file: BinaryIO | None, *, example: bool) -> BinaryIO:
+    """Give the FILE of a command, or the example session.
+
+    Raises:
+        UsageError: there are both or neither.
+    """
+    check_input(file, example=example)
+    return EXAMPLE.open("rb") if file is None else file
+
+
 def open_input(file: BinaryIO, protocol: str | None, model: Model | None = None) -> Source:
     """Open the FILE of a command, see `open_source`.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 import click
 import msgspec
 
-from segue.cli.inputs import EXAMPLE, check_input, example_option, open_input, raise_named
+from segue.cli.inputs import choose_input, example_option, open_input, raise_named
 from segue.cli.printable import printable
 from segue.cli.reports import open_console
 from segue.cli.targets import FOR, catalogue_option, complete_model, find_target, open_catalogue, source_option
@@ -71,10 +71,10 @@ def command(
     At the end stands how long the next request would be for each model that wrote an answer, how much of its window
     that is, and what its input would cost.
     """
-    check_input(file, example=example)
+    file = choose_input(file, example=example)
     if nth is not None and line is not None:
         raise click.UsageError("--nth and --line both choose a conversation; use one of them")
-    document, position = _pick(file or EXAMPLE.open("rb"), source, nth, line)
+    document, position = _pick(file, source, nth, line)
     models = [find_target(name, None, catalogue, FOR) for name in targets]
     _Reader(open_console(), document.prompt, open_catalogue(catalogue), full=full).show(models)
     if position:
