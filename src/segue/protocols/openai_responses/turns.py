@@ -92,7 +92,7 @@ class TurnReader:
         if kind == "function_call":
             return (self._call(item),)
         if kind == "reasoning":
-            thinking = decode_reasoning(item, refused=self.checks_ids and not is_item_id(item.get("id"), kind))
+            thinking = decode_reasoning(item, refused=self.checks_ids and not is_item_id(item.get("id"), "reasoning"))
             if thinking.thinking_signature is None:
                 self.reasoning = UNSIGNED
             return (thinking,)
