@@ -58,7 +58,7 @@ def test_a_cut_history_obeys_every_law_of_projection(protocol, data):
     assert projection.window is not None
     if not any(requirement.kind == "windowTooSmall" for requirement in projection.requirements):
         assert projection.window.estimate <= projection.window.limit
-        again = project(projection.context, model, policy=NO_RESERVE)
+        again = project(projection.context, model, options=projection.options, policy=NO_RESERVE)
         assert again.context is projection.context
         assert again.report.changes == ()
 

@@ -57,8 +57,12 @@ def measure_arguments(arguments: Sequence[Mapping[str, object]]) -> tuple[int | 
     The length is None if they are not clean, or not JSON.
 
     Raises:
+        TypeError: the arguments of a call are no object.
         ValueError: they hold NaN or an infinity. msgspec would write null, which is another value.
     """
+    for call in arguments:
+        if type(call) is not dict and not isinstance(call, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"the arguments of a call have to be an object, not {type(call).__name__}")
     try:
         return _length_of_json(arguments), True
     except (TypeError, UnicodeEncodeError, RecursionError, msgspec.MsgspecError):
