@@ -258,7 +258,7 @@ TARGETS = {
         (model for model in find_models(provider=row.name, protocol=protocol)), segue.Model("m", row.name, protocol)
     )
     for row in PROVIDERS.values()
-    for protocol in {row.protocol, *row.dialect, *row.rules}
+    for protocol in sorted({row.protocol, *row.dialect, *row.rules})
     if row.base_url
 }
 
