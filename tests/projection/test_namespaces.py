@@ -182,3 +182,9 @@ def test_a_call_that_only_gets_its_namespace_is_reported_where_it_stands():
     [change] = projection.report.of(ChangeCode.NAME_CHANGED)
     assert change.path == ("messages", 1, "content", 0, "extra")
     assert change.detail == "merge of crm"
+
+
+def test_the_new_name_of_a_result_is_reported_too():
+    report = convert(body(CRM, items=CALLED), source=P, target=SONNET).report
+    changed = [change.path[2:] for change in report.of(ChangeCode.NAME_CHANGED) if change.path[0] == "messages"]
+    assert changed == [("content", 0, "name"), ("tool_name",)]

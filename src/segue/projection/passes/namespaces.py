@@ -149,8 +149,12 @@ class _Names:
         return self.codecs[protocol]
 
     def result(self, index: int, message: ToolResultMessage) -> None:
-        if message.tool_name:
-            self.workspace.put(index, replace(message, tool_name=self.renamed[message.tool_call_id]))
+        name = self.renamed[message.tool_call_id]
+        if message.tool_name and message.tool_name != name:
+            if self.workspace.is_given(index):
+                path = (*self.workspace.path(index), "tool_name")
+                self.workspace.note(ChangeCode.NAME_CHANGED, path, Loss.NONE, name)
+            self.workspace.put(index, replace(message, tool_name=name))
 
     def update_scan(self) -> None:
         """Record the new names, and that calls have an `extra` now."""
