@@ -285,8 +285,8 @@ def find_halves(
 
     `alternate` is whether the turns of a role have to alternate, `may_wait` whether the provider accepts a call that it
     has not finished. `waiting` are calls before the first turn that wait for their results: id -> kind. `standing` are
-    those that may get a result in any later turn: no other call may have their ids. `continues` is whether a turn of the
-    model stands directly before the first one.
+    those that may get a result in any later turn: no other call may have their ids. `continues` is whether a turn of
+    the model stands directly before the first one.
     """
     finder: _Finder[K] = _Finder(replay, alternate=alternate, may_wait=may_wait)
     finder.run = 0 if continues else 1
