@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import is_
 from typing import Final
 
 from segue.conversation.context import Context, Options, Tool
@@ -55,6 +56,9 @@ class Fitter:
         fitted = Fitted(self._cut_window(given, marks, size))
         if marks.cuts:
             apply_cuts(fitted, marks, given, target=self.target, fold=fold, made=self._made)
+            # Where nothing could be shortened, the conversation stays the same object.
+            if len(fitted.messages) == len(messages) and all(map(is_, fitted.messages, messages)):
+                fitted.is_cut = False
         if size > plan.limit:
             fitted.requirements = (*fitted.requirements, self._too_small(given, marks, size))
         return fitted
