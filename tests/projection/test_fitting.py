@@ -428,3 +428,7 @@ def test_a_history_in_which_nothing_can_be_shortened_stays_the_same_object():
     """It is above the mark at which a cut is made, and its turns may not be left out because of their thinking."""
     model = Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True)
     check_fits(PROTOCOLS["anthropic-messages"], model, 4_294_967_295)
+
+
+def test_a_result_as_text_belongs_to_its_call_when_it_is_projected_again():
+    check_fits(PROTOCOLS["plain-text"], Model("anything", "plain-text", "plain-text"), 3_700_042)

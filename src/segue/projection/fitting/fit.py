@@ -28,7 +28,11 @@ class Fitter:
         # Where the provider drops the thinking of finished cycles itself, removing it would save nothing.
         drops_thinking = rules.reasoning_replay != "required" and not plan.counter.family.drops_thinking
         self.fold: Fold = Fold(
-            plan, target.policy.texts, thinking=drops_thinking, thinking_first=rules.thinking_before_calls
+            plan,
+            target.policy.texts,
+            thinking=drops_thinking,
+            thinking_first=rules.thinking_before_calls,
+            has_tools=rules.tools,
         )
         self._fixed: tuple[SystemPrompt, tuple[Tool, ...], object, float] | None = None
         self._made: MadeMessages = MadeMessages()
