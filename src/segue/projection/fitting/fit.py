@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import is_
 from typing import Final
 
 from segue.conversation.context import Context, Options, Tool
@@ -27,7 +28,11 @@ class Fitter:
         # Where the provider drops the thinking of finished cycles itself, removing it would save nothing.
         drops_thinking = rules.reasoning_replay != "required" and not plan.counter.family.drops_thinking
         self.fold: Fold = Fold(
-            plan, target.policy.texts, thinking=drops_thinking, thinking_first=rules.thinking_before_calls
+            plan,
+            target.policy.texts,
+            thinking=drops_thinking,
+            thinking_first=rules.thinking_before_calls,
+            has_tools=rules.tools,
         )
         self._fixed: tuple[SystemPrompt, tuple[Tool, ...], object, float] | None = None
         self._made: MadeMessages = MadeMessages()
@@ -55,6 +60,9 @@ class Fitter:
         fitted = Fitted(self._cut_window(given, marks, size))
         if marks.cuts:
             apply_cuts(fitted, marks, given, target=self.target, fold=fold, made=self._made)
+            # Where nothing could be shortened, the conversation stays the same object.
+            if len(fitted.messages) == len(messages) and all(map(is_, fitted.messages, messages)):
+                fitted.is_cut = False
         if size > plan.limit:
             fitted.requirements = (*fitted.requirements, self._too_small(given, marks, size))
         return fitted
