@@ -6,6 +6,8 @@ from segue import events as events
 from segue import framing as framing
 from segue import protocols as protocols
 from segue import wire as wire
+from segue.calls import Call as Call
+from segue.calls import read_call as read_call
 from segue.client.flow.attempts import Attempt as Attempt
 from segue.client.flow.backoff import Retry as Retry
 from segue.client.http.async_streams import AsyncStream as AsyncStream
@@ -76,6 +78,7 @@ from segue.conversation.stored import load as load
 from segue.conversation.stored import load_message as load_message
 from segue.conversation.stored_events import dump_events as dump_events
 from segue.conversation.stored_events import load_events as load_events
+from segue.errors import CallError as CallError
 from segue.errors import ConversationError as ConversationError
 from segue.errors import DecodeError as DecodeError
 from segue.errors import DoesNotFit as DoesNotFit
@@ -164,6 +167,9 @@ from segue.protocols.registry import register_protocol as register_protocol
 from segue.protocols.registry import resolve_dialect as resolve_dialect
 from segue.protocols.registry import resolve_rules as resolve_rules
 from segue.reply_encoding import encode_error as encode_error
+from segue.reply_encoding import encode_model as encode_model
+from segue.reply_encoding import encode_model_list as encode_model_list
+from segue.reply_encoding import encode_token_count as encode_token_count
 from segue.reply_encoding import stream_encoder as stream_encoder
 from segue.request import Request as Request
 from segue.request import convert as convert

@@ -10,6 +10,7 @@
     │   └── UnknownProtocol  no wire protocol of that name is registered
     ├── SettingsError        an unknown rule, dialect, policy or option, or a value it does not accept
     ├── DecodeError          a wire body does not match its protocol
+    ├── CallError            an HTTP request of a client cannot be read; has the status to answer with
     ├── EncodeError          a protocol does not support some content; projection replaces such content first
     ├── ProjectionError
     │   ├── EmptyConversation   nothing visible would be left to send
@@ -139,6 +140,20 @@ class SettingsError(SegueError):
 
 class DecodeError(_PathError):
     """A wire body does not match its protocol."""
+
+
+class CallError(SegueError):
+    """An HTTP request of a client cannot be read.
+
+    `status` is the status to answer with, `protocol` the one whose errors the client reads, None if it is unknown;
+    `methods` are those that the path has, for the status 405.
+    """
+
+    def __init__(self, message: str, *, status: int, protocol: str | None = None, methods: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.status = status
+        self.protocol = protocol
+        self.methods: tuple[str, ...] = tuple(methods)
 
 
 class EncodeError(_PathError):

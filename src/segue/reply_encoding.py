@@ -1,14 +1,14 @@
-"""Write streamed replies and errors in the format of any protocol: `stream_encoder` and `encode_error`.
+"""Write streams, errors, lists of models and token counts in the format of any protocol.
 
-Both are for programs that serve clients: gateways, emulators, servers of one's own. An error is written so that
+They are for programs that serve clients: gateways, emulators, servers of one's own. An error is written so that
 `classify` gives the same kind for what was written. The message of a failure comes from another provider, and its
 wording may be evidence of another kind where the protocol has no code for the kind; then a plain sentence replaces it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -16,9 +16,11 @@ from segue.conversation.context import Options
 from segue.errors import UnknownProtocol
 from segue.failures.classify import classify
 from segue.failures.failure import Failure, FailureKind
+from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.protocols.api import find_endpoint
 from segue.protocols.kit.codec import Endpoint, ErrorReply
+from segue.protocols.kit.model_lists import ModelList
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.stream_writing import StreamEncoder
 from segue.protocols.registry import get_protocol
@@ -83,6 +85,45 @@ def encode_error(failure: Failure, *, protocol: str) -> ErrorReply:
         return classify(body, status=status, headers=headers).kind == failure.kind
 
     return encode(_presentable(failure, is_recognised))
+
+
+def encode_model_list(models: Iterable[Model | str], *, protocol: str) -> dict[str, Any]:
+    """Write the list of models that a client of this protocol asks for; what it names has to be what it may send.
+
+    Raises:
+        UnknownProtocol: the protocol has no list of models.
+        UnknownModel: a name is not in the catalogue; pass a `Model`.
+    """
+    return _model_list(protocol).every([get_model(model) for model in models])
+
+
+def encode_model(model: Model | str, *, protocol: str) -> dict[str, Any]:
+    """Write the answer to a client of this protocol that asks about one model.
+
+    Raises:
+        UnknownProtocol: the protocol has no list of models.
+        UnknownModel: the name is not in the catalogue; pass a `Model`.
+    """
+    return _model_list(protocol).one(get_model(model))
+
+
+def _model_list(protocol: str) -> ModelList:
+    record = get_protocol(protocol)
+    if record.model_list is None:
+        raise UnknownProtocol(f"{record.name} has no list of models; do not answer such a request", name=record.name)
+    return record.model_list
+
+
+def encode_token_count(tokens: int, *, protocol: str) -> dict[str, Any]:
+    """Write the answer to a client of this protocol that asks how many tokens a request has.
+
+    Raises:
+        UnknownProtocol: the protocol has no endpoint that counts tokens.
+    """
+    record = get_protocol(protocol)
+    if record.token_count is None:
+        raise UnknownProtocol(f"{record.name} does not count tokens; do not answer such a request", name=record.name)
+    return record.token_count.encode(tokens)
 
 
 def _for_stream(failure: Failure, record: Protocol, endpoint: Endpoint) -> Failure:

@@ -4,6 +4,7 @@ Use it to import other programs' requests, to write a reply in a provider's form
 conversation to a model, use `segue.prepare`: it projects the conversation for that model first.
 """
 
+from segue.calls import Call, read_call
 from segue.protocols.api import (
     check,
     decode_error,
@@ -17,7 +18,13 @@ from segue.protocols.detection import detect_protocol
 from segue.protocols.kit.codec import ErrorReply, Violation, WireError
 from segue.protocols.kit.stream_writing import StreamEncoder
 from segue.protocols.kit.streaming import StreamDecoder
-from segue.reply_encoding import encode_error, stream_encoder
+from segue.reply_encoding import (
+    encode_error,
+    encode_model,
+    encode_model_list,
+    encode_token_count,
+    stream_encoder,
+)
 
 __all__ = [  # noqa: RUF022 - verbs first
     "detect_protocol",
@@ -29,7 +36,12 @@ __all__ = [  # noqa: RUF022 - verbs first
     "stream_encoder",
     "decode_error",
     "encode_error",
+    "read_call",
+    "encode_model",
+    "encode_model_list",
+    "encode_token_count",
     "check",
+    "Call",
     "StreamDecoder",
     "StreamEncoder",
     "ErrorReply",

@@ -46,6 +46,13 @@ def test_the_record_has_the_clues_that_detection_reads(name):
     assert PROTOCOLS[name].clues is import_module(f"{_FOLDERS[name]}.clues").CLUES
 
 
+@of_every_folder
+def test_the_record_has_the_routes_that_requests_are_matched_with(name):
+    folder = ROOT / _FOLDERS[name].rpartition(".")[2]
+    routes = import_module(f"{_FOLDERS[name]}.routes").ROUTES if (folder / "routes.py").exists() else ()
+    assert PROTOCOLS[name].routes == routes
+
+
 def _loaded_by(program: str) -> list[str]:
     program = f"{program}; import json, sys; print(json.dumps([m for m in sys.modules if m.startswith('segue')]))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

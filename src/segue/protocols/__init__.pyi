@@ -8,11 +8,13 @@ from segue.protocols.kit.codec import Violation as Violation
 from segue.protocols.kit.codec import WireError as WireError
 from segue.protocols.kit.json_patch import apply as apply
 from segue.protocols.kit.json_patch import difference as difference
+from segue.protocols.kit.model_lists import ModelList as ModelList
 from segue.protocols.kit.protocol import Documentation as Documentation
 from segue.protocols.kit.protocol import Framing as Framing
 from segue.protocols.kit.protocol import Protocol as Protocol
 from segue.protocols.kit.protocol import Sample as Sample
 from segue.protocols.kit.protocol import read_samples as read_samples
+from segue.protocols.kit.routing import Route as Route
 from segue.protocols.kit.streaming import Frame as Frame
 from segue.protocols.kit.streaming import StreamDecoder as StreamDecoder
 from segue.protocols.kit.streaming import StreamReader as StreamReader
@@ -37,8 +39,10 @@ __all__ = [
     "Frame",
     "Framing",
     "JsonObject",
+    "ModelList",
     "Part",
     "Protocol",
+    "Route",
     "Sample",
     "StreamDecoder",
     "StreamReader",

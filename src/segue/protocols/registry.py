@@ -31,6 +31,7 @@ from segue.models.providers import PROVIDERS, find_row
 from segue.models.rules import Rules
 from segue.protocols.kit.clues import Clues
 from segue.protocols.kit.protocol import Protocol
+from segue.protocols.kit.routing import Route
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -173,6 +174,28 @@ def all_clues() -> dict[str, Clues]:
             with suppress(UnknownProtocol):
                 clues[name] = get_protocol(name).clues
     return clues
+
+
+def all_routes() -> dict[str, tuple[Route, ...]]:
+    """Give the endpoints of each protocol by name; of segue's own protocols only the routes are imported."""
+    routes: dict[str, tuple[Route, ...]] = {}
+    for name in protocol_names():
+        if name in _FOLDERS:
+            routes[name] = _routes_in(f"{_FOLDERS[name]}.routes")
+        else:
+            with suppress(UnknownProtocol):
+                routes[name] = get_protocol(name).routes
+    return routes
+
+
+def _routes_in(module: str) -> tuple[Route, ...]:
+    """Give the routes of a folder; one without the file is a format that is not sent over HTTP."""
+    try:
+        return cast("tuple[Route, ...]", import_module(module).ROUTES)
+    except ModuleNotFoundError as error:
+        if error.name != module:
+            raise
+        return ()
 
 
 def registered_count() -> int:

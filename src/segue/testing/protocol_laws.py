@@ -23,6 +23,7 @@ from segue.protocols.kit.protocol import Protocol, Sample
 from segue.protocols.kit.storable import UNREADABLE
 from segue.protocols.registry import register_protocol
 from segue.testing.broken_law import BrokenLaw, fail
+from segue.testing.call_laws import check_answers, check_routes
 from segue.testing.history_laws import HISTORY_LAWS, HistoryLaw, history_name
 from segue.testing.sample_laws import SAMPLE_LAWS, SampleLaw
 from segue.testing.stream_laws import check_written_errors
@@ -159,3 +160,5 @@ def check_record(record: Protocol) -> None:
         if error.message.startswith(UNREADABLE):
             fail(record, law, "decode_error", f"{body!r}: {error.message}")
     check_written_errors(record)
+    check_routes(record)
+    check_answers(record)

@@ -17,8 +17,8 @@ from typing import Final
 MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     (
         (
-            "create table states (id text primary key, tenant text not null, made bigint not null, seen bigint not null,"
-            " size bigint not null, data {bytes} not null)"
+            "create table states (id text primary key, tenant text not null, made bigint not null,"
+            " seen bigint not null, size bigint not null, data {bytes} not null)"
         ),
         "create index states_seen on states (seen)",
         (

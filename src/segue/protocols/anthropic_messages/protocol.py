@@ -8,9 +8,11 @@ from segue.models.model import Model
 from segue.protocols.anthropic_messages.check import check
 from segue.protocols.anthropic_messages.clues import CLUES
 from segue.protocols.anthropic_messages.errors import decode_error, encode_error
+from segue.protocols.anthropic_messages.model_list import MODEL_LIST
 from segue.protocols.anthropic_messages.native import REPLAY
 from segue.protocols.anthropic_messages.request import decode_request, encode_request
 from segue.protocols.anthropic_messages.response import decode_response, encode_response
+from segue.protocols.anthropic_messages.routes import ROUTES
 from segue.protocols.anthropic_messages.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.anthropic_messages.rules import PROTOCOL as NAME
 from segue.protocols.anthropic_messages.server_tools import SERVER_TOOLS
@@ -66,6 +68,8 @@ PROTOCOL: Final = Protocol(
     cited_sources=cited_sources,
     framing="sse",
     path=_path,
+    routes=ROUTES,
+    model_list=MODEL_LIST,
     token_count=TokenCount(path=_count_path, body=only(_COUNTED), field="input_tokens"),
     encode_request=encode_request,
     decode_request=decode_request,

@@ -11,9 +11,11 @@ from segue.protocols.bedrock_converse.check import check
 from segue.protocols.bedrock_converse.clues import CLUES
 from segue.protocols.bedrock_converse.document_names import names_documents
 from segue.protocols.bedrock_converse.errors import decode_error, encode_error
+from segue.protocols.bedrock_converse.model_list import MODEL_LIST
 from segue.protocols.bedrock_converse.native import REPLAY
 from segue.protocols.bedrock_converse.request import decode_request, encode_request
 from segue.protocols.bedrock_converse.response import decode_response, encode_response
+from segue.protocols.bedrock_converse.routes import ROUTES
 from segue.protocols.bedrock_converse.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.bedrock_converse.rules import PROTOCOL as NAME
 from segue.protocols.bedrock_converse.sdk import sdk_arguments
@@ -68,7 +70,9 @@ PROTOCOL: Final = Protocol(
     cited_sources=cited_sources,
     framing="aws-event-stream",
     path=_path,
-    token_count=TokenCount(path=_count_path, body=_count_body, field="inputTokens"),
+    routes=ROUTES,
+    model_list=MODEL_LIST,
+    token_count=TokenCount(path=_count_path, body=_count_body, field="inputTokens", inside=("input", "converse")),
     encode_request=encode_request,
     decode_request=decode_request,
     encode_response=encode_response,

@@ -8,8 +8,10 @@ from segue.models.model import Model
 from segue.protocols.cohere_chat.check import check
 from segue.protocols.cohere_chat.clues import CLUES
 from segue.protocols.cohere_chat.errors import decode_error, encode_error
+from segue.protocols.cohere_chat.model_list import MODEL_LIST
 from segue.protocols.cohere_chat.request import decode_request, encode_request
 from segue.protocols.cohere_chat.response import decode_response, encode_response
+from segue.protocols.cohere_chat.routes import ROUTES
 from segue.protocols.cohere_chat.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.cohere_chat.rules import PROTOCOL as NAME
 from segue.protocols.cohere_chat.stream import stream_decoder
@@ -77,6 +79,8 @@ PROTOCOL: Final = Protocol(
     families=FAMILIES,
     framing="sse",
     path=_path,
+    routes=ROUTES,
+    model_list=MODEL_LIST,
     encode_request=encode_request,
     decode_request=decode_request,
     encode_response=encode_response,

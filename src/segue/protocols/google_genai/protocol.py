@@ -8,9 +8,11 @@ from segue.models.model import Model
 from segue.protocols.google_genai.check import check
 from segue.protocols.google_genai.clues import CLUES
 from segue.protocols.google_genai.errors import decode_error, encode_error
+from segue.protocols.google_genai.model_list import MODEL_LIST
 from segue.protocols.google_genai.native import REPLAY
 from segue.protocols.google_genai.request import decode_request, encode_request
 from segue.protocols.google_genai.response import decode_response, encode_response
+from segue.protocols.google_genai.routes import ROUTES
 from segue.protocols.google_genai.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.google_genai.rules import PROTOCOL as NAME
 from segue.protocols.google_genai.sdk import sdk_arguments
@@ -76,7 +78,9 @@ PROTOCOL: Final = Protocol(
     cited_sources=cited_sources,
     framing="sse",
     path=_path,
-    token_count=TokenCount(path=_count_path, body=_count_body, field="totalTokens"),
+    routes=ROUTES,
+    model_list=MODEL_LIST,
+    token_count=TokenCount(path=_count_path, body=_count_body, field="totalTokens", inside=("generateContentRequest",)),
     encode_request=encode_request,
     decode_request=decode_request,
     encode_response=encode_response,

@@ -30,8 +30,10 @@ from segue.models.rules import Rules
 from segue.protocols.kit.clues import Clues
 from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject, Violation, WireError
 from segue.protocols.kit.held_content import NO_HELD_CONTENT, HeldContent
+from segue.protocols.kit.model_lists import ModelList
 from segue.protocols.kit.namespaces import Namespaces
 from segue.protocols.kit.replay import NO_REPLAY, Replay
+from segue.protocols.kit.routing import Route
 from segue.protocols.kit.server_tools import ServerTool
 from segue.protocols.kit.sources import Source
 from segue.protocols.kit.storable import PlainChecks, PlainErrors, StorableRequests, StorableResponses
@@ -94,6 +96,8 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `samples()`: sample exchanges. A function, so that they are read only when needed.
     - `documentation`: title, link and summary.
     - `token_count`: the endpoint that counts the tokens of a request, where providers of this protocol have one.
+    - `routes`: the endpoints as a server sees them, with which `read_call` recognises requests.
+    - `model_list`: how the answers about models are written; None: the protocol has none.
 
     Functions:
 
@@ -147,6 +151,8 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     sdk_parameters: frozenset[str] = frozenset()
     sdk_arguments: Callable[[JsonObject, Endpoint], dict[str, object]] | None = None
     token_count: TokenCount | None = None
+    routes: tuple[Route, ...] = ()
+    model_list: ModelList | None = None
 
     def __post_init__(self) -> None:
         """Wrap the functions that read a body, so that no codec has to expect values which cannot be stored."""

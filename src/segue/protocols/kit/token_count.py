@@ -5,8 +5,8 @@ A protocol describes the endpoint once; `Dialect.count_tokens` says which provid
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import final
+from collections.abc import Callable, Mapping
+from typing import cast, final
 
 import msgspec
 
@@ -20,11 +20,29 @@ class TokenCount(msgspec.Struct, frozen=True, kw_only=True):
     - `path(endpoint)`: the path below the base URL.
     - `body(body, endpoint)`: the body to count, made of the body of the request.
     - `field`: the field of the answer with the number of input tokens.
+    - `inside`: the keys under which `body` puts the request, outermost first; empty: it is the request itself. Clients
+      may leave them out.
+    - `beside`: other fields of an answer.
     """
 
     path: Callable[[Endpoint], str]
     body: Callable[[JsonObject, Endpoint], dict[str, object]]
     field: str
+    inside: tuple[str, ...] = ()
+    beside: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
+
+    def request_in(self, body: JsonObject) -> JsonObject:
+        """Give the request that a body asks to count."""
+        for key in self.inside:
+            inner = body.get(key)
+            if not isinstance(inner, Mapping):
+                break
+            body = cast("JsonObject", inner)
+        return body
+
+    def encode(self, tokens: int) -> dict[str, object]:
+        """Write an answer."""
+        return {**self.beside, self.field: tokens}
 
     def read(self, answer: object) -> int | None:
         """Give the number in an answer; None if it has none."""

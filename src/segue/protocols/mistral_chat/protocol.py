@@ -13,8 +13,10 @@ from segue.protocols.kit.replay import CHAT_REPLAY
 from segue.protocols.mistral_chat.check import check
 from segue.protocols.mistral_chat.clues import CLUES
 from segue.protocols.mistral_chat.errors import decode_error, encode_error
+from segue.protocols.mistral_chat.model_list import MODEL_LIST
 from segue.protocols.mistral_chat.request import decode_request, encode_request
 from segue.protocols.mistral_chat.response import decode_response, encode_response
+from segue.protocols.mistral_chat.routes import ROUTES
 from segue.protocols.mistral_chat.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.mistral_chat.rules import PROTOCOL as NAME
 from segue.protocols.mistral_chat.server_tools import SERVER_TOOLS
@@ -91,6 +93,8 @@ PROTOCOL: Final = Protocol(
     server_tools=SERVER_TOOLS,
     framing="sse",
     path=_path,
+    routes=ROUTES,
+    model_list=MODEL_LIST,
     encode_request=encode_request,
     decode_request=decode_request,
     encode_response=encode_response,

@@ -12,8 +12,10 @@ from segue.protocols.kit.replay import CHAT_REPLAY
 from segue.protocols.ollama_chat.check import check
 from segue.protocols.ollama_chat.clues import CLUES
 from segue.protocols.ollama_chat.errors import decode_error, encode_error
+from segue.protocols.ollama_chat.model_list import MODEL_LIST
 from segue.protocols.ollama_chat.request import decode_request, encode_request
 from segue.protocols.ollama_chat.response import decode_response, encode_response
+from segue.protocols.ollama_chat.routes import ROUTES
 from segue.protocols.ollama_chat.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.ollama_chat.rules import PROTOCOL as NAME
 from segue.protocols.ollama_chat.stream import stream_decoder
@@ -61,6 +63,8 @@ PROTOCOL: Final = Protocol(
     families=FAMILIES,
     framing="ndjson",
     path=_path,
+    routes=ROUTES,
+    model_list=MODEL_LIST,
     encode_request=encode_request,
     decode_request=decode_request,
     encode_response=encode_response,

@@ -7,6 +7,7 @@ from typing import Final
 from segue.models.model import Model
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
 from segue.protocols.kit.held_content import HeldContent
+from segue.protocols.kit.model_lists import OPENAI_MODEL_LIST
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.kit.replay import CHAT_REPLAY
 from segue.protocols.kit.token_count import TokenCount, only
@@ -15,6 +16,7 @@ from segue.protocols.openai_chat.clues import CLUES
 from segue.protocols.openai_chat.errors import decode_error, encode_error
 from segue.protocols.openai_chat.request import decode_request, encode_request
 from segue.protocols.openai_chat.response import decode_response, encode_response
+from segue.protocols.openai_chat.routes import ROUTES
 from segue.protocols.openai_chat.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.openai_chat.rules import PROTOCOL as NAME
 from segue.protocols.openai_chat.server_tools import SERVER_TOOLS
@@ -100,6 +102,8 @@ PROTOCOL: Final = Protocol(
     cited_sources=cited_sources,
     framing="sse",
     path=_path,
+    routes=ROUTES,
+    model_list=OPENAI_MODEL_LIST,
     token_count=TokenCount(path=_count_path, body=only(_COUNTED), field="input_tokens"),
     encode_request=encode_request,
     decode_request=decode_request,

@@ -7,6 +7,7 @@ from typing import Final
 from segue.models.model import Model
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
 from segue.protocols.kit.held_content import HeldContent
+from segue.protocols.kit.model_lists import OPENAI_MODEL_LIST
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.kit.token_count import TokenCount, only
 from segue.protocols.openai_responses.check import check
@@ -16,6 +17,7 @@ from segue.protocols.openai_responses.namespaces import NAMESPACES
 from segue.protocols.openai_responses.native import REPLAY
 from segue.protocols.openai_responses.request import decode_request, encode_request
 from segue.protocols.openai_responses.response import decode_response, encode_response
+from segue.protocols.openai_responses.routes import ROUTES
 from segue.protocols.openai_responses.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.openai_responses.rules import PROTOCOL as NAME
 from segue.protocols.openai_responses.server_tools import SERVER_TOOLS
@@ -133,7 +135,11 @@ PROTOCOL: Final = Protocol(
     cited_sources=cited_sources,
     framing="sse",
     path=_path,
-    token_count=TokenCount(path=_count_path, body=only(_COUNTED), field="input_tokens"),
+    routes=ROUTES,
+    model_list=OPENAI_MODEL_LIST,
+    token_count=TokenCount(
+        path=_count_path, body=only(_COUNTED), field="input_tokens", beside={"object": "response.input_tokens"}
+    ),
     encode_request=encode_request,
     decode_request=decode_request,
     encode_response=encode_response,

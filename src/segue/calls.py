@@ -1,0 +1,201 @@
+"""Read the HTTP requests of clients: `read_call` says what is asked for, in which protocol, and gives the prompt.
+
+It is for programs that serve clients. The path and, where several protocols have the same path, the headers decide
+which protocol the client reads; the routes of the protocols are the data. A body is read as one of that protocol. Some
+clients send a body of another protocol to a path (`Route.also_reads`): it is read as what it is, and answered as the
+path says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, TypeAlias, cast, final
+from urllib.parse import parse_qsl, unquote
+
+import msgspec
+from msgspec.structs import replace
+
+from segue.conversation.context import Prompt
+from segue.conversation.limits import parse_json
+from segue.errors import CallError, DecodeError, LoadError
+from segue.protocols.api import find_endpoint
+from segue.protocols.detection import detect_protocol
+from segue.protocols.kit.routing import CallKind, MatchedRoute, RouteTable
+from segue.protocols.registry import all_routes, get_protocol, registered_count
+
+if TYPE_CHECKING:
+    from segue.models.catalogue import Catalogue
+    from segue.protocols.kit.protocol import Protocol
+
+Body: TypeAlias = bytes | bytearray | memoryview | str | Mapping[str, object] | None
+
+_DECODE: Final = msgspec.json.Decoder().decode
+_MODEL_KEYS: Final = ("model", "name", "modelId")
+"""Where a body names its model: `name` in old requests of Ollama about one model, `modelId` in arguments of boto3."""
+
+
+@final
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """A client's HTTP request, read.
+
+    - `kind`: "generate" (a reply is asked for), "count" (the number of tokens of a request), "models" (the model
+      `model`, or all of them if it is None), "version" (of the server; `answer` is what to send).
+    - `protocol`: the protocol in which the client reads the answer; `body_protocol` the one of its body.
+    - `model`: the id of the model that it asks for, from the path or the body.
+    - `prompt`: the decoded request of "generate" and "count".
+    - `stream`, `framing`: whether the reply is streamed, and how its frames are written (`frame_encoder`).
+    - `body`: the body as JSON; None if there is none.
+    - `query`: the parameters of the query. It may hold a key: some clients of Google send it there.
+    """
+
+    kind: CallKind
+    protocol: str
+    body_protocol: str
+    model: str | None = None
+    prompt: Prompt | None = None
+    stream: bool = False
+    framing: str = "none"
+    body: Mapping[str, object] | None = None
+    query: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    answer: Mapping[str, object] | None = None
+
+
+@lru_cache(maxsize=4)
+def _table(count: int) -> RouteTable:  # noqa: ARG001 - the cache key: new records need a new table
+    return RouteTable(all_routes())
+
+
+def read_call(
+    method: str, path: str, headers: Mapping[str, str], body: Body = None, *, catalogue: Catalogue | None = None
+) -> Call:
+    """Read a client's HTTP request.
+
+    `path` is the path with its query as it was sent, still escaped. `body` is JSON, as bytes or parsed. `catalogue` has
+    models and providers of your own, for the model that the request names.
+
+    Raises:
+        CallError: no protocol has such an endpoint (404, 405), the client asks for a WebSocket (426), or the body
+            cannot be read (400). It has the status, and the protocol in which the client reads errors.
+    """
+    place, _, rest = path.partition("?")
+    query = dict(parse_qsl(rest, keep_blank_values=True))
+    found = _match(method.upper(), place, {name.lower(): value for name, value in headers.items()}, query)
+    route, name = found.route, found.protocol
+    plain = _parse(body, name)
+    if route.kind in ("models", "version"):
+        return Call(
+            kind=route.kind,
+            protocol=name,
+            body_protocol=name,
+            model=found.model or _named(plain),
+            body=plain,
+            query=query,
+            answer=route.answer,
+        )
+    if plain is None:
+        raise CallError(f"{method} {place}: the body is missing; send a JSON object", status=400, protocol=name)
+    record = get_protocol(name)
+    counted = record.token_count if route.kind == "count" else None
+    request = plain if counted is None else counted.request_in(plain)
+    reader = _reader(record, found, request)
+    prompt = _decode(request, reader, found, catalogue)
+    return Call(
+        kind=route.kind,
+        protocol=name,
+        body_protocol=reader.name,
+        model=prompt.model,
+        prompt=prompt,
+        stream=bool(prompt.options.stream) and route.kind == "generate",
+        framing=route.framing or record.framing,
+        body=plain,
+        query=query,
+    )
+
+
+def _match(method: str, path: str, headers: Mapping[str, str], query: Mapping[str, str]) -> MatchedRoute:
+    """Find the route.
+
+    Raises:
+        CallError: there is none.
+    """
+    table = _table(registered_count())
+    asked = "GET" if method == "HEAD" else method
+    places = tuple(dict.fromkeys((path, unquote(path))))  # some clients escape the colon of a path of Google
+    for place in places:
+        found = table.find(asked, place, headers, query)
+        if found is not None:
+            return found
+    for place in places:
+        methods = table.methods(place)
+        if methods:
+            wanted = table.find(methods[0], place, headers, query)
+            protocol = None if wanted is None else wanted.protocol
+            if "websocket" in headers.get("upgrade", "").lower():
+                message = f"{path} does not support WebSockets; send a {methods[0]} request"
+                raise CallError(message, status=426, protocol=protocol)
+            message = f"{path} does not support {method}; send a {' or '.join(methods)} request"
+            raise CallError(message, status=405, protocol=protocol, methods=methods)
+    raise CallError(
+        f"no protocol has an endpoint {method} {path}; correct the base URL of the client or its path", status=404
+    )
+
+
+def _parse(body: Body, protocol: str) -> Mapping[str, object] | None:
+    """Parse a body.
+
+    Raises:
+        CallError: it is not a JSON object.
+    """
+    if body is None or isinstance(body, Mapping):
+        return body
+    if isinstance(body, memoryview):
+        body = body.tobytes()
+    if not body:
+        return None
+    try:
+        value: object = _DECODE(body)
+    except (msgspec.DecodeError, ValueError, RecursionError):  # lone surrogates, or no JSON
+        try:
+            value = parse_json(bytes(body) if isinstance(body, bytearray) else body)
+        except LoadError as error:
+            raise CallError(f"the body cannot be read as JSON: {error}", status=400, protocol=protocol) from error
+    if not isinstance(value, dict):
+        message = f"the body has to be a JSON object, not a value of type {type(value).__name__}"
+        raise CallError(message, status=400, protocol=protocol)
+    return cast("dict[str, object]", value)
+
+
+def _reader(record: Protocol, found: MatchedRoute, body: Mapping[str, object]) -> Protocol:
+    """Give the protocol of the body: another one only if the body has no turns where this protocol has them."""
+    if found.route.also_reads and (record.turns_key is None or body.get(record.turns_key) is None):
+        other = detect_protocol(body)
+        if other in found.route.also_reads:
+            return get_protocol(other)
+    return record
+
+
+def _decode(body: Mapping[str, object], reader: Protocol, found: MatchedRoute, catalogue: Catalogue | None) -> Prompt:
+    """Decode the request; the path goes before the body where both name a model or decide about streaming.
+
+    Raises:
+        CallError: the body does not follow the protocol.
+    """
+    named = found.model or _named(body)
+    if found.model is not None and "model" in body:
+        body = {**body, "model": found.model}
+    endpoint = find_endpoint(reader.name, None, named, catalogue)
+    try:
+        prompt = reader.decode_request(body, endpoint)
+    except DecodeError as error:
+        raise CallError(str(error), status=400, protocol=found.protocol) from error
+    if found.model is not None or prompt.model is None:
+        prompt = replace(prompt, model=named)
+    if found.route.stream is not None:
+        prompt = replace(prompt, options=replace(prompt.options, stream=found.route.stream))
+    return prompt
+
+
+def _named(body: Mapping[str, object] | None) -> str | None:
+    names = (None if body is None else body.get(key) for key in _MODEL_KEYS)
+    return next((name for name in names if isinstance(name, str) and name), None)

@@ -1,0 +1,105 @@
+"""`Route`: an HTTP endpoint of a protocol, as data: what servers match the requests of clients with.
+
+A path pattern stands at the end of the path: base URLs differ (`/v1`, `/openai/v1`, `/api/anthropic`, none at all).
+`{model}` is the id of a model in the path; ids may have slashes, escaped or not. Several protocols have the same path
+(`/v1/models`); then evidence in the headers or in the query decides which client asks.
+
+This module does not import any codec, because matching needs the routes of every protocol.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, TypeAlias, final
+from urllib.parse import unquote
+
+import msgspec
+
+CallKind: TypeAlias = Literal["generate", "count", "models", "version"]
+"""What is asked for: a reply, the number of tokens of a request, models (a list or one), the version of the server."""
+
+_MODEL: Final = "{model}"
+
+
+@final
+class Route(msgspec.Struct, frozen=True, kw_only=True):
+    """One endpoint of a protocol.
+
+    - `path`: the end of the path, with `{model}` where it names the model.
+    - `kind`: what is asked for.
+    - `stream`: whether the reply is streamed, where the path decides it; None: the body does.
+    - `framing`: how a stream is framed, if not as the protocol says.
+    - `evidence`: names of headers, or of parameters of the query with `?` before them, each with the beginning of its
+      value. The route matches only if one of them is there; empty: it always does.
+    - `model_id`: how the id of the model is made of its place in the path.
+    - `also_reads`: other protocols whose bodies clients send to this path.
+    - `answer`: the answer of an endpoint that always gives the same.
+    """
+
+    path: str
+    kind: CallKind
+    method: str = "POST"
+    stream: bool | None = None
+    framing: str | None = None
+    evidence: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    model_id: str = "{}"
+    also_reads: tuple[str, ...] = ()
+    answer: Mapping[str, object] | None = None
+
+
+@final
+class MatchedRoute(msgspec.Struct, frozen=True):
+    """A route that a request matches, its protocol, and the model that the path names."""
+
+    protocol: str
+    route: Route
+    model: str | None
+
+
+@final
+class RouteTable:
+    """All routes, the more specific first: those with evidence before those without, longer paths before shorter."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, routes: Mapping[str, Sequence[Route]]) -> None:
+        rows = [
+            (name, route, _compile(route.path), _tail(route.path)) for name, each in routes.items() for route in each
+        ]
+        rows.sort(key=lambda row: (not row[1].evidence, -len(row[1].path.replace(_MODEL, ""))))
+        self._rows: Final = rows
+
+    def find(self, method: str, path: str, headers: Mapping[str, str], query: Mapping[str, str]) -> MatchedRoute | None:
+        """Find the route of a request; names of headers are in lower case."""
+        for name, route, pattern, tail in self._rows:
+            if route.method == method and path.endswith(tail):
+                found = pattern.fullmatch(path)
+                if found is not None and _is_evident(route.evidence, headers, query):
+                    model = found.groupdict().get("model")
+                    return MatchedRoute(name, route, None if model is None else route.model_id.format(unquote(model)))
+        return None
+
+    def methods(self, path: str) -> tuple[str, ...]:
+        """List the methods that any protocol has for a path."""
+        return tuple(dict.fromkeys(route.method for _, route, pattern, _ in self._rows if pattern.fullmatch(path)))
+
+
+def _compile(path: str) -> re.Pattern[str]:
+    before, mark, after = path.partition(_MODEL)
+    model = "(?P<model>.+)" if mark else ""
+    return re.compile(f".*?{re.escape(before)}{model}{re.escape(after)}")
+
+
+def _tail(path: str) -> str:
+    return path.rpartition("}")[2]
+
+
+def _is_evident(evidence: Mapping[str, str], headers: Mapping[str, str], query: Mapping[str, str]) -> bool:
+    if not evidence:
+        return True
+    for name, beginning in evidence.items():
+        value = query.get(name[1:]) if name.startswith("?") else headers.get(name)
+        if value is not None and value.lower().startswith(beginning):
+            return True
+    return False
