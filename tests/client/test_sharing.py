@@ -251,7 +251,7 @@ def test_an_open_reply_does_not_shorten_the_next_wait(server: ScriptedServer):
 
 
 def test_requests_go_through_the_proxy_of_the_environment(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch):
-    from segue.cli.echo import ECHO, ECHO_MOUNT
+    from segue.client.local.echo import ECHO, ECHO_MOUNT
 
     server.reply(CHAT.answer(), CHAT.answer())
     monkeypatch.setenv("http_proxy", server.url)

@@ -56,7 +56,7 @@ def command(
     only the echo model is available, it starts directly.
     """
     from segue.cli.chat_session import ChatSession
-    from segue.cli.echo import ECHO, ECHO_MOUNT
+    from segue.client.local.echo import ECHO, ECHO_MOUNT
     from segue.client.http.clients import Client
 
     known = open_catalogue(catalogue).with_models(ECHO)
@@ -77,8 +77,8 @@ def command(
 def _choose(
     name: str | None, protocol: str | None, session: Path | None, known: Catalogue, catalogue: str | None
 ) -> Model:
-    from segue.cli.echo import ECHO
-    from segue.cli.local import find_keyed_models, find_local_models
+    from segue.client.local.echo import ECHO
+    from segue.client.local.servers import find_keyed_models, find_local_models
 
     if name is not None:
         return find_target(name, protocol, catalogue, CHAT)

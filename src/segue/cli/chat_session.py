@@ -14,7 +14,7 @@ from typing import Final
 
 import click
 
-from segue.cli.echo import ECHO
+from segue.client.local.echo import ECHO
 from segue.client.http.clients import Client
 from segue.client.session.conversation import Conversation
 from segue.conversation.content import FileContent, ImageContent

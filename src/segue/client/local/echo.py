@@ -32,15 +32,28 @@ class EchoTransport(httpx2.BaseTransport):
 
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
         """Answer one request."""
-        body = cast("Mapping[str, object]", msgspec.json.decode(request.read()))
-        given = _last_text(cast("list[Mapping[str, object]]", body["messages"]))
-        return httpx2.Response(
-            200, headers={"content-type": "text/event-stream"}, stream=httpx2.ByteStream(b"".join(_frames(given)))
-        )
+        return _answer(request.read())
 
 
-ECHO_MOUNT: Final = {f"all://{_HOST}": EchoTransport()}
-"""For the `transport` setting of a client."""
+class AsyncEchoTransport(httpx2.AsyncBaseTransport):
+    """Answers for the echo model in an async client."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Answer one request."""
+        return _answer(await request.aread())
+
+
+ECHO_PATTERN: Final = f"all://{_HOST}"
+"""The URLs of the echo model, for the `transport` setting of a client."""
+ECHO_MOUNT: Final = {ECHO_PATTERN: EchoTransport()}
+
+
+def _answer(content: bytes) -> httpx2.Response:
+    body = cast("Mapping[str, object]", msgspec.json.decode(content))
+    given = _last_text(cast("list[Mapping[str, object]]", body["messages"]))
+    return httpx2.Response(
+        200, headers={"content-type": "text/event-stream"}, stream=httpx2.ByteStream(b"".join(_frames(given)))
+    )
 
 
 def _last_text(messages: list[Mapping[str, object]]) -> str:
