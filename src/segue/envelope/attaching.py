@@ -54,6 +54,7 @@ class Attachment:
         self._write = write
         self._new_id = new_id
         self._keeps_native = keeps_native
+        self._has_store = has_store
         self._has_long_ids = slots.long_ids and not has_store
         self._pieces: dict[int, Piece] = {}
         self._pending: list[Piece] = []  # pieces that no envelope has yet
@@ -84,7 +85,7 @@ class Attachment:
                 written.append(replace(shown, message=self.seen or shown.message))
             else:
                 self._show(event, shown, written)
-        if event.type == "thinking_end" and not projected and self._slots.is_ordered and self._has_opaque():
+        if event.type == "thinking_end" and not projected and self._slots.is_ordered and self._needs_insertion():
             self._insert(written)
         return written
 
@@ -108,6 +109,15 @@ class Attachment:
 
     def _has_opaque(self) -> bool:
         return not self._keeps_native and any(has_opaque_data(piece.content) for piece in self._pending)
+
+    def _needs_insertion(self) -> bool:
+        """Whether content of the gateway's own has to hold an envelope now.
+
+        With a store, the signature of a text and the ids of items are no reason for it: no provider requires them.
+        """
+        if not self._has_store:
+            return self._has_opaque()
+        return not self._keeps_native and any(map(_is_required, self._pending))
 
     def _take_envelope(self) -> str:
         pieces, self._pending = self._pending, []
@@ -189,7 +199,7 @@ class Attachment:
         ahead = self._ahead.get(index)
         if ahead is not None:
             self._add(make_piece(index, ahead, self._shown_id(index, ahead.id)))
-        if self._has_opaque():
+        if self._needs_insertion():
             self._insert(written)
 
     def _new_name(self) -> str:
@@ -212,13 +222,25 @@ class Attachment:
 
     def _end(self, event: Event, shown: AssistantMessage, written: list[Event]) -> None:
         """Write the envelope of what is left, and make the state of the whole reply."""
-        if event.type == "done" and self._slots.insert is not None and self._has_opaque():
+        if event.type == "done" and self._slots.insert is not None and self._needs_insertion():
             self._insert(written)
         self.seen = replace(shown, content=tuple(self._seen[place] for place in sorted(self._seen)))
         if event.type == "done":
             message = event.message
             pieces = [self._pieces.get(at) or make_piece(at, each) for at, each in enumerate(message.content)]
             self.state = finish_state(message, self._base_url, pieces, self.seen)
+
+
+def _is_required(piece: Piece) -> bool:
+    """Whether a provider may refuse the turn without this piece's opaque data."""
+    content = piece.content
+    match content.kind:
+        case "text":
+            return False
+        case "toolCall":
+            return content.thought_signature is not None and not content.thought_signature.startswith("{")
+        case "thinking" | "native":
+            return has_opaque_data(content)
 
 
 def _index_of(event: Event, default: int) -> int:

@@ -31,7 +31,7 @@ from segue.gateway.hints import find_client, find_conversation
 from segue.gateway.records import RequestRow, attempt_rows, change_rows
 from segue.gateway.routing import Routed
 from segue.gateway.service import Gateway, now_ms
-from segue.gateway.shown import Show, show_all, show_foreign
+from segue.gateway.shown import ForeignView, Show, show_all
 from segue.gateway.store.store import StoredRow, StoredState
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
@@ -214,7 +214,7 @@ class Exchange:
         if self._attachment is None:
             native = self.keeps_native(model)
             self._model = model
-            self._show = show_all if native else show_foreign
+            self._show = show_all if native else ForeignView().feed
             self._attachment = Attachment(
                 find_slots(self.asked.call.protocol),
                 model,
