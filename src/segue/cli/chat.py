@@ -56,8 +56,8 @@ def command(
     only the echo model is available, it starts directly.
     """
     from segue.cli.chat_session import ChatSession
-    from segue.client.local.echo import ECHO, ECHO_MOUNT
     from segue.client.http.clients import Client
+    from segue.client.local.echo import ECHO, ECHO_MOUNT
 
     known = open_catalogue(catalogue).with_models(ECHO)
     target = ECHO if model == ECHO.id else _choose(model, protocol, session, known, catalogue)

@@ -14,8 +14,8 @@ from typing import Final
 
 import click
 
-from segue.client.local.echo import ECHO
 from segue.client.http.clients import Client
+from segue.client.local.echo import ECHO
 from segue.client.session.conversation import Conversation
 from segue.conversation.content import FileContent, ImageContent
 from segue.conversation.context import Context, Options

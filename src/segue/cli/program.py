@@ -15,6 +15,9 @@ COMMANDS: Final[dict[str, str]] = {
     "show": "Print a conversation as readable text.",
     "models": "List the models of the catalogue, or show all data of one.",
     "chat": "Chat with a model in the terminal, and switch models during the conversation.",
+    "serve": "Run the gateway: clients of any protocol, models of any provider.",
+    "run": "Run a client such as Claude Code or codex on another model.",
+    "emulate": "Answer like the providers, without a network, and refuse what they refuse.",
     "ui": "Open the inspector: a local web page that shows the request for each model.",
 }
 
