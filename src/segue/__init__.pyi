@@ -139,6 +139,9 @@ from segue.projection.projector import Projection as Projection
 from segue.projection.projector import Projector as Projector
 from segue.projection.projector import project as project
 from segue.projection.projector import transform_messages as transform_messages
+from segue.projection.replies.projector import Reply as Reply
+from segue.projection.replies.projector import ReplyProjector as ReplyProjector
+from segue.projection.replies.projector import project_reply as project_reply
 from segue.projection.report import Change as Change
 from segue.projection.report import ChangeCode as ChangeCode
 from segue.projection.report import Loss as Loss

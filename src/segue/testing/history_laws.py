@@ -29,6 +29,7 @@ from segue.testing.compare import (
     without_fields,
 )
 from segue.testing.histories import make_broken_context, make_options, make_own_context
+from segue.testing.reply_laws import check_foreign_replies
 from segue.testing.stream_laws import check_any_reply
 
 HistoryLaw: TypeAlias = Callable[[Protocol, Model, int], None]
@@ -283,4 +284,5 @@ HISTORY_LAWS: Final[tuple[HistoryLaw, ...]] = (
     check_incremental,
     check_instructions,
     check_any_reply,
+    check_foreign_replies,
 )

@@ -20,6 +20,7 @@ from segue.protocols.kit.streaming import Frame
 from segue.testing.broken_law import expect_equal, fail
 from segue.testing.call_laws import check_sent_requests
 from segue.testing.frames import split_stream, write_stream
+from segue.testing.reply_laws import check_own_replies
 from segue.testing.stream_laws import check_stream_round_trip, check_streamed_reply, check_written_bytes
 from segue.testing.value_laws import check_call_arguments, check_shifted_indexes, check_wrong_values
 
@@ -269,4 +270,5 @@ SAMPLE_LAWS: Final[tuple[SampleLaw, ...]] = (
     check_streamed_reply,
     check_written_bytes,
     check_sent_requests,
+    check_own_replies,
 )

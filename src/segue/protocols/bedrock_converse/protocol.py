@@ -26,6 +26,7 @@ from segue.protocols.bedrock_converse.stream_writer import stream_encoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
 from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.kit.reply_form import ReplyForm
 from segue.protocols.kit.token_count import TokenCount
 
 
@@ -70,6 +71,7 @@ PROTOCOL: Final = Protocol(
     cited_sources=cited_sources,
     framing="aws-event-stream",
     path=_path,
+    reply_form=ReplyForm(refused="content_filtered"),
     routes=ROUTES,
     model_list=MODEL_LIST,
     token_count=TokenCount(path=_count_path, body=_count_body, field="inputTokens", inside=("input", "converse")),

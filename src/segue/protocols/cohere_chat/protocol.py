@@ -20,6 +20,7 @@ from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
 from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.kit.replay import CHAT_REPLAY
+from segue.protocols.kit.reply_form import ReplyForm
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - common signature
@@ -79,6 +80,7 @@ PROTOCOL: Final = Protocol(
     families=FAMILIES,
     framing="sse",
     path=_path,
+    reply_form=ReplyForm(refused="ERROR_TOXIC"),
     routes=ROUTES,
     model_list=MODEL_LIST,
     encode_request=encode_request,

@@ -10,6 +10,7 @@ from segue.protocols.google_genai.clues import CLUES
 from segue.protocols.google_genai.errors import decode_error, encode_error
 from segue.protocols.google_genai.model_list import MODEL_LIST
 from segue.protocols.google_genai.native import REPLAY
+from segue.protocols.google_genai.reply_form import FORM
 from segue.protocols.google_genai.request import decode_request, encode_request
 from segue.protocols.google_genai.response import decode_response, encode_response
 from segue.protocols.google_genai.routes import ROUTES
@@ -79,6 +80,7 @@ PROTOCOL: Final = Protocol(
     framing="sse",
     path=_path,
     routes=ROUTES,
+    reply_form=FORM,
     model_list=MODEL_LIST,
     token_count=TokenCount(path=_count_path, body=_count_body, field="totalTokens", inside=("generateContentRequest",)),
     encode_request=encode_request,

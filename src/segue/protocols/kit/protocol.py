@@ -33,6 +33,7 @@ from segue.protocols.kit.held_content import NO_HELD_CONTENT, HeldContent
 from segue.protocols.kit.model_lists import ModelList
 from segue.protocols.kit.namespaces import Namespaces
 from segue.protocols.kit.replay import NO_REPLAY, Replay
+from segue.protocols.kit.reply_form import DEFAULT_FORM, ReplyForm
 from segue.protocols.kit.routing import Route
 from segue.protocols.kit.server_tools import ServerTool
 from segue.protocols.kit.sources import Source
@@ -97,6 +98,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `documentation`: title, link and summary.
     - `token_count`: the endpoint that counts the tokens of a request, where providers of this protocol have one.
     - `routes`: the endpoints as a server sees them, with which `read_call` recognises requests.
+    - `reply_form`: what a reply can hold of the reply of another protocol.
     - `model_list`: how the answers about models are written; None: the protocol has none.
 
     Functions:
@@ -153,6 +155,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     token_count: TokenCount | None = None
     routes: tuple[Route, ...] = ()
     model_list: ModelList | None = None
+    reply_form: ReplyForm = DEFAULT_FORM
 
     def __post_init__(self) -> None:
         """Wrap the functions that read a body, so that no codec has to expect values which cannot be stored."""

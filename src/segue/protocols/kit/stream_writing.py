@@ -33,7 +33,7 @@ from segue.protocols.kit.json_values import EMPTY, Block, Wire
 StreamFrame: TypeAlias = Mapping[str, object] | str
 """A frame to write: a JSON object, or a text that is no JSON, such as the end mark `[DONE]`."""
 
-_REFUSALS: Final = frozenset(
+REFUSALS: Final = frozenset(
     {
         "refusal",  # anthropic-messages
         "content_filter",  # openai-chat, openai-responses
@@ -329,7 +329,7 @@ class StreamEncoder:
         self._begin()
         self._ended = True
         reason = event.message.raw_stop_reason
-        refused = reason in _REFUSALS
+        refused = reason in REFUSALS
         if event.reason != StopReason.ABORTED and (refused or reason in self._writer.reasons):
             self._writer.finish(event.message, refused=refused)
         else:

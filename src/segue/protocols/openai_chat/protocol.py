@@ -14,6 +14,7 @@ from segue.protocols.kit.token_count import TokenCount, only
 from segue.protocols.openai_chat.check import check
 from segue.protocols.openai_chat.clues import CLUES
 from segue.protocols.openai_chat.errors import decode_error, encode_error
+from segue.protocols.openai_chat.reply_form import FORM
 from segue.protocols.openai_chat.request import decode_request, encode_request
 from segue.protocols.openai_chat.response import decode_response, encode_response
 from segue.protocols.openai_chat.routes import ROUTES
@@ -103,6 +104,7 @@ PROTOCOL: Final = Protocol(
     framing="sse",
     path=_path,
     routes=ROUTES,
+    reply_form=FORM,
     model_list=OPENAI_MODEL_LIST,
     token_count=TokenCount(path=_count_path, body=only(_COUNTED), field="input_tokens"),
     encode_request=encode_request,

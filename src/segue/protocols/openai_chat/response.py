@@ -54,6 +54,7 @@ STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "abort": StopReason.ABORTED,
     "cancelled": StopReason.ABORTED,
 }
+_WITHHELD: Final = "content_filter"
 _FINISH_REASONS: Final[Mapping[StopReason, str]] = {
     StopReason.STOP: "stop",
     StopReason.LENGTH: "length",
@@ -147,8 +148,10 @@ def encode_reply(message: AssistantMessage, endpoint: Endpoint) -> Wire:
 
 def encode_choice(message: AssistantMessage, endpoint: Endpoint, index: int = 0) -> Wire:
     """Write one choice of a reply in the default format."""
+    stop = StopReason(message.stop_reason)
+    is_withheld = stop == StopReason.ERROR and message.raw_stop_reason == _WITHHELD
     return {
         "index": index,
         "message": encode_assistant(message.content, endpoint, ("choices", index, "message"), reply=True),
-        "finish_reason": _FINISH_REASONS[StopReason(message.stop_reason)],
+        "finish_reason": _WITHHELD if is_withheld else _FINISH_REASONS[stop],
     }

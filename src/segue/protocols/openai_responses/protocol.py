@@ -15,6 +15,7 @@ from segue.protocols.openai_responses.clues import CLUES
 from segue.protocols.openai_responses.errors import decode_error, encode_error
 from segue.protocols.openai_responses.namespaces import NAMESPACES
 from segue.protocols.openai_responses.native import REPLAY
+from segue.protocols.openai_responses.reply_form import FORM
 from segue.protocols.openai_responses.request import decode_request, encode_request
 from segue.protocols.openai_responses.response import decode_response, encode_response
 from segue.protocols.openai_responses.routes import ROUTES
@@ -136,6 +137,7 @@ PROTOCOL: Final = Protocol(
     framing="sse",
     path=_path,
     routes=ROUTES,
+    reply_form=FORM,
     model_list=OPENAI_MODEL_LIST,
     token_count=TokenCount(
         path=_count_path, body=only(_COUNTED), field="input_tokens", beside={"object": "response.input_tokens"}

@@ -49,6 +49,7 @@ _UNKNOWN_INCOMPLETE: Final = StopReason.ERROR
 """The stop reason of `incomplete` for an unknown reason: content is missing."""
 _UNKNOWN_STATUS: Final = StopReason.STOP
 """The stop reason of an unknown status, or none, on a reply with content: vendors have other names for `completed`."""
+_WITHHELD: Final = "content_filter"
 _STATUS_OF: Final[Mapping[StopReason, str]] = {
     StopReason.STOP: "completed",
     StopReason.TOOL_USE: "completed",
@@ -164,13 +165,16 @@ def error_extra(message: str, error: object) -> Extra | None:
 
 
 def _default_response(message: AssistantMessage, output: Sequence[JsonObject], endpoint: Endpoint) -> Wire:
-    status = _STATUS_OF[StopReason(message.stop_reason)]
+    stop = StopReason(message.stop_reason)
+    is_withheld = stop == StopReason.ERROR and message.raw_stop_reason == _WITHHELD
+    status = _STATUS_OF[StopReason.LENGTH if is_withheld else stop]
+    reason = _WITHHELD if is_withheld else "max_output_tokens"
     body: Wire = {
         "id": message.response_id or "",
         "object": "response",
         "status": status,
         "error": _default_error(message.error_message) if status == "failed" else None,
-        "incomplete_details": {"reason": "max_output_tokens"} if status == "incomplete" else None,
+        "incomplete_details": {"reason": reason} if status == "incomplete" else None,
         "model": message.response_model or message.model or endpoint.model.id,
         "output": [as_output(item, index) for index, item in enumerate(output)],
     }
@@ -218,4 +222,5 @@ def as_output(item: JsonObject, index: int) -> JsonObject:
         return {**named, **item, "content": [part]}
     if "id" in item or not isinstance(kind, str) or kind not in _ID_PREFIXES:
         return item
-    return {"id": item_id(kind, index), **item}
+    status: Wire = {"status": "completed"} if kind == "message" else {}
+    return {"id": item_id(kind, index), **status, **item}

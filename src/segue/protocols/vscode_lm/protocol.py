@@ -7,6 +7,7 @@ from typing import Final
 from segue.models.model import Model
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.kit.reply_form import ReplyForm
 from segue.protocols.vscode_lm.check import check
 from segue.protocols.vscode_lm.clues import CLUES
 from segue.protocols.vscode_lm.errors import decode_error, encode_error
@@ -30,6 +31,7 @@ PROTOCOL: Final = Protocol(
     families=FAMILIES,
     framing="ndjson",
     path=_path,
+    reply_form=ReplyForm(thinking=False),
     encode_request=encode_request,
     decode_request=decode_request,
     encode_response=encode_response,

@@ -1,0 +1,1 @@
+"""Replies for clients: what a client of one protocol is shown of a reply that any model gave."""

@@ -1,0 +1,85 @@
+"""Calls as the client knows them: ids and names that it accepts, its namespaces, the format that it declared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, final
+
+from msgspec.structs import replace
+
+from segue.conversation.content import ToolCall
+from segue.conversation.context import Tool, ToolDefinition
+from segue.projection.passes.ids import digest, is_legal_id
+from segue.projection.passes.names import wire_name
+from segue.projection.replies.shown import Client
+from segue.projection.report import ChangeCode, Loss
+from segue.projection.workspace.namespace_table import NamespaceTable, read_table
+from segue.protocols.kit.json_values import EMPTY, Block
+
+_ID_LENGTH: Final = 24
+
+
+@final
+class CallForms:
+    """Gives the calls of one reply the form that the client knows; remembers what was replaced."""
+
+    def __init__(self, client: Client, tools: Sequence[Tool]) -> None:
+        self._client = client
+        self._tools: dict[str, ToolDefinition] = {tool.name: tool for tool in tools if tool.kind == "function"}
+        self._namespaces: NamespaceTable = read_table(tuple(tools))
+        self._used: set[str] = set()
+        self._ids: dict[int, str] = {}  # of calls that began, by their index
+        self.names: dict[str, str] = {}
+        """What the client returns -> the name that the model wrote."""
+        self.ids: dict[str, str] = {}
+        """What the client returns -> the id that the model wrote."""
+
+    def begin(self, call: ToolCall, index: int) -> tuple[ToolCall, Block]:
+        """Give the beginning of a call, and the keys of this protocol that stand there."""
+        shown, first = self._show(call, index)
+        self._ids[index] = shown.id
+        return shown, first
+
+    def end(self, call: ToolCall, index: int) -> ToolCall:
+        """Give a whole call, without its signature; it has the id that its beginning had."""
+        return self._show(call, index)[0]
+
+    def _show(self, call: ToolCall, index: int) -> tuple[ToolCall, Block]:
+        client = self._client
+        call_id = self._ids.pop(index, None) or self._id(call.id, index)
+        shown, first = (call, EMPTY) if client.is_same else (replace(call, extra=None), EMPTY)
+        if not client.is_same:
+            shown, first = self._declared(shown, index)
+        return (shown if shown.id == call_id else replace(shown, id=call_id)), first
+
+    def _declared(self, call: ToolCall, index: int) -> tuple[ToolCall, Block]:
+        """Give a call of another model the name, the namespace and the format that the client declared."""
+        client, first = self._client, EMPTY
+        space, name = self._namespaces.names.get(call.name, (None, call.name))
+        if space is not None and client.record.namespaces is not None:
+            return client.record.namespaces.add(replace(call, name=name), space), {"namespace": space}
+        tool = self._tools.get(call.name)
+        if tool is None:
+            return replace(call, name=self._name(call.name, index)), first
+        return (call, first) if client.form.as_declared is None else client.form.as_declared(call, tool)
+
+    def _id(self, given: str, index: int) -> str:
+        rules = self._client.rules
+        if given not in self._used and (self._client.is_same or is_legal_id(given, rules)):
+            self._used.add(given)
+            return given
+        length = max(rules.call_id_min, min(_ID_LENGTH, rules.call_id_max or _ID_LENGTH))
+        attempt = 0
+        while (made := digest(f"{attempt}:{given}", length, rules.call_id_alphabet)) in self._used:
+            attempt += 1
+        self._used.add(made)
+        self.ids[made] = given
+        self._client.note(ChangeCode.ID_CHANGED, ("content", index, "id"), Loss.NONE, made)
+        return made
+
+    def _name(self, given: str, index: int) -> str:
+        made = wire_name(given, self._client.rules)
+        if made != given and made not in self.names:
+            self.names[made] = given
+            self._client.note(ChangeCode.NAME_CHANGED, ("content", index, "name"), Loss.NONE, made)
+        return made

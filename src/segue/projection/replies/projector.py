@@ -1,0 +1,386 @@
+"""`project_reply` and `ReplyProjector`: what a client of one protocol is shown of a reply that any model gave.
+
+The client takes the reply for one of the model that it asked for, and sends it back as such. So nothing may be in it
+that this model's provider would have to accept as its own and did not make:
+
+- A signature stays only if the model that the client asked for wrote the reply (`Ownership`), else it is left out;
+  `sign` may give an opaque text of the caller's own in its place.
+- A native block of another protocol becomes the equivalent of the client's protocol where that has no data which only
+  the provider can make (`ReplyForm`), else its fallback, a labelled text.
+- Fields that only another protocol has are left out; pages that they cite are cited as the client's protocol does it.
+- Names and ids of calls that the client's protocol does not accept are replaced, and mapped back when they return.
+
+A whole reply is projected as the stream of its events, so both give the same. Events are passed on as they arrive.
+What waits, and for what: thinking for its first text, because it is left out if it has none; the first half of a
+search of two blocks for the second; the end of a text for the next event, where citations are part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, Literal, TypeAlias, final
+
+import msgspec
+from msgspec.structs import replace
+
+from segue.conversation.arguments import encode_arguments
+from segue.conversation.content import Extra, TextContent, ThinkingContent, ToolCall
+from segue.conversation.context import Tool
+from segue.conversation.events import (
+    DoneEvent,
+    ErrorEvent,
+    Event,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ThinkingDelta,
+    ThinkingEnd,
+    ThinkingStart,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+)
+from segue.conversation.messages import AssistantMessage, StopReason
+from segue.conversation.replayed import message_events
+from segue.errors import Path
+from segue.models.model import Model
+from segue.projection.passes.extra import lost_extra
+from segue.projection.policy import Policy, fill
+from segue.projection.replies.calls import CallForms
+from segue.projection.replies.natives import Natives
+from segue.projection.replies.shown import Client, Parts, Sign
+from segue.projection.report import ChangeCode, Loss, Report
+from segue.protocols.kit.json_values import EMPTY
+from segue.protocols.kit.readable_signatures import read_wrapped
+from segue.protocols.kit.reading import REPLY
+from segue.protocols.kit.sources import Source
+from segue.protocols.kit.stream_writing import REFUSALS
+
+_Treatment: TypeAlias = Literal["thinking", "text", "drop"]
+_PASSED: Final = frozenset({"usage", "ping"})
+
+
+@final
+class Reply(msgspec.Struct, frozen=True, kw_only=True):
+    """A reply as a client may see it.
+
+    `tool_names` and `ids` map the names and ids of calls that were replaced back: what the client returns -> what the
+    model wrote.
+    """
+
+    message: AssistantMessage
+    report: Report
+    tool_names: Mapping[str, str]
+    ids: Mapping[str, str]
+
+
+def project_reply(
+    message: AssistantMessage,
+    *,
+    protocol: str,
+    model: Model | str | None = None,
+    policy: Policy | None = None,
+    tools: Sequence[Tool] = (),
+    sign: Sign | None = None,
+) -> Reply:
+    """Give a reply as a client of this protocol may see it; write it with `encode_response`.
+
+    `model` is the model that the client asked for; without it, the protocol's own provider is taken to serve the model
+    that answered. `tools` are those of the client's request: calls are written as it declared them. `sign` gives an
+    opaque text of your own in the place of a signature that the client may not get.
+
+    Raises:
+        ProjectionRefused: the policy refuses a change that is needed.
+        UnknownProtocol: there is no such protocol.
+    """
+    projector = ReplyProjector(protocol=protocol, model=model, policy=policy, source=message, tools=tools, sign=sign)
+    shown = message
+    for event in message_events(message):
+        for made in projector.feed(event):
+            if isinstance(made, (DoneEvent, ErrorEvent)):
+                shown = made.message
+    return Reply(message=shown, report=projector.report, tool_names=projector.tool_names, ids=projector.ids)
+
+
+@final
+class ReplyProjector:
+    """Projects the events of one streamed reply: `feed` each event, then call `finish`; both give events.
+
+    `source` is the model that writes the reply, or a message with its origin. Without it no signature is kept, because
+    a stream names its author only at the end. The other arguments are those of `project_reply`.
+    """
+
+    def __init__(
+        self,
+        *,
+        protocol: str,
+        model: Model | str | None = None,
+        policy: Policy | None = None,
+        source: Model | AssistantMessage | None = None,
+        tools: Sequence[Tool] = (),
+        sign: Sign | None = None,
+    ) -> None:
+        self._client = client = Client(protocol, model, policy or Policy(), _origin(source), sign)
+        self._parts: Parts = Parts()
+        self._natives: Natives = Natives(client, self._parts)
+        self._calls: CallForms = CallForms(client, tools)
+        self._has_tools: bool = client.record.rules.tools  # of the protocol: the client declared what is called
+        self._treatment: _Treatment = _treatment(client)
+        self._waiting: dict[int, ThinkingStart] = {}  # thinking without text so far
+        self._ended: tuple[TextEnd, list[Source]] | None = None  # the end of a text that may get citations
+        self._is_done = False
+
+    @property
+    def report(self) -> Report:
+        """Every change so far; paths begin at the message."""
+        return Report(tuple(self._client.changes))
+
+    @property
+    def tool_names(self) -> Mapping[str, str]:
+        """The names that were replaced: what the client returns -> what the model wrote."""
+        return self._calls.names
+
+    @property
+    def ids(self) -> Mapping[str, str]:
+        """The ids that were replaced: what the client returns -> what the model wrote."""
+        return self._calls.ids
+
+    def feed(self, event: Event) -> list[Event]:
+        """Project one event.
+
+        Raises:
+            ProjectionRefused: the policy refuses a change that is needed.
+        """
+        if self._is_done:
+            return []
+        if isinstance(event, TextDelta) or (isinstance(event, ToolCallDelta) and self._has_tools):
+            return [self._parts.moved(event)]
+        if event.type in _PASSED:
+            return [event]
+        out: list[Event] = []
+        if event.type not in ("done", "error"):
+            self._release(out)
+        self._feed(event, out)
+        return out
+
+    def finish(self) -> list[Event]:
+        """End the stream: give what still waits. There is nothing if the stream had its terminal event."""
+        out: list[Event] = []
+        if not self._is_done:
+            self._is_done = True
+            self._natives.flush(out)
+            self._release(out)
+        return out
+
+    def _feed(self, event: Event, out: list[Event]) -> None:
+        client = self._client
+        match event.type:
+            case "start":
+                name = client.model_name or event.model
+                out.append(replace(event, model=name, extra=client.kept_first(event.extra)))
+            case "text_start":
+                out.append(TextStart(index=self._parts.open(event.index), extra=client.kept_first(event.extra)))
+            case "text_end":
+                self._end_text(event, out)
+            case "thinking_start":
+                self._waiting[event.index] = event
+            case "thinking_delta":
+                self._think(event, out)
+            case "thinking_end":
+                self._end_thinking(event, out)
+            case "toolcall_start" if self._has_tools:
+                self._start_call(event, out)
+            case "toolcall_end":
+                self._end_call(event, out)
+            case "native":
+                self._natives.show(event, out)
+            case "done" | "error":
+                self._end(event, out)
+            case _:  # deltas and starts of calls that become text
+                pass
+
+    def _release(self, out: list[Event]) -> None:
+        if self._ended is not None:
+            (event, _), self._ended = self._ended, None
+            self._parts.content[event.index] = event.content
+            out.append(event)
+
+    # -- texts ---------------------------------------------------------------------------------------------------------
+
+    def _end_text(self, event: TextEnd, out: list[Event]) -> None:
+        place, content, client = self._parts.close(event.index), event.content, self._client
+        if client.is_same:
+            self._parts.content[place] = content
+            out.append(event if place == event.index else replace(event, index=place))
+            return
+        path: Path = ("content", event.index)
+        pages = self._natives.pages_of_text(content)
+        shown = TextContent(
+            text=content.text,
+            text_signature=client.signature(content, content.text_signature, path),
+            phase=content.phase,
+            extra=client.kept_extra(content.extra, path, is_read=bool(pages)),
+        )
+        cite = client.form.cite_in_text
+        if cite is not None:
+            self._ended = (TextEnd(index=place, content=cite(shown, pages) if pages else shown), pages)
+            return
+        self._natives.cited += pages
+        self._parts.content[place] = shown
+        out.append(TextEnd(index=place, content=shown))
+
+    # -- thinking ------------------------------------------------------------------------------------------------------
+
+    def _think(self, event: ThinkingDelta, out: list[Event]) -> None:
+        if self._treatment != "thinking":
+            return  # its end has the whole text
+        if not self._parts.is_open(event.index):
+            self._open_thinking(event.index, out)
+        out.append(self._parts.moved(event))
+
+    def _open_thinking(self, index: int, out: list[Event]) -> None:
+        start = self._waiting.pop(index, None)
+        first = None if start is None else self._client.kept_first(start.extra)
+        out.append(ThinkingStart(index=self._parts.open(index), extra=first))
+
+    def _end_thinking(self, event: ThinkingEnd, out: list[Event]) -> None:
+        content, index, client = event.content, event.index, self._client
+        path: Path = ("content", index)
+        if client.is_own and self._treatment == "thinking":
+            shown = replace(content, extra=client.kept_extra(content.extra, path))
+        else:
+            shown = self._unsigned(content, path)
+            if shown is None and self._parts.is_open(index):
+                shown = ThinkingContent(thinking=content.thinking)  # blank, and begun already
+        if shown is not None and self._treatment == "thinking":
+            if not self._parts.is_open(index):
+                self._open_thinking(index, out)
+                if shown.thinking:
+                    out.append(self._parts.moved(ThinkingDelta(index=index, delta=shown.thinking)))
+            place = self._parts.close(index)
+            self._parts.content[place] = shown
+            out.append(ThinkingEnd(index=place, content=shown))
+        elif shown is not None:
+            self._parts.add_text(shown.thinking, out)
+        self._waiting.pop(index, None)
+
+    def _unsigned(self, content: ThinkingContent, path: Path) -> ThinkingContent | None:
+        """Give thinking of another model without its signature; None if it is left out."""
+        client, signature = self._client, content.thinking_signature
+        text = content.thinking or read_wrapped(signature) or ""
+        if signature and client.sign is not None and self._treatment == "thinking":
+            given = client.sign(content)
+            if given is not None:
+                return ThinkingContent(thinking=content.thinking, thinking_signature=given, redacted=content.redacted)
+        loss = Loss.OPAQUE if signature else lost_extra(content.extra)
+        if not text.strip():
+            code = ChangeCode.THINKING_DROPPED if content.redacted else ChangeCode.THINKING_BLANK
+            client.note(code, path, loss)
+            return None
+        if self._treatment == "drop":
+            client.note(ChangeCode.THINKING_DROPPED, path, Loss.CONTENT)
+            return None
+        if self._treatment == "text":
+            client.note(ChangeCode.THINKING_AS_TEXT, path, loss)
+        elif signature:
+            client.note(ChangeCode.THINKING_UNSIGNED, path, loss)
+        return ThinkingContent(thinking=text)
+
+    # -- calls ---------------------------------------------------------------------------------------------------------
+
+    def _start_call(self, event: ToolCallStart, out: list[Event]) -> None:
+        place = self._parts.open(event.index)
+        kept = self._client.kept_first(event.extra)
+        if not event.id or not event.name:  # they come with the end
+            out.append(ToolCallStart(index=place, id="", name="", extra=kept))
+            return
+        call, first = self._calls.begin(ToolCall(id=event.id, name=event.name), event.index)
+        extra: Extra | None = {self._client.record.name: first} if first and kept is None else kept
+        out.append(ToolCallStart(index=place, id=call.id, name=call.name, extra=extra))
+
+    def _end_call(self, event: ToolCallEnd, out: list[Event]) -> None:
+        call, client = event.tool_call, self._client
+        path: Path = ("content", event.index)
+        if not self._has_tools:
+            client.note(ChangeCode.CALL_AS_TEXT, path, Loss.NONE)
+            text = call.arguments_text or encode_arguments(call.arguments)
+            self._parts.add_text(fill(client.policy.texts.call, name=call.name, arguments=text), out)
+            return
+        shown = self._calls.end(call, event.index)
+        if not client.is_same:
+            extra = {**(client.kept_extra(call.extra, path) or EMPTY), **(shown.extra or EMPTY)}
+            signature = client.signature(call, call.thought_signature, path)
+            shown = replace(shown, thought_signature=signature, extra=extra or None)
+        place = self._parts.close(event.index)
+        self._parts.content[place] = shown
+        out.append(ToolCallEnd(index=place, tool_call=shown))
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    def _end(self, event: DoneEvent | ErrorEvent, out: list[Event]) -> None:
+        client, message = self._client, event.message
+        self._is_done = True
+        self._natives.flush(out)
+        pages = [] if client.is_same else self._natives.pages_of_reply(message)
+        in_reply, queries = client.form.cite_in_reply, self._natives.queries
+        if pages and in_reply is None:
+            self._cite(message, pages, out)
+        self._release(out)
+        shown = replace(
+            message,
+            content=self._parts.whole(),
+            response_model=client.model_name or message.response_model,
+            raw_stop_reason=self._stop_reason(message),
+            extra=self._extra(message, is_read=bool(pages)),
+        )
+        if in_reply is not None and (pages or queries):
+            shown = in_reply(shown, client.endpoint, pages, queries)
+        out.append(type(event)(reason=event.reason, message=shown))
+
+    def _cite(self, message: AssistantMessage, pages: Sequence[Source], out: list[Event]) -> None:
+        """Cite pages in the last text if it can hold them, else list them as text."""
+        cite = self._client.form.cite_in_text
+        if cite is None or self._ended is None:
+            self._release(out)
+            self._natives.list_pages(message, pages, out)
+            return
+        event, before = self._ended
+        plain = replace(event.content, extra=None)
+        self._ended = (replace(event, content=cite(plain, [*before, *pages])), before)
+
+    def _stop_reason(self, message: AssistantMessage) -> str | None:
+        """Give the provider's own stop reason, if it is one of the client's protocol."""
+        raw = message.raw_stop_reason
+        if self._client.is_same_protocol:
+            return raw
+        if message.stop_reason == StopReason.ERROR and raw in REFUSALS:
+            return self._client.form.refused or raw
+        return None
+
+    def _extra(self, message: AssistantMessage, *, is_read: bool) -> Extra | None:
+        if message.extra is None or self._client.is_same:
+            return message.extra
+        data = {key: part for key, part in message.extra.items() if key != REPLY}
+        return self._client.kept_extra(data, ("extra",), is_read=is_read) or None
+
+
+def _treatment(client: Client) -> _Treatment:
+    """Say how readable thinking is shown: as thinking, as text, or not at all."""
+    if not client.is_own and client.policy.reasoning in ("text", "drop"):
+        return "text" if client.policy.reasoning == "text" else "drop"
+    return "thinking" if client.form.thinking else "drop"
+
+
+def _origin(source: Model | AssistantMessage | None) -> AssistantMessage | None:
+    """Give a message that has the origin of a reply and nothing else."""
+    if source is None:
+        return None
+    if isinstance(source, Model):
+        return AssistantMessage(content=(), protocol=source.protocol, provider=source.provider, model=source.id)
+    return AssistantMessage(
+        content=(),
+        protocol=source.protocol,
+        provider=source.provider,
+        model=source.model,
+        response_model=source.response_model,
+    )

@@ -1,0 +1,151 @@
+"""The client that a reply is shown to, and what it has been shown so far: parts, changes, names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, TypeAlias, final
+
+from segue.conversation.content import AssistantContent, Extra, TextContent, ThinkingContent, ToolCall
+from segue.conversation.events import Event, TextDelta, TextEnd, TextStart, ThinkingDelta, ToolCallDelta
+from segue.conversation.messages import AssistantMessage
+from segue.errors import Path, ProjectionRefused
+from segue.models.model import Model
+from segue.models.rules import Rules
+from segue.projection.passes.extra import kept_extra, lost_extra
+from segue.projection.policy import Policy
+from segue.projection.report import Change, ChangeCode, Loss, Report
+from segue.projection.workspace.ownership import Ownership
+from segue.protocols.api import find_endpoint
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.protocol import Protocol
+from segue.protocols.kit.reply_form import ReplyForm
+from segue.protocols.registry import find_protocol, get_protocol
+
+Signed: TypeAlias = TextContent | ThinkingContent | ToolCall
+Sign: TypeAlias = Callable[[Signed], str | None]
+"""Gives the opaque text that is written in the place of a signature of another model; None leaves it out."""
+Delta: TypeAlias = TextDelta | ThinkingDelta | ToolCallDelta
+
+
+@final
+class Client:
+    """The client of one reply: its protocol, the model that it asked for, and whether that model wrote the reply."""
+
+    def __init__(
+        self,
+        protocol: str,
+        model: Model | str | None,
+        policy: Policy,
+        origin: AssistantMessage | None,
+        sign: Sign | None,
+    ) -> None:
+        self.record: Final[Protocol] = get_protocol(protocol)
+        self.form: Final[ReplyForm] = self.record.reply_form
+        self.policy: Final[Policy] = policy
+        self.origin: Final[AssistantMessage | None] = origin
+        self.source: Final[Protocol | None] = None if origin is None else find_protocol(origin.protocol)
+        """The protocol of the reply, None if it is unknown."""
+        self.model_name: str | None = None
+        """The name under which the client knows the model, None if the reply may name its own."""
+        if model is None and origin is not None and origin.model:
+            model = Model(origin.model, self.record.provider, protocol)
+        elif model is not None:
+            self.model_name = find_endpoint(protocol, model).model.id
+        self.endpoint: Final[Endpoint] = find_endpoint(protocol, model)
+        owner = Ownership(self.endpoint.model, policy.same_model, policy.routers)
+        self.is_own: Final[bool] = origin is not None and owner.is_own(origin)
+        """Whether the model that the client asked for wrote the reply: its signatures are valid there."""
+        self.is_same_protocol: Final[bool] = origin is not None and origin.protocol == protocol
+        self.is_same: Final[bool] = self.is_own and self.is_same_protocol
+        self.sign: Final[Sign | None] = sign
+        self.changes: list[Change] = []
+
+    @property
+    def rules(self) -> Rules:
+        """The rules of the model that the client asked for."""
+        return self.endpoint.rules
+
+    def note(self, code: ChangeCode, path: Path, loss: Loss, detail: str = "") -> None:
+        """Report a change.
+
+        Raises:
+            ProjectionRefused: the policy refuses it.
+        """
+        change = Change(code=code, path=path, loss=loss, detail=detail)
+        self.changes.append(change)
+        if code in self.policy.refuse or loss in self.policy.refuse:
+            message = f"a client of {self.record.name} needs a change that the policy refuses: {change.sentence()}"
+            message += " Remove it from Policy(refuse=...), or let another model answer."
+            raise ProjectionRefused(message, report=Report(tuple(self.changes)))
+
+    def signature(self, content: Signed, signature: str | None, path: Path) -> str | None:
+        """Give the signature that the client gets: the model's own one, that of the caller, or none."""
+        if signature is None or self.is_own:
+            return signature
+        if self.sign is not None and (given := self.sign(content)) is not None:
+            return given
+        self.note(ChangeCode.SIGNATURE_REMOVED, path, Loss.OPAQUE if signature else Loss.NONE)
+        return None
+
+    def kept_extra(self, extra: Extra | None, path: Path, *, is_read: bool = False) -> Extra | None:
+        """Give the part of an `extra` that the client may get; `is_read` if what it holds is shown in another way."""
+        if extra is None or self.is_same:
+            return extra
+        kept = kept_extra(extra, self.record.name, self.rules, same_provider=False) if self.is_same_protocol else None
+        if not is_read and lost_extra(extra) == Loss.OPAQUE and lost_extra(kept) == Loss.NONE:
+            self.note(ChangeCode.EXTRA_REMOVED, path, Loss.OPAQUE)
+        return kept
+
+    def kept_first(self, extra: Extra | None) -> Extra | None:
+        """Keep what the beginning of a part has of this protocol, if the model that the client asked for wrote it."""
+        return extra if self.is_same else None
+
+
+@final
+class Parts:
+    """The parts that the client was shown, and the indexes of open ones; parts are numbered as they begin."""
+
+    __slots__ = ("_count", "_places", "content")
+
+    def __init__(self) -> None:
+        self.content: dict[int, AssistantContent] = {}
+        self._places: dict[int, int] = {}  # of open parts: the given index -> the index for the client
+        self._count = 0
+
+    def add(self) -> int:
+        """Begin a part that the given reply does not have."""
+        self._count += 1
+        return self._count - 1
+
+    def open(self, index: int) -> int:
+        """Begin a part."""
+        place = self._places[index] = self.add()
+        return place
+
+    def is_open(self, index: int) -> bool:
+        """Whether a part was begun."""
+        return index in self._places
+
+    def close(self, index: int) -> int:
+        """End a part, which may not have begun yet."""
+        place = self._places.pop(index, None)
+        return self.add() if place is None else place
+
+    def moved(self, event: Delta) -> Delta:
+        """Give a delta with the index for the client."""
+        place = self._places.get(event.index)
+        if place is None:
+            place = self.open(event.index)
+        if place == event.index:
+            return event
+        return type(event)(index=place, delta=event.delta)
+
+    def add_text(self, text: str, out: list[Event]) -> None:
+        """Add a text of its own."""
+        place, content = self.add(), TextContent(text=text)
+        self.content[place] = content
+        out += (TextStart(index=place), TextDelta(index=place, delta=text), TextEnd(index=place, content=content))
+
+    def whole(self) -> tuple[AssistantContent, ...]:
+        """Give all finished parts, in order."""
+        return tuple(self.content[place] for place in sorted(self.content))

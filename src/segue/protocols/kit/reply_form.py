@@ -1,0 +1,63 @@
+"""`ReplyForm`: what a reply of a protocol can hold of a reply that another protocol gave.
+
+Everything that every protocol has, texts and calls, needs no entry here. The default is a protocol that has thinking
+and nothing else: blocks of other protocols become text, and cited pages are listed as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias, final
+
+import msgspec
+
+from segue.conversation.content import NativeContent, TextContent, ToolCall
+from segue.conversation.context import ToolDefinition
+from segue.conversation.messages import AssistantMessage
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Block
+from segue.protocols.kit.sources import Source
+
+
+@final
+class Search(msgspec.Struct, frozen=True):
+    """A search in the web that a provider ran: what was searched for, and the pages it found.
+
+    A protocol may write both as two blocks; then the first has no pages and `is_open`.
+    """
+
+    query: str = ""
+    pages: tuple[Source, ...] = ()
+    is_open: bool = False
+
+
+CiteInReply: TypeAlias = Callable[[AssistantMessage, Endpoint, Sequence[Source], Sequence[str]], AssistantMessage]
+
+
+@final
+class ReplyForm(msgspec.Struct, frozen=True, kw_only=True):
+    """What replies of a protocol have places for, and how it is written there.
+
+    - `thinking`: whether a reply has a place for readable thinking.
+    - `refused`: the stop reason of a reply that was withheld; None if the protocol has none.
+    - `cite_in_text(text, pages)`: the same text with citations of pages.
+    - `cite_in_reply(message, endpoint, pages, queries)`: the same reply with citations beside its content, and what was
+      searched for, if `searches_in_reply` is set.
+    - `read_search(block)`: the search that a native block of this protocol stands for; None for any other block.
+    - `write_search(search)`: a native block of this protocol for a search; None: its blocks hold data that only the
+      provider can make, or it has none.
+    - `as_declared(call, tool)`: a call of a tool in the format in which the client declared it, and the keys that the
+      beginning of a streamed call needs for it.
+    """
+
+    thinking: bool = True
+    refused: str | None = None
+    cite_in_text: Callable[[TextContent, Sequence[Source]], TextContent] | None = None
+    cite_in_reply: CiteInReply | None = None
+    searches_in_reply: bool = False
+    read_search: Callable[[NativeContent], Search | None] | None = None
+    write_search: Callable[[Search], Block] | None = None
+    as_declared: Callable[[ToolCall, ToolDefinition], tuple[ToolCall, Block]] | None = None
+
+
+DEFAULT_FORM = ReplyForm()
