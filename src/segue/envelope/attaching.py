@@ -59,6 +59,7 @@ class Attachment:
         self._pieces: dict[int, Piece] = {}
         self._pending: list[Piece] = []  # pieces that no envelope has yet
         self._ids: dict[int, str] = {}  # ids of calls as the client sees them, by their index
+        self._names: dict[int, str] = {}  # names of calls as the client sees them, by their index
         self._ahead: dict[int, ToolCall] = {}  # calls whose end is known already
         self._places: dict[int, int] = {}  # indexes of the parts as they are written
         self._count = 0
@@ -85,7 +86,8 @@ class Attachment:
                 written.append(replace(shown, message=self.seen or shown.message))
             else:
                 self._show(event, shown, written)
-        if event.type == "thinking_end" and not projected and self._slots.is_ordered and self._needs_insertion():
+        is_left_out = event.type == "thinking_end" and all(shown.type != "thinking_end" for shown in projected)
+        if is_left_out and self._slots.is_ordered and self._needs_insertion():
             self._insert(written)
         return written
 
@@ -170,6 +172,7 @@ class Attachment:
                 if not self._keeps_native:
                     opaque = self._slots.call and self._has_opaque()
                     call = replace(call, thought_signature=self._take_envelope() if opaque else None)
+                self._names[index] = call.name
                 place = self._place(shown.index)
                 self._seen[place] = call
                 written.append(replace(shown, index=place, tool_call=call))
@@ -227,8 +230,14 @@ class Attachment:
         self.seen = replace(shown, content=tuple(self._seen[place] for place in sorted(self._seen)))
         if event.type == "done":
             message = event.message
-            pieces = [self._pieces.get(at) or make_piece(at, each) for at, each in enumerate(message.content)]
+            pieces = [self._piece(at, each) for at, each in enumerate(message.content)]
             self.state = finish_state(message, self._base_url, pieces, self.seen)
+
+    def _piece(self, index: int, content: AssistantContent) -> Piece:
+        piece = self._pieces.get(index) or make_piece(index, content)
+        name = self._names.get(index, "")
+        is_renamed = content.kind == "toolCall" and name not in ("", content.name)
+        return replace(piece, name=name) if is_renamed else piece
 
 
 def _is_required(piece: Piece) -> bool:

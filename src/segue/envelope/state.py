@@ -27,7 +27,8 @@ from segue.models.model import Model
 class Piece(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     """One piece of content. Of a text and a call, what the client returns is left out of `content`.
 
-    `size` and `digest` describe what was left out; `shown` is the id of a call as the client sees it.
+    `size` and `digest` describe what was left out; `shown` is the id of a call as the client sees it, `name` its name
+    where the client sees another one.
     """
 
     index: int
@@ -35,6 +36,7 @@ class Piece(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
     size: int = 0
     digest: bytes = b""
     shown: str = ""
+    name: str = ""
 
 
 @final

@@ -31,11 +31,11 @@ from segue.gateway.hints import find_client, find_conversation
 from segue.gateway.records import RequestRow, attempt_rows, change_rows
 from segue.gateway.routing import Routed
 from segue.gateway.service import Gateway, now_ms
-from segue.gateway.shown import ForeignView, Show, show_all
 from segue.gateway.store.store import StoredRow, StoredState
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.projection.policy import Fit, Policy
+from segue.projection.replies.projector import ReplyProjector
 from segue.projection.report import Report
 from segue.protocols.registry import get_protocol
 from segue.request import Request, prepare
@@ -152,7 +152,7 @@ class Exchange:
         self.reply_id: str = _REPLY_PREFIXES.get(asked.call.protocol, "") + random_name()
         self._began = now_ms()
         self._attachment: Attachment | None = None
-        self._show: Show = show_all
+        self._projector: ReplyProjector | None = None
         self._model: Model | None = None
         self.message: AssistantMessage | None = None
         """The reply of the provider, once it is complete."""
@@ -214,7 +214,13 @@ class Exchange:
         if self._attachment is None:
             native = self.keeps_native(model)
             self._model = model
-            self._show = show_all if native else ForeignView().feed
+            if not native:
+                self._projector = ReplyProjector(
+                    protocol=self.asked.call.protocol,
+                    model=self.reply_model(),
+                    source=model,
+                    tools=self.asked.sent.tools,
+                )
             self._attachment = Attachment(
                 find_slots(self.asked.call.protocol),
                 model,
@@ -225,6 +231,10 @@ class Exchange:
                 has_store=self.gateway.has_store,
             )
         return self._attachment
+
+    def _show(self, event: Event) -> list[Event]:
+        """Give what the client may see of an event."""
+        return [event] if self._projector is None else self._projector.feed(event)
 
     def convert(self, events: list[Event], model: Model) -> list[Event]:
         """Give the events for the client in place of the provider's."""
@@ -243,7 +253,7 @@ class Exchange:
         return written
 
     def _named_start(self, event: StartEvent) -> StartEvent:
-        extra = event.extra if self._attachment is not None and self._show is show_all else None
+        extra = event.extra if self._projector is None else None
         return StartEvent(id=self.reply_id, model=self.asked.name, usage=event.usage, extra=extra)
 
     def _named(self, message: AssistantMessage) -> AssistantMessage:
@@ -274,7 +284,7 @@ class Exchange:
             self.gateway.conversations.note(asked.conversation, self._model)
         if attachment is None or attachment.state is None or attachment.seen is None or not self.gateway.has_store:
             return
-        native = self._show is show_all
+        native = self._projector is None
         keys = keys_of_reply(asked.sent.messages, attachment.seen, asked.tenant, native=native)
         await self.gateway.store.put(StoredState(asked.tenant, keys, attachment.state), now_ms())
 
@@ -296,13 +306,22 @@ class Exchange:
             straight=straight,
             restored=asked.restored,
             attempts=attempt_rows(self.attempts),
-            changes=change_rows(asked.report, self.attempts[-1].report if self.attempts else Report(())),
+            changes=change_rows(*self._reports()),
             usage=None if message is None else message.usage,
             first_byte_ms=None if self.first_byte is None else self.first_byte - self._began,
             duration_ms=now_ms() - self._began,
             error=error,
         )
         self.gateway.store.put_later(StoredRow(self.id, asked.tenant, msgspec.json.encode(row)), now_ms())
+
+    def _reports(self) -> list[Report]:
+        """Give the reports of the history, of the request, and of the reply."""
+        reports = [self.asked.report]
+        if self.attempts:
+            reports.append(self.attempts[-1].report)
+        if self._projector is not None:
+            reports.append(self._projector.report)
+        return reports
 
     def response_headers(self, model: Model | None) -> dict[str, str]:
         """Give the headers that describe the exchange."""
