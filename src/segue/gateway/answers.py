@@ -10,6 +10,7 @@ import msgspec
 
 from segue.client.http.async_streams import AsyncStream
 from segue.conversation.events import Event
+from segue.conversation.messages import StopReason
 from segue.errors import EncodeError, RequestFailed, SegueError, UnknownModel
 from segue.failures.classify import classify
 from segue.failures.failure import Failure, FailureKind
@@ -130,7 +131,11 @@ async def answer_stream(exchange: Exchange, send: Send, receive: Receive) -> Non
     def head() -> Headers:
         kind = _TYPES.get(call.framing, "application/json")
         exchange.first_byte = now_ms()
-        given = {"content-type": kind, "cache-control": "no-cache", **exchange.response_headers(model())}
+        given = {
+            "content-type": kind,
+            "cache-control": "no-cache",
+            **exchange.response_headers(model(), is_running=True),
+        }
         return raw_headers(given)
 
     def leave() -> None:
@@ -203,6 +208,9 @@ async def _relay(
         while stream.has_ready:
             events.append(await anext(stream))
         last = events[-1]
+        if last.type == "error" and last.reason == StopReason.ABORTED:
+            exchange.record(499, "aborted")  # the client left
+            return None
         if last.type == "error" and not has_content and not any(map(is_content, events)):
             return failure_of(stream)
         if not has_content:

@@ -323,12 +323,12 @@ class Exchange:
             reports.append(self._projector.report)
         return reports
 
-    def response_headers(self, model: Model | None) -> dict[str, str]:
-        """Give the headers that describe the exchange."""
+    def response_headers(self, model: Model | None, *, is_running: bool = False) -> dict[str, str]:
+        """Give the headers that describe the exchange; `is_running`: the last attempt has not ended."""
         changes = len(self.asked.report.changes) + sum(len(attempt.report.changes) for attempt in self.attempts[-1:])
         headers = {
             "x-segue-request-id": self.id,
-            "x-segue-attempts": str(max(1, len(self.attempts))),
+            "x-segue-attempts": str(max(1, len(self.attempts) + is_running)),
             "x-segue-changes": str(changes),
         }
         if model is not None:
