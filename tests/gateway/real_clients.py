@@ -62,8 +62,8 @@ class Bench(NamedTuple):
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
         }
 
-    def write_config(self, store: str, *, targets: tuple[int, ...] = ()) -> Path:
-        """Write the configuration: one name for each upstream, and `auto` over several probes."""
+    def write_config(self, store: str) -> Path:
+        """Write the configuration: one name for each upstream."""
         lines = [
             f'[listen]\naddress = "127.0.0.1:{self.port}"',
             f'[providers.anthropic]\nbase_url = "http://127.0.0.1:{self.probe}"',

@@ -5,7 +5,10 @@ Each test skips where the program is not installed (`NPM`), or where the scripts
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -53,7 +56,8 @@ def test_state_returns_in_a_loop_and_after_kill_and_resume(client: str, upstream
         log = tmp_path / "gateway.log"
         restart.write_text(
             f"kill -9 $(cat {tmp_path}/gateway.pid)\n"
-            f"nohup {sys.executable} -m segue serve --config {config} >> {log} 2>&1 & echo $! > {tmp_path}/gateway.pid\n"
+            f"nohup {sys.executable} -m segue serve --config {config} >> {log} 2>&1 &\n"
+            f"echo $! > {tmp_path}/gateway.pid\n"
             "sleep 3\n"
         )
         try:
@@ -63,10 +67,6 @@ def test_state_returns_in_a_loop_and_after_kill_and_resume(client: str, upstream
         finally:
             if gateway.poll() is None:
                 kill(gateway)
-            import os
-            import signal
-            from contextlib import suppress
-
             with suppress(OSError, ValueError):
                 os.kill(int((tmp_path / "gateway.pid").read_text()), signal.SIGKILL)
         wanted = {field: places for field, places in found.items() if STATE.match(field)}

@@ -131,10 +131,11 @@ async def answer_stream(exchange: Exchange, send: Send, receive: Receive) -> Non
     def head() -> Headers:
         kind = _TYPES.get(call.framing, "application/json")
         exchange.first_byte = now_ms()
+        is_running = bool(current) and not current[0].is_over
         given = {
             "content-type": kind,
             "cache-control": "no-cache",
-            **exchange.response_headers(model(), is_running=True),
+            **exchange.response_headers(model(), is_running=is_running),
         }
         return raw_headers(given)
 
