@@ -416,3 +416,77 @@ def test_parallel_calls_keep_their_order(gateway: Running) -> None:
     found = [block for block in reply["content"] if block["type"] == "tool_use"]
     assert [block["name"] for block in found] == ["tool0", "tool1", "tool2", "tool3"]
     assert len({block["id"] for block in found}) == 4
+
+
+# -- straight through --------------------------------------------------------------------------------------------------
+
+OWN = {
+    "/v1/messages": {**ASK, "model": "claude-opus-4-8", "unknown_key": {"kept": 1.0}},
+    "/v1/responses": {"model": "gpt-5.4", "input": "hi", "store": False},
+}
+
+
+@pytest.fixture(scope="module")
+def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """Give a gateway that holds the head of a stream for long, whatever else the machine does."""
+    store = f"sqlite:{tmp_path_factory.mktemp('p')}/g.db"
+    with running(store=store, more="[limits]\nhold_seconds = 60\nheartbeat_seconds = 60") as gateway:
+        yield gateway
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("path", OWN)
+def test_bytes_pass_unchanged_where_nothing_has_to_change(patient: Running, path: str, stream: bool) -> None:
+    gateway = patient
+    gateway.upstream.emulator.requests.clear()
+    script = gateway.upstream.emulator.script
+    step = Step(thinking="some thought", text="a b c")
+    body = json.dumps({**OWN[path], "stream": stream}, indent=3)
+    gateway.upstream.emulator._provider._count = 7000
+    script.add(step)
+    direct = httpx2.post(gateway.upstream.url + path, content=body, headers={"content-type": "application/json"})
+    gateway.upstream.emulator._provider._count = 7000
+    script.add(step)
+    reply = httpx2.post(gateway.url + path, content=body, headers={"content-type": "application/json"})
+    assert reply.status_code == 200, reply.text
+    assert reply.content == direct.content
+    first, second = gateway.upstream.emulator.requests
+    assert first.body == second.body
+    for _ in range(100):
+        row = httpx2.get(f"{gateway.url}/segue/requests/{reply.headers['x-segue-request-id']}")
+        if row.status_code == 200:
+            break
+        time.sleep(0.02)
+    assert row.json()["straight"] is True
+    assert row.json()["usage"]["output"] > 0
+
+
+def test_a_broken_straight_stream_has_one_end(patient: Running) -> None:
+    gateway = patient
+    gateway.upstream.emulator.script.add(Step(text="a b c d e f g h", cut_after=6, pause=0.03))
+    reply = _post(gateway.url, "/v1/messages", {**OWN["/v1/messages"], "stream": True})
+    assert reply.text.count("event: message_start") == 1
+    assert _events(reply.text)[-1] == "error"
+    assert reply.text.count("event: error") == 1
+    gateway.upstream.emulator.script.add(Step(text="a b c d e f g h", fail_after=6, pause=0.03))
+    reply = _post(gateway.url, "/v1/messages", {**OWN["/v1/messages"], "stream": True})
+    assert reply.text.count("event: error") == 1
+
+
+def test_a_slow_straight_stream_gets_heartbeats_and_one_start(gateway: Running) -> None:
+    gateway.upstream.emulator.script.add(Step(text="late answer", first_byte=1.0), Step(text="a b", pause=0.5))
+    for _ in range(2):
+        reply = _post(gateway.url, "/v1/messages", {**OWN["/v1/messages"], "stream": True})
+        assert reply.text.count("event: message_start") == 1
+        assert reply.text.count("event: message_stop") == 1
+        assert "event: ping" in reply.text
+
+
+def test_turns_of_another_model_do_not_pass_straight(gateway: Running) -> None:
+    gateway.upstream.emulator.script.add(Step(thinking="a thought of gpt", text="from gpt"), Step(text="from claude"))
+    first = _post(gateway.url, "/v1/messages", {**ASK, "model": "gpt-5.4"}).json()
+    history = [*ASK["messages"], {"role": "assistant", "content": first["content"]}, {"role": "user", "content": "on"}]
+    reply = _post(gateway.url, "/v1/messages", {**ASK, "model": "claude-opus-4-8", "messages": history})
+    assert reply.status_code == 200
+    assert gateway.upstream.emulator.requests[-1].refusal is None
+    assert "segueEnv" not in json.dumps(gateway.upstream.emulator.requests[-1].body)

@@ -89,7 +89,9 @@ async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None
         message = await stream.result()
         shown = exchange.convert_whole(message, stream.model)
         await exchange.store_state(message)
-        body = encode_response(shown, protocol=protocol, model=exchange.reply_model())
+        body: object = exchange.take_bytes() if exchange.is_straight else b""
+        if not body:
+            body = encode_response(shown, protocol=protocol, model=exchange.reply_model())
     except SegueError as error:
         failure = explain_error(error)
         status = await send_failure(
@@ -228,7 +230,14 @@ async def _relay(
         except EncodeError as error:
             LOG.warning("a reply could not be written: %s", error)
             return Failure(kind=FailureKind.SERVER, message="the reply cannot be written in this protocol")
-        await writer.write(frames, is_last=is_last)
+        if exchange.is_straight and not writer.has_encoded:
+            # A provider that fails writes its own error; a connection that breaks leaves the stream without an end.
+            is_cut = last.type == "error" and failure_of(stream).kind == FailureKind.NETWORK
+            await writer.write_bytes(exchange.take_bytes(), is_last=is_last and not is_cut)
+            if is_cut:
+                await writer.write(encode(converted[-1]) if not frames else frames[-1:], is_last=True)
+        else:
+            await writer.write(frames, is_last=is_last)
         if is_last:
             outcome = "done" if last.type == "done" else "error"
             exchange.record(200, outcome, error=None if last.type == "done" else failure_of(stream).message)

@@ -111,16 +111,18 @@ class ProtocolApp:
         if tenant is None:
             raise _Refused("the key is not one of this gateway", 401, call.protocol, FailureKind.AUTH)
         try:
-            await self._answer(call, headers, tenant, receive, send)
+            await self._answer(call, headers, tenant, receive, send, raw=body)
         except UnknownModel as error:
             await send_failure(send, explain_error(error), call.protocol, status=404)
         except SegueError as error:
             await send_failure(send, explain_error(error), call.protocol)
 
-    async def _answer(self, call: Call, headers: dict[str, str], tenant: str, receive: Receive, send: Send) -> None:
+    async def _answer(
+        self, call: Call, headers: dict[str, str], tenant: str, receive: Receive, send: Send, *, raw: bytes
+    ) -> None:
         match call.kind:
             case "generate":
-                asked = await read_asked(self._gateway, call, headers, tenant)
+                asked = await read_asked(self._gateway, call, headers, tenant, raw=raw)
                 exchange = Exchange(self._gateway, asked, "req_" + random_name())
                 if call.stream:
                     await answer_stream(exchange, send, receive)

@@ -32,6 +32,8 @@ from segue.gateway.records import RequestRow, attempt_rows, change_rows
 from segue.gateway.routing import Routed
 from segue.gateway.service import Gateway, now_ms
 from segue.gateway.store.store import StoredRow, StoredState
+from segue.gateway.straight import has_no_options, is_unchanged, straight_request
+from segue.gateway.transport import TAP
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.projection.policy import Fit, Policy
@@ -83,12 +85,20 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     client: str
     tenant: str
     headers: Mapping[str, str]
+    raw: bytes = b""
+    """The body, if it can be passed on as it is to the model of the client's name; else empty."""
 
 
 async def read_asked(
-    gateway: Gateway, call: Call, headers: Mapping[str, str], tenant: str, context: Context | None = None
+    gateway: Gateway,
+    call: Call,
+    headers: Mapping[str, str],
+    tenant: str,
+    *,
+    raw: bytes = b"",
+    context: Context | None = None,
 ) -> Asked:
-    """Restore the history of a request and find its models. `context` replaces the history of the request.
+    """Restore the history of a request and find its models. `context` replaces the history of the body `raw`.
 
     Raises:
         UnknownModel: there is no model of that name.
@@ -113,6 +123,17 @@ async def read_asked(
     origin = new_assistant_message(author) if author is not None and is_known else None
     restored = restore(sent, found, stored, author=origin, base_urls=base_url)
     route = routed.route
+    is_straight = (
+        context is None
+        and author is not None
+        and is_known
+        and call.protocol == call.body_protocol
+        and routed is named
+        and author.id == name
+        and gateway.has_store
+        and has_no_options(route)
+        and is_unchanged(raw, found, stored, author)
+    )
     options = replace(
         prompt.options,
         stream=call.stream,
@@ -137,6 +158,7 @@ async def read_asked(
         client=find_client(headers),
         tenant=tenant,
         headers=headers,
+        raw=raw if is_straight else b"",
     )
 
 
@@ -148,6 +170,10 @@ class Exchange:
         self.asked: Asked = asked
         self.id: str = request_id
         self.attempts: list[Attempt] = []
+        self.tap: list[bytes] = []
+        """Bytes of the provider's reply that the client has not got yet, if they are passed on as they are."""
+        if asked.raw:
+            TAP.set(self.tap)
         self.first_byte: int | None = None
         self.reply_id: str = _REPLY_PREFIXES.get(asked.call.protocol, "") + random_name()
         self._began = now_ms()
@@ -175,13 +201,27 @@ class Exchange:
 
     def _prepare(self, context: Context, model: Model, options: Options | None, policy: Policy | None) -> Request:
         asked = self.asked
+        self.tap.clear()
         if model.protocol == asked.call.protocol:
             given = {name: value for name in _FORWARDED if (value := asked.headers.get(name))}
             if given:
                 model = replace(model, headers={**model.headers, **given})
+            if asked.raw:
+                return straight_request(asked.raw, context, model, options)
         else:
             context = without_client_texts(context)
         return prepare(context, model, options=options, policy=policy)
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether bytes are passed on as they are."""
+        return bool(self.asked.raw)
+
+    def take_bytes(self) -> bytes:
+        """Take the bytes that arrived."""
+        data = b"".join(self.tap)
+        self.tap.clear()
+        return data
 
     def note_attempt(self, attempt: Attempt) -> None:
         """Note how a request to a provider ended."""
@@ -254,6 +294,8 @@ class Exchange:
 
     def _named_start(self, event: StartEvent) -> StartEvent:
         extra = event.extra if self._projector is None else None
+        if self.is_straight:
+            return event
         return StartEvent(id=self.reply_id, model=self.asked.name, usage=event.usage, extra=extra)
 
     def _named(self, message: AssistantMessage) -> AssistantMessage:
@@ -288,7 +330,7 @@ class Exchange:
         keys = keys_of_reply(asked.sent.messages, attachment.seen, asked.tenant, native=native)
         await self.gateway.store.put(StoredState(asked.tenant, keys, attachment.state), now_ms())
 
-    def record(self, status: int, outcome: str, *, error: str | None = None, straight: bool = False) -> None:
+    def record(self, status: int, outcome: str, *, error: str | None = None) -> None:
         """Keep the row of the request."""
         asked = self.asked
         message = self.message
@@ -303,7 +345,7 @@ class Exchange:
             stream=asked.call.stream,
             status=status,
             outcome=outcome,
-            straight=straight,
+            straight=self.is_straight,
             restored=asked.restored,
             attempts=attempt_rows(self.attempts),
             changes=change_rows(*self._reports()),

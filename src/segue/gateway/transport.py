@@ -9,6 +9,7 @@ Facts this file relies on:
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextvars import ContextVar
 from typing import Final, final
 
 import aiohttp
@@ -16,6 +17,8 @@ import httpx2
 
 from segue.client.http.settings import CONNECT_TIMEOUT
 
+TAP: Final[ContextVar[list[bytes] | None]] = ContextVar("segue_gateway_tap", default=None)
+"""A list that gets the bytes of the replies that this task reads, for clients that get them as they are."""
 _NOT_SENT: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 """Headers that aiohttp writes itself."""
 
@@ -71,8 +74,11 @@ class _Body(httpx2.AsyncByteStream):
         self._reply = reply
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        tap = TAP.get()
         try:
             async for chunk in self._reply.content.iter_any():
+                if tap is not None:
+                    tap.append(chunk)
                 yield chunk
         except TimeoutError as error:
             raise httpx2.ReadTimeout(_text(error)) from error

@@ -47,6 +47,8 @@ class StreamWriter:
         self._timer: asyncio.TimerHandle | None = self._loop.call_later(hold, self._on_silence)
         self.has_begun: bool = False
         """Whether the head was sent."""
+        self.has_encoded: bool = False
+        """Whether anything that the encoder wrote was sent: then the provider's bytes cannot follow."""
         self.is_over: bool = False
 
     def _on_silence(self) -> None:
@@ -75,10 +77,23 @@ class StreamWriter:
             self.close()
 
     async def _write_frames(self, frames: Sequence[StreamFrame], *, more: bool) -> None:
+        self.has_encoded = self.has_encoded or not self.has_begun
         feed = self._framer.feed
         data = b"".join([feed(frame) for frame in frames]) if len(frames) != 1 else feed(frames[0])
         if not more:
             data += self._framer.finish()
+        await self._send_bytes(data, more=more)
+
+    async def write_bytes(self, data: bytes, *, is_last: bool) -> None:
+        """Write bytes of the provider as they are."""
+        if self._sending is not None:
+            await self._sending
+            self._sending = None
+        await self._send_bytes(data, more=not is_last)
+        if is_last:
+            self.close()
+
+    async def _send_bytes(self, data: bytes, *, more: bool) -> None:
         if not data and more:
             return
         self._sends_since = self._last = self._loop.time()
