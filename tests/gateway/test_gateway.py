@@ -490,3 +490,46 @@ def test_turns_of_another_model_do_not_pass_straight(gateway: Running) -> None:
     assert reply.status_code == 200
     assert gateway.upstream.emulator.requests[-1].refusal is None
     assert "segueEnv" not in json.dumps(gateway.upstream.emulator.requests[-1].body)
+
+
+# -- previous_response_id ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("model", ["m-anthropic", "m-gemini", "m-responses"])
+def test_a_client_names_the_reply_before_instead_of_the_history(gateway: Running, model: str, stream: bool) -> None:
+    script = gateway.upstream.emulator.script
+    tools = [{"type": "function", "name": "read", "parameters": {"type": "object"}}]
+    name: str | None = None
+    given: object = "question one"
+    steps = (
+        Step(thinking="first thought", text="looking", calls=(EmulatedCall(name="read"),)),
+        Step(thinking="second thought", text="answer one"),
+        Step(text="answer two"),
+    )
+    for step in steps:
+        script.add(step)
+        body = {"model": model, "input": given, "tools": tools, "stream": stream, "previous_response_id": name}
+        reply = _post(gateway.url, "/v1/responses", body)
+        assert reply.status_code == 200, reply.text
+        value = reply.json() if not stream else json.loads(reply.text.rpartition("data: ")[2])["response"]
+        name = value["id"]
+        calls = [item for item in value["output"] if item["type"] == "function_call"]
+        outputs = [{"type": "function_call_output", "call_id": call["call_id"], "output": "file"} for call in calls]
+        given = outputs or "question two"
+    last = gateway.upstream.emulator.requests[-1]
+    assert last.refusal is None
+    text = json.dumps(last.body)
+    for piece in ("question one", "looking", "file", "answer one", "question two"):
+        assert piece in text
+    assert "previous_response_id" not in text
+    assert text.count("ZW11") >= 1  # a signature of the emulator
+
+
+def test_a_reply_that_is_not_stored_cannot_be_continued(gateway: Running) -> None:
+    first = _post(gateway.url, "/v1/responses", {"model": "m-anthropic", "input": "hi", "store": False}).json()
+    for name in (first["id"], "resp_nothing"):
+        body = {"model": "m-anthropic", "input": "on", "previous_response_id": name}
+        reply = _post(gateway.url, "/v1/responses", body)
+        assert reply.status_code == 400
+        assert "not found" in reply.json()["error"]["message"]

@@ -17,7 +17,7 @@ from segue.gateway.store.database import StoreError
 from segue.gateway.store.opening import open_store
 from segue.gateway.store.schema import MIGRATIONS
 from segue.gateway.store.service import StoreService
-from segue.gateway.store.store import DAY, Limits, Store, StoredRow, StoredState
+from segue.gateway.store.store import DAY, Limits, Store, StoredReply, StoredRow, StoredState
 
 NOW = 1_800_000_000_000
 
@@ -114,7 +114,7 @@ def test_the_oldest_states_make_room(store: Store) -> None:
 
 
 def test_responses_belong_to_a_tenant(store: Store) -> None:
-    store.put_response(StoredRow("resp_1", "alice", b"items"), NOW)
+    store.put_response(StoredReply("resp_1", "alice", b"items"), NOW)
     assert store.get_response("resp_1", "alice") == b"items"
     assert store.get_response("resp_1", "bob") is None
 

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from segue.client.http.async_streams import AsyncStream
-from segue.conversation.events import Event
+from segue.conversation.events import Event, StartEvent
 from segue.conversation.messages import StopReason
 from segue.errors import EncodeError, RequestFailed, SegueError, UnknownModel
 from segue.failures.classify import classify
@@ -158,6 +158,7 @@ async def answer_stream(exchange: Exchange, send: Send, receive: Receive) -> Non
         send,
         encoder,
         frame_encoder(call.framing),
+        start=StartEvent(id=exchange.reply_id, model=exchange.asked.name),
         head=head,
         give_up=leave,
         hold=limits.hold_seconds,

@@ -17,6 +17,7 @@ from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
 from segue.calls import Call, read_call
+from segue.conversation.context import Context
 from segue.errors import CallError, SegueError, UnknownModel
 from segue.failures.failure import Failure, FailureKind
 from segue.gateway.answers import answer_stream, answer_whole, explain_error, send_failure, send_json
@@ -24,6 +25,7 @@ from segue.gateway.config import Config, load_config, read_config
 from segue.gateway.exchange import Exchange, random_name, read_asked
 from segue.gateway.guarding import find_tenant, is_own_host
 from segue.gateway.pages import pages
+from segue.gateway.responses import find_history, previous_id
 from segue.gateway.service import LOG, Gateway
 from segue.models.model import Model
 from segue.protocols.registry import get_protocol
@@ -122,7 +124,8 @@ class ProtocolApp:
     ) -> None:
         match call.kind:
             case "generate":
-                asked = await read_asked(self._gateway, call, headers, tenant, raw=raw)
+                context = await self._continued(call, tenant)
+                asked = await read_asked(self._gateway, call, headers, tenant, raw=raw, context=context)
                 exchange = Exchange(self._gateway, asked, "req_" + random_name())
                 if call.stream:
                     await answer_stream(exchange, send, receive)
@@ -138,6 +141,19 @@ class ProtocolApp:
                 await send_json(send, 200, self._models(call))
             case "version":
                 await send_json(send, 200, call.answer or {})
+
+    async def _continued(self, call: Call, tenant: str) -> Context | None:
+        """Give the whole history of a request that names the reply before it; None for any other request."""
+        name = previous_id(call)
+        if name is None or call.prompt is None:
+            return None
+        history = await find_history(self._gateway, name, tenant)
+        if history is not None:
+            return replace(call.prompt.context, messages=(*history, *call.prompt.context.messages))
+        author = self._gateway.router.find(call.model or "", call.protocol).author
+        if author is not None and author.protocol == call.protocol and author.id == call.model:
+            return None  # the provider itself may have it
+        raise _Refused(f"Previous response with id {name!r} not found.", 400, call.protocol, FailureKind.NOT_FOUND)
 
     def _models(self, call: Call) -> dict[str, object]:
         router = self._gateway.router

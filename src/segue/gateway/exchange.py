@@ -29,6 +29,7 @@ from segue.failures.failure import Failure, FailureKind
 from segue.gateway.cleaning import without_client_texts
 from segue.gateway.hints import find_client, find_conversation
 from segue.gateway.records import RequestRow, attempt_rows, change_rows
+from segue.gateway.responses import is_stored, keep_reply, without_previous
 from segue.gateway.routing import Routed
 from segue.gateway.service import Gateway, now_ms
 from segue.gateway.store.store import StoredRow, StoredState
@@ -107,6 +108,7 @@ async def read_asked(
     assert prompt is not None, "only requests with a prompt are sent on"
     name = call.model or ""
     sent = prompt.context if context is None else context
+    given = prompt.options if context is None else without_previous(prompt.options)
     conversation = find_conversation(headers, prompt, tenant)
     router = gateway.router
     named = router.find(name, call.protocol)
@@ -135,11 +137,11 @@ async def read_asked(
         and is_unchanged(raw, found, stored, author)
     )
     options = replace(
-        prompt.options,
+        given,
         stream=call.stream,
-        thinking=prompt.options.thinking if route.thinking is None else route.thinking,
-        max_tokens=prompt.options.max_tokens if route.max_tokens is None else route.max_tokens,
-        temperature=prompt.options.temperature if route.temperature is None else route.temperature,
+        thinking=given.thinking if route.thinking is None else route.thinking,
+        max_tokens=given.max_tokens if route.max_tokens is None else route.max_tokens,
+        temperature=given.temperature if route.temperature is None else route.temperature,
     )
     policy = Policy(reasoning=route.reasoning, fit=Fit() if route.fit else None)
     ordered = gateway.conversations.order(conversation, routed)
@@ -329,6 +331,10 @@ class Exchange:
         native = self._projector is None
         keys = keys_of_reply(asked.sent.messages, attachment.seen, asked.tenant, native=native)
         await self.gateway.store.put(StoredState(asked.tenant, keys, attachment.state), now_ms())
+        if asked.call.prompt is not None and is_stored(asked.call) and not self.is_straight:
+            seen = self._named(attachment.seen)
+            kept = keep_reply(asked.call, asked.call.prompt, seen, self.reply_id, asked.tenant)
+            await self.gateway.store.put(kept, now_ms())
 
     def record(self, status: int, outcome: str, *, error: str | None = None) -> None:
         """Keep the row of the request."""

@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any, Final, TypeAlias
 
+from segue.conversation.events import StartEvent
 from segue.framing.writing import FrameEncoder
 from segue.protocols.kit.stream_writing import StreamEncoder, StreamFrame
 
@@ -21,7 +22,10 @@ _SLOW_SECONDS: Final = 120.0
 
 
 class StreamWriter:
-    """One streamed reply to a client. `head` gives the headers when they are sent; `give_up` ends the exchange."""
+    """One streamed reply to a client, which begins with `start`.
+
+    `head` gives the headers when they are sent; `give_up` ends the exchange.
+    """
 
     def __init__(
         self,
@@ -29,6 +33,7 @@ class StreamWriter:
         encoder: StreamEncoder,
         framer: FrameEncoder,
         *,
+        start: StartEvent,
         head: Callable[[], Headers],
         give_up: Callable[[], None],
         hold: float,
@@ -37,6 +42,7 @@ class StreamWriter:
         self._send = send
         self._encoder = encoder
         self._framer = framer
+        self._start = start
         self._head = head
         self._give_up = give_up
         self._beat = beat
@@ -65,7 +71,9 @@ class StreamWriter:
         self._timer = self._loop.call_later(wait, self._on_silence)
 
     async def _write_beat(self) -> None:
-        await self._write_frames(self._encoder.heartbeat(), more=True)
+        # Before the first content, the reply begins with its id here: it has one id throughout.
+        frames = [*self._encoder.feed(self._start), *self._encoder.heartbeat()]
+        await self._write_frames(frames, more=True)
 
     async def write(self, frames: Sequence[StreamFrame], *, is_last: bool = False) -> None:
         """Write frames in one piece; with the last ones, end the reply."""

@@ -14,11 +14,11 @@ from typing import Final, TypeAlias, TypeVar
 
 from segue.envelope.state import State
 from segue.gateway.store.database import StoreError
-from segue.gateway.store.store import Limits, Store, StoredRow, StoredState
+from segue.gateway.store.store import Limits, Store, StoredReply, StoredRow, StoredState
 
 _Result = TypeVar("_Result")
 _Done: TypeAlias = tuple[asyncio.AbstractEventLoop, "asyncio.Future[None]"]
-_Work: TypeAlias = tuple[StoredState | StoredRow, int, _Done | None]
+_Work: TypeAlias = tuple[StoredState | StoredRow | StoredReply, int, _Done | None]
 
 _BATCH: Final = 100
 _MOST_WAITING: Final = 5_000
@@ -74,7 +74,7 @@ class StoreService:
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
-    async def put(self, work: StoredState | StoredRow, now: int) -> None:
+    async def put(self, work: StoredState | StoredRow | StoredReply, now: int) -> None:
         """Write and wait for the commit."""
         if self._thread is None:
             return
@@ -83,7 +83,7 @@ class StoreService:
         if self._enqueue((work, now, (loop, done))):
             await done
 
-    def put_later(self, work: StoredState | StoredRow, now: int) -> None:
+    def put_later(self, work: StoredState | StoredRow | StoredReply, now: int) -> None:
         """Write without waiting."""
         if self._thread is not None:
             self._enqueue((work, now, None))
@@ -128,6 +128,9 @@ class StoreService:
                 store.put_states(states, now)
             if rows:
                 store.put_requests(rows, now)
+            for work, _, _ in batch:
+                if isinstance(work, StoredReply):
+                    store.put_response(work, now)
         except Exception as error:  # noqa: BLE001 - whatever fails here, the thread has to go on
             self._on_error(f"the store cannot be written: {error}")
         for _, _, done in batch:

@@ -40,7 +40,16 @@ class StoredState(NamedTuple):
 
 @final
 class StoredRow(NamedTuple):
-    """A row of a request, or a stored response: its id, its tenant, and its data."""
+    """A row of a request: its id, its tenant, and its data."""
+
+    id: str
+    tenant: str
+    data: bytes
+
+
+@final
+class StoredReply(NamedTuple):
+    """A reply of the Responses protocol that the client asked to store."""
 
     id: str
     tenant: str
@@ -148,7 +157,7 @@ class Store:
         """Give the row of one request."""
         return self._one("select data from requests where id = ?", (_storable(name),))
 
-    def put_response(self, row: StoredRow, now: int) -> None:
+    def put_response(self, row: StoredReply, now: int) -> None:
         """Store a response of the Responses protocol."""
         with self.database.transaction() as transaction:
             transaction.run(
