@@ -25,8 +25,33 @@ from typing import Final
 
 from growth_histories import HISTORIES, History
 from measure import time_calls
+from msgspec.structs import replace
 
-from segue import Context, EncodeError, Model, TextContent, UserMessage, check, dump, get_model, load
+from segue import (
+    Context,
+    EncodeError,
+    Model,
+    ReplyProjector,
+    TextContent,
+    ToolCall,
+    UserMessage,
+    check,
+    dump,
+    frame_encoder,
+    get_model,
+    load,
+    stream_encoder,
+)
+from segue.events import (
+    Event,
+    StartEvent,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    ToolCallDelta,
+    ToolCallEnd,
+    ToolCallStart,
+)
 from segue.models.origin import new_assistant_message
 from segue.outbox import Outbox
 from segue.projection.projector import Projector
@@ -98,6 +123,7 @@ def make_functions(folder: Path) -> Iterator[Growing]:
         for name in _BODIES:
             yield from _codec_functions(protocol, name, HISTORIES[name])
         yield from _stream_functions(protocol)
+        yield from _writing_functions(protocol)
     yield Growing("stream of one reasoning detail", lambda size: _reasoning_details(size, is_one=True))
     yield Growing("stream of many reasoning details", lambda size: _reasoning_details(size, is_one=False))
     for name in _GROWING:
@@ -256,6 +282,44 @@ def _streaming(protocol: Protocol, frames: Frames, at: int, repeat: Callable[[in
             decoder.finish()
 
         return decode
+
+    return make
+
+
+def _writing_functions(protocol: Protocol) -> Iterator[Growing]:
+    """Give the encoder of streams in which a delta is repeated, and parts of every kind; a projector is before it."""
+    if protocol.stream_encoder is None:
+        return
+    text = TextContent(text="x")
+    call = ToolCall(id="call_1", name="f", arguments={"a": 1})
+    kinds: dict[str, Callable[[int], list[Event]]] = {
+        "text": lambda size: [TextStart(index=0), *[TextDelta(index=0, delta="x" * 400)] * size],
+        "arguments": lambda size: [
+            ToolCallStart(index=0, id="call_1", name="f"),
+            *[ToolCallDelta(index=0, delta="x" * 400)] * size,
+        ],
+        "texts": lambda size: [TextEnd(index=at, content=text) for at in range(size)],
+        "calls": lambda size: [ToolCallEnd(index=at, tool_call=replace(call, id=f"call_{at}")) for at in range(size)],
+    }
+    for name, events in kinds.items():
+        yield Growing(f"write stream {protocol.name}, {name}", _writing(protocol, events))
+
+
+def _writing(protocol: Protocol, events: Callable[[int], list[Event]]) -> Maker:
+    def make(size: int) -> Call:
+        given = [StartEvent(id="r"), *events(size)]
+
+        def write() -> None:
+            projector = ReplyProjector(protocol=protocol.name, source=_WRITER)
+            encoder, writer = stream_encoder(model=protocol.example), frame_encoder(protocol.framing)
+            for event in given:
+                for shown in projector.feed(event):
+                    for frame in encoder.feed(shown):
+                        writer.feed(frame)
+            for shown in projector.finish():
+                encoder.feed(shown)
+
+        return write
 
     return make
 

@@ -22,7 +22,7 @@ import orjson
 from cases import CASES, SAME_MODEL_CASES, PreparedCase, prepare_case
 from measure import settled, time_calls
 from msgspec.structs import replace
-from stream_costs import read_stream
+from stream_costs import encoded_frames, read_stream, relay_stream
 from streamed import mixed_stream
 from transcripts import as_plain, make_transcript, make_turn
 from windows import count_all
@@ -36,6 +36,8 @@ from segue.request import prepare
 TABLE: Final = Path(__file__).with_name("hot_paths.json")
 TOLERATED: Final = 1.5
 """A path fails if its ratio is this many times the recorded one."""
+_OTHER: Final = {"anthropic-messages": "openai-chat", "openai-chat": "openai-responses"}
+"""The protocol of a client that reads a stream of another one; for all others it is Anthropic's."""
 _LENGTH: Final = 200
 _ROUNDS: Final = 25
 _TRIES: Final = 3
@@ -72,6 +74,9 @@ def make_paths(length: int = _LENGTH) -> Iterator[HotPath]:
     yield _one_more_turn_cut(prepare_case(SAME_MODEL_CASES[0], length))
     for case in SAME_MODEL_CASES:
         yield _streaming(case.wire, case.writer)
+    for case in SAME_MODEL_CASES:
+        yield _relaying(case.writer, case.wire)
+        yield _relaying(case.writer, _OTHER.get(case.wire, "anthropic-messages"))
 
 
 def _preparing(prepared: PreparedCase) -> HotPath:
@@ -157,6 +162,20 @@ def _streaming(protocol: str, model: Model) -> HotPath:
         f"stream {protocol}",
         lambda: lambda: read_stream(pieces, model),
         lambda: [orjson.loads(payload) for payload in payloads],
+    )
+
+
+def _relaying(model: Model, protocol: str) -> HotPath:
+    """Read a stream, show it to a client and write it; the yardstick reads and writes the same JSON."""
+    stream = mixed_stream(model, steps=3)
+    pieces, payloads = stream.pieces, stream.payloads
+    frames = encoded_frames(pieces, model, protocol)
+
+    def yardstick() -> object:
+        return [orjson.loads(payload) for payload in payloads], [orjson.dumps(frame) for frame in frames]
+
+    return HotPath(
+        f"relay {model.protocol} -> {protocol}", lambda: lambda: relay_stream(pieces, model, protocol), yardstick
     )
 
 

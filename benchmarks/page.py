@@ -47,6 +47,10 @@ _INTRODUCTIONS: Final[Mapping[str, str]] = {
         "A streamed reply, one event at a time: from server-sent events to segue's events and the whole message,\n"
         "compared with `orjson.loads` of each payload."
     ),
+    "relays": (
+        "A streamed reply, passed on to a client: decoded, shown with `ReplyProjector`, encoded and written as bytes,\n"
+        "compared with `orjson.loads` of the payloads and `orjson.dumps` of the frames."
+    ),
     "client": (
         "The same streamed reply over a loopback connection: read by segue's client, by httpx2 alone (the time of the\n"
         "transport, a lower bound), and by the providers' own clients, whose raw streams make no message."

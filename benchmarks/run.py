@@ -28,6 +28,7 @@ from parts import measure_parts
 from peers import PEERS, Environment, Peer, make_environment
 from plots import draw_plots
 from projections import measure_projection
+from relay_costs import measure_relays
 from request_costs import measure_requests
 from storage import measure_stored
 from stream_costs import measure_streams
@@ -143,6 +144,7 @@ GROUPS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "warm": _measure_warm,
     "windows": lambda bench: measure_windows(bench.effort, bench.lengths),
     "streams": lambda bench: measure_streams(bench.effort, (1_000, 4_000) if bench.quick else (12_000, 200_000)),
+    "relays": lambda bench: measure_relays(bench.effort, (1_000, 4_000) if bench.quick else (12_000, 200_000)),
     "client": lambda bench: measure_client(Effort(3 if bench.quick else 15, bench.effort.sample_ns)),
     "convert": lambda bench: measure_batches(1_000 if bench.quick else 120_000),
 }

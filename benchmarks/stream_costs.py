@@ -15,9 +15,10 @@ from figures import Figure
 from measure import Comparison, Effort, compare
 from streamed import Stream, argument_stream, mixed_stream
 
-from segue import Model
+from segue import Model, ReplyProjector, frame_encoder, stream_encoder
 from segue.framing.aws_event_stream import AwsEventStreamDecoder
 from segue.framing.sse import SseDecoder
+from segue.protocols import get_protocol
 from segue.protocols.api import decode_response, stream_decoder
 
 _PIECE: Final = 16_384
@@ -93,6 +94,41 @@ def read_stream(pieces: Sequence[bytes], model: Model) -> object:
     for event in decoder.finish():
         last = event
     return last
+
+
+def relay_stream(pieces: Sequence[bytes], model: Model, protocol: str) -> int:
+    """Decode a stream, show it to a client of a protocol, and encode it: give the number of bytes written.
+
+    The client asked for the model that answers, so that a stream of the same protocol is passed on unchanged.
+    """
+    frames: SseDecoder | AwsEventStreamDecoder = _FRAMINGS.get(model.protocol, SseDecoder)()
+    decoder = stream_decoder(model=model)
+    projector = ReplyProjector(protocol=protocol, source=model)
+    encoder, writer = stream_encoder(protocol=protocol), frame_encoder(get_protocol(protocol).framing)
+    written = 0
+    for piece in pieces:
+        for frame in frames.feed(piece):
+            for event in decoder.feed(frame.data):
+                for shown in projector.feed(event):
+                    for made in encoder.feed(shown):
+                        written += len(writer.feed(made))
+    for event in decoder.finish():
+        for shown in projector.feed(event):
+            for made in encoder.feed(shown):
+                written += len(writer.feed(made))
+    for made in encoder.finish():
+        written += len(writer.feed(made))
+    return written + len(writer.finish())
+
+
+def encoded_frames(pieces: Sequence[bytes], model: Model, protocol: str) -> Sequence[object]:
+    """Give the frames that `relay_stream` writes."""
+    frames: SseDecoder | AwsEventStreamDecoder = _FRAMINGS.get(model.protocol, SseDecoder)()
+    decoder, encoder = stream_decoder(model=model), stream_encoder(protocol=protocol)
+    projector = ReplyProjector(protocol=protocol, source=model)
+    events = [event for piece in pieces for frame in frames.feed(piece) for event in decoder.feed(frame.data)]
+    shown = [made for event in [*events, *decoder.finish()] for made in projector.feed(event)]
+    return [made for event in shown for made in encoder.feed(event)] + list(encoder.finish())
 
 
 def _loads(payloads: Sequence[bytes]) -> None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from struct import Struct
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, cast
 from zlib import crc32
 
 import msgspec
@@ -29,10 +29,13 @@ StreamFrame: TypeAlias = Mapping[str, object] | str
 
 _ENCODE: Final = msgspec.json.Encoder().encode
 _PRELUDE: Final = Struct("!II")
-_CHECKSUM: Final = Struct("!I")
+_PACK_CHECKSUM: Final = Struct("!I").pack
 _NOT_AN_EVENT: Final = ("Exception", "Error")
 _AROUND: Final = 16
 """The bytes of an AWS message besides headers and payload."""
+_SHORT: Final = 512
+"""Payloads below this size share what stands before them, and as many names of events are kept: so the memory of an
+encoder has a bound."""
 
 
 class FrameEncoder(Protocol):
@@ -50,16 +53,31 @@ class FrameEncoder(Protocol):
 class SseEncoder:
     """Encodes frames as server-sent events."""
 
-    __slots__ = ()
+    __slots__ = ("_names",)
+
+    def __init__(self) -> None:
+        self._names: dict[object, bytes] = {None: b"data: "}  # what stands before the JSON, by the type of the frame
 
     def feed(self, frame: StreamFrame) -> bytes:
         """Encode one frame; a text is written unchanged."""
         if isinstance(frame, str):
             return b"data: " + frame.encode() + b"\n\n"
         kind = frame.get("type")
-        if isinstance(kind, str) and "\n" not in kind and "\r" not in kind:
-            return b"event: " + kind.encode("utf-8", "replace") + b"\ndata: " + encode_json(frame) + b"\n\n"
-        return b"data: " + encode_json(frame) + b"\n\n"
+        begin = self._names.get(kind) if kind.__class__ is str or kind is None else b"data: "
+        if begin is None:
+            begin = self._begin(cast("str", kind))
+        try:
+            return begin + _ENCODE(frame) + b"\n\n"
+        except UnicodeEncodeError:
+            return begin + encode_json(frame) + b"\n\n"
+
+    def _begin(self, kind: str) -> bytes:
+        """Write what stands before the JSON of a frame with a type."""
+        has_name = "\n" not in kind and "\r" not in kind
+        begin = b"event: " + kind.encode("utf-8", "replace") + b"\ndata: " if has_name else b"data: "
+        if len(self._names) < _SHORT:
+            self._names[kind] = begin
+        return begin
 
     def finish(self) -> bytes:
         """End the stream: SSE has no end mark of its own."""
@@ -100,12 +118,16 @@ class JsonArrayEncoder:
 
 
 class AwsEventStreamEncoder:
-    """Encodes frames `{event type: payload}` as AWS messages with checksums."""
+    """Encodes frames `{event type: payload}` as AWS messages with checksums.
 
-    __slots__ = ("_heads",)
+    What stands before a payload depends on its type and its length alone, and most deltas have one of few lengths.
+    """
+
+    __slots__ = ("_begins", "_heads")
 
     def __init__(self) -> None:
         self._heads: dict[str, bytes] = {}  # the headers by the type of the event
+        self._begins: dict[tuple[str, int], tuple[bytes, int]] = {}  # prelude and headers of short messages
 
     def feed(self, frame: StreamFrame) -> bytes:
         """Encode one frame.
@@ -115,14 +137,26 @@ class AwsEventStreamEncoder:
         """
         if isinstance(frame, str) or len(frame) != 1:
             raise EncodeError("a frame of an AWS event stream has one key, the type of the event; pass such a frame")
-        ((kind, value),) = frame.items()
+        (kind,) = frame
+        try:
+            payload = _ENCODE(frame[kind])
+        except UnicodeEncodeError:
+            payload = encode_json(frame[kind])
+        size = len(payload)
+        begin, checksum = self._begins.get((kind, size)) or self._begin(kind, size)
+        return begin + payload + _PACK_CHECKSUM(crc32(payload, checksum))
+
+    def _begin(self, kind: str, size: int) -> tuple[bytes, int]:
+        """Write what stands before a payload: the prelude with its checksum, and the headers; and their checksum."""
         head = self._heads.get(kind)
         if head is None:
             head = self._heads[kind] = _headers(kind)
-        payload = encode_json(value)
-        prelude = _PRELUDE.pack(_AROUND + len(head) + len(payload), len(head))
-        before = prelude + _CHECKSUM.pack(crc32(prelude)) + head + payload
-        return before + _CHECKSUM.pack(crc32(before))
+        prelude = _PRELUDE.pack(_AROUND + len(head) + size, len(head))
+        begin = prelude + _PACK_CHECKSUM(crc32(prelude)) + head
+        made = (begin, crc32(begin))
+        if size < _SHORT:
+            self._begins[kind, size] = made
+        return made
 
     def finish(self) -> bytes:
         """End the stream: it has no end mark."""

@@ -48,7 +48,7 @@ from segue.projection.passes.extra import lost_extra
 from segue.projection.policy import Policy, fill
 from segue.projection.replies.calls import CallForms
 from segue.projection.replies.natives import Natives
-from segue.projection.replies.shown import Client, Parts, Sign
+from segue.projection.replies.shown import Client, Delta, Parts, Sign
 from segue.projection.report import ChangeCode, Loss, Report
 from segue.protocols.kit.json_values import EMPTY
 from segue.protocols.kit.readable_signatures import read_wrapped
@@ -122,10 +122,13 @@ class ReplyProjector:
     ) -> None:
         self._client = client = Client(protocol, model, policy or Policy(), _origin(source), sign)
         self._parts: Parts = Parts()
+        self._places: Mapping[int, int] = self._parts.places
         self._natives: Natives = Natives(client, self._parts)
         self._calls: CallForms = CallForms(client, tools)
         self._has_tools: bool = client.record.rules.tools  # of the protocol: the client declared what is called
         self._treatment: _Treatment = _treatment(client)
+        deltas = (TextDelta, ThinkingDelta, ToolCallDelta) if self._has_tools else (TextDelta, ThinkingDelta)
+        self._deltas: frozenset[type] = frozenset(deltas)
         self._waiting: dict[int, ThinkingStart] = {}  # thinking without text so far
         self._ended: tuple[TextEnd, list[Source]] | None = None  # the end of a text that may get citations
         self._is_done = False
@@ -153,8 +156,13 @@ class ReplyProjector:
         """
         if self._is_done:
             return []
-        if isinstance(event, TextDelta) or (isinstance(event, ToolCallDelta) and self._has_tools):
-            return [self._parts.moved(event)]
+        if type(event) in self._deltas:  # nearly all events
+            delta: Delta = event  # pyright: ignore[reportAssignmentType] - narrowed by the test above
+            index = delta.index
+            if self._places.get(index) == index:
+                return [event]
+            if type(event) is not ThinkingDelta:
+                return [self._parts.moved(delta)]
         if event.type in _PASSED:
             return [event]
         out: list[Event] = []

@@ -105,11 +105,12 @@ class Client:
 class Parts:
     """The parts that the client was shown, and the indexes of open ones; parts are numbered as they begin."""
 
-    __slots__ = ("_count", "_places", "content")
+    __slots__ = ("_count", "content", "places")
 
     def __init__(self) -> None:
         self.content: dict[int, AssistantContent] = {}
-        self._places: dict[int, int] = {}  # of open parts: the given index -> the index for the client
+        self.places: dict[int, int] = {}
+        """Of open parts: the given index -> the index for the client."""
         self._count = 0
 
     def add(self) -> int:
@@ -119,21 +120,21 @@ class Parts:
 
     def open(self, index: int) -> int:
         """Begin a part."""
-        place = self._places[index] = self.add()
+        place = self.places[index] = self.add()
         return place
 
     def is_open(self, index: int) -> bool:
         """Whether a part was begun."""
-        return index in self._places
+        return index in self.places
 
     def close(self, index: int) -> int:
         """End a part, which may not have begun yet."""
-        place = self._places.pop(index, None)
+        place = self.places.pop(index, None)
         return self.add() if place is None else place
 
     def moved(self, event: Delta) -> Delta:
         """Give a delta with the index for the client."""
-        place = self._places.get(event.index)
+        place = self.places.get(event.index)
         if place is None:
             place = self.open(event.index)
         if place == event.index:

@@ -137,13 +137,15 @@ class StreamWriter:
 class _Part:
     """A part that is open: its kind, how much was written, half a surrogate pair, and a call that is held back."""
 
-    __slots__ = ("half", "held", "kind", "written")
+    __slots__ = ("add", "half", "held", "is_plain", "written")
 
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
+    def __init__(self, add: Callable[[int, str], None]) -> None:
+        self.add = add
         self.written = 0
         self.half = ""
         self.held: tuple[list[str], Block] | None = None
+        self.is_plain = True
+        """Whether a delta is written as it is: nothing was held back."""
 
 
 _KINDS: Final[Mapping[type, str]] = {TextDelta: "text", ThinkingDelta: "thinking", ToolCallDelta: "toolCall"}
@@ -179,11 +181,20 @@ class StreamEncoder:
         if self._ended:
             return []
         kind = _KINDS.get(type(event))
-        if kind is not None:
-            self._grow(event.index, kind, event.delta)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType, reportUnknownArgumentType]
-        else:
+        if kind is None:
             self._feed(event)
-        return self._take()
+        else:
+            given: TextDelta = event  # pyright: ignore[reportAssignmentType] - all deltas have the same fields
+            index, delta = given.index, given.delta
+            part = self._parts.get(index)
+            if part is not None and part.is_plain and delta and delta.isascii():  # nearly all events
+                part.written += len(delta)
+                part.add(index, delta)
+            else:
+                self._grow(index, kind, delta)
+        writer = self._writer
+        frames, writer.frames = writer.frames, []
+        return frames
 
     def heartbeat(self) -> list[StreamFrame]:
         """Write a heartbeat that clients of this protocol accept; nothing after the end of the reply."""
@@ -233,17 +244,18 @@ class StreamEncoder:
             delta = _joined(delta)
         elif part.half:
             delta, part.half = part.half + delta, ""
+        part.is_plain = part.held is None and not part.half
         if not delta:
             return
         part.written += len(delta)
         if part.held is not None:
             part.held[0].append(delta)
         else:
-            self._add[kind](index, delta)
+            part.add(index, delta)
 
     def _open(self, index: int, kind: str, first: Block, call_id: str = "", name: str = "") -> _Part:
         self._begin()
-        part = self._parts[index] = _Part(kind)
+        part = self._parts[index] = _Part(self._add[kind])
         match kind:
             case "text":
                 self._writer.open_text(index, first)
@@ -254,6 +266,7 @@ class StreamEncoder:
                     self._writer.open_call(index, call_id, name, first)
                 else:
                     part.held = ([], first)
+                    part.is_plain = False
         return part
 
     def _end(self, index: int, kind: str, text: str) -> _Part:
