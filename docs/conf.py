@@ -34,11 +34,11 @@ suppress_warnings = ["misc.highlighting_failure"]  # a report in a block is no l
 CONTENTS: Final = {
     "Begin": ("getting-started", "example", "switching", "recipes"),
     "Understand": ("projection", "windows", "server-tools", "client", "serving", "failures", "stored-format", "speed"),
-    "Programs": ("command-line", "inspector"),
+    "Programs": ("command-line", "gateway", "clients/README", "emulator", "inspector"),
     "Look up": ("protocols/README", "vendors", "rules", "names"),
     "The project": ("decisions/README", "benchmarks/README", "contributing", "changelog"),
 }
-FOLDERS: Final = {"protocols/README": "protocols", "decisions/README": "decisions"}
+FOLDERS: Final = {"protocols/README": "protocols", "clients/README": "clients", "decisions/README": "decisions"}
 OUTSIDE: Final = {"changelog": "CHANGELOG.md", "contributing": "CONTRIBUTING.md"}
 
 

@@ -51,7 +51,6 @@ def test_state_returns_in_a_loop_and_after_kill_and_resume(client: str, upstream
     name = f"{client}-{upstream}"
     with bench(tmp_path, name) as made:
         config = made.write_config(f"sqlite:{tmp_path}/gateway.db")
-        gateway = made.start_gateway(config)
         restart = tmp_path / "restart.sh"
         log = tmp_path / "gateway.log"
         restart.write_text(
@@ -60,12 +59,14 @@ def test_state_returns_in_a_loop_and_after_kill_and_resume(client: str, upstream
             f"echo $! > {tmp_path}/gateway.pid\n"
             "sleep 3\n"
         )
+        gateway = None
         try:
+            gateway = made.start_gateway(config)
             printed = drive(made, client, name, "--model", upstream, "--prompts", "2", "--between", f"bash {restart}")
             assert printed.count("rc=0") == 2, printed
             found = carried(made, name)
         finally:
-            if gateway.poll() is None:
+            if gateway is not None and gateway.poll() is None:
                 kill(gateway)
             with suppress(OSError, ValueError):
                 os.kill(int((tmp_path / "gateway.pid").read_text()), signal.SIGKILL)

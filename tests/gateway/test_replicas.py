@@ -42,6 +42,14 @@ def _start(config: Path, port: int) -> subprocess.Popen[bytes]:
     return process
 
 
+def _read_until_killed(url: str, body: object, process: subprocess.Popen[bytes]) -> None:
+    """Read a stream, and kill the gateway in the middle of it."""
+    with httpx2.stream("POST", f"{url}/v1/messages", json=body, timeout=20) as reply:
+        for number, _ in enumerate(reply.iter_lines()):
+            if number == 5:
+                kill(process)
+
+
 @pytest.mark.parametrize("client", ["anthropic", "chat", "responses", "google", "ollama"])
 def test_replicas_take_turns_and_one_is_killed(client: str, database: str, tmp_path: Path) -> None:
     with emulate(binds_prefix=True) as upstream:
@@ -66,10 +74,7 @@ def test_replicas_take_turns_and_one_is_killed(client: str, database: str, tmp_p
             body = {"model": "m-anthropic", "max_tokens": 50, "stream": True}
             question = {"messages": [{"role": "user", "content": "long"}]}
             with pytest.raises(httpx2.HTTPError):
-                with httpx2.stream("POST", f"{one}/v1/messages", json={**body, **question}, timeout=20) as reply:
-                    for number, _ in enumerate(reply.iter_lines()):
-                        if number == 5:
-                            kill(processes[0])
+                _read_until_killed(one, {**body, **question}, processes[0])
             upstream.emulator.script.add(CALL, END)
             ask(two, "m-anthropic", history, "after the kill")
             assert {request.refusal for request in upstream.emulator.requests} == {None}
