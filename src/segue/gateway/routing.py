@@ -23,6 +23,8 @@ from segue.protocols.registry import get_protocol
 
 _EVERYTHING: Final = ModelRoute(targets=(SAME,))
 _MOST_CONVERSATIONS: Final = 20_000
+_MOST_NAMES: Final = 2_000
+"""Names whose models are kept: clients may send any name."""
 
 
 @final
@@ -45,6 +47,9 @@ class Router:
     def __init__(self, config: Config, catalogue: Catalogue) -> None:
         self.config: Config = config
         self.catalogue: Catalogue = catalogue
+        # A look-up of a name that the catalogue does not have takes many milliseconds: it finds similar names.
+        self._found: dict[tuple[str, str], Routed] = {}
+        self._urls: dict[tuple[str, str], str | None] = {}
         self._patterns: tuple[str, ...] = tuple(
             sorted((name for name in config.models if "*" in name or "?" in name), key=lambda name: (-len(name), name))
         )
@@ -55,6 +60,14 @@ class Router:
         Raises:
             UnknownModel: there is no such model.
         """
+        known = self._found.get((name, protocol))
+        if known is None:
+            if len(self._found) >= _MOST_NAMES:
+                self._found.clear()
+            known = self._found[name, protocol] = self._look_up(name, protocol)
+        return known
+
+    def _look_up(self, name: str, protocol: str) -> Routed:
         route = self._find_route(name)
         models = [self._resolve(target, name, protocol) for target in route.targets]
         if route.max_price is not None:
@@ -135,6 +148,14 @@ class Router:
 
     def base_url_of(self, provider: str, model_id: str) -> str | None:
         """Give the base URL that the configuration has for a model; None for the provider's own."""
+        key = (provider, model_id)
+        if key not in self._urls:
+            if len(self._urls) >= _MOST_NAMES:
+                self._urls.clear()
+            self._urls[key] = self._look_up_url(provider, model_id)
+        return self._urls[key]
+
+    def _look_up_url(self, provider: str, model_id: str) -> str | None:
         table = self.config.providers.get(provider)
         if table is not None and table.base_url is not None:
             return table.base_url

@@ -3,6 +3,8 @@
 Facts this file relies on:
 - httpx2's transport parses with h11, in Python; aiohttp parses with llhttp, in C.         (measured; docs/decisions)
 - aiohttp raises its own exceptions; callers of httpx2 expect those of httpx2.                    (httpx2: exceptions)
+- With `trust_env` aiohttp looks for a proxy and for a netrc file in a thread, for each request. So proxies of the
+  environment are looked up here, once for each host.                                                  (aiohttp 3.14)
 - An unread reply holds its connection until it is closed.
 """
 
@@ -11,6 +13,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextvars import ContextVar
 from typing import Final, final
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import httpx2
@@ -29,6 +32,14 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
     def __init__(self, *, read_timeout: float | None = None) -> None:
         self._read_timeout = read_timeout
         self._session: aiohttp.ClientSession | None = None
+        self._proxies: dict[tuple[str, str], str | None] = {}
+
+    def _find_proxy(self, url: httpx2.URL) -> str | None:
+        """Give the proxy that the environment names for a host."""
+        key = (url.scheme, url.host)
+        if key not in self._proxies:
+            self._proxies[key] = None if proxy_bypass(url.host) else getproxies().get(url.scheme)
+        return self._proxies[key]
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -38,7 +49,6 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=self._read_timeout),
                 auto_decompress=False,
                 skip_auto_headers=("user-agent", "accept-encoding", "content-type"),
-                trust_env=True,
             )
         return self._session
 
@@ -48,7 +58,12 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         headers = [(name, value) for name, value in request.headers.items() if name not in _NOT_SENT]
         try:
             reply = await self._open().request(
-                request.method, str(request.url), headers=headers, data=content, allow_redirects=False
+                request.method,
+                str(request.url),
+                headers=headers,
+                data=content,
+                allow_redirects=False,
+                proxy=self._find_proxy(request.url),
             )
         except TimeoutError as error:
             raise httpx2.ConnectTimeout(_text(error), request=request) from error
@@ -86,7 +101,10 @@ class _Body(httpx2.AsyncByteStream):
             raise httpx2.RemoteProtocolError(_text(error)) from error
 
     async def aclose(self) -> None:
-        self._reply.close()
+        if self._reply.content.at_eof():
+            self._reply.release()  # the connection is used again
+        else:
+            self._reply.close()
 
 
 def _explain_connecting(error: aiohttp.ClientConnectionError, request: httpx2.Request) -> httpx2.TransportError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias, TypeVar
 
@@ -21,6 +22,8 @@ _Done: TypeAlias = tuple[asyncio.AbstractEventLoop, "asyncio.Future[None]"]
 _Work: TypeAlias = tuple[StoredState | StoredRow | StoredReply, int, _Done | None]
 
 _BATCH: Final = 100
+_PATIENCE: Final = 0.2
+"""Seconds that a write waits for others if nobody waits for it."""
 _MOST_WAITING: Final = 5_000
 """Writes that wait at most; while the database does not answer, further ones are dropped."""
 
@@ -103,9 +106,12 @@ class StoreService:
             is_last = first is None
             if first is not None:
                 batch.append(first)
+            end = time.monotonic() + _PATIENCE
             while not is_last and len(batch) < _BATCH:
+                # What nobody waits for is written together with what comes next.
+                is_urgent = any(done is not None for _, _, done in batch)
                 try:
-                    more = self._queue.get_nowait()
+                    more = self._queue.get(block=not is_urgent, timeout=max(0.001, end - time.monotonic()))
                 except queue.Empty:
                     break
                 if more is None:
@@ -123,14 +129,9 @@ class StoreService:
         now = max(at for _, at, _ in batch)
         states = [work for work, _, _ in batch if isinstance(work, StoredState)]
         rows = [work for work, _, _ in batch if isinstance(work, StoredRow)]
+        replies = [work for work, _, _ in batch if isinstance(work, StoredReply)]
         try:
-            if states:
-                store.put_states(states, now)
-            if rows:
-                store.put_requests(rows, now)
-            for work, _, _ in batch:
-                if isinstance(work, StoredReply):
-                    store.put_response(work, now)
+            store.put_all(states, rows, replies, now)
         except Exception as error:  # noqa: BLE001 - whatever fails here, the thread has to go on
             self._on_error(f"the store cannot be written: {error}")
         for _, _, done in batch:

@@ -92,6 +92,12 @@ class Store:
 
     def put_states(self, states: Sequence[StoredState], now: int) -> None:
         """Store states under their keys."""
+        self.put_all(states, (), (), now)
+
+    def put_all(
+        self, states: Sequence[StoredState], rows: Sequence[StoredRow], replies: Sequence[StoredReply], now: int
+    ) -> None:
+        """Store states under their keys, rows of requests, and replies, in one transaction."""
         with self.database.transaction() as transaction:
             for tenant, keys, state in states:
                 data = dump_state(state)
@@ -104,6 +110,17 @@ class Store:
                 transaction.run_many(
                     "insert into state_keys (key, state, made) values (?, ?, ?) on conflict do nothing",
                     [(key, name, now) for key in dict.fromkeys(keys)],
+                )
+            if rows:
+                transaction.run_many(
+                    "insert into requests (id, tenant, time, data) values (?, ?, ?, ?) on conflict do nothing",
+                    [(row.id, _storable(row.tenant), now, row.data) for row in rows],
+                )
+            if replies:
+                transaction.run_many(
+                    "insert into responses (id, tenant, seen, size, data) values (?, ?, ?, ?, ?)"
+                    " on conflict do nothing",
+                    [(row.id, _storable(row.tenant), now, len(row.data), row.data) for row in replies],
                 )
 
     def get_states(self, keys: Iterable[str], now: int) -> dict[str, list[State]]:
@@ -137,11 +154,7 @@ class Store:
 
     def put_requests(self, rows: Sequence[StoredRow], now: int) -> None:
         """Store rows of requests."""
-        with self.database.transaction() as transaction:
-            transaction.run_many(
-                "insert into requests (id, tenant, time, data) values (?, ?, ?, ?) on conflict do nothing",
-                [(row.id, _storable(row.tenant), now, row.data) for row in rows],
-            )
+        self.put_all((), rows, (), now)
 
     def list_requests(self, limit: int, before: int | None = None) -> list[bytes]:
         """Give the rows of the latest requests, the newest first."""
@@ -159,11 +172,7 @@ class Store:
 
     def put_response(self, row: StoredReply, now: int) -> None:
         """Store a response of the Responses protocol."""
-        with self.database.transaction() as transaction:
-            transaction.run(
-                "insert into responses (id, tenant, seen, size, data) values (?, ?, ?, ?, ?) on conflict do nothing",
-                (row.id, _storable(row.tenant), now, len(row.data), row.data),
-            )
+        self.put_all((), (), (row,), now)
 
     def get_response(self, name: str, tenant: str) -> bytes | None:
         """Give a stored response of the tenant."""
