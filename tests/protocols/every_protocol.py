@@ -35,7 +35,10 @@ def find_model(model_id: str, provider: str) -> Model | None:
 
 
 def vouched_for(context: Context) -> Context:
-    """Remove native content, native tools and `extra`, which the types of a provider's SDK do not cover."""
+    """Remove what the types of a provider's SDK do not cover: native content, native tools and `extra`.
+
+    Media without a byte is removed too: `project` refuses it as a mistake of the program that built it.
+    """
 
     def plain(value):
         mark = getattr(value, "cache_mark", None)
@@ -43,7 +46,7 @@ def vouched_for(context: Context) -> Context:
         return msgspec.structs.replace(value, extra=None, **changes)
 
     def pieces(given):
-        return tuple(plain(piece) for piece in given if piece.kind != "native")
+        return tuple(plain(piece) for piece in given if piece.kind != "native" and getattr(piece, "data", None) != "")
 
     prompt = context.system_prompt
     return Context(
