@@ -21,7 +21,6 @@ from projection.building import (
     GEMINI,
     GEMINI_2,
     GEMINI_LAST_USER,
-    GEMINI_VERTEX,
     GPT,
     GPT_4O,
     GPT_AZURE,
@@ -246,7 +245,7 @@ CONTENTS: Final[Mapping[str, Row]] = {
             assistant(GEMINI, call("e")),
             result("e", "5"),
         ),
-        targets=(GEMINI, GEMINI_VERTEX),
+        targets=(GEMINI,),
         sends=(
             user("hi"),
             assistant(SONNET, call("a", signature=SKIP), call("b")),

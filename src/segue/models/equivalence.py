@@ -3,7 +3,8 @@
 Facts this file rests on:
 - A Claude signature made on Bedrock or Vertex is valid at Anthropic and the other way round.
                                             (Anthropic documentation, extended thinking; pydantic-ai #3757)
-- The Gemini API and Vertex serve the same Gemini models.                        (Google documentation)
+- The Gemini API and Vertex refuse each other's signatures, for the same Gemini too: they are two families here.
+                                            (litellm #32140, #24571; OpenRouterTeam/ai-sdk-provider #491; mastra #23433)
 - A gateway that serves models of others may replace or remove signatures: its ids are equivalent to no other.
                                             (opencode #6418)
 - Bedrock ids have a region (`us.`, `global.`, `us-gov.`) or an ARN before the name and a version behind it. Vertex ids
@@ -33,7 +34,7 @@ _MODEL_ID_PATTERNS: Final[tuple[tuple[str, str, re.Pattern[str]], ...]] = (
         re.compile(rf"(?:arn:[^/]+/)?(?:[a-z-]+\.)?anthropic\.{CLAUDE_NAME}(?:-v\d+)?(?::\d+k?)*"),
     ),
     ("gemini", "google", re.compile(r"(?:models/)?" + GEMINI_NAME)),
-    ("gemini", "google-vertex", re.compile(_VERTEX_PATH.format(publisher="google") + GEMINI_NAME)),
+    ("gemini-vertex", "google-vertex", re.compile(_VERTEX_PATH.format(publisher="google") + GEMINI_NAME)),
 )
 """Family, provider, and the pattern of that provider's ids."""
 

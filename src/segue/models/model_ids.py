@@ -168,6 +168,7 @@ GEMINI_NAME: Final = r"(?P<name>gemini-[a-z0-9.-]+)(?P<date>)"
 NATIVE_PROTOCOLS: Final[Mapping[str, frozenset[str]]] = {
     "claude": frozenset({"anthropic-messages", "bedrock-converse"}),
     "gemini": frozenset({"google-genai"}),
+    "gemini-vertex": frozenset({"google-genai"}),
 }
 """The protocols on which the signatures of a family are the provider's own; others change or replace them.
 
