@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -12,10 +13,11 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, final
 
 SCRIPTS = Path(__file__).resolve().parents[3] / "shared" / "clients"
 _KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY")
@@ -62,8 +64,12 @@ class Bench(NamedTuple):
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
         }
 
-    def write_config(self, store: str) -> Path:
-        """Write the configuration: one name for each upstream."""
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def write_config(self, store: str, more: str = "") -> Path:
+        """Write the configuration: one name for each upstream, and `more` lines."""
         lines = [
             f'[listen]\naddress = "127.0.0.1:{self.port}"',
             f'[providers.anthropic]\nbase_url = "http://127.0.0.1:{self.probe}"',
@@ -76,6 +82,7 @@ class Bench(NamedTuple):
             '[models."m-chat"]\ntry = ["openrouter/deepseek/deepseek-v4"]',
             '[models."*"]\ntry = ["anthropic/claude-opus-4-8"]',
             f'[state]\nstore = "{store}"',
+            more,
         ]
         path = self.folder / "gateway.toml"
         path.write_text("\n".join(lines))
@@ -93,6 +100,30 @@ class Bench(NamedTuple):
         (self.folder / "gateway.pid").write_text(str(process.pid))
         wait_for(self.port)
         return process
+
+    @contextmanager
+    def gateway(self, store: str, more: str = "") -> Iterator[None]:
+        """Run a gateway, and end it as a service is ended."""
+        process = self.start_gateway(self.write_config(store, more))
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.wait(45)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Give the rows of the requests that the gateway answered, oldest first."""
+        with urllib.request.urlopen(f"{self.url}/segue/requests?limit=500", timeout=10) as reply:
+            return json.load(reply)["requests"][::-1]
+
+    def captured(self, name: str) -> list[dict[str, Any]]:
+        """Give the requests that reached the probe, in order."""
+        found = [json.loads(path.read_text()) for path in (self.folder / "captured").glob(f"{name}-[0-9]*.json")]
+        return sorted(found, key=lambda request: request["n"])
+
+    def planted(self, name: str) -> dict[str, str]:
+        """Give the values that the probe planted, by field and number of the reply."""
+        return json.loads((self.folder / "captured" / f"{name}-planted.json").read_text())
 
 
 def wait_for(port: int) -> None:
@@ -123,6 +154,7 @@ def bench(folder: Path, name: str, *options: str) -> Iterator[Bench]:
             stdout=log,
             stderr=log,
         )
+    (folder / "probe.pid").write_text(str(probe.pid))
     try:
         wait_for(made.probe)
         yield made

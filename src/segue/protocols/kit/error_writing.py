@@ -5,6 +5,7 @@ Facts this file rests on:
                                                                             (run against a probe, 2026-11; codex 0.166)
 - opencode retries any error whose text has a status such as 429 or 500: numbers stay out of sentences.
                                                                                           (opencode @d545d8fb: retry.ts)
+- pi sends a request again by the words of an error; "Connection error" is among them.   (pi 0.87.1, run 2026-11-16)
 """
 
 from __future__ import annotations
@@ -40,6 +41,10 @@ STATUSES: Final[Mapping[str, int]] = {
 """The statuses of protocols that report a failure by its status alone."""
 
 
+_LEADS: Final[Mapping[str, str]] = {"network": "Connection error"}
+"""What a text begins with, so that programs that look for words know that the request may be sent again."""
+
+
 class ErrorRow(NamedTuple):
     """How a protocol reports one kind of failure."""
 
@@ -69,8 +74,10 @@ def error_headers(fault: Fault, status: int) -> dict[str, str]:
 
 def error_message(fault: Fault, overflow: str, unknown_overflow: str) -> str:
     """Give the text of an error; an overflow has the provider's words, `overflow` with `{used}` and `{limit}`."""
-    if str(fault.kind) != "overflow":
-        return fault.message
+    kind = str(fault.kind)
+    if kind != "overflow":
+        lead = _LEADS.get(kind)
+        return fault.message if lead is None or fault.message.startswith(lead) else f"{lead}: {fault.message}"
     if fault.used is None or fault.limit is None:
         return unknown_overflow
     return overflow.format(used=fault.used, limit=fault.limit)
