@@ -257,7 +257,7 @@ def test_any_stream_begins_and_ends_once(at, frames):
     assert kinds[-1] in ("done", "error")
     assert kinds.count("done") + kinds.count("error") == 1
     for index, piece in enumerate(decoder.message.content):
-        assert event_kinds(events, index) == (set() if piece.kind == "native" else {piece.kind.lower()})
+        assert event_kinds(events, index) == {piece.kind.lower()}
     assert CODEC.encode_response(decoder.message, at)
 
 
