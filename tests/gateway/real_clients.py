@@ -16,6 +16,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, final
 
@@ -35,11 +36,16 @@ def scripts() -> Path | None:
     return folder if (folder / "drive.py").exists() else None
 
 
+@cache
 def has_client(name: str) -> bool:
-    """Whether a client is installed."""
+    """Whether a client is installed and starts: some packages have no program for every kind of machine."""
     npm = os.environ.get("NPM")
     program = name.partition("-")[0]
-    return npm is not None and (Path(npm) / program / "node_modules" / ".bin" / program).exists()
+    if npm is None or not (path := Path(npm) / program / "node_modules" / ".bin" / program).exists():
+        return False
+    node = f"{npm}/node24/node_modules/.bin{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run([path, "--version"], env={**os.environ, "PATH": node}, capture_output=True, check=False)
+    return done.returncode == 0
 
 
 def free_port() -> int:

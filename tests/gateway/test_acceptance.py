@@ -64,6 +64,14 @@ def _foreign(made: Bench, name: str) -> list[str]:
     return wrong
 
 
+def _wait_for_rows(made: Bench, name: str) -> None:
+    """Wait until every request has its row: it is written when the reply has ended, which a client need not await."""
+    end = time.monotonic() + 10
+    while sum(len(row["attempts"]) for row in made.rows()) < len(_model_requests(made, name)):
+        assert time.monotonic() < end, made.rows()
+        time.sleep(0.2)
+
+
 def _survives(request: dict[str, Any]) -> None:
     """What reached a provider can be read, written again unchanged, and sent to any other model."""
     protocol = _protocol(request)
@@ -170,11 +178,7 @@ def test_a_client_ends_or_tries_again_after_a_broken_stream(client: str, ending:
         printed = drive(made, client, "ends", "--model", "m-anthropic", "--timeout", "100")
         assert "rc=timeout" not in printed, printed
         assert "rc=0" in printed, printed
-        # The row of a request is written when its reply has ended, which a client need not wait for.
-        end = time.monotonic() + 10
-        while sum(len(row["attempts"]) for row in made.rows()) < len(_model_requests(made, "ends")):
-            assert time.monotonic() < end, made.rows()
-            time.sleep(0.2)
+        _wait_for_rows(made, "ends")
         assert all(row["status"] for row in made.rows())
 
 
@@ -208,9 +212,12 @@ def test_a_client_makes_no_more_requests_than_without_a_gateway(client: str, sta
             else:
                 with made.gateway(f"sqlite:{folder}/g.db", "[limits]\nretries = 0\n"):
                     drive(made, client, name, *options)
-                    assert made.rows()
+                    _wait_for_rows(made, name)
             counts.append(len(_model_requests(made, name)))
-    assert counts[1] <= counts[0] or int(status[:3]) == 429, counts
+    # opencode asks for a title at the same time, and either of the two meets the failure. After a 429 every client
+    # waits and asks again, because the gateway always says how long.
+    spare = 1 if client.startswith("opencode") else 0
+    assert counts[1] <= counts[0] + spare or status.startswith("429"), counts
 
 
 def test_claude_code_lists_the_names_of_the_configuration(tmp_path: Path) -> None:

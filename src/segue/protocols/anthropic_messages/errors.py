@@ -36,6 +36,7 @@ _ROWS: Final[Mapping[str, ErrorRow]] = {
     "rate_limit": ErrorRow(429, "rate_limit_error"),
     "quota": ErrorRow(402, "billing_error"),
     "auth": ErrorRow(401, "authentication_error"),
+    "auth 403": ErrorRow(403, "permission_error"),
     "opaque_rejected": ErrorRow(400, "invalid_request_error"),
     "invalid_history": ErrorRow(400, "invalid_request_error"),
     "invalid_request": ErrorRow(400, "invalid_request_error"),

@@ -59,6 +59,7 @@ _ROWS: Final[Mapping[str, ErrorRow]] = {
     "rate_limit": ErrorRow(429, "RESOURCE_EXHAUSTED"),
     "quota": ErrorRow(429, "RESOURCE_EXHAUSTED"),
     "auth": ErrorRow(401, "UNAUTHENTICATED"),
+    "auth 403": ErrorRow(403, "PERMISSION_DENIED"),
     "opaque_rejected": ErrorRow(400, "INVALID_ARGUMENT"),
     "invalid_history": ErrorRow(400, "INVALID_ARGUMENT"),
     "invalid_request": ErrorRow(400, "INVALID_ARGUMENT"),

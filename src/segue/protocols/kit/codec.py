@@ -73,6 +73,11 @@ class Fault(Protocol):
         ...
 
     @property
+    def status(self) -> int | None:
+        """The HTTP status that the provider sent."""
+        ...
+
+    @property
     def message(self) -> str:
         """The text for the client."""
         ...

@@ -5,6 +5,8 @@ Facts this file rests on:
                                                                             (run against a probe, 2026-11; codex 0.166)
 - opencode retries any error whose text has a status such as 429 or 500: numbers stay out of sentences.
                                                                                           (opencode @d545d8fb: retry.ts)
+- Claude Code repeats a request seven times after a 401 and stops after a 403: a 403 stays one.
+                                                                               (claude-code 2.1.325, run 2026-11-16)
 - pi sends a request again by the words of an error; "Connection error" is among them.   (pi 0.87.1, run 2026-11-16)
 """
 
@@ -29,6 +31,7 @@ STATUSES: Final[Mapping[str, int]] = {
     "rate_limit": 429,
     "quota": 402,
     "auth": 401,
+    "auth 403": 403,
     "opaque_rejected": 400,
     "invalid_history": 400,
     "invalid_request": 400,
@@ -54,13 +57,13 @@ class ErrorRow(NamedTuple):
 
 
 def find_row(rows: Mapping[str, ErrorRow], fault: Fault) -> ErrorRow:
-    """Give the row of a failure."""
-    return rows.get(str(fault.kind)) or rows[OTHER]
+    """Give the row of a failure: of its kind and status (`auth 403`) if there is one, else of its kind."""
+    return rows.get(f"{fault.kind!s} {fault.status}") or rows.get(str(fault.kind)) or rows[OTHER]
 
 
 def find_status(statuses: Mapping[str, int], fault: Fault) -> int:
-    """Give the status of a failure."""
-    return statuses.get(str(fault.kind)) or statuses[OTHER]
+    """Give the status of a failure, as `find_row` gives its row."""
+    return statuses.get(f"{fault.kind!s} {fault.status}") or statuses.get(str(fault.kind)) or statuses[OTHER]
 
 
 def error_headers(fault: Fault, status: int) -> dict[str, str]:

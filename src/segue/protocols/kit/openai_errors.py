@@ -22,6 +22,7 @@ ROWS: Final[Mapping[str, ErrorRow]] = {
     "rate_limit": ErrorRow(429, "requests", "rate_limit_exceeded"),
     "quota": ErrorRow(429, "insufficient_quota", "insufficient_quota"),
     "auth": ErrorRow(401, "invalid_request_error", "invalid_api_key"),
+    "auth 403": ErrorRow(403, "invalid_request_error"),
     "opaque_rejected": ErrorRow(400, "invalid_request_error", "invalid_encrypted_content"),
     "invalid_history": ErrorRow(400, "invalid_request_error"),
     "invalid_request": ErrorRow(400, "invalid_request_error"),

@@ -55,6 +55,7 @@ _ROWS: Final[Mapping[str, ErrorRow]] = {
     "rate_limit": ErrorRow(429, "rate_limited", "1300"),
     "quota": ErrorRow(402, "payment_required"),
     "auth": ErrorRow(401, "unauthorized"),
+    "auth 403": ErrorRow(403, "forbidden"),
     "opaque_rejected": ErrorRow(400, "invalid_request_error"),
     "invalid_history": ErrorRow(400, "invalid_request_message_order", "3230"),
     "invalid_request": ErrorRow(400, "invalid_request_error"),
