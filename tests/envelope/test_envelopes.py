@@ -42,7 +42,8 @@ def test_a_changed_envelope_is_not_read(size: int, seed: int) -> None:
     at = dice.randrange(len(text) - 4)
     changed = text[:at] + ("A" if text[at] != "A" else "B") + text[at + 1 :]
     assert Envelopes([KEY]).read(changed) is None
-    assert Envelopes([KEY]).read(text[: dice.randrange(len(text))]) is None
+    whole = text.rstrip("=")  # padding may be missing
+    assert Envelopes([KEY]).read(whole[: dice.randrange(len(whole))]) is None
 
 
 def test_the_key_can_be_replaced() -> None:

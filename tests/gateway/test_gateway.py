@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import socket
 import time
 from collections.abc import Iterator
@@ -107,13 +108,26 @@ def test_a_conversation_can_be_sent_to_another_model(gateway: Running) -> None:
     headers = {"x-session-id": "to-switch"}
     assert _post(gateway.url, "/v1/messages", body, **headers).headers["x-segue-model"].startswith("anthropic/")
     listed = httpx2.get(f"{gateway.url}/segue/conversations").json()["conversations"]
-    name = list(listed)[-1]
+    name = listed[0]["id"]
+    assert listed[0]["model"] == "anthropic/claude-opus-4-8"
     assert httpx2.put(f"{gateway.url}/segue/conversations/{name}", json={"model": "openai/gpt-5.4"}).status_code == 200
     assert _post(gateway.url, "/v1/messages", body, **headers).headers["x-segue-model"] == "openai/gpt-5.4"
     assert httpx2.put(f"{gateway.url}/segue/conversations/{name}", json={"model": "no/such"}).status_code == 404
     assert httpx2.put(f"{gateway.url}/segue/conversations/{name}", json={}).status_code == 400
     assert httpx2.put(f"{gateway.url}/segue/conversations/{name}", json={"model": None}).status_code == 200
     assert _post(gateway.url, "/v1/messages", body, **headers).headers["x-segue-model"].startswith("anthropic/")
+
+
+def test_the_page_loads_its_parts_and_nothing_from_elsewhere(gateway: Running) -> None:
+    page = httpx2.get(f"{gateway.url}/segue")
+    assert page.status_code == 200
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    parts = re.findall(r'(?:href|src)="([^"]+)"', page.text)
+    assert parts
+    assert all(part.startswith("/segue/page/") for part in parts)
+    assert {httpx2.get(gateway.url + part).status_code for part in parts} == {200}
+    assert httpx2.get(f"{gateway.url}/segue/page/..%2fpages.py").status_code == 404
+    assert httpx2.get(f"{gateway.url}/segue", headers={"host": "example.org"}).status_code == 404
 
 
 # -- streams -----------------------------------------------------------------------------------------------------------

@@ -50,6 +50,19 @@ def _read_until_killed(url: str, body: object, process: subprocess.Popen[bytes])
                 kill(process)
 
 
+def _switch_by_one_and_ask_the_other(one: str, two: str) -> None:
+    """A conversation that one gateway sends to another model goes there behind the other gateway, too."""
+    body = {"model": "m-anthropic", "max_tokens": 50, "messages": [{"role": "user", "content": "hi"}]}
+    headers = {"x-session-id": "switched"}
+    assert httpx2.post(f"{one}/v1/messages", json=body, headers=headers).status_code == 200
+    rows = httpx2.get(f"{two}/segue/conversations").json()["conversations"]
+    chosen = httpx2.put(f"{one}/segue/conversations/{rows[0]['id']}", json={"model": "openai/gpt-5.4"})
+    assert chosen.status_code == 200
+    assert httpx2.post(f"{two}/v1/messages", json=body, headers=headers).headers["x-segue-model"] == "openai/gpt-5.4"
+    ended = httpx2.put(f"{two}/segue/conversations/{rows[0]['id']}", json={"model": None})
+    assert ended.status_code == 200
+
+
 @pytest.mark.parametrize("client", ["anthropic", "chat", "responses", "google", "ollama"])
 def test_replicas_take_turns_and_one_is_killed(client: str, database: str, tmp_path: Path) -> None:
     with emulate(binds_prefix=True) as upstream:
@@ -70,6 +83,7 @@ def test_replicas_take_turns_and_one_is_killed(client: str, database: str, tmp_p
             ):
                 upstream.emulator.script.add(CALL, END)
                 history = ask(url, model, history, f"question {turn} of {client}")
+            _switch_by_one_and_ask_the_other(one, two)
             upstream.emulator.script.add(Step(text="word " * 300, pause=0.02))
             body = {"model": "m-anthropic", "max_tokens": 50, "stream": True}
             question = {"messages": [{"role": "user", "content": "long"}]}

@@ -7,7 +7,7 @@ import pytest
 from segue.errors import SettingsError, UnknownModel
 from segue.gateway.config import Config, load_config, read_secret
 from segue.gateway.defaults import check_reach, complete_config, is_echo, read_address, with_model
-from segue.gateway.routing import Breaker, Conversations, Router
+from segue.gateway.routing import Breaker, Router
 from segue.models.catalogue import packaged_catalogue
 
 TEXT = """
@@ -69,19 +69,6 @@ def test_models_above_the_price_are_left_out() -> None:
     assert [model.id for model in found] == ["gpt-5.4"]
     with pytest.raises(UnknownModel, match="raise max_price"):
         _router(text.format(0.001)).find("x", "openai-chat")
-
-
-def test_a_conversation_stays_with_the_model_that_answered() -> None:
-    routed = _router().find("claude-auto", "openai-chat")
-    conversations = Conversations()
-    assert [model.id for model in conversations.order("c", routed)] == ["claude-opus-4-8", "gpt-5.4"]
-    conversations.note("c", routed.models[1])
-    assert [model.id for model in conversations.order("c", routed)] == ["gpt-5.4", "claude-opus-4-8"]
-    assert [model.id for model in conversations.order("d", routed)] == ["claude-opus-4-8", "gpt-5.4"]
-    conversations.choose("c", "openai/gpt-5.4")
-    assert conversations.chosen("c") == "openai/gpt-5.4"
-    conversations.choose("c", None)
-    assert conversations.chosen("c") is None
 
 
 def test_the_breaker_opens_after_failures_and_lets_one_request_try_again() -> None:

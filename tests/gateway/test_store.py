@@ -17,7 +17,7 @@ from segue.gateway.store.database import StoreError
 from segue.gateway.store.opening import open_store
 from segue.gateway.store.schema import MIGRATIONS
 from segue.gateway.store.service import StoreService
-from segue.gateway.store.store import DAY, Limits, Store, StoredReply, StoredRow, StoredState
+from segue.gateway.store.store import DAY, Limits, Store, StoredConversation, StoredReply, StoredRow, StoredState
 
 NOW = 1_800_000_000_000
 
@@ -40,7 +40,7 @@ def address(request: pytest.FixtureRequest, tmp_path: Path, server: str | None) 
     store = open_store(server)
     assert store is not None
     with store.database.transaction() as transaction:
-        for table in ("state_keys", "states", "requests", "responses", "meta"):
+        for table in ("state_keys", "states", "requests", "responses", "conversations", "meta"):
             transaction.run(f"drop table {table}")
     store.close()
     return server
@@ -86,12 +86,12 @@ def test_hostile_values_are_only_values(store: Store) -> None:
     evil = "'; drop table states; -- \x00 \ud800 ?%s"
     store.put_requests([StoredRow("r1", evil, b"{}")], NOW)
     store.put_states([StoredState(evil, ("call:1",), _state("a"))], NOW)
-    assert store.get_request(evil) is None
-    assert store.get_request("r1") == b"{}"
+    assert store.get_request(evil, evil) is None
+    assert store.get_request("r1", evil) == b"{}"
     assert store.get_states([evil.replace("\x00", "").replace("\ud800", "")], NOW) == {}
     store.delete_tenant(evil)
     assert store.get_states(["call:1"], NOW) == {}
-    assert store.get_request("r1") is None
+    assert store.get_request("r1", evil) is None
 
 
 def test_what_was_not_used_for_long_expires(store: Store) -> None:
@@ -103,7 +103,7 @@ def test_what_was_not_used_for_long_expires(store: Store) -> None:
     assert store.sweep(Limits(), NOW + 31 * DAY) == 1
     assert list(store.get_states(["call:old", "call:used"], NOW)) == ["call:used"]
     assert store.database.query("select count(*) from state_keys") == [(1,)]
-    assert store.list_requests(5) == []
+    assert store.list_requests("t", 5) == []
 
 
 def test_the_oldest_states_make_room(store: Store) -> None:
@@ -122,8 +122,20 @@ def test_responses_belong_to_a_tenant(store: Store) -> None:
 def test_requests_are_listed_newest_first(store: Store) -> None:
     for number in range(5):
         store.put_requests([StoredRow(f"r{number}", "t", b"%d" % number)], NOW + number)
-    assert store.list_requests(2) == [b"4", b"3"]
-    assert store.list_requests(2, before=NOW + 3) == [b"2", b"1"]
+    assert store.list_requests("t", 2) == [b"4", b"3"]
+    assert store.list_requests("t", 2, before=NOW + 3) == [b"2", b"1"]
+
+
+def test_requests_and_conversations_belong_to_a_tenant(store: Store) -> None:
+    store.put_all([StoredRow("r", "alice", b"{}"), StoredConversation("c", "alice", b"1")], NOW)
+    store.put_all([StoredConversation("c", "alice", b"2")], NOW + 1)
+    assert store.get_request("r", "bob") is None
+    assert store.list_requests("bob", 5) == []
+    assert store.list_conversations("bob", 5) == []
+    assert store.list_conversations("alice", 5) == [StoredConversation("c", "alice", b"2")]
+    assert store.get_conversation("c") == StoredConversation("c", "alice", b"2")
+    store.sweep(Limits(), NOW + 31 * DAY)
+    assert store.get_conversation("c") is None
 
 
 def test_all_gateways_of_a_store_have_one_key_and_one_schema(address: str) -> None:
@@ -167,7 +179,7 @@ def test_a_service_writes_before_it_returns_and_reads_back(address: str) -> None
     assert errors == []
     again = open_store(address)
     assert again is not None
-    assert again.get_request("r") == b"row"
+    assert again.get_request("r", "t") == b"row"
     again.close()
 
 
@@ -221,4 +233,4 @@ def test_a_rolled_back_transaction_leaves_nothing(store: Store) -> None:
 
     with pytest.raises(StoreError):
         fail()
-    assert store.get_request("r") is None
+    assert store.get_request("r", "t") is None

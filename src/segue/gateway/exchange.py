@@ -112,6 +112,7 @@ async def read_asked(
     conversation = find_conversation(headers, prompt, tenant)
     router = gateway.router
     named = router.find(name, call.protocol)
+    await gateway.conversations.load(conversation)
     chosen = gateway.conversations.chosen(conversation)
     routed = named if chosen is None else router.find(chosen, call.protocol)
     found = find_states(sent, gateway.envelopes, tenant)
@@ -325,7 +326,9 @@ class Exchange:
         self.message = message
         attachment, asked = self._attachment, self.asked
         if self._model is not None:
-            self.gateway.conversations.note(asked.conversation, self._model)
+            self.gateway.conversations.note(
+                asked.conversation, self._model, client=asked.client, tenant=asked.tenant, now=now_ms()
+            )
         if attachment is None or attachment.state is None or attachment.seen is None or not self.gateway.has_store:
             return
         native = self._projector is None

@@ -1,4 +1,4 @@
-"""The endpoints of the gateway itself: health, rows of requests, conversations.
+"""The endpoints of the gateway itself: health, rows of requests, conversations, and a page to switch models.
 
 They show rows without content. Where clients need a key, these endpoints need it, too; otherwise they answer only to
 this machine, because the gateway then listens nowhere else.
@@ -7,6 +7,7 @@ this machine, because the gateway then listens nowhere else.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from importlib.resources import files
 from typing import Final, TypeAlias
 
 import msgspec
@@ -16,11 +17,20 @@ from starlette.routing import Route
 
 from segue.errors import UnknownModel
 from segue.gateway.guarding import find_tenant, is_own_host
-from segue.gateway.service import Gateway
+from segue.gateway.service import Gateway, now_ms
 from segue.version import __version__
 
 _Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
+_TenantEndpoint: TypeAlias = Callable[[Request, str], Awaitable[Response]]
 _MOST_ROWS: Final = 500
+_PAGE: Final = "index.html"
+_PAGE_TYPES: Final = {_PAGE: "text/html", "page.js": "text/javascript", "page.css": "text/css"}
+_PAGE_HEADERS: Final = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+}
+"""The page has no content of its own: its script asks the endpoints, with the key that the user typed."""
 
 
 def pages(gateway: Gateway) -> list[Route]:
@@ -29,41 +39,52 @@ def pages(gateway: Gateway) -> list[Route]:
     async def health(_: Request) -> Response:
         return _json({"status": "ok", "version": __version__})
 
-    async def requests(request: Request) -> Response:
+    async def requests(request: Request, tenant: str) -> Response:
         store = gateway.store.store
         if store is None:
             return _json({"requests": []})
         limit = _number(request.query_params.get("limit"), 50)
         before = request.query_params.get("before")
         rows = await gateway.store.read(
-            lambda: store.list_requests(min(limit, _MOST_ROWS), None if before is None else _number(before, 0))
+            lambda: store.list_requests(tenant, min(limit, _MOST_ROWS), None if before is None else _number(before, 0))
         )
         return _json({"requests": [msgspec.Raw(row) for row in rows or []]})
 
-    async def one_request(request: Request) -> Response:
+    async def one_request(request: Request, tenant: str) -> Response:
         store = gateway.store.store
         name = str(request.path_params["name"])
-        row = None if store is None else await gateway.store.read(lambda: store.get_request(name))
+        row = None if store is None else await gateway.store.read(lambda: store.get_request(name, tenant))
         if row is None:
             return _json({"error": f"there is no request {name!r}; its row may have expired"}, 404)
         return Response(row, media_type="application/json")
 
     conversations, choose = _conversation_endpoints(gateway)
 
-    def guarded(endpoint: _Endpoint) -> _Endpoint:
+    def guarded(endpoint: _TenantEndpoint) -> _Endpoint:
         async def check(request: Request) -> Response:
             headers = dict(request.headers)
             names = frozenset(name.lower() for name in gateway.config.listen.host_names)
             if not is_own_host(headers, names):
                 return _json({"error": "the Host or Origin header is not one of this gateway"}, 403)
-            if find_tenant(headers, dict(request.query_params), gateway.key_digests) is None:
+            tenant = find_tenant(headers, dict(request.query_params), gateway.key_digests)
+            if tenant is None:
                 return _json({"error": "the key is not one of this gateway"}, 401)
-            return await endpoint(request)
+            return await endpoint(request, tenant)
 
         return check
 
+    async def page(request: Request) -> Response:
+        name = str(request.path_params.get("name", _PAGE))
+        kind = _PAGE_TYPES.get(name)
+        if kind is None or not is_own_host(dict(request.headers), frozenset(gateway.config.listen.host_names)):
+            return _json({"error": "there is no such page"}, 404)
+        data = files("segue.gateway").joinpath("page", name).read_bytes()
+        return Response(data, media_type=kind, headers=_PAGE_HEADERS)
+
     return [
         Route("/health", health),
+        Route("/segue", page),
+        Route("/segue/page/{name}", page),
         Route("/segue/requests", guarded(requests)),
         Route("/segue/requests/{name}", guarded(one_request)),
         Route("/segue/conversations", guarded(conversations)),
@@ -71,13 +92,14 @@ def pages(gateway: Gateway) -> list[Route]:
     ]
 
 
-def _conversation_endpoints(gateway: Gateway) -> tuple[_Endpoint, _Endpoint]:
+def _conversation_endpoints(gateway: Gateway) -> tuple[_TenantEndpoint, _TenantEndpoint]:
     """Give the endpoints that list conversations and send one to another model."""
 
-    async def conversations(_: Request) -> Response:
-        return _json({"conversations": gateway.conversations.listed()})
+    async def conversations(_: Request, tenant: str) -> Response:
+        rows = await gateway.conversations.list_rows(tenant)
+        return _json({"conversations": rows, "models": gateway.router.listed()})
 
-    async def choose(request: Request) -> Response:
+    async def choose(request: Request, tenant: str) -> Response:
         try:
             given: object = msgspec.json.decode(await request.body())
         except msgspec.DecodeError:
@@ -90,7 +112,9 @@ def _conversation_endpoints(gateway: Gateway) -> tuple[_Endpoint, _Endpoint]:
                 gateway.router.find(model, "openai-chat")
             except UnknownModel as error:
                 return _json({"error": str(error)}, 404)
-        gateway.conversations.choose(str(request.path_params["name"]), model)
+        name = str(request.path_params["name"])
+        if not await gateway.conversations.choose(name, model, tenant, now_ms()):
+            return _json({"error": f"there is no conversation {name!r}"}, 404)
         return _json({"conversation": request.path_params["name"], "model": model})
 
     return conversations, choose

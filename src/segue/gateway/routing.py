@@ -6,8 +6,7 @@ is an argument.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from typing import Final, final
 
@@ -22,7 +21,6 @@ from segue.models.providers import find_row
 from segue.protocols.registry import get_protocol
 
 _EVERYTHING: Final = ModelRoute(targets=(SAME,))
-_MOST_CONVERSATIONS: Final = 20_000
 _MOST_NAMES: Final = 2_000
 """Names whose models are kept: clients may send any name."""
 
@@ -175,46 +173,6 @@ def _once(models: Sequence[Model]) -> list[Model]:
     for model in models:
         seen.setdefault((model.provider, model.id, model.protocol), model)
     return list(seen.values())
-
-
-class Conversations:
-    """The model that answered last, and the one that the user chose, for each conversation. The oldest are dropped."""
-
-    def __init__(self) -> None:
-        self._answered: OrderedDict[str, str] = OrderedDict()
-        self._chosen: OrderedDict[str, str] = OrderedDict()
-
-    def note(self, conversation: str, model: Model) -> None:
-        """Note the model that answered."""
-        _put(self._answered, conversation, model.full_name())
-
-    def choose(self, conversation: str, name: str | None) -> None:
-        """Send a conversation to a model from now on; None ends that."""
-        if name is None:
-            self._chosen.pop(conversation, None)
-        else:
-            _put(self._chosen, conversation, name)
-
-    def chosen(self, conversation: str) -> str | None:
-        """Give the model that was chosen for a conversation."""
-        return self._chosen.get(conversation)
-
-    def listed(self) -> Mapping[str, Mapping[str, str | None]]:
-        """Give the conversations, the latest last."""
-        names = dict.fromkeys((*self._answered, *self._chosen))
-        return {name: {"model": self._answered.get(name), "chosen": self._chosen.get(name)} for name in names}
-
-    def order(self, conversation: str, routed: Routed) -> tuple[Model, ...]:
-        """Put the model that answered last first, if the route is sticky."""
-        last = self._answered.get(conversation) if routed.route.sticky else None
-        return tuple(sorted(routed.models, key=lambda model: model.full_name() != last))
-
-
-def _put(table: OrderedDict[str, str], key: str, value: str) -> None:
-    table[key] = value
-    table.move_to_end(key)
-    if len(table) > _MOST_CONVERSATIONS:
-        table.popitem(last=False)
 
 
 class Breaker:

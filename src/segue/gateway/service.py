@@ -18,7 +18,8 @@ from segue.client.http.clients import AsyncClient
 from segue.envelope.envelopes import Envelopes
 from segue.errors import SegueError, SettingsError
 from segue.gateway.config import Config, read_config, read_secret
-from segue.gateway.routing import Breaker, Conversations, Router
+from segue.gateway.conversations import Conversations
+from segue.gateway.routing import Breaker, Router
 from segue.gateway.store.opening import open_store
 from segue.gateway.store.service import StoreService
 from segue.gateway.store.store import DAY, Limits
@@ -45,7 +46,6 @@ class Gateway:
         self.path: Path | None = path
         self.config: Config = config
         self.router: Router = Router(config, _catalogue_of(config))
-        self.conversations: Conversations = Conversations()
         self.breaker: Breaker = Breaker(config.limits.breaker_failures, config.limits.breaker_seconds)
         self.key_digests: frozenset[bytes] = self._read_client_keys(config)
         store = open_store(config.state.store)
@@ -53,6 +53,7 @@ class Gateway:
             round(config.state.days * DAY), config.state.megabytes * 1_000_000, round(config.state.request_days * DAY)
         )
         self.store: StoreService = StoreService(store, limits, LOG.warning)
+        self.conversations: Conversations = Conversations(self.store)
         self.envelopes: Envelopes = Envelopes(self._read_envelope_keys(config))
         self.client: AsyncClient = self._make_client(config)
         self._tasks: set[asyncio.Task[None]] = set()

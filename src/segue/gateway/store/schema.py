@@ -7,6 +7,7 @@ the two databases name differently.
 - `state_keys`: under which keys a state is found.
 - `requests`: one row for each request, without content.
 - `responses`: the replies of the Responses protocol that a client asked to store, with their content.
+- `conversations`: the model that answered each conversation last, and the one that was chosen for it.
 - `meta`: the version of the schema, and the key of the envelopes.
 """
 
@@ -36,6 +37,13 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             " size bigint not null, data {bytes} not null)"
         ),
         "create index responses_seen on responses (seen)",
+    ),
+    (
+        (
+            "create table conversations (id text primary key, tenant text not null, seen bigint not null,"
+            " data {bytes} not null)"
+        ),
+        "create index conversations_seen on conversations (seen)",
     ),
 )
 META: Final = "create table if not exists meta (name text primary key, value text not null)"

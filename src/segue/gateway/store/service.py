@@ -15,11 +15,11 @@ from typing import Final, TypeAlias, TypeVar
 
 from segue.envelope.state import State
 from segue.gateway.store.database import StoreError
-from segue.gateway.store.store import Limits, Store, StoredReply, StoredRow, StoredState
+from segue.gateway.store.store import Limits, Store, Stored
 
 _Result = TypeVar("_Result")
 _Done: TypeAlias = tuple[asyncio.AbstractEventLoop, "asyncio.Future[None]"]
-_Work: TypeAlias = tuple[StoredState | StoredRow | StoredReply, int, _Done | None]
+_Work: TypeAlias = tuple[Stored, int, _Done | None]
 
 _BATCH: Final = 100
 _PATIENCE: Final = 0.2
@@ -77,7 +77,7 @@ class StoreService:
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
-    async def put(self, work: StoredState | StoredRow | StoredReply, now: int) -> None:
+    async def put(self, work: Stored, now: int) -> None:
         """Write and wait for the commit."""
         if self._thread is None:
             return
@@ -86,7 +86,7 @@ class StoreService:
         if self._enqueue((work, now, (loop, done))):
             await done
 
-    def put_later(self, work: StoredState | StoredRow | StoredReply, now: int) -> None:
+    def put_later(self, work: Stored, now: int) -> None:
         """Write without waiting."""
         if self._thread is not None:
             self._enqueue((work, now, None))
@@ -127,11 +127,8 @@ class StoreService:
         if store is None or not batch:
             return
         now = max(at for _, at, _ in batch)
-        states = [work for work, _, _ in batch if isinstance(work, StoredState)]
-        rows = [work for work, _, _ in batch if isinstance(work, StoredRow)]
-        replies = [work for work, _, _ in batch if isinstance(work, StoredReply)]
         try:
-            store.put_all(states, rows, replies, now)
+            store.put_all([work for work, _, _ in batch], now)
         except Exception as error:  # noqa: BLE001 - whatever fails here, the thread has to go on
             self._on_error(f"the store cannot be written: {error}")
         for _, _, done in batch:

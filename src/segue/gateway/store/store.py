@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from secrets import token_hex
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple, TypeAlias, final
 
 from segue.envelope.state import State, dump_state, load_state
 from segue.gateway.store.database import Database, Transaction
@@ -56,6 +56,18 @@ class StoredReply(NamedTuple):
     data: bytes
 
 
+@final
+class StoredConversation(NamedTuple):
+    """What is kept of a conversation: its models, no content."""
+
+    id: str
+    tenant: str
+    data: bytes
+
+
+Stored: TypeAlias = StoredState | StoredRow | StoredReply | StoredConversation
+
+
 class Store:
     """The tables of a gateway in one database. `now` is Unix milliseconds in all of its methods."""
 
@@ -92,12 +104,15 @@ class Store:
 
     def put_states(self, states: Sequence[StoredState], now: int) -> None:
         """Store states under their keys."""
-        self.put_all(states, (), (), now)
+        self.put_all(states, now)
 
-    def put_all(
-        self, states: Sequence[StoredState], rows: Sequence[StoredRow], replies: Sequence[StoredReply], now: int
-    ) -> None:
-        """Store states under their keys, rows of requests, and replies, in one transaction."""
+    def put_all(self, work: Iterable[Stored], now: int) -> None:
+        """Store states under their keys, rows of requests, replies and conversations, in one transaction."""
+        given = list(work)
+        states = [each for each in given if isinstance(each, StoredState)]
+        rows = [each for each in given if isinstance(each, StoredRow)]
+        replies = [each for each in given if isinstance(each, StoredReply)]
+        conversations = [each for each in given if isinstance(each, StoredConversation)]
         with self.database.transaction() as transaction:
             for tenant, keys, state in states:
                 data = dump_state(state)
@@ -121,6 +136,12 @@ class Store:
                     "insert into responses (id, tenant, seen, size, data) values (?, ?, ?, ?, ?)"
                     " on conflict do nothing",
                     [(row.id, _storable(row.tenant), now, len(row.data), row.data) for row in replies],
+                )
+            if conversations:
+                transaction.run_many(
+                    "insert into conversations (id, tenant, seen, data) values (?, ?, ?, ?)"
+                    " on conflict (id) do update set seen = excluded.seen, data = excluded.data",
+                    [(row.id, _storable(row.tenant), now, row.data) for row in conversations],
                 )
 
     def get_states(self, keys: Iterable[str], now: int) -> dict[str, list[State]]:
@@ -150,29 +171,50 @@ class Store:
                 transaction.run_many("update states set seen = ? where id = ?", [(now, name) for name in stale])
         return found
 
-    # -- rows of requests, and responses -------------------------------------------------------------------------------
+    # -- rows of requests ----------------------------------------------------------------------------------------------
 
     def put_requests(self, rows: Sequence[StoredRow], now: int) -> None:
         """Store rows of requests."""
-        self.put_all((), rows, (), now)
+        self.put_all(rows, now)
 
-    def list_requests(self, limit: int, before: int | None = None) -> list[bytes]:
-        """Give the rows of the latest requests, the newest first."""
+    def list_requests(self, tenant: str, limit: int, before: int | None = None) -> list[bytes]:
+        """Give the rows of the latest requests of a tenant, the newest first."""
+        owner = _storable(tenant)
         if before is None:
-            rows = self.database.query("select data from requests order by time desc, id limit ?", (limit,))
+            rows = self.database.query(
+                "select data from requests where tenant = ? order by time desc, id limit ?", (owner, limit)
+            )
         else:
             rows = self.database.query(
-                "select data from requests where time < ? order by time desc, id limit ?", (before, limit)
+                "select data from requests where tenant = ? and time < ? order by time desc, id limit ?",
+                (owner, before, limit),
             )
         return [bytes(data) for (data,) in rows if isinstance(data, (bytes, memoryview))]
 
-    def get_request(self, name: str) -> bytes | None:
-        """Give the row of one request."""
-        return self._one("select data from requests where id = ?", (_storable(name),))
+    def get_request(self, name: str, tenant: str) -> bytes | None:
+        """Give the row of one request of the tenant."""
+        return self._one("select data from requests where id = ? and tenant = ?", (_storable(name), _storable(tenant)))
+
+    # -- conversations -------------------------------------------------------------------------------------------------
+
+    def get_conversation(self, name: str) -> StoredConversation | None:
+        """Give a conversation."""
+        rows = self.database.query("select id, tenant, data from conversations where id = ?", (_storable(name),))
+        return next(iter(_conversations(rows)), None)
+
+    def list_conversations(self, tenant: str, limit: int) -> list[StoredConversation]:
+        """Give the conversations of a tenant that were used last."""
+        rows = self.database.query(
+            "select id, tenant, data from conversations where tenant = ? order by seen desc, id limit ?",
+            (_storable(tenant), limit),
+        )
+        return _conversations(rows)
+
+    # -- responses -----------------------------------------------------------------------------------------------------
 
     def put_response(self, row: StoredReply, now: int) -> None:
         """Store a response of the Responses protocol."""
-        self.put_all((), (), (row,), now)
+        self.put_all((row,), now)
 
     def get_response(self, name: str, tenant: str) -> bytes | None:
         """Give a stored response of the tenant."""
@@ -189,6 +231,7 @@ class Store:
         with self.database.transaction() as transaction:
             count = transaction.run("delete from states where seen < ?", (now - limits.state_age,))
             transaction.run("delete from responses where seen < ?", (now - limits.state_age,))
+            transaction.run("delete from conversations where seen < ?", (now - limits.state_age,))
             transaction.run("delete from requests where time < ?", (now - limits.request_age,))
             return (
                 count
@@ -199,12 +242,20 @@ class Store:
     def delete_tenant(self, tenant: str) -> None:
         """Delete everything of a tenant."""
         with self.database.transaction() as transaction:
-            for table in ("states", "requests", "responses"):
+            for table in ("states", "requests", "responses", "conversations"):
                 transaction.run(f"delete from {table} where tenant = ?", (_storable(tenant),))  # noqa: S608
 
     def close(self) -> None:
         """Close the database."""
         self.database.close()
+
+
+def _conversations(rows: Iterable[Sequence[object]]) -> list[StoredConversation]:
+    return [StoredConversation(str(name), str(tenant), _bytes(data)) for name, tenant, data in rows]
+
+
+def _bytes(data: object) -> bytes:
+    return bytes(data) if isinstance(data, (bytes, memoryview)) else b""  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _shrink(transaction: Transaction, table: str, most: int) -> int:

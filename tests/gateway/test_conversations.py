@@ -1,0 +1,79 @@
+"""The models of conversations: sticky, chosen, the same after a restart and for every gateway of a store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from segue.gateway.config import load_config
+from segue.gateway.conversations import ConversationRow, Conversations
+from segue.gateway.routing import Routed, Router
+from segue.gateway.store.opening import open_store
+from segue.gateway.store.service import StoreService
+from segue.gateway.store.store import Limits
+from segue.models.catalogue import installed_catalogue
+
+TEXT = """
+[models."auto"]
+try = ["anthropic/claude-opus-4-8", "openai/gpt-5.4"]
+"""
+
+
+def _routed() -> Routed:
+    return Router(load_config(TEXT), installed_catalogue()).find("auto", "openai-chat")
+
+
+def _ids(conversations: Conversations, name: str) -> list[str]:
+    return [model.id for model in conversations.order(name, _routed())]
+
+
+def _run(store: str, work: Callable[[Conversations], Awaitable[None]]) -> None:
+    async def run() -> None:
+        service = StoreService(open_store(store), Limits(), print)
+        service.start()
+        await work(Conversations(service))
+        await service.close()
+
+    asyncio.run(run())
+
+
+def test_a_conversation_stays_with_the_model_that_answered() -> None:
+    async def work(conversations: Conversations) -> None:
+        assert _ids(conversations, "c") == ["claude-opus-4-8", "gpt-5.4"]
+        conversations.note("c", _routed().models[1], client="codex", tenant="", now=1)
+        assert _ids(conversations, "c") == ["gpt-5.4", "claude-opus-4-8"]
+        assert _ids(conversations, "d") == ["claude-opus-4-8", "gpt-5.4"]
+        assert await conversations.choose("c", "openai/gpt-5.4", "", 2)
+        assert conversations.chosen("c") == "openai/gpt-5.4"
+        assert await conversations.choose("c", None, "", 3)
+        assert conversations.chosen("c") is None
+
+    _run("none", work)
+
+
+def test_models_and_choices_outlive_a_restart(tmp_path: Path) -> None:
+    async def first(conversations: Conversations) -> None:
+        conversations.note("c", _routed().models[1], client="codex", tenant="", now=1)
+        await conversations.choose("c", "openai/gpt-5.4", "", 2)
+
+    async def second(conversations: Conversations) -> None:
+        assert conversations.chosen("c") is None
+        await conversations.load("c")
+        assert conversations.chosen("c") == "openai/gpt-5.4"
+        assert _ids(conversations, "c") == ["gpt-5.4", "claude-opus-4-8"]
+        row = ConversationRow(id="c", time=1, client="codex", model="openai/gpt-5.4", chosen="openai/gpt-5.4")
+        assert await conversations.list_rows("") == [row]
+
+    _run(f"sqlite:{tmp_path}/g.db", first)
+    _run(f"sqlite:{tmp_path}/g.db", second)
+
+
+def test_a_tenant_neither_sees_nor_changes_conversations_of_another(tmp_path: Path) -> None:
+    async def work(conversations: Conversations) -> None:
+        conversations.note("c", _routed().models[0], client="codex", tenant="alice", now=1)
+        assert await conversations.list_rows("bob") == []
+        assert not await conversations.choose("c", "openai/gpt-5.4", "bob", 2)
+        assert conversations.chosen("c") is None
+
+    _run(f"sqlite:{tmp_path}/g.db", work)
