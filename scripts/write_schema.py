@@ -55,6 +55,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "CacheMark",
     ),
     "Tools": ("ToolDefinition", "NativeTool"),
+    "Summaries": ("Summary", "Origin"),
     "What a provider reports": ("Usage", "UsageCost", "Diagnostic"),
 }
 

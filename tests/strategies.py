@@ -28,7 +28,7 @@ from segue.conversation.content import (
     ToolCall,
     UserContent,
 )
-from segue.conversation.context import Context, NativeTool, Tool, ToolDefinition
+from segue.conversation.context import Context, NativeTool, Origin, Summary, Tool, ToolDefinition
 from segue.conversation.messages import (
     AssistantMessage,
     Diagnostic,
@@ -371,6 +371,20 @@ def tools() -> st.SearchStrategy[Tool]:
 
 
 @cache
+def summaries() -> st.SearchStrategy[Summary]:
+    """A summary, of more messages than there are at times."""
+    origin = st.builds(Origin, protocol=words(), provider=words(), model=words(), extra=extras())
+    return st.builds(
+        Summary,
+        covers=st.integers(min_value=0, max_value=10),
+        text=texts(),
+        origin=st.one_of(st.none(), origin),
+        timestamp=timestamps(),
+        extra=extras(),
+    )
+
+
+@cache
 def storable_contexts(*, max_messages: int = 4) -> st.SearchStrategy[Context]:
     """Any conversation that can be stored."""
     prompt = st.one_of(st.none(), texts(), st.lists(system_contents(), max_size=2).map(tuple))
@@ -379,5 +393,6 @@ def storable_contexts(*, max_messages: int = 4) -> st.SearchStrategy[Context]:
         system_prompt=prompt,
         messages=st.lists(messages(), max_size=max_messages).map(tuple),
         tools=st.lists(tools(), max_size=2).map(tuple),
+        summaries=st.lists(summaries(), max_size=2).map(tuple),
         extra=extras(),
     )

@@ -20,12 +20,12 @@ from property_testing import scaled_examples
 from samples import EVERYTHING
 from segue import sessions
 from segue.conversation.content import TextContent
-from segue.conversation.context import Context, ToolDefinition
+from segue.conversation.context import Context, Origin, Summary, ToolDefinition
 from segue.conversation.messages import AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage
-from segue.conversation.stored import dump, dump_message
+from segue.conversation.stored import dump, dump_message, dump_summary
 from segue.errors import DumpError, LoadError, NewerFormat, TornLine
-from segue.sessions import append_header, append_message, read_session
-from strategies import messages, storable_contexts
+from segue.sessions import append_header, append_message, append_summary, read_session
+from strategies import messages, storable_contexts, summaries
 
 HEADER: Final = b'{"format":"segue/1"}'
 HI: Final = b'{"role":"user","content":[{"type":"text","text":"hi"}]}'
@@ -59,8 +59,11 @@ def test_a_header_holds_everything_but_the_messages(path):
     append_header(path, EVERYTHING)
     for message in EVERYTHING.messages:
         append_message(path, message)
+    for summary in EVERYTHING.summaries:
+        append_summary(path, summary)
     assert read_session(path) == EVERYTHING
     assert b'"messages"' not in path.read_bytes()
+    assert b'"summaries"' not in path.read_bytes()
 
 
 def test_a_header_further_down_replaces_the_one_before(path):
@@ -69,6 +72,53 @@ def test_a_header_further_down_replaces_the_one_before(path):
     append_header(path, Context(system_prompt="b"))
     append_message(path, UserMessage.of("ho"))
     assert read_session(path) == Context(system_prompt="b", messages=(UserMessage.of("hi"), UserMessage.of("ho")))
+
+
+def test_a_summary_is_a_line_of_its_own(path):
+    summary = Summary(covers=1, text="a greeting", origin=Origin(protocol="p", provider="v", model="m"), timestamp=1)
+    append_message(path, UserMessage.of("hi"))
+    append_summary(path, summary)
+    append_message(path, UserMessage.of("ho"))
+    line = (
+        b'{"type":"summary","covers":1,"text":"a greeting",'
+        b'"origin":{"protocol":"p","provider":"v","model":"m"},"timestamp":1}'
+    )
+    assert path.read_bytes() == lines(HEADER, HI, line, HO)
+    assert read_session(path) == Context(messages=(UserMessage.of("hi"), UserMessage.of("ho")), summaries=(summary,))
+
+
+def test_a_summary_creates_a_file_and_moves_a_torn_line_away(path):
+    append_summary(path, Summary(covers=0, text="a"))
+    with path.open("ab") as file:
+        file.write(HI[:-1])
+    append_summary(path, Summary(covers=0, text="b"))
+    assert path.read_bytes() == lines(
+        HEADER, b'{"type":"summary","covers":0,"text":"a"}', b'{"type":"summary","covers":0,"text":"b"}'
+    )
+    assert torn(path).read_bytes() == HI[:-1] + b"\n"
+
+
+def test_a_header_further_down_keeps_the_summaries(path):
+    summary = Summary(covers=1, text="a greeting")
+    append_message(path, UserMessage.of("hi"))
+    append_summary(path, summary)
+    append_header(path, Context(system_prompt="b", summaries=(Summary(covers=9, text="not stored in a header"),)))
+    assert read_session(path) == Context(system_prompt="b", messages=(UserMessage.of("hi"),), summaries=(summary,))
+
+
+def test_a_summary_that_cannot_be_stored_leaves_the_file_as_it_was(path):
+    with pytest.raises(DumpError) as caught:
+        append_summary(path, Summary(covers=-1, text="a"))
+    assert caught.value.path == ("covers",)
+    assert not path.exists()
+
+
+@scaled_examples(0.3)
+@given(summaries())
+def test_the_line_of_any_summary_is_read(summary):
+    line = dump_summary(summary)
+    assert b"\n" not in line
+    assert sessions.read_session_lines([HEADER, line], name="").summaries == (summary,)
 
 
 def test_an_empty_file_gets_a_header(path):
@@ -110,7 +160,8 @@ def test_fsync_waits_for_the_disk(path, monkeypatch, fsync):
     monkeypatch.setattr(sessions.os, "fsync", synced.append)
     append_header(path, Context(system_prompt="a"), fsync=fsync)
     append_message(path, UserMessage.of("hi"), fsync=fsync)
-    assert len(synced) == 2 * fsync
+    append_summary(path, Summary(covers=1, text="a greeting"), fsync=fsync)
+    assert len(synced) == 3 * fsync
 
 
 def test_a_message_that_cannot_be_stored_leaves_the_file_as_it_was(path):
@@ -165,6 +216,35 @@ READ: Final[Mapping[str, tuple[bytes, Context]]] = {
         lines(dump(Context(system_prompt="a", messages=(UserMessage.of("hi"),))), HO),
         Context(system_prompt="a", messages=(UserMessage.of("hi"), UserMessage.of("ho"))),
     ),
+    "a whole conversation with a summary on a line": (
+        lines(dump(Context(messages=(UserMessage.of("hi"),), summaries=(Summary(covers=1, text="a"),))), HO),
+        Context(messages=(UserMessage.of("hi"), UserMessage.of("ho")), summaries=(Summary(covers=1, text="a"),)),
+    ),
+    "a whole conversation behind other messages, whose summary does not cover those": (
+        lines(HEADER, HI, dump(Context(messages=(UserMessage.of("ho"),), summaries=(Summary(covers=1, text="a"),)))),
+        Context(messages=(UserMessage.of("hi"), UserMessage.of("ho"))),
+    ),
+    "a summary with unknown fields": (
+        lines(
+            HEADER,
+            b'{"type":"summary","covers":1.0,"text":"a","a":1,"origin":{"protocol":"p","provider":"v",'
+            b'"model":"m","b":2}}',
+        ),
+        Context(
+            summaries=(
+                Summary(
+                    covers=1,
+                    text="a",
+                    origin=Origin(protocol="p", provider="v", model="m", extra={"stored": {"b": 2}}),
+                    extra={"stored": {"a": 1}},
+                ),
+            )
+        ),
+    ),
+    "a summary of an ancestor's lines": (
+        lines(b'{"role":"system","content":"a"}', HI, b'{"type":"summary","covers":1,"text":"b"}'),
+        Context(system_prompt="a", messages=(UserMessage.of("hi"),), summaries=(Summary(covers=1, text="b"),)),
+    ),
     "messages of the Go library": (
         lines(*(json.dumps(message).encode() for message in GO["messages"])),  # type: ignore[union-attr]
         Context(messages=GO_READ.messages),
@@ -210,6 +290,8 @@ def test_appended_messages_are_read(tmp_path, context):
     append_header(path, context)
     for message in context.messages:
         append_message(path, message)
+    for summary in context.summaries:
+        append_summary(path, summary)
     assert read_session(path) == context
 
 
@@ -229,6 +311,7 @@ BAD: Final[Mapping[str, Bad]] = {
         lines(HEADER, b'{"role":"user","content":[{"type":"text","text":1}]}'), 2, ("content", 0, "text")
     ),
     "neither a message nor a header": Bad(lines(HEADER, b'{"type":"session"}'), 2, ("role",)),
+    "a summary without its text": Bad(lines(HEADER, b'{"type":"summary","covers":1}'), 2, ("text",)),
     "the same in the first line": Bad(lines(b'{"type":"session"}'), 1, ("role",)),
     "a foreign word in one of our lines": Bad(
         lines(HEADER, b'{"role":"assistant","content":[],"stopReason":"deferred"}'), 2, ("stopReason",)

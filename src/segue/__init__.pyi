@@ -37,7 +37,9 @@ from segue.conversation.context import CacheRetention as CacheRetention
 from segue.conversation.context import Context as Context
 from segue.conversation.context import NativeTool as NativeTool
 from segue.conversation.context import Options as Options
+from segue.conversation.context import Origin as Origin
 from segue.conversation.context import Prompt as Prompt
+from segue.conversation.context import Summary as Summary
 from segue.conversation.context import ThinkingLevel as ThinkingLevel
 from segue.conversation.context import Tool as Tool
 from segue.conversation.context import ToolDefinition as ToolDefinition
@@ -146,6 +148,7 @@ from segue.request import prepare as prepare
 from segue.request import transcribe as transcribe
 from segue.sessions import append_header as append_header
 from segue.sessions import append_message as append_message
+from segue.sessions import append_summary as append_summary
 from segue.sessions import read_session as read_session
 from segue.tokens import estimate_tokens as estimate_tokens
 from segue.version import __version__ as __version__
@@ -174,6 +177,7 @@ __all__ = [  # noqa: RUF022 - by subject, as docs/names.md shows it
     "read_session",
     "append_header",
     "append_message",
+    "append_summary",
     # models
     "Model",
     "get_model",

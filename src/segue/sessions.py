@@ -1,4 +1,4 @@
-"""Session files: JSON Lines with one line for each message, written by appending.
+"""Session files: JSON Lines with one line for each message and each summary, written by appending.
 
 Facts this file relies on:
 - A write to a file opened with O_APPEND goes to its end, even if other processes write to it. One write for each line
@@ -8,8 +8,8 @@ Facts this file relies on:
 - The libraries that segue's format comes from store one message on a line, without a header.
                                                                         (ktsoator/or llm e3b9904, read 2026-11-15)
 
-The first line is a header (`format`, `systemPrompt`, `tools`, `extra`), every other line a message. A later header
-replaces the one before it. A whole stored conversation on one line is a header with messages.
+The first line is a header (`format`, `systemPrompt`, `tools`, `extra`), every other line a message or a summary. A
+later header replaces the one before it. A whole stored conversation on one line is a header with messages and summaries.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from segue.conversation.context import Context
+from segue.conversation.context import Context, Summary
 from segue.conversation.foreign import with_leading_prompt
 from segue.conversation.limits import is_json
 from segue.conversation.messages import Message
-from segue.conversation.stored import dump, dump_message, load_line
+from segue.conversation.stored import dump, dump_message, dump_summary, load_line
 from segue.errors import LoadError, TornLine
 
 if sys.platform != "win32":
@@ -64,6 +64,7 @@ def read_session_lines(lines: Iterable[bytes], *, name: str) -> Context:
     """
     header: Context | None = None
     messages: list[Message] = []
+    summaries: list[Summary] = []
     for number, line in enumerate(lines, 1):
         if line.isspace():
             continue
@@ -77,12 +78,16 @@ def read_session_lines(lines: Iterable[bytes], *, name: str) -> Context:
             raise type(error)(error.reason, path=error.path, line=number) from error.__cause__
         if isinstance(entry, Context):
             header = entry
+            if not messages:  # behind other messages, they would not cover the first ones
+                summaries += entry.summaries
             messages += entry.messages
+        elif isinstance(entry, Summary):
+            summaries.append(entry)
         else:
             messages.append(entry)
     if header is None:
-        return with_leading_prompt(Context(messages=tuple(messages)))
-    return msgspec.structs.replace(header, messages=tuple(messages))
+        return with_leading_prompt(Context(messages=tuple(messages), summaries=tuple(summaries)))
+    return msgspec.structs.replace(header, messages=tuple(messages), summaries=tuple(summaries))
 
 
 def append_message(path: StrPath, message: Message, *, fsync: bool = False) -> None:
@@ -97,8 +102,20 @@ def append_message(path: StrPath, message: Message, *, fsync: bool = False) -> N
     append_line(path, dump_message(message), fsync=fsync)
 
 
+def append_summary(path: StrPath, summary: Summary, *, fsync: bool = False) -> None:
+    """Append a summary of the first messages to a session file, like `append_message`. The messages stay.
+
+    A later summary of as many messages or more is used instead of an earlier one.
+
+    Raises:
+        DumpError: the summary cannot be stored; the file is unchanged.
+        OSError: the file cannot be written.
+    """
+    append_line(path, dump_summary(summary), fsync=fsync)
+
+
 def append_line(path: StrPath, line: bytes, *, fsync: bool = False) -> None:
-    """Append a message that `dump_message` has already written, like `append_message`.
+    """Append a message or a summary that `dump_message` or `dump_summary` has written.
 
     Raises:
         OSError: the file cannot be written.
@@ -113,7 +130,7 @@ def append_header(path: StrPath, context: Context, *, fsync: bool = False) -> No
         DumpError: they cannot be stored; the file is unchanged.
         OSError: the file cannot be written.
     """
-    _append(path, dump(msgspec.structs.replace(context, messages=())), begin=None, fsync=fsync)
+    _append(path, dump(msgspec.structs.replace(context, messages=(), summaries=())), begin=None, fsync=fsync)
 
 
 def _append(path: StrPath, line: bytes, *, begin: bytes | None, fsync: bool) -> None:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from samples import EVERYTHING, nested, with_details
 from segue.conversation.content import (
@@ -21,7 +22,7 @@ from segue.conversation.content import (
     ThinkingContent,
     ToolCall,
 )
-from segue.conversation.context import Context, NativeTool, ToolDefinition
+from segue.conversation.context import Context, NativeTool, Origin, Summary, ToolDefinition
 from segue.conversation.limits import ABOVE_A_MESSAGE, MAX_DIGITS, MAX_NESTING
 from segue.conversation.messages import (
     AssistantMessage,
@@ -32,7 +33,7 @@ from segue.conversation.messages import (
     UsageCost,
     UserMessage,
 )
-from segue.conversation.stored import Document, dump, dump_message, load, load_message
+from segue.conversation.stored import Document, dump, dump_message, dump_summary, load, load_message
 from segue.errors import DumpError, LoadError
 
 
@@ -95,6 +96,7 @@ def test_a_free_form_value_is_not_written_if_it_holds(value, path, reason):
 
 
 NAN: Final = {"x": math.nan}
+ORIGIN: Final = Origin(protocol="openai-chat", provider="openai", model="gpt-5")
 EVERYWHERE: Final[Mapping[str, tuple[Context, tuple[str | int, ...]]]] = {
     "arguments": (with_arguments(NAN), ("messages", 0, "content", 0, "arguments", "x")),
     "a native block": (
@@ -180,6 +182,14 @@ EVERYWHERE: Final[Mapping[str, tuple[Context, tuple[str | int, ...]]]] = {
         Context(system_prompt=(NativeContent(protocol="", block=NAN),)),
         ("systemPrompt", 0, "block", "x"),
     ),
+    "the extra of a summary": (
+        Context(summaries=(Summary(covers=1, text="", extra={"a": NAN}),)),
+        ("summaries", 0, "extra", "a", "x"),
+    ),
+    "the extra of the origin of a summary": (
+        Context(summaries=(Summary(covers=1, text="", origin=replace(ORIGIN, extra={"a": NAN})),)),
+        ("summaries", 0, "origin", "extra", "a", "x"),
+    ),
     "the extra of the conversation": (Context(extra={"a": NAN}), ("extra", "a", "x")),
 }
 
@@ -193,6 +203,43 @@ def test_a_value_that_json_cannot_represent_is_found_in(context, path):
         with pytest.raises(DumpError, match="nan") as caught:
             dump_message(message)
         assert caught.value.path == path[2:]
+    for summary in context.summaries:
+        with pytest.raises(DumpError, match="nan") as caught:
+            dump_summary(summary)
+        assert caught.value.path == path[2:]
+
+
+SUMMARIES: Final[Mapping[str, tuple[object, tuple[str, ...]]]] = {
+    "a negative number of messages": (Summary(covers=-1, text=""), ("covers",)),
+    "text for the number of messages": (Summary(covers="1", text=""), ("covers",)),  # type: ignore[arg-type]
+    "true for the number of messages": (Summary(covers=True, text=""), ("covers",)),
+    "a text that is none": (Summary(covers=1, text=None), ("text",)),  # type: ignore[arg-type]
+    "an origin that is text": (Summary(covers=1, text="", origin="gpt-5"), ("origin",)),  # type: ignore[arg-type]
+    "an origin without a model": (
+        Summary(covers=1, text="", origin=replace(ORIGIN, model=None)),  # type: ignore[arg-type]
+        ("origin", "model"),
+    ),
+    "a timestamp that is text": (Summary(covers=1, text="", timestamp="now"), ("timestamp",)),  # type: ignore[arg-type]
+    "an extra that is a list": (Summary(covers=1, text="", extra=[]), ("extra",)),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize(("summary", "path"), SUMMARIES.values(), ids=SUMMARIES.keys())
+def test_a_summary_is_not_written_that_has(summary, path):
+    with pytest.raises(DumpError) as caught:
+        dump_summary(summary)
+    assert caught.value.path == path
+    with pytest.raises(DumpError) as caught:
+        dump(Context(summaries=(summary,)))
+    assert caught.value.path == ("summaries", 0, *path)
+
+
+def test_a_value_of_another_type_is_no_summary():
+    with pytest.raises(DumpError, match="expected a Summary"):
+        dump_summary("hi")  # type: ignore[arg-type]
+    with pytest.raises(DumpError) as caught:
+        dump(Context(summaries=("hi",)))  # type: ignore[arg-type]
+    assert caught.value.path == ("summaries", 0)
 
 
 def with_nesting(context: Context) -> bytes:

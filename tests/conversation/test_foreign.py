@@ -35,6 +35,10 @@ FILES: Final[Mapping[str, tuple[object, Context]]] = {
     "a bare list of messages": (GO["messages"], Context(messages=GO_READ.messages)),
     "no messages at all": ([], Context()),
     "messages, tools and prompt that are null": ({"systemPrompt": None, "messages": None, "tools": None}, Context()),
+    "a field that is called as ours": (
+        {"messages": [], "summaries": ["a"]},
+        Context(extra={"stored": {"summaries": ["a"]}}),
+    ),
     "unknown fields of the conversation": ({"messages": [], "title": "t"}, Context(extra={"stored": {"title": "t"}})),
     "a field of another program with the name of ours": (
         {"messages": [], "extra": [1]},

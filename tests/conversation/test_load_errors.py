@@ -72,6 +72,22 @@ REFUSED: Final[Mapping[str, Refused]] = {
     "a format of another program": Refused(b'{"format":"other/1"}', ("format",), "unknown format 'other/1'"),
     "a format that is no text": Refused(b'{"format":1,"messages":[]}', ("format",), "unknown format 1"),
     "no format and no messages": Refused(b'{"foo":1}', ("messages",), "is missing"),
+    "summaries that are no list": Refused(ours(summaries={}), ("summaries",), "expected a list, got dict"),
+    "a summary that is text": Refused(ours(summaries=["a"]), ("summaries", 0), "expected an object, got str"),
+    "a summary without its number of messages": Refused(
+        ours(summaries=[{"text": "a"}]), ("summaries", 0, "covers"), "is missing"
+    ),
+    "a summary of fewer than no messages": Refused(
+        ours(summaries=[{"covers": -1, "text": "a"}]), ("summaries", 0, "covers"), "`int` >= 0"
+    ),
+    "the origin of a summary without a model": Refused(
+        ours(summaries=[{"covers": 1, "text": "a", "origin": {"protocol": "p", "provider": "v"}}]),
+        ("summaries", 0, "origin", "model"),
+        "is missing",
+    ),
+    "a summary of another type": Refused(
+        ours(summaries=[{"type": "note", "covers": 1, "text": "a"}]), ("summaries", 0, "type"), "Invalid value 'note'"
+    ),
     "messages that are no list": Refused(ours(messages={}), ("messages",), "expected a list, got dict"),
     "a message that is null": Refused(ours(messages=[None]), ("messages", 0), "expected an object, got null"),
     "a message that is text": Refused(ours(messages=["hi"]), ("messages", 0), "expected an object, got str"),

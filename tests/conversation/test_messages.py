@@ -24,7 +24,7 @@ from segue.conversation.content import (
     ToolResultContent,
     UserContent,
 )
-from segue.conversation.context import Context, NativeTool, Options, Prompt, Tool, ToolDefinition
+from segue.conversation.context import Context, NativeTool, Options, Origin, Prompt, Summary, Tool, ToolDefinition
 from segue.conversation.messages import (
     AssistantMessage,
     Diagnostic,
@@ -60,7 +60,9 @@ FIELDS: Final = {
     Diagnostic: "type message details timestamp extra",
     ToolDefinition: "name description parameters strict cache_mark extra",
     NativeTool: "protocol definition cache_mark extra",
-    Context: "system_prompt messages tools extra",
+    Context: "system_prompt messages tools summaries extra",
+    Summary: "covers text origin timestamp extra",
+    Origin: "protocol provider model extra",
     Options: (
         "max_tokens temperature top_p stop seed thinking tool_choice parallel_tool_calls output_schema cache_retention"
         " session_id user_id stream extra"
@@ -135,6 +137,13 @@ def test_adding_gives_a_new_conversation():
     assert after == Context(system_prompt="Be brief.", messages=(first, second, third), tools=before.tools)
     assert before.messages == (first,)
     assert after.messages[0] is first
+
+
+def test_adding_a_summary_gives_a_new_conversation():
+    before = Context(messages=(UserMessage.of("a"),))
+    summary = Summary(covers=1, text="a letter")
+    assert before.add_summary(summary) == Context(messages=before.messages, summaries=(summary,))
+    assert before.summaries == ()
 
 
 def test_adding_to_a_list_gives_a_tuple():

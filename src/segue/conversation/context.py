@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, TypeAlias, final
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, final
 
 import msgspec
 
@@ -46,8 +46,34 @@ Tool: TypeAlias = ToolDefinition | NativeTool
 
 
 @final
+class Origin(Value, frozen=True, kw_only=True):
+    """Which model wrote something: over which protocol, at which provider."""
+
+    protocol: str
+    provider: str
+    model: str
+    extra: Extra | None = None
+
+
+@final
+class Summary(Value, frozen=True, kw_only=True, tag_field="type", tag="summary"):
+    """What the first `covers` messages of a conversation say, for requests that have to leave them out.
+
+    The messages stay; a target with a window large enough for them never sees the summary. `origin` is the model that
+    wrote it, None for a person or a program.
+    """
+
+    kind: ClassVar[Literal["summary"]] = "summary"
+    covers: Annotated[int, msgspec.Meta(ge=0)]
+    text: str
+    origin: Origin | None = None
+    timestamp: int | None = None
+    extra: Extra | None = None
+
+
+@final
 class Context(Value, frozen=True, kw_only=True):
-    """A conversation as it is stored: the system prompt, the messages, the tools.
+    """A conversation as it is stored: the system prompt, the messages, the tools, and summaries of older messages.
 
     It is never changed; every request is made from a projection of it.
     """
@@ -55,11 +81,16 @@ class Context(Value, frozen=True, kw_only=True):
     system_prompt: str | tuple[SystemContent, ...] | None = None
     messages: tuple[Message, ...] = ()
     tools: tuple[Tool, ...] = ()
+    summaries: tuple[Summary, ...] = ()
     extra: Extra | None = None
 
     def add(self, *messages: Message) -> Context:
         """Give a new conversation with the messages appended; this one is unchanged."""
         return msgspec.structs.replace(self, messages=(*self.messages, *messages))
+
+    def add_summary(self, summary: Summary) -> Context:
+        """Give a new conversation with the summary appended; this one is unchanged."""
+        return msgspec.structs.replace(self, summaries=(*self.summaries, summary))
 
 
 @final

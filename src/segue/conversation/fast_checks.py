@@ -30,7 +30,7 @@ from segue.conversation.content import (
     ToolCall,
     UserContent,
 )
-from segue.conversation.context import Context, Tool
+from segue.conversation.context import Context, Origin, Summary, Tool
 from segue.conversation.messages import (
     AssistantMessage,
     Message,
@@ -73,6 +73,8 @@ def free_form_values(context: Context) -> list[object]:
             _gather(content, free)
     for tool in context.tools:
         free += (tool.parameters if tool.kind == "function" else tool.definition, tool.extra)
+    for summary in context.summaries:
+        free += (summary.extra, summary.origin and summary.origin.extra)
     free.append(context.extra)
     return free
 
@@ -137,7 +139,20 @@ def checked_values(context: Context) -> list[object]:
             _check_content(content, _SYSTEM_KINDS, free)
     for tool in context.tools:
         _check_tool(tool, free)
+    for summary in context.summaries:
+        _check_summary(summary, free)
     _check_extra(context.extra, free)
+    return free
+
+
+def checked_values_of_summary(summary: Summary) -> list[object]:
+    """Check and collect the same from one summary.
+
+    Raises:
+        WrongType: a field has the wrong type.
+    """
+    free: list[object] = []
+    _check_summary(summary, free)
     return free
 
 
@@ -305,6 +320,18 @@ def _check_tool(tool: Tool, free: list[object]) -> None:
         _require(str, tool.protocol)
         _require(_OBJECT, tool.definition)
         free.append(tool.definition)
+
+
+def _check_summary(summary: Summary, free: list[object]) -> None:
+    if type(summary) is not Summary or type(summary.covers) is not int or summary.covers < 0:
+        raise WrongType
+    _require(str, summary.text)
+    _allow(int, summary.timestamp)
+    _check_extra(summary.extra, free)
+    if summary.origin is not None:
+        _require(Origin, summary.origin)
+        _require(str, summary.origin.protocol, summary.origin.provider, summary.origin.model)
+        _check_extra(summary.origin.extra, free)
 
 
 def _check_extra(extra: Extra | None, free: list[object]) -> None:

@@ -32,7 +32,7 @@ from segue.conversation.content import (
     UserContent,
     Value,
 )
-from segue.conversation.context import Context, Tool
+from segue.conversation.context import Context, Origin, Summary, Tool
 from segue.conversation.messages import Diagnostic, Message, StopReason, SystemMessage, Usage, UsageCost
 from segue.errors import LoadError, NewerFormat, Path
 
@@ -74,9 +74,19 @@ _ALLOWED: Final[Mapping[str, frozenset[type[Value]]]] = {
 
 _FIELDS: Final[Mapping[type[Value], frozenset[str]]] = {
     kind: frozenset({*kind.__struct_encode_fields__, kind.__struct_config__.tag_field or ""})
-    for kind in (Context, Usage, UsageCost, Diagnostic, *_MESSAGES.values(), *_TOOLS.values(), *_CONTENTS.values())
+    for kind in (
+        Context,
+        Usage,
+        UsageCost,
+        Diagnostic,
+        Summary,
+        Origin,
+        *_MESSAGES.values(),
+        *_TOOLS.values(),
+        *_CONTENTS.values(),
+    )
 }
-_COUNTS: Final = frozenset({"timestamp", *Usage.__struct_encode_fields__})
+_COUNTS: Final = frozenset({"timestamp", "covers", *Usage.__struct_encode_fields__})
 """Integer fields. JSON has one type of number, and some programs write 1.0 for 1."""
 
 _STOP_REASONS: Final = frozenset(map(str, StopReason))
@@ -128,6 +138,15 @@ def read_message(value: object, *, foreign: bool) -> Message:
         LoadError: a value in it does not fit; `path` locates it.
     """
     return _build(_message(value, (), foreign=foreign), cast("type[Message]", Message))
+
+
+def read_summary(value: object) -> Summary:
+    """Read one summary. There are no foreign ones.
+
+    Raises:
+        LoadError: a value in it does not fit; `path` locates it.
+    """
+    return _build(_summary(value, (), foreign=False), Summary)
 
 
 def read_message_of_unknown_origin(value: object) -> Message:
@@ -192,6 +211,7 @@ def with_leading_prompt(context: Context) -> Context:
         system_prompt=first.content if text is None else text,
         messages=context.messages[1:],
         tools=context.tools,
+        summaries=context.summaries,
         extra=extra or None,
     )
 
@@ -212,7 +232,10 @@ def _context(document: _Fields, *, foreign: bool) -> _Fields:
     converted = _convert(document, Context, (), foreign=foreign)
     if isinstance(prompt := converted.get("systemPrompt"), list):
         converted["systemPrompt"] = _contents(cast("object", prompt), "system", ("systemPrompt",), foreign=foreign)
-    for field, read_item in (("messages", _message), ("tools", _tool)):
+    if foreign and "summaries" in converted:
+        # Summaries are segue's own; a foreign field of that name is something else.
+        _keep(converted, {"summaries": converted.pop("summaries")})
+    for field, read_item in (("messages", _message), ("tools", _tool), ("summaries", _summary)):
         items = _list(converted.get(field, []), (field,))
         converted[field] = [read_item(item, (field, index), foreign=foreign) for index, item in enumerate(items)]
     return converted
@@ -222,6 +245,13 @@ def _tool(value: object, path: Path, *, foreign: bool) -> _Fields:
     """A tool without a type is a function: foreign files have no other tools."""
     fields = {"type": "function", **_object(value, path)}
     return _convert(fields, _kind(fields, "type", _TOOLS, path), path, foreign=foreign)
+
+
+def _summary(value: object, path: Path, *, foreign: bool) -> _Fields:
+    converted = _convert({"type": Summary.kind, **_object(value, path)}, Summary, path, foreign=foreign)
+    if "origin" in converted:
+        converted["origin"] = _convert(converted["origin"], Origin, (*path, "origin"), foreign=foreign)
+    return converted
 
 
 def _message(value: object, path: Path, *, foreign: bool) -> _Fields:

@@ -1,4 +1,4 @@
-"""Conversations as JSON: `load` and `dump`, and the same for one message.
+"""Conversations as JSON: `load` and `dump`, and the same for one message and one summary.
 
 Facts this file rests on:
 - The first field of a file is its format, `segue/1`. A newer format is refused: reading only the known part would give
@@ -20,17 +20,25 @@ from typing import Final, Literal, cast, final
 import msgspec
 
 from segue.conversation.content import Extra, SystemContent, Value
-from segue.conversation.context import Context, Tool
+from segue.conversation.context import Context, Summary, Tool
 from segue.conversation.fast_checks import (
     WrongType,
     checked_values,
     checked_values_of,
+    checked_values_of_summary,
     free_form_values,
     free_form_values_of,
     is_plain,
     is_shallow,
 )
-from segue.conversation.foreign import FORMAT, PROTOCOLS, read_context, read_message, read_message_of_unknown_origin
+from segue.conversation.foreign import (
+    FORMAT,
+    PROTOCOLS,
+    read_context,
+    read_message,
+    read_message_of_unknown_origin,
+    read_summary,
+)
 from segue.conversation.limits import ABOVE_A_MESSAGE, Stored, check_limits, find_fault, parse_json
 from segue.conversation.messages import Message
 from segue.conversation.retired import may_be_retired, upgrade_context, upgrade_message
@@ -45,6 +53,7 @@ class Document(Value, frozen=True, kw_only=True):
     system_prompt: str | tuple[SystemContent, ...] | None = None
     messages: tuple[Message, ...] = ()
     tools: tuple[Tool, ...] = ()
+    summaries: tuple[Summary, ...] = ()
     extra: Extra | None = None
 
 
@@ -77,6 +86,7 @@ def load(data: Stored) -> Context:
             system_prompt=document.system_prompt,
             messages=document.messages,
             tools=document.tools,
+            summaries=document.summaries,
             extra=document.extra,
         )
         free = free_form_values(context)
@@ -106,6 +116,7 @@ def dump(context: Context) -> bytes:
         system_prompt=context.system_prompt,
         messages=context.messages,
         tools=context.tools,
+        summaries=context.summaries,
         extra=context.extra,
     )
     try:
@@ -167,8 +178,30 @@ def dump_message(message: Message) -> bytes:
     return data if upgraded is message else dump_message(upgraded)
 
 
-def load_line(data: Stored, *, foreign: bool) -> Message | Context:
-    """Read one line of a session file: a message, or a header, which is a document without messages.
+def dump_summary(summary: Summary) -> bytes:
+    """Write one summary, on one line of a session file. For the rest see `dump_message`.
+
+    Raises:
+        DumpError: a value cannot be stored as JSON, or could not be loaded again; `path` locates it.
+    """
+    if type(summary) is not Summary:
+        raise DumpError(f"expected a Summary, got {type(summary).__name__}")
+    try:
+        data = _ENCODER.encode(summary)
+        if is_plain(checked_values_of_summary(summary)):
+            return data
+    except _NOT_FAST:
+        pass
+    data = _encode_slowly(summary, above=ABOVE_A_MESSAGE)
+    try:
+        read_summary(parse_json(data, above=ABOVE_A_MESSAGE))
+    except LoadError as error:
+        raise _not_loadable(error) from error
+    return data
+
+
+def load_line(data: Stored, *, foreign: bool) -> Message | Summary | Context:
+    """Read one line of a session file: a message, a summary, or a header, which is a document without messages.
 
     `foreign` is set while no header has been read: then the line may be a message of pi-ai or ktsoator/or.
 
@@ -181,6 +214,8 @@ def load_line(data: Stored, *, foreign: bool) -> Message | Context:
     if isinstance(value, dict) and ("format" in value or "messages" in value):
         return upgrade_context(read_context(cast("object", value)))
     check_limits(cast("object", value), above=ABOVE_A_MESSAGE)
+    if isinstance(value, dict) and "role" not in value and cast("dict[str, object]", value).get("type") == Summary.kind:
+        return read_summary(cast("object", value))
     return upgrade_message(read_message(cast("object", value), foreign=foreign))
 
 
@@ -199,7 +234,7 @@ def _load_own_message(data: Stored) -> Message | None:
 # -- the slow path of dumping -----------------------------------------------------------------------------------------
 
 
-def _encode_slowly(value: Document | Message, *, above: int = 0) -> bytes:
+def _encode_slowly(value: Document | Message | Summary, *, above: int = 0) -> bytes:
     if fault := find_fault(value, above=above):
         raise DumpError(fault.reason, path=fault.path)
     try:
@@ -209,7 +244,7 @@ def _encode_slowly(value: Document | Message, *, above: int = 0) -> bytes:
         raise DumpError(str(error)) from error
 
 
-def _encode_any_text(value: Document | Message) -> bytes:
+def _encode_any_text(value: Document | Message | Summary) -> bytes:
     try:
         return msgspec.json.encode(value, enc_hook=_to_plain)
     except UnicodeEncodeError:

@@ -14,7 +14,7 @@ from segue.conversation.content import SystemContent, TextContent, ToolCall, Too
 from segue.conversation.context import Context, Tool
 from segue.conversation.messages import Message, ToolResultMessage, UserMessage
 from segue.errors import ConversationError
-from segue.sessions import StrPath, append_header, append_line, append_message, read_session
+from segue.sessions import StrPath, append_header, append_line, append_message, append_summary, read_session
 
 
 class History:
@@ -66,7 +66,7 @@ class History:
         wanted = (
             initial
             if context is None or stored is None
-            else msgspec.structs.replace(context, messages=initial.messages)
+            else msgspec.structs.replace(context, messages=initial.messages, summaries=initial.summaries)
         )
         if system_prompt is not None:
             wanted = msgspec.structs.replace(wanted, system_prompt=system_prompt)
@@ -77,6 +77,8 @@ class History:
         if path is not None and stored is None:
             for message in wanted.messages:
                 append_message(path, message, fsync=self._fsync)
+            for summary in wanted.summaries:
+                append_summary(path, summary, fsync=self._fsync)
         return wanted
 
     def append(self, *messages: Message) -> None:
