@@ -9,7 +9,7 @@ Facts this file relies on:
                                                                         (ktsoator/or llm e3b9904, read 2026-11-15)
 
 The first line is a header (`format`, `systemPrompt`, `tools`, `extra`), every other line a message or a summary. A
-later header replaces the one before it. A whole stored conversation on one line is a header with messages and summaries.
+later header replaces the one before it. A whole stored conversation on one line is a header with both.
 """
 
 from __future__ import annotations

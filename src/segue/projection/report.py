@@ -199,7 +199,7 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
         "A text that the agent added by itself (reminders, environment) is left out; the next agent adds its own."
     ),
     ChangeCode.ID_MADE: "An id that the format requires and the history does not have is derived from the history.",
-    ChangeCode.TIME_MADE: "A time that the format requires and the history does not have is derived from its neighbours.",
+    ChangeCode.TIME_MADE: "A time that the format requires and the history does not have is derived from other times.",
     ChangeCode.MODEL_UNKNOWN: "The session does not name the model of a turn, so signatures in it cannot be used.",
     ChangeCode.FILE_MISSING: "A file that the session refers to is not there; what it held is left out.",
 }

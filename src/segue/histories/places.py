@@ -1,0 +1,286 @@
+"""Files and folders of agents: finds sessions, opens sources, stores what was written. The only I/O of `histories`.
+
+Facts this file rests on:
+- Files of agents hold private texts, and the agents write them with mode 600.                  (seen, 2026-11-15)
+- A database in WAL mode is read through SQLite, with its `-wal` file beside it.                 (SQLite documentation)
+
+A file that is there is never changed: a new file gets a temporary name, and is then linked to its own name, which fails
+if that name is taken.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import Final, cast, final
+
+from segue.errors import HistoryExists, LoadError, SettingsError
+from segue.histories.kit.format import Excerpt, Format, Place
+from segue.histories.kit.history import Session, Written, WrittenFile
+from segue.histories.kit.source import Source
+
+LARGEST: Final = 2**31
+"""The largest file that is read, in bytes: larger ones are refused with an error instead of filling the memory."""
+_EXCERPT: Final = 32 * 1024
+"""How much of the beginning and the end of a file is read for the list of sessions."""
+_SQLITE: Final = b"SQLite format 3\x00"
+
+
+@final
+class DiskFiles:
+    """The files below one folder; a path that leads out of it is not read."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def find(self, pattern: str) -> Sequence[str]:
+        """Give the paths that match a pattern, sorted."""
+        if not _is_inside(pattern):
+            return []
+        try:
+            return sorted(path.relative_to(self._root).as_posix() for path in self._root.glob(pattern))
+        except (OSError, ValueError):
+            return []
+
+    def read(self, name: str) -> bytes | None:
+        """Read a file; None if it is not there, cannot be read, or lies outside of the folder."""
+        if not _is_inside(name):
+            return None
+        try:
+            path = (self._root / name).resolve()
+            if not path.is_relative_to(self._root.resolve()) or path.stat().st_size > LARGEST:
+                return None
+            return path.read_bytes()
+        except (OSError, ValueError):
+            return None
+
+
+def _is_inside(name: str) -> bool:
+    path = PurePosixPath(name)
+    return bool(name) and not path.is_absolute() and ".." not in path.parts and "\\" not in name and "\x00" not in name
+
+
+@final
+class SqliteDatabase:
+    """A database of an agent, opened read-only for each question."""
+
+    def __init__(self, path: Path) -> None:
+        self._address = f"{path.resolve().as_uri()}?mode=ro"
+        self._path = path
+
+    def tables(self) -> frozenset[str]:
+        """Give the names of the tables.
+
+        Raises:
+            LoadError: the file is no database that can be read.
+        """
+        return frozenset(cast("str", row["name"]) for row in self._rows("SELECT name FROM sqlite_master", ()))
+
+    def rows(self, table: str, **equal: object) -> Iterator[Mapping[str, object]]:
+        """Give the rows of a table whose columns have these values, in the order in which they were inserted.
+
+        Raises:
+            LoadError: there is no such table or column.
+        """
+        where = " AND ".join(f"{_quote(column)} = ?" for column in equal)
+        clause = f" WHERE {where}" if where else ""
+        yield from self._rows(f"SELECT * FROM {_quote(table)}{clause} ORDER BY rowid", tuple(equal.values()))  # noqa: S608 - quoted names
+
+    def _rows(self, question: str, values: tuple[object, ...]) -> list[Mapping[str, object]]:
+        try:
+            with closing(sqlite3.connect(self._address, uri=True)) as connection:
+                cursor = connection.execute(question, cast("tuple[str, ...]", values))
+                names = [cast("str", column[0]) for column in cursor.description]
+                return [dict(zip(names, row, strict=True)) for row in cursor]
+        except sqlite3.Error as error:
+            raise LoadError(f"{self._path}: cannot read the database: {error}") from error
+
+
+def _quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+# -- where agents store their sessions ---------------------------------------------------------------------------------
+
+
+def find_folder(place: Place, *, home: Path | None = None, environment: Mapping[str, str] | None = None) -> Path:
+    """Give the folder of an agent: that of its environment variable if it is set, else the default."""
+    variables = os.environ if environment is None else environment
+    for entry in place.variables:
+        variable, _, rest = entry.partition("/")
+        if value := variables.get(variable):
+            return Path(value) / rest if rest else Path(value)
+    return (home or Path.home()) / place.folder
+
+
+def list_sessions(
+    record: Format, *, home: Path | None = None, environment: Mapping[str, str] | None = None
+) -> list[Session]:
+    """List the sessions of one agent on this machine, the newest first. Files that cannot be read are left out."""
+    if record.place is None:
+        return []
+    root = find_folder(record.place, home=home, environment=environment)
+    found: list[Session] = []
+    if record.describe is not None:
+        for pattern in record.place.patterns:
+            for path in root.glob(pattern):
+                excerpt = _read_excerpt(path, root)
+                session = None if excerpt is None else record.describe(excerpt)
+                if session is not None:
+                    found.append(session)
+    if record.list is not None:
+        for pattern in record.place.databases:
+            for path in root.glob(pattern):
+                with suppress(LoadError):
+                    found += record.list(_database_source(path, root))
+    return sorted(found, key=lambda session: (-(session.updated or 0), session.path))
+
+
+def _read_excerpt(path: Path, root: Path) -> Excerpt | None:
+    try:
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            head = file.read(_EXCERPT)
+            whole = status.st_size <= _EXCERPT
+            tail = b""
+            if not whole:
+                file.seek(max(_EXCERPT, status.st_size - _EXCERPT))
+                tail = file.read(_EXCERPT)
+    except OSError:
+        return None
+    name = path.relative_to(root).as_posix()
+    return Excerpt(name, str(path), status.st_size, head, tail, whole, int(status.st_mtime * 1000))
+
+
+def read_settings(
+    record: Format, *, home: Path | None = None, environment: Mapping[str, str] | None = None
+) -> Mapping[str, str]:
+    """Read the user's settings of an agent that a new session has to agree with."""
+    if record.place is None or not record.setting_files:
+        return {}
+    files = DiskFiles(find_folder(record.place, home=home, environment=environment))
+    contents = {name: files.read(name) for name in record.setting_files}
+    return record.read_settings({name: data for name, data in contents.items() if data is not None})
+
+
+# -- opening -----------------------------------------------------------------------------------------------------------
+
+
+def open_path(path: Path, formats: Sequence[Format], session: str | None = None) -> Source:
+    """Open a file or a database; the files beside it are its neighbours.
+
+    Raises:
+        LoadError: the file cannot be read, is a folder, or is too large.
+    """
+    try:
+        size = path.stat().st_size
+        if path.is_dir():
+            raise LoadError(f"{path} is a folder; name a session file in it")
+        if size > LARGEST:
+            raise LoadError(f"{path} has {size} bytes; files of more than {LARGEST} bytes are not read")
+        with path.open("rb") as file:
+            head = file.read(len(_SQLITE))
+            data = None if head == _SQLITE else head + file.read()
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise LoadError(f"{path}: cannot read the file: {reason}") from error
+    root = _find_root(path.absolute(), formats)
+    if data is None:
+        return _database_source(path, root, session)
+    name = path.absolute().relative_to(root).as_posix()
+    return Source(data=data, name=name, path=str(path), session=session, neighbours=DiskFiles(root))
+
+
+def _database_source(path: Path, root: Path, session: str | None = None) -> Source:
+    name = path.absolute().relative_to(root.absolute()).as_posix()
+    return Source(database=SqliteDatabase(path), name=name, path=str(path), session=session, neighbours=DiskFiles(root))
+
+
+def _find_root(path: Path, formats: Sequence[Format]) -> Path:
+    """Give the folder of the agent that a file lies in, by the patterns of its sessions; else the file's own folder."""
+    for record in formats:
+        for pattern in record.place.patterns if record.place is not None else ():
+            parts = PurePosixPath(pattern).parts
+            if len(path.parts) > len(parts) and all(map(fnmatchcase, path.parts[-len(parts) :], parts)):
+                return path.parents[len(parts) - 1]
+    return path.parent
+
+
+def newest_file(folder: Path, formats: Sequence[Format]) -> Path:
+    """Give the newest session file below a folder.
+
+    Raises:
+        LoadError: there is none.
+    """
+    found = [
+        path
+        for record in formats
+        if record.place is not None
+        for pattern in (*record.place.patterns, *(PurePosixPath(name).name for name in record.place.patterns))
+        for path in folder.glob(pattern)
+        if path.is_file()
+    ]
+    if not found:
+        raise LoadError(f"{folder}: there is no session file of a known agent in this folder")
+    return max(found, key=lambda path: (path.stat().st_mtime, str(path)))
+
+
+# -- storing -----------------------------------------------------------------------------------------------------------
+
+
+def save_files(written: Written, folder: Path, *, flat: bool) -> tuple[Path, ...]:
+    """Store the files of a history, readable for the user alone. Files that are there are never changed.
+
+    Raises:
+        HistoryExists: a file of that name is there with other content; nothing was written.
+    """
+    targets = [(_target(folder, file, flat=flat), file.data) for file in written.files]
+    for path, data in targets:
+        if path.exists() and not _has(path, data):
+            raise HistoryExists(
+                f"{path} is there already; nothing was written. Write the history again with another session_id",
+                file=str(path),
+            )
+    for path, data in targets:
+        if not path.exists():
+            _store(path, data)
+    return tuple(path for path, _ in targets)
+
+
+def _target(folder: Path, file: WrittenFile, *, flat: bool) -> Path:
+    if not _is_inside(file.name):
+        raise SettingsError(f"the name {file.name!r} leads out of the folder; it was not written", key="name")
+    name = PurePosixPath(file.name)
+    return folder / name.name if flat else folder.joinpath(*name.parts)
+
+
+def _has(path: Path, data: bytes) -> bool:
+    try:
+        return path.stat().st_size == len(data) and path.read_bytes() == data
+    except OSError:
+        return False
+
+
+def _store(path: Path, data: bytes) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(temporary, path)  # unlike a rename, it fails if the name is taken
+        except FileExistsError as error:
+            raise HistoryExists(f"{path} is there already; it was not changed", file=str(path)) from error
+        except OSError:  # a file system without links
+            if path.exists():
+                raise HistoryExists(f"{path} is there already; it was not changed", file=str(path)) from None
+            temporary.rename(path)
+    finally:
+        temporary.unlink(missing_ok=True)
