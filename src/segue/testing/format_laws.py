@@ -40,7 +40,7 @@ from segue.histories.registry import register_format
 from segue.models.model import Model
 from segue.projection.report import ChangeCode
 from segue.protocols.api import check, decode_request, encode_request
-from segue.protocols.registry import all_protocols
+from segue.protocols.registry import all_protocols, get_protocol
 from segue.testing.broken_law import BrokenLaw
 from segue.testing.histories import Choices, make_broken_context
 from segue.testing.protocol_laws import Case
@@ -219,12 +219,12 @@ def _expect_messages(record: Format, law: str, where: str, found: Sequence[Messa
         _fail(record, law, f"sample {where}", f"{len(found)} messages, expected {len(wanted)}")
 
 
-def _pieces(messages: Sequence[Message]) -> Iterator[tuple[object, ...]]:
-    """Give what a model reads of messages, piece by piece."""
+def _pieces(messages: Sequence[Message], *, flags: bool = True) -> Iterator[tuple[object, ...]]:
+    """Give what a model reads of messages, piece by piece; `flags` says that results have an error flag."""
     for message in messages:
         if message.role == "toolResult":
             pieces = tuple(_piece(content) for content in message.content)
-            yield ("toolResult", message.tool_call_id, message.is_error, pieces)
+            yield ("toolResult", message.tool_call_id, flags and message.is_error, pieces)
         else:
             for content in message.content:
                 yield (message.role, *_piece(content))
@@ -391,12 +391,13 @@ def check_complete(record: Format, seed: int) -> None:
         written = _write(record, context)
     except EmptyConversation:
         return
-    again = list(_pieces(_read_again(record, written).context.messages))
+    flags = record.wire is None or "is_error" not in get_protocol(record.wire).not_carried
+    again = list(_pieces(_read_again(record, written).context.messages, flags=flags))
     reported = {change.path[1] for change in written.report.changes if len(change.path) > 1}
     for at, message in enumerate(context.messages):
         if at in reported:
             continue
-        for piece in _pieces([message]):
+        for piece in _pieces([message], flags=flags):
             if piece not in again:
                 _fail(record, "complete", f"seed {seed}", f"message {at} has {piece!r}, which is not written")
 

@@ -97,7 +97,8 @@ class _Writer:
         if envelope is not None and envelope.get("isCompactSummary") is True:
             self._boundary(first)
         for turn in WIRE.encode(group, self._draft.model.id, self._draft.model.provider):
-            fields: dict[str, Any] = {"message": turn}
+            # A line of the type `user` has the role `user`; instructions in the middle are such a line as well.
+            fields: dict[str, Any] = {"message": {**turn, "role": "user"}}
             if first.role == "toolResult" and first.details is not None and envelope is not None:
                 fields["toolUseResult"] = first.details
             self._line("user", envelope or {}, self._time(first, envelope), fields)

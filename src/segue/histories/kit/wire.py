@@ -7,11 +7,13 @@ from functools import lru_cache
 from typing import Any, Final, cast, final
 
 from segue.conversation.context import Context, Prompt
-from segue.conversation.messages import AssistantMessage, Message
+from segue.conversation.messages import AssistantMessage, Message, UserMessage
 from segue.models.model import Model
 from segue.protocols.api import find_endpoint, resolve_endpoint
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.registry import get_protocol
+
+_LEAD: Final = UserMessage.of("-")
 
 
 @lru_cache(maxsize=256)
@@ -26,12 +28,14 @@ class Wire:
     """One protocol, for turns that stand alone.
 
     `key` is the field of a request that has the turns. A turn is decoded by itself, so that what stands around it in
-    the file can be kept beside it; the codec does not need the turns before it.
+    the file can be kept beside it; the codec does not need the turns before it. Instructions at the beginning of a
+    request would become its system prompt, so a turn of the user stands before them (`lead`).
     """
 
-    def __init__(self, protocol: str, key: str) -> None:
+    def __init__(self, protocol: str, key: str, lead: Mapping[str, object] | None = None) -> None:
         self.protocol: Final = protocol
         self.key: Final = key
+        self._lead: Final = lead
 
     def decode(self, turns: Sequence[object], model: str = "", provider: str | None = None) -> tuple[Message, ...]:
         """Read turns.
@@ -39,9 +43,10 @@ class Wire:
         Raises:
             DecodeError: a turn does not follow the protocol.
         """
-        body: Mapping[str, object] = {self.key: list(turns)}
+        lead = [] if self._lead is None else [self._lead]
+        body: Mapping[str, object] = {self.key: [*lead, *turns]}
         prompt = get_protocol(self.protocol).decode_request(body, _endpoint(self.protocol, model, provider))
-        return prompt.context.messages
+        return prompt.context.messages[len(lead) :]
 
     def decode_reply(self, body: Mapping[str, object], model: str, provider: str | None = None) -> AssistantMessage:
         """Read a whole reply of a model.
@@ -57,6 +62,7 @@ class Wire:
         Raises:
             EncodeError: the protocol does not support something in them; projection replaces it first.
         """
-        prompt = Prompt(context=Context(messages=tuple(messages)), model=model)
+        lead = () if self._lead is None else (_LEAD,)
+        prompt = Prompt(context=Context(messages=(*lead, *messages)), model=model)
         body = get_protocol(self.protocol).encode_request(prompt, _endpoint(self.protocol, model, provider))
-        return cast("list[dict[str, Any]]", body[self.key])
+        return cast("list[dict[str, Any]]", body[self.key])[len(lead) :]
