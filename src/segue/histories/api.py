@@ -18,6 +18,7 @@ from segue.conversation.context import Context
 from segue.conversation.stored import dump
 from segue.errors import LoadError, ProjectionRefused, SettingsError, UnknownFormat
 from segue.histories import places
+from segue.histories.kit.envelope import name_results
 from segue.histories.kit.format import Draft, Format
 from segue.histories.kit.history import History, HistoryOrigin, Session, Written
 from segue.histories.kit.notes import Notes
@@ -102,7 +103,7 @@ def write_history(
     fresh = session_id or make_id(record.name, target.full_name(), given.origin.id or "", dump(given.context))
     draft = Draft(
         history=given,
-        messages=ready.messages,
+        messages=tuple(name_results(ready.messages)),
         model=target,
         id=fresh,
         cwd=cwd or given.cwd,
