@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from histories.truth import SHARED, blocks_of, needs_samples
-from segue import Message, StopReason, read_history, write_history
+from segue import Message, Model, StopReason, prepare, read_history, write_history
 from segue.histories.kit.wire import Wire
 
 pytestmark = needs_samples
@@ -57,13 +57,25 @@ AGENTS = {
         "parts",
     ),
 }
+PI = "pi/sessions/--home-user-proj--"
+OTHERS = {
+    ("pi", "main"): f"{PI}/2026-11-15T12-52-15-151Z_c0000000-0001-4000-8000-000000000001.jsonl",
+    ("pi", "rpc"): f"{PI}/2026-11-15T12-52-49-965Z_c0000000-0002-4000-8000-000000000002.jsonl",
+    ("pi", "rpc-fork"): f"{PI}/2026-11-15T12-52-58-315Z_01a1df44-9d4b-7070-b738-fb4ed207c2cd.jsonl",
+    ("opencode", "main"): "opencode/main.json",
+    ("opencode", "compacted"): "opencode/compacted.json",
+}
+"""Samples of agents that store blocks of their own: they were continued with Claude."""
 MODELS = {
+    "opencode": "anthropic/claude-sonnet-4-5",
+    "pi": "anthropic/claude-sonnet-4-5",
     "claude-code": "anthropic/claude-sonnet-4-5",
     "codex": "openai/gpt-5.4",
     "gemini-cli": "google/gemini-2.5-pro",
 }
-CASES = [(agent, name) for agent, row in AGENTS.items() for name in row.files]
-of_every_sample = pytest.mark.parametrize(("agent", "name"), CASES)
+FILES = {(agent, name): file for agent, row in AGENTS.items() for name, file in row.files.items()} | OTHERS
+of_every_wire = pytest.mark.parametrize(("agent", "name"), [case for case in FILES if case not in OTHERS])
+of_every_sample = pytest.mark.parametrize(("agent", "name"), FILES)
 
 
 def sent(agent: str, name: str) -> tuple[list[dict[str, Any]], str]:
@@ -85,7 +97,7 @@ def signatures_of_others(messages: Sequence[Message], model: str) -> set[str]:
     }
 
 
-@of_every_sample
+@of_every_wire
 def test_the_program_sends_what_was_read(agent, name):
     history = read_history(SHARED / AGENTS[agent].files[name])
     turns, model = sent(agent, name)
@@ -99,17 +111,17 @@ def test_the_program_sends_what_was_read(agent, name):
 
 @of_every_sample
 def test_a_session_that_is_written_back_is_read_the_same(agent, name):
-    history = read_history(SHARED / AGENTS[agent].files[name])
-    (file,) = write_history(history, format=agent).files
+    history = read_history(SHARED / FILES[agent, name])
+    (file,) = write_history(history, format=agent, model=MODELS[agent]).files
     again = read_history(file.data)
     assert again.context.messages == history.context.messages
     assert (again.title, again.cwd) == (history.title, history.cwd)
 
 
 @of_every_sample
-@pytest.mark.parametrize("other", AGENTS)
+@pytest.mark.parametrize("other", MODELS)
 def test_a_session_written_for_another_agent_and_read_there_keeps_every_text_or_reports_it(agent, name, other):
-    history = read_history(SHARED / AGENTS[agent].files[name])
+    history = read_history(SHARED / FILES[agent, name])
     written = write_history(history, format=other, model=MODELS[other])
     again = read_history(written.files[0].data)
     kept = "\n".join(text for message in again.context.messages for text in texts_of(message))
@@ -119,6 +131,25 @@ def test_a_session_written_for_another_agent_and_read_there_keeps_every_text_or_
             assert [text for text in texts_of(message) if text not in kept] == []
     assert again.title == history.title
     assert again.cwd == (history.cwd or again.cwd)
+
+
+@pytest.mark.parametrize(("agent", "name"), OTHERS)
+def test_the_program_sends_what_was_read_projected_for_the_model_it_asks(agent, name):
+    history = read_history(SHARED / OTHERS[agent, name])
+    request = json.loads(Path(SHARED / agent / f"sent-{name}.json").read_text("utf-8"))
+    *before, last = request["messages"]
+    provider = {"pi": "mock", "opencode": "anthropic"}[agent]
+    model = Model(request["model"], provider, "anthropic-messages", reasoning=True, max_tokens=8000)
+    wanted = blocks_of("anthropic-messages", [*before, {**last, "content": last["content"][:-1]}])
+    found = blocks_of("anthropic-messages", prepare(history.context, model).body["messages"])
+    # Both make an id legal in their own way, and opencode sends the thinking of an answer that was interrupted.
+    assert [without_id(block) for block in found] == [
+        without_id(block) for block in wanted if block[1:3] != ("thinking", "I begin to think.")
+    ]
+
+
+def without_id(block: tuple[str, ...]) -> tuple[str, ...]:
+    return (*block[:2], *block[3:]) if block[1] in {"call", "result"} else block
 
 
 def texts_of(message: Message) -> list[str]:

@@ -23,6 +23,7 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "claude-code": "segue.histories.claude_code",
     "codex": "segue.histories.codex",
     "gemini-cli": "segue.histories.gemini_cli",
+    "opencode": "segue.histories.opencode",
     "pi": "segue.histories.pi",
 }
 """Segue's own formats, in the order of tables and tests; each folder is imported when its record is first needed."""

@@ -223,8 +223,10 @@ def _pieces(messages: Sequence[Message], *, flags: bool = True) -> Iterator[tupl
     """Give what a model reads of messages, piece by piece; `flags` says that results have an error flag."""
     for message in messages:
         if message.role == "toolResult":
-            pieces = tuple(_piece(content) for content in message.content)
-            yield ("toolResult", message.tool_call_id, flags and message.is_error, pieces)
+            # Some formats have one text for each result.
+            text = "\n".join(content.text for content in message.content if content.kind == "text")
+            others = tuple(_piece(content) for content in message.content if content.kind != "text")
+            yield ("toolResult", message.tool_call_id, flags and message.is_error, text, others)
         else:
             for content in message.content:
                 yield (message.role, *_piece(content))
