@@ -26,7 +26,7 @@ def describe(excerpt: Excerpt) -> Session | None:
     # The first line of the end is most likely cut; a line that cannot be read is left out.
     last = first_objects(excerpt.tail, 400)
     lines = [*first, *last]
-    conversation = [line for line in lines if line.get("uuid") and line.get("type") in {"user", "assistant"}]
+    conversation = [line for line in lines if line.get("uuid") and text_of(line.get("type")) in {"user", "assistant"}]
     if not conversation:
         return None
     times = [time for line in lines if (time := milliseconds_of(line.get("timestamp"))) is not None]
@@ -34,7 +34,9 @@ def describe(excerpt: Excerpt) -> Session | None:
     models = tuple(dict.fromkeys(name for name in names if name and name != SYNTHETIC))
     state = next((line for line in reversed(lines) if line.get("type") == "cost-state"), dict[str, object]())
     cost = state.get("totalCostUSD")
-    replies = {object_of(line.get("message")).get("id"): line for line in conversation if line["type"] == "assistant"}
+    replies = {
+        str(object_of(line.get("message")).get("id")): line for line in conversation if line["type"] == "assistant"
+    }
     asked = sum(line["type"] == "user" for line in conversation)
     return Session(
         format=NAME,

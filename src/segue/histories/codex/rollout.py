@@ -52,7 +52,7 @@ class Item:
         """Whether the model wrote it."""
         kind = self.fields.get("type")
         if kind == "message":
-            return self.fields.get("role") not in REPLY_ITEMS
+            return text_of(self.fields.get("role")) not in REPLY_ITEMS
         return not (isinstance(kind, str) and kind.endswith("_output"))
 
 
@@ -214,9 +214,9 @@ def _note_usage(items: list[Item], payload: dict[str, Any]) -> None:
 def _apply_event(rollout: Rollout, payload: dict[str, Any], notes: Notes) -> None:
     kind = payload.get("type")
     if kind == "turn_aborted":
-        answered = {item.fields.get("call_id") for item in rollout.items if not item.is_reply}
+        answered = {text_of(item.fields.get("call_id")) for item in rollout.items if not item.is_reply}
         last = next((item for item in reversed(rollout.items) if item.fields.get("role") != "user"), None)
-        if last is not None and last.is_reply and last.fields.get("call_id") not in answered - {None}:
+        if last is not None and last.is_reply and text_of(last.fields.get("call_id")) not in answered - {None}:
             last.aborted = True
     elif kind == "thread_rolled_back":
         _take_back(rollout, integer_of(payload.get("num_turns")), notes)
@@ -249,7 +249,7 @@ _ADDED: Final = (
 def is_added(item: Item) -> bool:
     """Whether the program added this message by itself."""
     fields = item.fields
-    if fields.get("type") != "message" or fields.get("role") not in REPLY_ITEMS:
+    if fields.get("type") != "message" or text_of(fields.get("role")) not in REPLY_ITEMS:
         return False
     if fields.get("role") != "user":
         return True

@@ -25,7 +25,9 @@ def describe(excerpt: Excerpt) -> Session | None:
     """Describe a session; None for a file without a conversation."""
     lines = [*first_objects(excerpt.head, 400), *first_objects(excerpt.tail, 400)]
     header = next((line for line in lines if "projectHash" in line), dict[str, object]())
-    entries = {str(line["id"]): line for line in lines if "id" in line and line.get("type") in {"user", "gemini"}}
+    entries = {
+        str(line["id"]): line for line in lines if "id" in line and text_of(line.get("type")) in {"user", "gemini"}
+    }
     asked = [line for line in entries.values() if line["type"] == "user" and not is_context(line)]
     session_id = text_of(header.get("sessionId"))
     if session_id is None or not asked:

@@ -34,6 +34,11 @@ class Entry:
     line: int
 
     @property
+    def kind(self) -> str:
+        """Who wrote the message: `user`, `gemini`, or the program (`info`, `warning`, `error`)."""
+        return text_of(self.fields.get("type")) or "unknown"
+
+    @property
     def id(self) -> str:
         """The id of the message."""
         return str(self.fields["id"])

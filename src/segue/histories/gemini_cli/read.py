@@ -97,7 +97,7 @@ def is_context(entry: Mapping[str, Any]) -> bool:
 
 
 def _has_conversation(log: Log) -> bool:
-    return any(entry.fields.get("type") in {"user", "gemini"} and not is_context(entry.fields) for entry in log.entries)
+    return any(entry.kind in {"user", "gemini"} and not is_context(entry.fields) for entry in log.entries)
 
 
 def _find_fuller(source: Source, log: Log) -> Source | None:
@@ -167,7 +167,7 @@ def _read_children(source: Source, log: Log, view: View, notes: Notes) -> tuple[
 def _summary_entries(log: Log) -> list[Entry]:
     """Give the summary and the answer behind it, if the session was compressed."""
     for entry, following in zip(log.entries, log.entries[1:], strict=False):
-        if following.fields.get("type") == "gemini" and _text(following) == GOT_IT and entry.fields["type"] == "user":
+        if following.kind == "gemini" and _text(following) == GOT_IT and entry.kind == "user":
             return [entry, following]
     return []
 
@@ -179,7 +179,7 @@ def _dropped(log: Log) -> list[Entry]:
 
 def _read_compaction(log: Log, notes: Notes) -> Compaction | None:
     summary = _summary_entries(log)
-    dropped = [entry for entry in _dropped(log) if entry.fields.get("type") in {"user", "gemini"}]
+    dropped = [entry for entry in _dropped(log) if entry.kind in {"user", "gemini"}]
     if not summary or not dropped:
         return None
     older = name_results(_Reader(notes, silent=True).messages(dropped))
@@ -227,19 +227,19 @@ class _Reader:
         later = {
             str(object_of(part.get("functionResponse")).get("id"))
             for entry in entries
-            if entry.fields.get("type") == "user"
+            if entry.kind == "user"
             for part in parts_of(entry.fields.get("content"))
             if "functionResponse" in part
         }
         made: list[Message] = []
         for entry in entries:
-            kind = entry.fields.get("type")
+            kind = entry.kind
             if kind == "user":
                 made += self._user(entry)
             elif kind == "gemini":
                 made += self._model(entry, later)
             else:
-                self._record(entry, text_of(kind) or "unknown")
+                self._record(entry, kind)
         return made
 
     def _record(self, entry: Entry, kind: str) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, Final, cast, final
 
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage, Message, UserMessage
+from segue.errors import DecodeError
 from segue.models.model import Model
 from segue.protocols.api import find_endpoint, resolve_endpoint
 from segue.protocols.kit.codec import Endpoint
@@ -21,6 +23,15 @@ def _endpoint(protocol: str, model: str, provider: str | None) -> Endpoint:
     if provider is not None:
         return resolve_endpoint(Model(model, provider, protocol))
     return find_endpoint(protocol, None, model)
+
+
+@contextmanager
+def _as_decode_errors() -> Generator[None]:
+    """Convert the error of half a surrogate pair in an id or a signature, which cannot be stored."""
+    try:
+        yield
+    except UnicodeError as error:
+        raise DecodeError(f"an id or a signature is no valid text: {error}") from error
 
 
 @final
@@ -45,7 +56,8 @@ class Wire:
         """
         lead = [] if self._lead is None else [self._lead]
         body: Mapping[str, object] = {self.key: [*lead, *turns]}
-        prompt = get_protocol(self.protocol).decode_request(body, _endpoint(self.protocol, model, provider))
+        with _as_decode_errors():
+            prompt = get_protocol(self.protocol).decode_request(body, _endpoint(self.protocol, model, provider))
         return prompt.context.messages[len(lead) :]
 
     def decode_reply(self, body: Mapping[str, object], model: str, provider: str | None = None) -> AssistantMessage:
@@ -54,7 +66,8 @@ class Wire:
         Raises:
             DecodeError: it does not follow the protocol.
         """
-        return get_protocol(self.protocol).decode_response(body, _endpoint(self.protocol, model, provider), {})
+        with _as_decode_errors():
+            return get_protocol(self.protocol).decode_response(body, _endpoint(self.protocol, model, provider), {})
 
     def encode(self, messages: Sequence[Message], model: str = "", provider: str | None = None) -> list[dict[str, Any]]:
         """Write messages as turns.

@@ -243,7 +243,7 @@ def _last_compaction(entries: Sequence[dict[str, Any]]) -> int:
     for at in reversed(range(1, len(entries))):
         info = object_of(entries[at].get("info"))
         if info.get("summary") is True and info.get("finish") and not info.get("error"):
-            kinds = {part.get("type") for part in objects_of(entries[at - 1].get("parts"))}
+            kinds = {text_of(part.get("type")) for part in objects_of(entries[at - 1].get("parts"))}
             if "compaction" in kinds:
                 return at - 1
     return 0
@@ -377,7 +377,7 @@ class _Reader:
 
     def _result(self, part: dict[str, Any], info: dict[str, Any]) -> Iterator[ToolResultMessage]:
         state = object_of(part.get("state"))
-        status = state.get("status")
+        status = text_of(state.get("status"))
         if status not in {"completed", "error"}:
             return  # the program was killed while the tool ran
         text = state.get("output") if status == "completed" else state.get("error")

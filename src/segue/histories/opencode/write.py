@@ -62,7 +62,7 @@ class _Writer:
         stored = (draft.history.context.extra or {}).get(NAME, {}).get("info")
         kept = dict(cast("Mapping[str, Any]", stored)) if isinstance(stored, Mapping) else {}
         kept.pop("parentID", None)
-        created = (object_of(entry["info"]["time"]).get("created") for entry in self.entries)
+        created = (object_of(entry["info"].get("time")).get("created") for entry in self.entries)
         times = [time for time in created if isinstance(time, int)]
         return {
             "projectID": "global",

@@ -24,7 +24,7 @@ def describe(excerpt: Excerpt) -> Session | None:
     if header is None:
         return None
     messages = [object_of(line.get("message")) for line in lines if line.get("type") == "message"]
-    visible = [message for message in messages if message.get("role") in {"user", "assistant", "toolResult"}]
+    visible = [message for message in messages if text_of(message.get("role")) in {"user", "assistant", "toolResult"}]
     times = [time for line in lines if (time := milliseconds_of(line.get("timestamp"))) is not None]
     names = [text_of(line.get("name")) for line in lines if line.get("type") == "session_info"]
     models = (text_of(message.get("model")) for message in messages)

@@ -1,0 +1,59 @@
+"""All ordered pairs of agents: a session of one is written for another, and the real program continues it, offline.
+
+Needs the sample sessions beside the repository, with `resume/resume.py`, and the programs on the PATH.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from histories.test_samples import FILES, MODELS, texts_of
+from histories.truth import SHARED, needs_samples
+from segue import check, read_history, save_history, write_history
+
+PROGRAMS = {"claude-code": "claude", "codex": "codex", "gemini-cli": "gemini", "opencode": "opencode", "pi": "pi"}
+KEYS = {"messages": "anthropic-messages", "input": "openai-responses", "contents": "google-genai"}
+
+pytestmark = [needs_samples, pytest.mark.proof]
+
+
+def texts_in(value: object) -> list[str]:
+    """Give every text of a JSON value."""
+    if isinstance(value, str):
+        return [value]
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for item in items for text in texts_in(item)]
+
+
+@pytest.mark.parametrize("target", PROGRAMS)
+@pytest.mark.parametrize(("agent", "name"), FILES)
+def test_the_program_continues_a_session_of_any_agent(agent, name, target, tmp_path):
+    if shutil.which(PROGRAMS[target]) is None:
+        pytest.skip(f"skipped: tests with real agents ({PROGRAMS[target]} is not installed)")
+    history = read_history(SHARED / FILES[agent, name])
+    written = write_history(history, format=target, model=MODELS[target])
+    (file,) = save_history(written, tmp_path)
+    command = [sys.executable, str(SHARED / "resume" / "resume.py"), target, str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    answer = json.loads(done.stdout)
+    assert (answer["exit"], "Resumed." in answer["said"]) == (0, True), answer["said"]
+    request = answer["sent"][0]
+    key = next(key for key in KEYS if key in request)
+    body = {key: request[key], "model": request.get("model") or "gemini-2.5-pro", "max_tokens": 1000}
+    found = check(body, protocol=KEYS[key])
+    assert [violation for violation in found if violation.path and violation.path[0] == key] == []
+    sent = "\n".join(texts_in(request[key]))
+    reported = {change.path[1] for change in written.report.changes if len(change.path) > 1}
+    lost = [
+        text
+        for at, message in enumerate(history.context.messages)
+        if at not in reported
+        for text in texts_of(message)
+        if text.strip() not in sent
+    ]
+    assert lost == []
