@@ -14,6 +14,7 @@ from typing import Final
 
 from doc_commands import commands, output
 from doc_protocols import content_types, dialect_fields, facts, families, rules
+from doc_server_tools import server_tools
 from doc_tables import changes, failures, names, protocols, settings, texts, vendors
 
 from segue.protocols import Protocol, all_protocols
@@ -43,6 +44,7 @@ PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "output": output,
     "protocols": protocols,
     "rules": rules,
+    "server_tools": server_tools,
     "settings": settings,
     "texts": texts,
     "vendors": vendors,
@@ -78,7 +80,7 @@ def documents() -> Iterator[tuple[Path, str]]:
         yield path, path.read_text(encoding="utf-8")
     for record in all_protocols():
         path = PAGES / f"{record.name}.md"
-        if not path.exists() and record.check.__module__.startswith("segue."):
+        if not path.exists() and record.encode_request.__module__.startswith("segue."):
             yield path, new_page(record)
 
 

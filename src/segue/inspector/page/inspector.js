@@ -154,12 +154,11 @@ function drawDetail() {
 
 function factsOf(target) {
   const facts = [fact("URL", target.url || "none: this model has no base URL")];
-  const tokens = `about ${target.tokens.toLocaleString("en")} tokens`;
-  if (target.window) {
-    const share = Math.round((100 * target.tokens) / target.window);
-    facts.push(fact("Length", `${tokens} of ${target.window.toLocaleString("en")} (${share} %) `,
-      make("meter", { min: 0, max: target.window, high: target.window * 0.9, value: target.tokens, "aria-label": "Share of the context window" })));
-  } else facts.push(fact("Length", tokens));
+  const length = target.fits ? target.length : make("strong", {}, target.length);
+  if (target.limit) {
+    facts.push(fact("Length", length, " ",
+      make("meter", { min: 0, max: target.limit, high: target.limit * 0.9, value: target.tokens, "aria-label": "Share of the context window" })));
+  } else facts.push(fact("Length", length));
   facts.push(fact("Body", `${target.bytes.toLocaleString("en")} bytes`));
   const cache = target.cache;
   facts.push(fact("Prompt cache", cache
