@@ -8,6 +8,7 @@ from typing import BinaryIO, Final, Literal, NamedTuple, final
 import click
 import msgspec
 
+from segue.cli.history_inputs import SourceFile
 from segue.cli.inputs import open_input
 from segue.cli.targets import FOR, catalogue_option, complete_model, find_target, open_catalogue, source_option
 from segue.conversation.context import Prompt
@@ -39,7 +40,7 @@ class Finding(NamedTuple):
 
 
 @click.command("check")
-@click.argument("file", type=click.File("rb"))
+@click.argument("file", type=SourceFile())
 @click.option(
     "--for",
     "target",

@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from segue.cli.batches import Batch, Job
+from segue.cli.history_inputs import SourceFile
 from segue.cli.inputs import open_input
 from segue.cli.pieces import SIZE, cut_file, cut_lines, find_again
 from segue.cli.progress import Resumable, show_progress
@@ -36,7 +37,7 @@ _LOSSES: Final = frozenset({Loss.OPAQUE, Loss.CONTENT})
 
 
 @click.command("convert")
-@click.argument("file", type=click.File("rb"))
+@click.argument("file", type=SourceFile())
 @click.option("--to", "target", metavar="MODEL", shell_complete=complete_model, help="The model that gets the request.")
 @click.option(
     "--to-protocol",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 import click
 import msgspec
 
+from segue.cli.history_inputs import SourceFile
 from segue.cli.inputs import open_input, raise_named
 from segue.cli.reports import open_console
 from segue.cli.targets import FOR, catalogue_option, complete_model, find_target, open_catalogue, source_option
@@ -32,7 +33,7 @@ _SHORT: Final = 2000
 
 
 @click.command("show")
-@click.argument("file", type=click.File("rb"))
+@click.argument("file", type=SourceFile())
 @source_option
 @click.option(
     "--line", type=click.IntRange(1), metavar="N", help="The line to show, of a file with one conversation on each."

@@ -12,6 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Final, cast
 
+import msgspec
 from msgspec.structs import replace
 
 from segue.conversation.context import Context
@@ -25,7 +26,7 @@ from segue.histories.kit.notes import Notes
 from segue.histories.kit.ready import make_ready
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import first_time, make_id
-from segue.histories.registry import all_formats, find_format, get_format
+from segue.histories.registry import all_formats, find_format, format_names, get_format
 from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.projection.policy import Policy
@@ -43,20 +44,22 @@ def read_history(
     format: str | None = None,  # noqa: A002 - the name that the design gives it
     view: str = "active",
     keep_records: bool = False,
+    session: str | None = None,
 ) -> History:
     """Read a stored history.
 
     `source` is a path, `"claude-code:last"` or `"codex:ID"` for a session on this machine, a `Session`, the bytes of a
     file, or the messages of a framework as JSON values or objects. The format is recognised by the content if it is not
     given. `view` is `active` (what the agent would send), `full` (nothing compacted away) or `branch=ID`.
-    `keep_records` keeps the data of records that are no part of the conversation.
+    `keep_records` keeps the data of records that are no part of the conversation. `session` selects one of several
+    conversations in a database or an export, by its id; by default the newest.
 
     Raises:
         LoadError: the source cannot be read; the message has the file and the line.
         UnknownFormat: no format has that name, or the format is not recognised.
     """
     asked = View.parse(view, keep_records=keep_records)
-    opened, record = _open(source, format)
+    opened, record = _open(source, format, session)
     try:
         history = record.read(opened, asked)
     except RecursionError as error:
@@ -114,7 +117,15 @@ def write_history(
     output = record.write(draft)
     report = Report((*notes.report().changes, *ready.changes))
     _refuse(report, policy)
-    return Written(format=record.name, id=fresh, files=output.files, resume=output.resume, report=report)
+    return Written(
+        format=record.name,
+        id=fresh,
+        files=output.files,
+        resume=output.resume,
+        resume_file=output.resume_file,
+        setup=output.setup,
+        report=report,
+    )
 
 
 def save_history(written: Written, folder: str | PathLike[str] | None = None) -> tuple[Path, ...]:
@@ -208,28 +219,74 @@ def _refuse(report: Report, policy: Policy | None) -> None:
 # -- opening -----------------------------------------------------------------------------------------------------------
 
 
-def _open(source: object, name: str | None) -> tuple[Source, Format]:
+def find_format_of(source: Source) -> tuple[Format | None, int]:
+    """Recognise the format of a source by its content, with how certain that is, from 0 to 100.
+
+    JSON whose beginning no format recognises is parsed, because the order of keys in an object means nothing.
+    """
+    best, found = 0, None
+    records = all_formats()
+    for record in records:
+        if source.data is not None:
+            score = record.detect(source.data[:_HEAD], source.name)
+        else:
+            score = record.detect_value(source.database if source.database is not None else source.value)
+        if score > best:
+            best, found = score, record
+    if found is None and source.data is not None and source.data.lstrip()[:1] in (b"{", b"["):
+        try:
+            value: object = msgspec.json.decode(source.data)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return None, 0
+        return find_format_of(Source(value=value, name=source.name))
+    return found, best
+
+
+def list_source(
+    source: str | PathLike[str],
+    *,
+    format: str | None = None,  # noqa: A002 - the same
+) -> list[Session]:
+    """List the sessions in a database, an export or a folder of session files, the newest first.
+
+    Raises:
+        LoadError: the source cannot be read.
+        UnknownFormat: the format is not recognised.
+    """
+    path = Path(source).expanduser()
+    formats = all_formats() if format is None else [get_format(format)]
+    if path.is_dir():
+        return places.list_folder(path, formats)
+    opened, record = _open(path, format, None)
+    if record.list is not None:
+        return sorted(record.list(opened), key=lambda session: -(session.updated or 0))
+    described = places.describe_file(path, record)
+    return [] if described is None else [described]
+
+
+def _open(source: object, name: str | None, session: str | None) -> tuple[Source, Format]:
     if isinstance(source, Source):
         return source, _recognise(source, name)
     if isinstance(source, Session):
         record = get_format(source.format)
         return places.open_path(Path(source.path), (record,), source.id), record
     if isinstance(source, (bytes, bytearray, memoryview)):
-        opened = Source(data=bytes(cast("bytes", source)))
+        data = bytes(cast("bytes", source))
+        opened = places.open_data(data, all_formats() if name is None else [get_format(name)], session)
         return opened, _recognise(opened, name)
     if isinstance(source, str):
         before, found, rest = source.partition(":")
         record = find_format(before) if found and rest else None
-        if record is not None:
+        if record is not None and record.place is not None:
             return _open_named(record, rest)
     if isinstance(source, (str, PathLike)):
         path = Path(cast("str | PathLike[str]", source)).expanduser()
         formats = all_formats() if name is None else [get_format(name)]
         if path.is_dir():
             path = places.newest_file(path, formats)
-        opened = places.open_path(path, formats)
+        opened = places.open_path(path, formats, session)
         return opened, _recognise(opened, name)
-    opened = Source(value=source)
+    opened = Source(value=source, session=session)
     return opened, _recognise(opened, name)
 
 
@@ -246,24 +303,17 @@ def _open_named(record: Format, which: str) -> tuple[Source, Format]:
     path = Path(which).expanduser()
     if path.is_file():
         return places.open_path(path, (record,)), record
-    raise LoadError(f"{record.title} has no session {which!r} on this machine; `find_sessions` lists what there is")
+    raise LoadError(f"{record.title} has no session {which!r} on this machine; `segue sessions` lists what there is")
 
 
 def _recognise(source: Source, name: str | None) -> Format:
     if name is not None:
         return get_format(name)
-    scores: list[tuple[int, Format]] = []
-    for record in all_formats():
-        if source.data is not None:
-            score = record.detect(source.data[:_HEAD], source.name)
-        else:
-            score = record.detect_value(source.database if source.database is not None else source.value)
-        scores.append((score, record))
-    best = max(scores, key=lambda scored: scored[0], default=(0, None))
-    if best[1] is None or best[0] <= 0:
+    record, _ = find_format_of(source)
+    if record is None:
         place = source.path or "this source"
-        known = ", ".join(record.name for _, record in scores)
+        known = ", ".join(format_names())
         raise UnknownFormat(
             f"{place} is not recognised as a history; name its format with format=... (known: {known})", name=""
         )
-    return best[1]
+    return record

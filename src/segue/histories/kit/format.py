@@ -64,10 +64,12 @@ class Draft(NamedTuple):
 
 @final
 class Output(NamedTuple):
-    """What a format wrote: the files, and the command that continues the session."""
+    """What a format wrote: the files, and the commands that take them in and continue the session, see `Written`."""
 
     files: tuple[WrittenFile, ...]
     resume: tuple[str, ...] = ()
+    resume_file: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
 
 
 @final
@@ -100,7 +102,8 @@ class Format:
     sessions of a file from its beginning and its end, or of a source that holds several; `write` is None if the format
     is only read. `adds_own_text` says that the program adds instructions and reminders by itself, so that those of
     another agent are left out; `closes_calls` that it adds a result to a call that has none, `reads_lines` that it
-    is JSON Lines, so that a line that is cut off is left out.
+    is JSON Lines, so that a line that is cut off is left out. `archive_members` are patterns of the files in a zip
+    archive that hold the conversations.
     """
 
     name: str
@@ -119,6 +122,7 @@ class Format:
     adds_own_text: bool = True
     closes_calls: bool = True
     reads_lines: bool = True
+    archive_members: tuple[str, ...] = ()
     known_records: frozenset[str] = frozenset()
     samples: Callable[[], tuple[FormatSample, ...]] = field(default=_no_samples)
     example: Model | None = None

@@ -37,7 +37,8 @@ def write(draft: Draft) -> Output:
         writer.add(at, message)
     session = writer.session
     data = json_line({"info": writer.info(), "messages": writer.entries})
-    return Output((WrittenFile(name=f"{session}.json", data=data),), ("opencode", "-s", session))
+    resume = ("opencode", "-s", session)
+    return Output((WrittenFile(name=f"{session}.json", data=data),), resume, resume, ("opencode", "import", "{file}"))
 
 
 class _Writer:
