@@ -112,7 +112,7 @@ def _show(sessions: Sequence[Session]) -> None:
         )
         table.add_row(*(Text(_printable(cell)) for cell in cells))
     open_console().print(table)
-    click.echo(f"{len(sessions):,} sessions", err=True)
+    click.echo("1 session" if len(sessions) == 1 else f"{len(sessions):,} sessions", err=True)
 
 
 def _short_id(session: Session, sessions: Sequence[Session]) -> str:

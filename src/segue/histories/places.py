@@ -13,6 +13,7 @@ from __future__ import annotations
 import io
 import os
 import sqlite3
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -166,7 +167,7 @@ def find_folder(place: Place, *, home: Path | None = None, environment: Mapping[
         variable, _, rest = entry.partition("/")
         if value := variables.get(variable):
             return Path(value) / rest if rest else Path(value)
-    return (home or Path.home()) / place.folder
+    return (home or Path.home()) / place.system_folders.get(sys.platform, place.folder)
 
 
 def list_sessions(

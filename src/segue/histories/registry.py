@@ -25,6 +25,15 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "gemini-cli": "segue.histories.gemini_cli",
     "opencode": "segue.histories.opencode",
     "pi": "segue.histories.pi",
+    "cline": "segue.histories.cline",
+    "roo-code": "segue.histories.roo_code",
+    "continue": "segue.histories.continue_",
+    "aider": "segue.histories.aider",
+    "goose": "segue.histories.goose",
+    "llm": "segue.histories.llm",
+    "chatgpt": "segue.histories.chatgpt",
+    "claude-ai": "segue.histories.claude_ai",
+    "open-webui": "segue.histories.open_webui",
 }
 """Segue's own formats, in the order of tables and tests; each folder is imported when its record is first needed."""
 
