@@ -34,7 +34,7 @@ def texts_in(value: object) -> list[str]:
 @pytest.mark.parametrize(("agent", "name"), FILES)
 def test_the_program_continues_a_session_of_any_agent(agent, name, target, tmp_path):
     if shutil.which(PROGRAMS[target]) is None:
-        pytest.skip(f"skipped: tests with real agents ({PROGRAMS[target]} is not installed)")
+        pytest.skip(f"with real agents ({PROGRAMS[target]} is not installed)")
     history = read_history(SHARED / FILES[agent, name])
     written = write_history(history, format=target, model=MODELS[target])
     (file,) = save_history(written, tmp_path)

@@ -68,7 +68,9 @@ def command(
         names = ", ".join(each.name for each in all_formats() if each.write is not None)
         raise click.UsageError(f"--to {target}: {record.title} can only be read; choose one of {names}")
     history = open_history(source, session=session)
-    chosen = default_model(record, history, model, catalogue)
+    chosen = None
+    if record.kind == "agent" or model is not None:  # without one, every turn of a framework's messages stays as it is
+        chosen = default_model(record, history, model, catalogue)
     if dry_run or (output is None and (record.place is None or not record.place.patterns)):
         written = write_for(history, record, chosen, cwd)
         if dry_run:

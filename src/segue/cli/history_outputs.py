@@ -63,7 +63,7 @@ def store_new(path: Path, data: bytes) -> None:
 
 
 def write_for(
-    history: History, record: Format, model: Model, cwd: str | None, *, session_id: str | None = None
+    history: History, record: Format, model: Model | None, cwd: str | None, *, session_id: str | None = None
 ) -> Written:
     """Write a history for an agent, with the settings of this user."""
     return write_history(
@@ -72,7 +72,7 @@ def write_for(
 
 
 def save_fresh(
-    history: History, record: Format, model: Model, cwd: str | None, folder: Path | None
+    history: History, record: Format, model: Model | None, cwd: str | None, folder: Path | None
 ) -> tuple[Written, tuple[Path, ...]]:
     """Write and store a history; if the derived name is taken by a session that went on, it gets a random one."""
     written = write_for(history, record, model, cwd)

@@ -143,6 +143,15 @@ class SqliteDatabase:
         clause = f" WHERE {where}" if where else ""
         yield from self._rows(f"SELECT * FROM {_quote(table)}{clause} ORDER BY rowid", tuple(equal.values()))  # noqa: S608 - quoted names
 
+    def column(self, table: str, name: str) -> Iterator[object]:
+        """Give the different values of one column of a table.
+
+        Raises:
+            LoadError: there is no such table or column.
+        """
+        for row in self._rows(f"SELECT DISTINCT {_quote(name)} AS value FROM {_quote(table)}", ()):  # noqa: S608 - quoted names
+            yield row["value"]
+
     def _rows(self, question: str, values: tuple[object, ...]) -> list[Mapping[str, object]]:
         try:
             with closing(sqlite3.connect(self._address, uri=True)) as connection:

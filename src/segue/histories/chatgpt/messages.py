@@ -86,7 +86,7 @@ class MessageReader:
         if kind in {"user_editable_context", "model_editable_context"}:
             self._keep_instructions(content, message, number)
         elif role == "system" or message.get("weight") == 0:
-            self._record("system message" if role == "system" else "hidden message", message, number)
+            self.record("system message" if role == "system" else "hidden message", message, number)
         elif role == "user":
             self._end_turn()
             self._append(UserMessage(content=self._user_content(message), timestamp=_time(message)), name, message)
@@ -102,14 +102,15 @@ class MessageReader:
         if message.content or message.role == "toolResult":
             self._made.append(with_envelope(message, self._name, {"id": name, **without(fields, ("content", "id"))}))
 
-    def _record(self, kind: str, message: dict[str, Any], number: int) -> None:
+    def record(self, kind: str, message: dict[str, Any], number: int) -> None:
+        """Note a message that is no part of the conversation."""
         self._notes.record(kind, number, len(json_text(message)), message if self._notes.keeps else None)
 
     def _keep_instructions(self, content: dict[str, Any], message: dict[str, Any], number: int) -> None:
         names = ("user_profile", "user_instructions", "model_set_context")
         texts = [text for name in names if (text := text_of(content.get(name)))]
         if not texts:
-            self._record("hidden message", message, number)
+            self.record("hidden message", message, number)
             return
         given = "\n\n".join(texts)
         self.instructions = given if self.instructions is None else f"{self.instructions}\n\n{given}"
@@ -162,7 +163,7 @@ class MessageReader:
         content = object_of(message.get("content"))
         pieces: list[AssistantContent] = []
         if kind == "reasoning_recap":
-            self._record(kind, message, number)
+            self.record(kind, message, number)
             return
         if kind == "thoughts":
             pieces += (ThinkingContent(thinking=_thought(each)) for each in objects_of(content.get("thoughts")))

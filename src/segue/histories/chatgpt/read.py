@@ -17,7 +17,7 @@ from typing import Any, Final
 from segue.conversation.messages import Message
 from segue.errors import LoadError
 from segue.histories.chatgpt.messages import MessageReader, is_shown, text_of_message
-from segue.histories.kit.documents import choose, finish_history, load_value, parse_text
+from segue.histories.kit.documents import OTHER, choose, finish_history, load_value, parse_text
 from segue.histories.kit.history import History, Session
 from segue.histories.kit.lines import object_of, objects_of, text_of, title_of, without
 from segue.histories.kit.notes import Notes
@@ -26,7 +26,7 @@ from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.kit.trees import Tree
 
 NAME: Final = "chatgpt"
-KNOWN_RECORDS: Final = frozenset({"hidden message", "reasoning_recap", "system message"})
+KNOWN_RECORDS: Final = frozenset({"hidden message", "reasoning_recap", "system message", OTHER})
 MEMBERS: Final = ("conversations.json", "conversations-*.json", "*/conversations.json", "*/conversations-*.json")
 
 
@@ -99,7 +99,7 @@ def read(source: Source, view: View) -> History:
     found = [each for each in _all_conversations(source) if object_of(each.get("mapping"))]
     if not found:
         raise LoadError("no conversation found: the file has no `mapping` of ChatGPT")
-    conversation = choose(found, source.session, _id, _updated)
+    conversation = choose(found, source.session, notes, _id, _updated)
     nodes = {name: object_of(node) for name, node in object_of(conversation["mapping"]).items()}
     tree = Tree({name: text_of(node.get("parent")) for name, node in nodes.items()})
     path = tree.path(tree.end(view, text_of(conversation.get("current_node"))))
@@ -112,6 +112,9 @@ def read(source: Source, view: View) -> History:
         text_of=lambda name: text_of_message(object_of(nodes[name].get("message"))),
         time_of=lambda name: milliseconds_of(object_of(nodes[name].get("message")).get("create_time")),
     )
+    for number, (name, node) in enumerate(nodes.items(), 1):
+        if name not in path and object_of(node.get("message")) and not is_shown(node):
+            reader.record("hidden message", object_of(node.get("message")), number)
     return finish_history(
         NAME,
         notes,

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolCall, ToolResultContent
 from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, UserMessage
-from segue.histories.kit.documents import choose, finish_history, json_text, load_value
+from segue.histories.kit.documents import OTHER, choose, finish_history, json_text, load_value
 from segue.histories.kit.envelope import with_envelope
 from segue.histories.kit.history import History, Session
 from segue.histories.kit.lines import object_of, objects_of, text_of, title_of, without
@@ -26,7 +26,7 @@ from segue.histories.kit.trees import Tree
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "claude-ai"
-KNOWN_RECORDS: Final = frozenset({"token_budget", "flag"})
+KNOWN_RECORDS: Final = frozenset({"token_budget", "flag", OTHER})
 _PROTOCOL: Final = "anthropic-messages"
 
 
@@ -83,7 +83,7 @@ def read(source: Source, view: View) -> History:
     """
     notes = Notes(known=KNOWN_RECORDS, keep=view.keep_records)
     found = [each for each in conversations_of(load_value(source)) if isinstance(each.get("chat_messages"), list)]
-    conversation = choose(found, source.session, _id, _updated)
+    conversation = choose(found, source.session, notes, _id, _updated)
     entries: dict[str, dict[str, Any]] = {}
     parents: dict[str, str | None] = {}
     before: str | None = None
@@ -101,7 +101,8 @@ def read(source: Source, view: View) -> History:
     end = tree.end(view, text_of(conversation.get("current_leaf_message_uuid")) or _newest(entries))
     path = tree.path(end)
     model = text_of(conversation.get("model")) or ""
-    messages = [message for name in path for message in _read_message(entries[name], model, notes)]
+    order = {name: number for number, name in enumerate(entries, 1)}
+    messages = [message for name in path for message in _read_message(entries[name], order[name], model, notes)]
     branches = tree.branches(
         path,
         notes,
@@ -132,7 +133,7 @@ def _text(entry: dict[str, Any]) -> str:
     return "\n".join(texts) or text_of(entry.get("text")) or ""
 
 
-def _read_message(entry: dict[str, Any], model: str, notes: Notes) -> list[Message]:
+def _read_message(entry: dict[str, Any], number: int, model: str, notes: Notes) -> list[Message]:
     time = milliseconds_of(entry.get("created_at"))
     envelope = without(entry, ("text", "content"))
     blocks = objects_of(entry.get("content"))
@@ -143,7 +144,12 @@ def _read_message(entry: dict[str, Any], model: str, notes: Notes) -> list[Messa
         notes.add(ChangeCode.FILE_MISSING, ("files", name), Loss.CONTENT, f"{name}: the export has no files")
     pasted = [text for each in objects_of(entry.get("attachments")) if (text := text_of(each.get("extracted_content")))]
     made: list[Message] = []
-    if entry.get("sender") == "assistant":
+    sender = entry.get("sender")
+    if sender not in ("human", "assistant"):
+        notes.unreadable(number, f"a message of {sender!r}; it is read as one of the user")
+    if sender == "assistant":
+        if pasted:
+            made.append(UserMessage(content=tuple(TextContent(text=text) for text in pasted), timestamp=time))
         made += _reply(blocks, model, time, notes)
     else:
         texts = [*pasted, *(text for block in blocks if (text := text_of(block.get("text"))))]

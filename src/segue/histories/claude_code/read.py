@@ -388,6 +388,9 @@ class _Reader:
                 self._record(node, "assistant/api-error")
             return []
         bodies = [object_of(fields.get("message")) for fields in lines]
+        for node, each in zip(group.lines, bodies, strict=True):
+            if not isinstance(each.get("content"), (str, list)):
+                self._unreadable(node, "the message has no content")
         contents = [_blocks(body.get("content")) for body in bodies]
         body = {**bodies[0], **{key: bodies[-1][key] for key in ("stop_reason", "usage") if key in bodies[-1]}}
         body |= {"role": "assistant", "type": "message", "content": [block for blocks in contents for block in blocks]}

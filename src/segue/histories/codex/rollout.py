@@ -157,6 +157,9 @@ def _read_lines(source: Source, data: bytes, rollout: Rollout, notes: Notes, *, 
         elif kind == "turn_context":
             model = text_of(payload.get("model")) or model
         elif kind in _ITEM_LINES:
+            if not payload:
+                notes.unreadable(line.number, "an item without its payload")
+                continue
             if payload.get("type") == "ghost_snapshot":
                 notes.record("response_item/ghost_snapshot", line.number, len(line.data), _kept(fields, notes))
             else:

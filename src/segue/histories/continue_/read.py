@@ -127,13 +127,15 @@ class _Reader:
         thinking: list[AssistantContent] = []
         for number, entry in enumerate(entries, first):
             message = object_of(entry.get("message"))
+            if not isinstance(message.get("content"), (str, list)):
+                self._notes.unreadable(number, "a message without content")
             envelope = without(entry, ("message", "toolCallStates", "contextItems", "editorState"))
             match message.get("role"):
                 case "user":
                     content = (*_context(entry), *_content(message.get("content")))
                     made.append(with_envelope(UserMessage(content=content), NAME, envelope))
                 case "assistant":
-                    made += self._assistant(entry, message, thinking, envelope)
+                    made += self._assistant(entry, message, thinking, envelope, number)
                     thinking = []
                 case "thinking":
                     thinking.append(_thinking(message))
@@ -155,6 +157,7 @@ class _Reader:
         message: dict[str, Any],
         thinking: Sequence[AssistantContent],
         envelope: dict[str, object],
+        number: int,
     ) -> list[Message]:
         content: list[AssistantContent] = list(thinking)
         if text := _text(message.get("content")):
@@ -172,7 +175,20 @@ class _Reader:
             usage=_usage(usage),
             stop_reason=StopReason.TOOL_USE if calls else StopReason.STOP,
         )
-        return [with_envelope(turn, NAME, envelope), *_results(entry, calls)]
+        return [with_envelope(turn, NAME, envelope), *self._results(entry, calls, number)]
+
+    def _results(self, entry: dict[str, Any], calls: Sequence[dict[str, Any]], number: int) -> list[Message]:
+        states = objects_of(entry.get("toolCallStates"))
+        made: list[Message] = []
+        for call in calls:
+            own = text_of(call.get("id"))
+            state = next((each for each in states if own is not None and each.get("toolCallId") == own), None)
+            if state is not None:
+                states.remove(state)
+                made += _result(call, state)
+        for state in states:
+            self._notes.record("state of a call", number, len(json_text(state)), state if self._notes.keeps else None)
+        return made
 
 
 def _logged_model(entry: dict[str, Any]) -> str | None:
@@ -227,24 +243,20 @@ def _call(call: dict[str, Any]) -> ToolCall:
     )
 
 
-def _results(entry: dict[str, Any], calls: Sequence[dict[str, Any]]) -> list[Message]:
-    states = {text_of(state.get("toolCallId")): state for state in objects_of(entry.get("toolCallStates"))}
-    made: list[Message] = []
-    for call in calls:
-        state = states.get(text_of(call.get("id")), {})
-        status = text_of(state.get("status"))
-        output = objects_of(state.get("output"))
-        if status != "done" and status not in _FAILED and not output:
-            continue
-        text = "\n\n".join(json_text(item.get("content")) for item in output if item.get("content") is not None)
-        result = ToolResultMessage(
-            tool_call_id=text_of(call.get("id")) or "",
-            tool_name=text_of(object_of(call.get("function")).get("name")) or "",
-            content=(TextContent(text=text),) if text else (),
-            is_error=status in _FAILED,
-        )
-        made.append(with_envelope(result, NAME, {"status": status}))
-    return made
+def _result(call: dict[str, Any], state: dict[str, Any]) -> list[Message]:
+    status = text_of(state.get("status"))
+    output = state.get("output")
+    if status != "done" and status not in _FAILED and not output:
+        return []
+    pieces = [piece.get("content", piece) for piece in objects_of(output)] or ([output] if output else [])
+    text = "\n\n".join(json_text(piece) for piece in pieces if piece is not None)
+    result = ToolResultMessage(
+        tool_call_id=text_of(call.get("id")) or "",
+        tool_name=text_of(object_of(call.get("function")).get("name")) or "",
+        content=(TextContent(text=text),) if text else (),
+        is_error=status in _FAILED,
+    )
+    return [with_envelope(result, NAME, {"status": status})]
 
 
 def _usage(usage: dict[str, Any]) -> Usage | None:

@@ -33,6 +33,7 @@ KNOWN_RECORDS: Final = frozenset(
 )
 _TABLES: Final = frozenset({"sessions", "messages"})
 _REQUESTS: Final = frozenset({"toolRequest", "frontendToolRequest"})
+_CALL_FIELDS: Final = frozenset({"name", "arguments", "meta", "_meta", "task"})
 _INVALID: Final = "invalid_tool_call"
 """The name of a call whose own name the model wrote so that Goose could not read it."""
 
@@ -142,7 +143,7 @@ def _load_rows(database: Database, session: str | None) -> tuple[dict[str, Any],
             "content": parse_text(each.get("content_json")),
             "metadata": parse_object(each.get("metadata_json")),
         }
-        for each in database.rows("messages", session_id=row["id"])
+        for each in database.rows("messages", session_id=row.get("id"))
     ]
     return dict(row), entries
 
@@ -201,7 +202,7 @@ class _Reader:
         """Give the messages of one entry: a message of the user holds results as well."""
         time = milliseconds_of(entry.get("created"))
         pieces = objects_of(entry.get("content"))
-        role = entry.get("role")
+        role = text_of(entry.get("role"))
         envelope = without(entry, ("content", "role"))
         if role not in {"user", "assistant"} or not isinstance(entry.get("content"), list):
             self._notes.unreadable(number, "a message needs the role user or assistant, and a list of content")
@@ -240,7 +241,11 @@ class _Reader:
         elif kind == "redactedThinking" and text_of(piece.get("data")):
             yield ThinkingContent(thinking="", thinking_signature=piece["data"], redacted=True)
         elif kind in _REQUESTS and text_of(piece.get("id")):
-            yield _call(piece)
+            call = _call(piece)
+            yield call
+            value = object_of(object_of(piece.get("toolCall")).get("value"))
+            if call.name == _INVALID or value.keys() - _CALL_FIELDS:
+                self._record(piece, "call", number)
         else:
             self._record(piece, kind, number)
 
@@ -263,12 +268,13 @@ class _Reader:
                 continue
             result = object_of(piece.get("toolResult"))
             value = result.get("value")
-            failed = result.get("status") == "error"
+            failed = result.get("status") != "success" or "value" not in result
             if failed:
-                content: tuple[UserContent, ...] = (TextContent(text=json_text(result.get("error"))),)
+                reason = result.get("error") or result or without(piece, ("type", "id"))
+                content: tuple[UserContent, ...] = (TextContent(text=json_text(reason)),)
             else:
                 listed = objects_of(value) or objects_of(object_of(value).get("content"))
-                content = tuple(_shared_pieces(listed))
+                content = tuple(_shared_pieces(listed)) or _other_value(value)
                 failed = object_of(value).get("isError") is True
             yield ToolResultMessage(
                 tool_call_id=text_of(piece.get("id")) or "",
@@ -277,6 +283,12 @@ class _Reader:
                 is_error=failed,
                 timestamp=time,
             )
+
+
+def _other_value(value: object) -> tuple[TextContent, ...]:
+    """Give a result that is no list of content as text; an empty one is empty."""
+    is_empty = value is None or object_of(value).get("content") == []
+    return () if is_empty or value in ([], {}, "") else (TextContent(text=json_text(value)),)
 
 
 def _shared_pieces(pieces: Sequence[dict[str, Any]]) -> Iterator[UserContent]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -19,6 +19,9 @@ from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import time_of
 from segue.projection.report import ChangeCode, Loss
+
+OTHER: Final = "other conversation"
+"""The kind of the record of a conversation of the same file that was not chosen."""
 
 
 def load_value(source: Source) -> object:
@@ -47,7 +50,10 @@ def parse_text(text: object) -> object:
     try:
         return cast("object", msgspec.json.decode(text))
     except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
-        return None
+        try:
+            return parse_json(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text)
+        except LoadError:
+            return None
 
 
 def json_text(value: object) -> str:
@@ -63,22 +69,28 @@ def json_text(value: object) -> str:
 def choose(
     conversations: Sequence[dict[str, Any]],
     session: str | None,
+    notes: Notes,
     id_of: Callable[[dict[str, Any]], str | None],
     updated_of: Callable[[dict[str, Any]], int | None],
 ) -> dict[str, Any]:
-    """Choose one of several conversations: the one with this id, or the newest.
+    """Choose one of several conversations: the one with this id, or the newest. The others are noted.
 
     Raises:
         LoadError: there is none.
     """
+    if not conversations:
+        raise LoadError("no conversation found in this file")
     if session is None:
-        if not conversations:
-            raise LoadError("no conversation found in this file")
-        return max(conversations, key=lambda each: updated_of(each) or 0)
-    for conversation in conversations:
-        if id_of(conversation) == session:
-            return conversation
-    raise LoadError(f"no conversation has the id {session!r}; `segue sessions FILE` lists the ids")
+        chosen = max(range(len(conversations)), key=lambda at: updated_of(conversations[at]) or 0)
+    else:
+        matching = (at for at, each in enumerate(conversations) if id_of(each) == session)
+        chosen = next(matching, -1)
+        if chosen < 0:
+            raise LoadError(f"no conversation has the id {session!r}; `segue sessions FILE` lists the ids")
+    for at, each in enumerate(conversations):
+        if at != chosen:
+            notes.record(OTHER, at + 1, 0, id_of(each))
+    return conversations[chosen]
 
 
 def refuse_branch(view: View, title: str) -> None:

@@ -36,7 +36,11 @@ def reasoning_item(text: str, item_id: str | None, encrypted: str | None) -> Thi
         return ThinkingContent(thinking=text)
     summary = [{"type": "summary_text", "text": text}] if text else []
     item: dict[str, Any] = {"type": "reasoning", "id": item_id, "summary": summary, "encrypted_content": encrypted}
-    return ThinkingContent(thinking=text, thinking_signature=msgspec.json.encode(item).decode())
+    try:
+        signature = msgspec.json.encode(item).decode()
+    except UnicodeEncodeError:  # half a surrogate pair: no signature that a provider has written
+        return ThinkingContent(thinking=text)
+    return ThinkingContent(thinking=text, thinking_signature=signature)
 
 
 def usage_of(

@@ -18,6 +18,14 @@ class MemoryDatabase:
         """Give the names of the tables."""
         return frozenset(self.content)
 
+    def column(self, table: str, name: str) -> Iterator[object]:
+        """Give the different values of one column of a table."""
+        seen: list[object] = []
+        for row in self.content.get(table, ()):
+            if row.get(name) not in seen:
+                seen.append(row.get(name))
+                yield row.get(name)
+
     def rows(self, table: str, **equal: object) -> Iterator[Mapping[str, object]]:
         """Give the rows of a table whose columns have these values."""
         for row in self.content.get(table, ()):

@@ -27,6 +27,10 @@ class Tree:
             end = self._parents[end]
         return list(found)[::-1]
 
+    def ids(self) -> Iterator[str]:
+        """Give all entries, in the order of the file."""
+        return iter(self._parents)
+
     def ends(self) -> Iterator[str]:
         """Give the entries that no other one follows, the last of the file first."""
         inner = set(self._parents.values())

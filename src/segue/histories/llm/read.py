@@ -16,7 +16,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolCall, UserContent
-from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, Usage, UserMessage
+from segue.conversation.messages import (
+    AssistantMessage,
+    Message,
+    StopReason,
+    SystemMessage,
+    ToolResultMessage,
+    Usage,
+    UserMessage,
+)
 from segue.errors import LoadError
 from segue.histories.kit.documents import finish_history, json_text, parse_object, parse_text
 from segue.histories.kit.envelope import with_envelope
@@ -148,6 +156,8 @@ def _read_thread(database: Database, thread: Row, view: View, notes: Notes) -> H
         tip = text_of(turn.get("tip_message_hash"))
         if turn.get("thread_id") == thread.get("id") and tip is not None and tip not in used and view.branch is None:
             notes.add(ChangeCode.BRANCH_LEFT_OUT, ("branches", tip), Loss.CONTENT, f"{tip}: an answer")
+    _note_beginning(rows, tree.path(end), notes)
+    _note_orphans(database, tree, turns, notes)
     forked = text_of(thread.get("forked_from"))
     return finish_history(
         NAME,
@@ -162,6 +172,26 @@ def _read_thread(database: Database, thread: Row, view: View, notes: Notes) -> H
     )
 
 
+def _note_beginning(rows: Mapping[str, Row], path: Sequence[str], notes: Notes) -> None:
+    """Note a conversation that begins in the middle: the message before its first one is not there."""
+    first = rows[path[0]] if path else _NOTHING
+    if first.get("parent_hash") is not None or first.get("role") not in ("system", "user"):
+        detail = f"the message before {path[0] if path else 'the end'}"
+        notes.add(ChangeCode.FILE_MISSING, ("messages", 0), Loss.CONTENT, detail)
+
+
+def _note_orphans(database: Database, tree: Tree, turns: Mapping[str | None, Row], notes: Notes) -> None:
+    """Note messages that no conversation leads to, and parts of messages that are not there."""
+    tips = [text_of(tip) for tip in database.column("threads", "tip_message_hash")]
+    reached = {name for tip in (*tips, *turns) for name in tree.path(tip)}
+    found = [("message without a conversation", name) for name in tree.ids() if name not in reached]
+    names = set(tree.ids())
+    parts = (owner for owner in database.column("parts", "message_hash") if owner not in names)
+    found += [("part of a missing message", str(owner)) for owner in parts]
+    for kind, name in found:
+        notes.record(kind, 0, 0, name)
+
+
 class _Reader:
     """Makes messages of rows."""
 
@@ -169,18 +199,26 @@ class _Reader:
         self._database = database
         self._notes = notes
 
+    def _payload(self, part: Row) -> dict[str, Any]:
+        """Parse what a part has beside its text."""
+        stored = part.get("payload")
+        payload = parse_object(stored)
+        if not payload and stored not in (None, "{}", "null"):
+            self._notes.unreadable(integer_of(part.get("id")), "the payload of a part is no object")
+        return payload
+
     def message(self, role: str, parts: Sequence[Row], turn: Row, at: int) -> list[Message]:
         """Give the messages of one row of `messages`; `at` is the place of the first one."""
         time = milliseconds_of(turn.get("datetime_utc"))
         if role == "assistant":
             content = tuple(each for part in parts for each in self._reply_part(part))
             return [make_reply(content, turn, time)]
-        results = [_result(parse_object(part.get("payload")), time) for part in parts if part["type"] == "tool_result"]
+        results = [_result(self._payload(part), time) for part in parts if part.get("type") == "tool_result"]
         given = tuple(each for part in parts for each in self._user_part(part, at))
         return [*results, *([UserMessage(content=given, timestamp=time)] if given else [])]
 
     def _reply_part(self, part: Row) -> Iterator[AssistantContent]:
-        payload = parse_object(part.get("payload"))
+        payload = self._payload(part)
         text = part.get("text")
         match part.get("type"):
             case "text":
@@ -198,7 +236,7 @@ class _Reader:
             case "text":
                 yield TextContent(text=str(part.get("text") or ""))
             case "attachment":
-                found = object_of(parse_object(part.get("payload")).get("attachment"))
+                found = object_of(self._payload(part).get("attachment"))
                 yield from self.attachment(text_of(found.get("id")) or "", at)
             case "tool_result":
                 return
@@ -285,12 +323,16 @@ def _read_conversation(database: Database, conversation: Row, notes: Notes) -> H
     messages: list[Message] = []
     prompt: str | None = None
     rows = sorted(
-        database.rows("responses", conversation_id=conversation["id"]), key=lambda row: str(row.get("datetime_utc"))
+        database.rows("responses", conversation_id=conversation.get("id")), key=lambda row: str(row.get("datetime_utc"))
     )
     for row in rows:
-        own = {"response_id": row["id"]}
+        own = {"response_id": row.get("id")}
         time = milliseconds_of(row.get("datetime_utc"))
-        prompt = prompt or text_of(row.get("system"))
+        given_prompt = text_of(row.get("system"))
+        if prompt is None:
+            prompt = given_prompt
+        elif given_prompt is not None and given_prompt != prompt:
+            messages.append(SystemMessage.of(given_prompt))
         if "tool_results" in tables:
             messages += (_result(dict(result), time) for result in database.rows("tool_results", **own))
         given: list[UserContent] = [TextContent(text=text)] if (text := text_of(row.get("prompt"))) else []
@@ -311,7 +353,8 @@ def _read_conversation(database: Database, conversation: Row, notes: Notes) -> H
             calls = database.rows("tool_calls", **own)
             content += (_call({**call, "arguments": parse_text(call.get("arguments"))}, None) for call in calls)
         reply = make_reply(tuple(content), row, time)
-        messages.append(with_envelope(reply, NAME, {"id": row["id"]}))
+        messages.append(with_envelope(reply, NAME, {"id": row.get("id")}))
+    _note_old_orphans(database, tables, notes)
     return finish_history(
         NAME,
         notes,
@@ -320,3 +363,14 @@ def _read_conversation(database: Database, conversation: Row, notes: Notes) -> H
         title=text_of(conversation.get("name")),
         system_prompt=prompt,
     )
+
+
+def _note_old_orphans(database: Database, tables: frozenset[str], notes: Notes) -> None:
+    """Note rows that belong to a response or a conversation that is not there."""
+    conversations, responses = set(database.column("conversations", "id")), set(database.column("responses", "id"))
+    checks = [("responses", "conversation_id", conversations)]
+    checks += [(table, "response_id", responses) for table in ("tool_calls", "tool_results") if table in tables]
+    for table, column, known in checks:
+        for value in database.column(table, column):
+            if value not in known:
+                notes.record(f"row of {table} without its {column.removesuffix('_id')}", 0, 0, value)

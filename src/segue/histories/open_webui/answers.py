@@ -40,6 +40,8 @@ def read_answer(entry: dict[str, Any], time: int | None, notes: Notes, number: i
             made.append(part)
         else:
             content.append(part)
+    if not parts and not error:
+        notes.record("answer without content", number, len(json_text(entry)), entry if notes.keeps else None)
     if content or error or not made:
         made.append(_turn(entry, content, time, last=True, error=error))
     return made

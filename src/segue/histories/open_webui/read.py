@@ -15,7 +15,7 @@ from typing import Any, Final
 from segue.conversation.content import TextContent, UserContent
 from segue.conversation.messages import Message, SystemMessage, UserMessage
 from segue.errors import LoadError
-from segue.histories.kit.documents import choose, finish_history, load_value
+from segue.histories.kit.documents import OTHER, choose, finish_history, load_value
 from segue.histories.kit.envelope import with_envelope
 from segue.histories.kit.history import History, Session
 from segue.histories.kit.lines import object_of, objects_of, text_of, title_of, without
@@ -27,7 +27,7 @@ from segue.histories.kit.trees import Tree
 from segue.histories.open_webui.answers import NAME, read_answer
 from segue.projection.report import ChangeCode, Loss
 
-KNOWN_RECORDS: Final = frozenset({"status"})
+KNOWN_RECORDS: Final = frozenset({"status", OTHER})
 
 
 def detect(head: bytes, name: str) -> int:  # noqa: ARG001 - the content is enough
@@ -94,7 +94,7 @@ def read(source: Source, view: View) -> History:
     found = [each for each in _chats(load_value(source)) if object_of(_chat(each).get("history"))]
     if not found:
         raise LoadError("no conversation found: the file has no `chat.history` of Open WebUI")
-    entry = choose(found, source.session, _id, _updated)
+    entry = choose(found, source.session, notes, _id, _updated)
     chat = _chat(entry)
     history = object_of(chat.get("history"))
     entries = {name: object_of(each) for name, each in object_of(history.get("messages")).items()}
