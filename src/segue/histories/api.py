@@ -7,7 +7,9 @@ save_history(written)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import gc
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Final, cast
@@ -61,10 +63,23 @@ def read_history(
     asked = View.parse(view, keep_records=keep_records)
     opened, record = _open(source, format, session)
     try:
-        history = record.read(opened, asked)
+        with _without_collection():
+            history = record.read(opened, asked)
     except RecursionError as error:
         raise LoadError("the history is nested too deeply to be read") from error
     return _with_facts(replace(history, origin=replace(history.origin, path=opened.path)))
+
+
+@contextmanager
+def _without_collection() -> Generator[None]:
+    """Stop the search for cycles: a history is many objects without cycles, and each search looks at all of them."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def write_history(
@@ -153,7 +168,8 @@ def find_sessions(*, formats: Iterable[str] | None = None, cwd: str | None = Non
     `formats` are names of agents, by default all; `cwd` selects those of one project.
     """
     records = all_formats() if formats is None else [get_format(name) for name in formats]
-    found = [session for record in records for session in places.list_sessions(record)]
+    with _without_collection():
+        found = [session for record in records for session in places.list_sessions(record)]
     found.sort(key=lambda session: (-(session.updated or 0), session.path))
     return (session for session in found if cwd is None or session.cwd == cwd)
 
