@@ -17,7 +17,7 @@ import click
 from segue.conversation.stored import dump
 from segue.documents import open_source
 from segue.errors import DecodeError, LoadError, SegueError, UnknownFormat
-from segue.histories.api import as_history, find_format_of, read_history
+from segue.histories.api import as_history, find_format_of, is_binary, is_session_file, read_history
 from segue.histories.kit.history import History
 from segue.histories.kit.source import Source
 from segue.histories.registry import find_format, format_names, get_format
@@ -25,10 +25,6 @@ from segue.projection.report import Loss, Report
 
 FORMAT_NAMES: Final = click.Choice(format_names())
 _HEAD: Final = 64 * 1024
-_CERTAIN: Final = 80
-"""From this score on, a file is read as a session of an agent before anything else is tried. Formats of frameworks are
-tried last: a list of messages is also a request."""
-_FIRST: Final = frozenset({"agent", "export"})
 _STANDARD_INPUT: Final = "-"
 
 
@@ -52,7 +48,7 @@ def open_history(
     source = data if is_standard_input else Path(given)
     shown = "standard input" if is_standard_input else given
     try:
-        if name is not None or _is_history(data, shown):
+        if name is not None or is_session_file(data, shown):
             return read_history(source, format=name, view=view, session=session, keep_records=keep_records)
         return _open_conversation(data, source, shown)
     except UnknownFormat:
@@ -100,7 +96,7 @@ def _is_place(given: str) -> bool:
         if agent.replace("-", "").isalpha() and len(agent) > 1:
             get_format(agent)  # explains which names there are
     path = Path(given).expanduser()
-    return path.is_dir() or (path.is_file() and _is_binary(_head(path)))
+    return path.is_dir() or (path.is_file() and is_binary(_head(path)))
 
 
 def _head(path: Path) -> bytes:
@@ -109,21 +105,6 @@ def _head(path: Path) -> bytes:
             return file.read(_HEAD)
     except OSError:
         return b""
-
-
-def _is_binary(head: bytes) -> bool:
-    """Whether a file is a database, an archive or compressed."""
-    return head.startswith((b"SQLite format 3\x00", b"PK\x03\x04", b"\x28\xb5\x2f\xfd"))
-
-
-def _is_history(head: bytes, name: str) -> bool:
-    """Whether the beginning of a file is that of an agent's session or an export, and not of segue's own files."""
-    if head.lstrip()[:40].replace(b" ", b"").startswith(b'{"format":"segue/'):
-        return False
-    if _is_binary(head):
-        return True
-    record, score = find_format_of(Source(data=head[:_HEAD], name=name))
-    return record is not None and record.kind in _FIRST and score >= _CERTAIN
 
 
 @final
@@ -150,7 +131,7 @@ class SourceFile(click.ParamType[BinaryIO]):
             return _as_file(open_history(value), value)
         file = self._files.convert(value, param, ctx)
         head = _peek(file)
-        if _is_history(head, value):
+        if is_session_file(head, value):
             return _as_file(read_history(file.read()) if value == _STANDARD_INPUT else open_history(value), value)
         return cast("BinaryIO", file)
 

@@ -43,5 +43,5 @@ def command(*, file: BinaryIO | None, port: int, host: str, browser: bool, catal
     click.echo("Press Ctrl-C to end it.")
     if browser:
         click.launch(address)
-    app = make_app(token, frozenset(names), open_catalogue(catalogue), opened)
+    app = make_app(token, frozenset(names), open_catalogue(catalogue), opened, shows_sessions=host == _LOOPBACK)
     uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off")).run(sockets=[listener])

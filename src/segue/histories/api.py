@@ -38,6 +38,9 @@ HISTORY: Final = "history"
 """The key of `Context.extra` with title, folder and times of the history, so that a stored conversation keeps them."""
 _HEAD: Final = 64 * 1024
 """How much of a file is used to recognise its format."""
+_CERTAIN: Final = 80
+"""From this score on, a file is read as a session of an agent before anything else is tried."""
+_FIRST: Final = frozenset({"agent", "export"})
 
 
 def read_history(
@@ -256,6 +259,24 @@ def find_format_of(source: Source) -> tuple[Format | None, int]:
             return None, 0
         return find_format_of(Source(value=value, name=source.name))
     return found, best
+
+
+def is_session_file(head: bytes, name: str = "") -> bool:
+    """Whether a file is a session of an agent or an export, and no file of segue, by its beginning.
+
+    Messages of frameworks do not count: a list of messages is also a request.
+    """
+    if head.lstrip()[:40].replace(b" ", b"").startswith(b'{"format":"segue/'):
+        return False
+    if is_binary(head):
+        return True
+    record, score = find_format_of(Source(data=head[:_HEAD], name=name))
+    return record is not None and record.kind in _FIRST and score >= _CERTAIN
+
+
+def is_binary(head: bytes) -> bool:
+    """Whether a file is a database, an archive, or compressed."""
+    return head.startswith((b"SQLite format 3\x00", b"PK\x03\x04", b"\x28\xb5\x2f\xfd"))
 
 
 def list_source(

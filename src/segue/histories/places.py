@@ -31,8 +31,8 @@ LARGEST: Final = 2**31
 """The largest file that is read, in bytes: larger ones are refused with an error instead of filling the memory."""
 _EXCERPT: Final = 32 * 1024
 _TAIL: Final = 8 * 1024
-"""How much of the beginning and of the end of a file is read for the list of sessions. The first line of Codex alone has
-20 kB; the end has the last time, and titles and costs that programs write when they stop."""
+"""How much of the beginning and of the end of a file is read for the list of sessions. The first line of Codex alone
+has 20 kB; the end has the last time, and titles and costs that programs write when they stop."""
 _SQLITE: Final = b"SQLite format 3\x00"
 _ZIP: Final = b"PK\x03\x04"
 _RATIO: Final = 200

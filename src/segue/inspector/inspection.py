@@ -14,10 +14,11 @@ import msgspec
 from msgspec.structs import replace
 
 from segue.conversation.content import AnyContent
-from segue.conversation.context import Context
+from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import Message
 from segue.documents import Document, open_source, read_document
 from segue.errors import DoesNotFit, EmptyConversation, LoadError, SettingsError, render_path
+from segue.histories.api import is_session_file, read_history
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.report import SENTENCES, Change, Loss, describe_loss
@@ -34,12 +35,15 @@ _EXCERPT: Final = 1500
 
 
 def open_pasted(text: str, protocol: str | None) -> Document:
-    """Read the pasted text; of a file with one conversation on a line, the first.
+    """Read the pasted text, also a session of an agent; of a file with one conversation on a line, the first.
 
     Raises:
         LoadError, DecodeError: the text is not a conversation.
     """
-    opened = open_source(BytesIO(text.encode("utf-8", "surrogatepass")), "the pasted text", protocol=protocol)
+    data = text.encode("utf-8", "surrogatepass")
+    if protocol is None and is_session_file(data):
+        return Document(Prompt(context=read_history(data).context))
+    opened = open_source(BytesIO(data), "the pasted text", protocol=protocol)
     if opened.document is not None:
         return opened.document
     first = next(opened.lines, None)

@@ -175,7 +175,7 @@ def _reply(blocks: Sequence[dict[str, Any]], model: str, time: int | None, notes
             if content:
                 yield _assistant(content, model, time)
                 content = []
-            yield _result(block, time)
+            yield _result(block, time, notes)
         elif kind == "text" and isinstance(block.get("text"), str):
             content.append(TextContent(text=block["text"]))
         elif kind == "thinking" and isinstance(block.get("thinking"), str):
@@ -204,11 +204,13 @@ def _assistant(content: Sequence[AssistantContent], model: str, time: int | None
     )
 
 
-def _result(block: dict[str, Any], time: int | None) -> ToolResultMessage:
+def _result(block: dict[str, Any], time: int | None, notes: Notes) -> ToolResultMessage:
     content = block.get("content")
     pieces: list[ToolResultContent] = []
     if isinstance(content, str):
         pieces.append(TextContent(text=content))
+    elif content is None:
+        _record(block, notes)
     for piece in objects_of(content):
         source = object_of(piece.get("source"))
         if isinstance(piece.get("text"), str):

@@ -15,6 +15,7 @@ from segue.histories.kit.notes import Notes
 from segue.histories.kit.wire import Wire
 
 WIRE: Final = Wire("anthropic-messages", "messages")
+_OUTCOME: Final = frozenset({"query", "result", "success", "error", "duration", "type"})
 _PLAIN: Final = frozenset({"text", "image", "document", "search_result", "tool_reference"})
 """Blocks that a result may hold; others are what a program stores for its display."""
 
@@ -93,4 +94,6 @@ def _outcome(piece: dict[str, Any]) -> list[dict[str, Any]]:
         else:
             text = text_of(object_of(value).get("text")) or json_text(value)
             made.append({"type": "text", "text": text})
-    return made if made or "result" in piece else [{"type": "text", "text": json_text(piece)}]
+    if not made and ("result" not in piece or piece.keys() - _OUTCOME):
+        made.append({"type": "text", "text": json_text(piece)})
+    return made

@@ -134,6 +134,8 @@ def _read_message(entry: dict[str, Any], number: int, notes: Notes) -> list[Mess
             for file in objects_of(entry.get("files")):
                 content += _file(file, number, notes)
             made: list[Message] = [UserMessage(content=tuple(content), timestamp=time)] if content else []
+            if not isinstance(entry.get("content"), str):
+                notes.unreadable(number, "a message without content")
         case "assistant":
             made = read_answer(entry, time, notes, number)
         case "system":

@@ -56,6 +56,22 @@ async function openFile(file) {
   showSize();
 }
 
+async function listSessions() {
+  const sessions = await (await ask("api/sessions")).json();
+  $("sessions").hidden = sessions.length === 0;
+  $("session").append(...sessions.map((each) => make("option", { value: each.source },
+    `${each.source.split(":")[0]}: ${each.title}${each.project ? ` (${each.project})` : ""}`)));
+}
+
+async function openSession() {
+  if (!$("session").value) return;
+  $("problem").textContent = "";
+  const read = await (await ask("api/session", { text: $("session").value })).json();
+  $("text").value = read.text;
+  $("left-out").textContent = read.leftOut.join(" ");
+  showSize();
+}
+
 function showSize() {
   const length = $("text").value.length;
   $("size").textContent = length ? `${length.toLocaleString("en")} characters` : "";
@@ -300,6 +316,7 @@ async function start() {
     $("add").click();
   });
   $("file").addEventListener("change", () => $("file").files[0] && openFile($("file").files[0]));
+  $("session").addEventListener("change", () => openSession().catch((error) => { $("problem").textContent = error.message; }));
   $("text").addEventListener("input", showSize);
   $("text").addEventListener("dragover", (event) => {
     event.preventDefault();
@@ -329,6 +346,7 @@ async function start() {
     $("text").value = begun.opened;
     showSize();
   }
+  await listSessions();
 }
 
 start().catch((error) => { $("problem").textContent = error.message; });
