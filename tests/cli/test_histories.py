@@ -192,7 +192,7 @@ def test_a_database_is_a_source(home, tmp_path):
 
 
 MISTAKES = {
-    "no such agent": (("show", "claude-cod:last"), "did you mean claude-code?"),
+    "no such agent": (("show", "claude-cod:last"), "did you mean claude-code"),
     "no such session": (("show", "claude-code:nothing"), "`segue sessions` lists"),
     "an empty folder": (("import", "."), "no session file of a known agent"),
     "a target that is no agent": (("handover", SESSION, "--to", "nothing"), "no format is called 'nothing'"),
