@@ -109,6 +109,13 @@ def test_handover_of_one_agent_to_another(home, agent, target, tmp_path):
         assert str(written) in done.out
 
 
+def test_the_command_works_in_another_folder(home):
+    path = store(home, "claude-code")
+    done = run("handover", path, "--to", "pi", "-o", "out", "--report", "none", cwd=home)
+    (written,) = (home / "out").iterdir()
+    assert done.out == f"cd /home/user/project && pi --session {written}\n"
+
+
 def test_handover_stores_the_session_where_the_agent_finds_it(home):
     store(home, "claude-code")
     done = run("handover", "claude-code:last", "--to", "codex", "--model", "openai/gpt-5.4", "--report", "none")

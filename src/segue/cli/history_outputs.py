@@ -89,7 +89,8 @@ def commands_of(written: Written, path: Path, *, elsewhere: bool) -> list[list[s
     if not resume:
         return []
     commands = [written.setup, resume] if written.setup else [resume]
-    return [[part.replace("{file}", str(path)) for part in command] for command in commands]
+    # Absolute, because the commands run in the folder of the project.
+    return [[part.replace("{file}", str(path.absolute())) for part in command] for command in commands]
 
 
 def render_commands(commands: Sequence[Sequence[str]], cwd: str | None) -> str:
