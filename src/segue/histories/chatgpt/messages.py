@@ -23,9 +23,9 @@ from segue.histories.kit.documents import json_text, parse_object
 from segue.histories.kit.envelope import with_envelope
 from segue.histories.kit.lines import object_of, objects_of, text_of, without
 from segue.histories.kit.notes import Notes
-from segue.histories.kit.pieces import media_of
 from segue.histories.kit.source import Source
 from segue.histories.kit.stamps import milliseconds_of
+from segue.histories.kit.stored_pieces import media_of
 from segue.projection.report import ChangeCode, Loss
 
 _PROTOCOL: Final = "openai-responses"

@@ -21,10 +21,10 @@ from segue.histories.kit.format import Excerpt
 from segue.histories.kit.history import History, Session
 from segue.histories.kit.lines import object_of, text_of, without
 from segue.histories.kit.notes import Notes
-from segue.histories.kit.origins import find_origin
-from segue.histories.kit.pieces import usage_of
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of
+from segue.histories.kit.stored_pieces import usage_of
+from segue.histories.kit.turn_origins import find_origin
 
 NAME: Final = "cline"
 KNOWN_RECORDS: Final = frozenset({"system prompt"})

@@ -40,10 +40,10 @@ from segue.histories.kit.format import Excerpt
 from segue.histories.kit.history import Compaction, History, Session
 from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of, without
 from segue.histories.kit.notes import Notes
-from segue.histories.kit.origins import find_origin
-from segue.histories.kit.pieces import media_of, usage_of
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of
+from segue.histories.kit.stored_pieces import media_of, usage_of
+from segue.histories.kit.turn_origins import find_origin
 
 NAME: Final = "continue"
 INDEX: Final = "sessions.json"

@@ -31,11 +31,11 @@ from segue.histories.kit.envelope import with_envelope
 from segue.histories.kit.history import History, Parent, Session
 from segue.histories.kit.lines import integer_of, object_of, text_of
 from segue.histories.kit.notes import Notes
-from segue.histories.kit.origins import find_origin
-from segue.histories.kit.pieces import media_of, usage_of
 from segue.histories.kit.source import Database, Source, View
 from segue.histories.kit.stamps import milliseconds_of
+from segue.histories.kit.stored_pieces import media_of, usage_of
 from segue.histories.kit.trees import Tree
+from segue.histories.kit.turn_origins import find_origin
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "llm"

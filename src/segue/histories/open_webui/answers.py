@@ -12,7 +12,7 @@ from segue.conversation.messages import AssistantMessage, Message, StopReason, T
 from segue.histories.kit.documents import json_text, parse_object, parse_text
 from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of
 from segue.histories.kit.notes import Notes
-from segue.histories.kit.pieces import media_of, reasoning_item, usage_of
+from segue.histories.kit.stored_pieces import media_of, reasoning_item, usage_of
 
 NAME: Final = "open-webui"
 _DETAILS: Final = re.compile(r"<details\b([^>]*)>(.*?)</details>\n?", re.DOTALL)

@@ -20,9 +20,9 @@ from segue.histories.kit.envelope import with_envelope
 from segue.histories.kit.history import History, Session
 from segue.histories.kit.lines import object_of, objects_of, text_of, title_of, without
 from segue.histories.kit.notes import Notes
-from segue.histories.kit.pieces import media_of
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of
+from segue.histories.kit.stored_pieces import media_of
 from segue.histories.kit.trees import Tree
 from segue.histories.open_webui.answers import NAME, read_answer
 from segue.projection.report import ChangeCode, Loss
