@@ -6,6 +6,10 @@ garbage collector. The time for each item may grow by caches and hash tables, so
 measured again, and the best times count, so that a short load spike raises no alarm. Nothing depends on how fast the
 machine is.
 
+Tokens are counted only in conversations that are nearly as long as the window of the target, which costs several times
+as much as the rest. So the windows are unlimited, or they grow with the input: then everything is counted and cut in
+the small input as in the large one.
+
 The inputs are conversations in which one thing is repeated (`growth_histories`), their bodies, streams and files.
 
     python scripts/check_growth.py            fails if a function is not linear
@@ -25,8 +29,9 @@ from typing import Final
 
 from growth_histories import HISTORIES, History
 from measure import time_calls
+from msgspec.structs import replace
 
-from segue import Context, EncodeError, Model, TextContent, UserMessage, check, dump, get_model, load
+from segue import Context, EncodeError, Model, TextContent, UserMessage, check, dump, get_model, load, project
 from segue.models.origin import new_assistant_message
 from segue.outbox import Outbox
 from segue.projection.projector import Projector
@@ -40,19 +45,23 @@ from segue.testing.frames import split_stream, write_frame
 
 SMALL: Final = 400
 LARGE: Final = 8 * SMALL
-TOLERATED: Final = 3.0
+TOLERATED: Final = 2.5
 """How much the time for one item may grow from the small to the large input."""
 _TRIES: Final = 3
+_TOKENS_PER_ITEM: Final = 20
 _NEGLIGIBLE_NS: Final = 3_000_000
 """A large input that takes less is not judged: the fixed part of the small one is most of its time."""
 
 _WRITER: Final = Model("writer", "elsewhere", "anthropic-messages", reasoning=True)
 """The model that wrote the histories: another one than every target, so that every pass has something to do."""
-_TARGETS: Final = (
-    get_model("anthropic/claude-sonnet-4-5"),
-    get_model("openai/gpt-5.4"),
-    get_model("mistral/mistral-large-latest"),
-    Model("reader", "plain-text", "plain-text"),
+_TARGETS: Final = tuple(
+    replace(model, context_window=0, max_input=0)
+    for model in (
+        get_model("anthropic/claude-sonnet-4-5"),
+        get_model("openai/gpt-5.4"),
+        get_model("mistral/mistral-large-latest"),
+        Model("reader", "plain-text", "plain-text"),
+    )
 )
 """Few changes; no foreign thinking; strict ids and turns; no tools and no media."""
 _BODIES: Final = (
@@ -94,6 +103,7 @@ def make_functions(folder: Path) -> Iterator[Growing]:
         yield Growing(f"load: {name}", lambda size, history=history: _loading(history(size, _WRITER)))
         for target in _TARGETS:
             yield Growing(f"prepare {target.protocol}: {name}", _preparing(history, target))
+            yield Growing(f"fit {target.protocol}: {name}", _fitting(history, target))
     for protocol in all_protocols():
         for name in _BODIES:
             yield from _codec_functions(protocol, name, HISTORIES[name])
@@ -104,6 +114,10 @@ def make_functions(folder: Path) -> Iterator[Growing]:
         for target in _TARGETS[:2]:
             yield Growing(f"outbox {target.protocol}, one more turn: {name}", _one_more_turn(HISTORIES[name], target))
             yield Growing(f"projector {target.protocol}, turn by turn: {name}", _turn_by_turn(HISTORIES[name], target))
+            yield Growing(
+                f"projector {target.protocol}, turn by turn, fitting: {name}",
+                _turn_by_turn(HISTORIES[name], target, fits=True),
+            )
     yield Growing("append_message behind a torn line", lambda size: _appending(folder / "torn.jsonl", size))
     yield Growing("read_session", lambda size: _reading(folder / f"session{size}.jsonl", size))
 
@@ -143,6 +157,19 @@ def _preparing(history: History, target: Model) -> Maker:
     def make(size: int) -> Call:
         context = history(size, _WRITER)
         return lambda: prepare(context, target).content
+
+    return make
+
+
+def _narrow(target: Model, size: int) -> Model:
+    """Give a target whose window holds a part of an input of this size."""
+    return replace(target, context_window=_TOKENS_PER_ITEM * size)
+
+
+def _fitting(history: History, target: Model) -> Maker:
+    def make(size: int) -> Call:
+        context, narrow = history(size, _WRITER), _narrow(target, size)
+        return lambda: project(context, narrow)
 
     return make
 
@@ -200,16 +227,16 @@ def _one_more_turn(history: History, target: Model) -> Maker:
     return make
 
 
-def _turn_by_turn(history: History, target: Model) -> Maker:
+def _turn_by_turn(history: History, target: Model, *, fits: bool = False) -> Maker:
     """The number of calls does not depend on the size, because each call copies the history once."""
 
     def make(size: int) -> Call:
-        context = history(size, _WRITER)
+        context, model = history(size, _WRITER), _narrow(target, size) if fits else target
         steps = [context.messages[: len(context.messages) * part // 8] for part in range(1, 9)]
         contexts = [Context(tools=context.tools, messages=messages) for messages in steps if messages]
 
         def grow() -> None:
-            projector = Projector(target)
+            projector = Projector(model)
             for grown in contexts:
                 projector.project(grown)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import pty
 import re
@@ -26,15 +27,16 @@ class Terminal:
         )
         os.close(inner)
         self.seen = ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")()  # a read may end within a character
 
     def wait_for(self, pattern: str) -> str:
-        """Read until something is shown; a minute is an age, and a failure."""
-        end = time.monotonic() + 60
+        """Read until something is shown; after ten minutes, also on a busy machine, it never will be."""
+        end = time.monotonic() + 600
         while not re.search(pattern, self.seen, re.DOTALL):
             assert time.monotonic() < end, f"never saw {pattern!r} in {self.seen!r}"
             if select.select([self.master], [], [], 1)[0]:
                 try:
-                    self.seen += os.read(self.master, 4096).decode()
+                    self.seen += self._decoder.decode(os.read(self.master, 4096))
                 except OSError:  # the program has ended
                     break
         assert re.search(pattern, self.seen, re.DOTALL), self.seen

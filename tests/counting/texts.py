@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import random
 from functools import lru_cache
 from pathlib import Path
 
-_ROOT = Path(__file__).resolve().parents[2]
+_SAMPLES = Path(__file__).resolve().parent / "samples"
 
 SENTENCES = {
     "English": "The committee met on Tuesday and decided to postpone the vote until every member had read the report. ",
@@ -26,16 +27,9 @@ EAST_ASIAN = ("Chinese", "Japanese", "Korean")
 
 
 @lru_cache
-def source() -> str:
-    """Give the source code of segue, as a sample of code."""
-    files = sorted((_ROOT / "src" / "segue").rglob("*.py"))
-    return "\n".join(path.read_text("utf-8") for path in files)
-
-
-@lru_cache
-def prose() -> str:
-    """Give the documentation of segue, as a sample of English prose and Markdown."""
-    return "\n".join(path.read_text("utf-8") for path in sorted((_ROOT / "docs").glob("*.md")))
+def _sample(name: str) -> str:
+    """Read a sample: sources and pages of segue as they were once, so that a change of segue changes no history."""
+    return gzip.decompress((_SAMPLES / f"{name}.txt.gz").read_bytes()).decode()
 
 
 def piece_of(text: str, chance: random.Random, size: int) -> str:
@@ -48,12 +42,12 @@ def piece_of(text: str, chance: random.Random, size: int) -> str:
 
 def code(chance: random.Random, size: int) -> str:
     """Give lines of source code."""
-    return piece_of(source(), chance, size)
+    return piece_of(_sample("code"), chance, size)
 
 
 def markdown(chance: random.Random, size: int) -> str:
     """Give lines of prose."""
-    return piece_of(prose(), chance, size)
+    return piece_of(_sample("prose"), chance, size)
 
 
 def speech(chance: random.Random, size: int, languages: tuple[str, ...]) -> str:

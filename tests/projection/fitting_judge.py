@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from counting import exact
@@ -76,15 +75,22 @@ def play(messages: tuple[Message, ...], model: Model, sizes: ExactSizes, *, chec
     verdict, projector, plain = Verdict(), Projector(model), Projector(model, UNCUT)
     fixed: float | None = None
     last: Projection | None = None
+    lasting: list[float] = []
+    passing: list[float] = []
     for point in points(messages):
         context = begin(messages[:point])
         projection = projector.project(context)
         sent, window = projection.context.messages, projection.window
         assert window is not None
         fixed = sizes.fixed(projection.context) if fixed is None else fixed
-        known = [sizes.message(message) for message in sent]
-        last_user = max((at for at, message in enumerate(sent) if message.role == "user"), default=0)
-        size = fixed + _total(known, last_user)
+        kept = 0 if last is None else _common(last.context.messages, sent)
+        del lasting[kept:], passing[kept:]
+        for message in sent[kept:]:
+            _, stays, passes = sizes.message(message)
+            lasting.append(stays)
+            passing.append(passes)
+        last_user = next((at for at in range(len(sent) - 1, 0, -1) if sent[at].role == "user"), 0)
+        size = fixed + sum(lasting) + sum(passing[last_user + 1 :])
         verdict.requests += 1
         verdict.sent += size
         verdict.limit = window.limit
@@ -98,8 +104,7 @@ def play(messages: tuple[Message, ...], model: Model, sizes: ExactSizes, *, chec
             if size > most:
                 verdict.overflows.append(f"{point}: {size:.0f} of {window.limit} tokens, {window}")
         if last is not None:
-            kept = _common(last.context.messages, sent)
-            verdict.reused += fixed + _total(known[:kept], last_user)
+            verdict.reused += fixed + sum(lasting[:kept]) + sum(passing[last_user + 1 : kept])
             if kept < len(last.context.messages):
                 by_tokens = _cuts(projection, _BY_TOKENS) != _cuts(last, _BY_TOKENS)
                 cut = by_tokens or _cuts(projection, _BY_COUNT) != _cuts(last, _BY_COUNT)
@@ -113,11 +118,6 @@ def play(messages: tuple[Message, ...], model: Model, sizes: ExactSizes, *, chec
         last = projection
     verdict.tokens = _estimated(messages, model)
     return verdict
-
-
-def _total(known: Sequence[tuple[Message, float, float]], last_user: int) -> float:
-    total = sum(lasting for _, lasting, _ in known)
-    return total + sum(passing for _, _, passing in known[last_user + 1 :])
 
 
 def _common(before: tuple[Message, ...], after: tuple[Message, ...]) -> int:

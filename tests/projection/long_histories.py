@@ -200,9 +200,9 @@ def chat(text: Text) -> Callable[[Writer, int], None]:
 
 
 def pasted(writer: Writer, length: int) -> None:
-    """A user who pastes whole files."""
+    """A user who pastes whole files. None of them alone exceeds a window of 32,000: that would be no history to cut."""
     while len(writer.messages) < length:
-        writer.user("Explain this:\n" + found(writer.chance, writer.size(30_000)))
+        writer.user("Explain this:\n" + found(writer.chance, writer.size(25_000)))
         writer.answer(most=5000)
         if writer.chance.random() < 0.3:
             writer.step(most=5000)

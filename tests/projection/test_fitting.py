@@ -17,7 +17,7 @@ from projection.compare import idle, unreported
 from projection.histories import options, own_contexts, plain, targets, ugly_contexts
 from projection.validity import find_faults
 from property_testing import scaled_examples
-from segue.conversation.content import ImageContent, TextContent, ThinkingContent, ToolCall
+from segue.conversation.content import CacheMark, ImageContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, Options, Summary, ToolDefinition
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from segue.errors import DoesNotFit, SettingsError
@@ -58,7 +58,7 @@ def test_a_cut_history_obeys_every_law_of_projection(protocol, data):
     assert projection.window is not None
     if not any(requirement.kind == "windowTooSmall" for requirement in projection.requirements):
         assert projection.window.estimate <= projection.window.limit
-        again = project(projection.context, model, policy=NO_RESERVE)
+        again = project(projection.context, model, options=projection.options, policy=NO_RESERVE)
         assert again.context is projection.context
         assert again.report.changes == ()
 
@@ -393,3 +393,31 @@ def test_a_cache_mark_stays_at_the_end_of_the_shortened_part(model):
         else:
             assert window.lean == 0
     assert anchors > 10
+
+
+def test_a_mark_of_thinking_is_removed_also_where_something_was_cut():
+    """A target without cache marks: the marks are searched again after the cut, those of thinking too."""
+    model = Model("gemini-2.5-pro", "google", "google-genai", reasoning=True, context_window=120)
+    thinking = ThinkingContent(thinking="so", cache_mark=CacheMark())
+    turn = AssistantMessage(content=(thinking,), protocol="google-genai", provider="google", model=model.id)
+    image = UserMessage(content=(ImageContent(data=PNG),))
+    projection = project(Context(messages=(image, turn, UserMessage.of("go on"))), model, policy=NO_RESERVE)
+    assert ChangeCode.MEDIA_SHORTENED in {change.code for change in projection.report.changes}
+    assert not any(piece.cache_mark for message in projection.context.messages for piece in message.content)
+
+
+def test_a_result_that_projection_inserted_is_not_sent_without_its_call():
+    """Where calls and results are sent as text, both belong to one unit all the same."""
+    model = Model("m", "plain-text", "plain-text", context_window=200)
+    calls = AssistantMessage(
+        content=(TextContent(text="word " * 200), ToolCall(id="c1", name="read")),
+        protocol="plain-text",
+        provider="plain-text",
+        model="m",
+    )
+    context = Context(messages=(UserMessage.of("Read it."), calls, UserMessage.of("Go on.")))
+    projection = project(context, model, policy=NO_RESERVE)
+    assert [message.role for message in projection.context.messages] == ["user", "user"]
+    assert "Tool Result" not in str(projection.context)
+    assert projection.window is not None
+    assert projection.window.gone == 2

@@ -173,3 +173,12 @@ def test_a_reply_with_a_namespace_is_read_and_sent_back():
     message = decode_response(reply, protocol=P, model=GPT)
     context = decode_request(body(CRM), protocol=P).context.add(message, result("c1", name="merge"))
     assert prepare(context, GPT).body["input"][1] == CALLED[0]
+
+
+def test_a_call_that_only_gets_its_namespace_is_reported_where_it_stands():
+    prompt = decode_request(body(CRM), protocol=P)
+    messages = (user("hi"), assistant(SONNET, call("c1", name="merge")), result("c1", name="merge"))
+    projection = project(Context(messages=messages, tools=prompt.context.tools), GPT)
+    [change] = projection.report.of(ChangeCode.NAME_CHANGED)
+    assert change.path == ("messages", 1, "content", 0, "extra")
+    assert change.detail == "merge of crm"

@@ -604,3 +604,28 @@ def test_what_is_sent_to_the_model_that_wrote_it_is_accepted(model, data):
     assert unreported(context, Options(), projection) == []
     assert idle(context, Options(), projection) == []
     expect_accepted(context, model)
+
+
+def test_a_part_of_a_result_without_a_call_is_judged_as_a_part_of_a_user_turn():
+    """The result becomes a user turn, where its parts have other positions and other rules."""
+    odd = NativeContent(
+        protocol="bedrock-converse", block={"type": "odd", "text": "x", "id": 1}, fallback=(TextContent(text="spare"),)
+    )
+    texts = (TextContent(text="one"), TextContent(text="two"))
+    result = ToolResultMessage(tool_call_id="gone", tool_name="read", content=(*texts, odd))
+    policy = Policy(orphan_results="text")
+    once = project(Context(messages=(HI, result)), NOVA, policy=policy)
+    twice = project(once.context, NOVA, policy=policy)
+    assert ChangeCode.NATIVE_REFUSED in {change.code for change in once.report.changes}
+    assert twice.context is once.context
+    assert twice.report.changes == ()
+
+
+def test_a_turn_behind_one_that_is_left_out_continues_the_call_before_it():
+    """The settled prefix ends with a turn of the model if what follows that turn was never finished."""
+    call = native(CLAUDE, {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}})
+    found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+    failed = by(CLAUDE, ToolCall(id="toolu_1", name="read"), stop=StopReason.ERROR)
+    answer = by(CLAUDE, native(CLAUDE, found, "what it found"))
+    messages = (HI, by(CLAUDE, call), failed, result("toolu_1"), by(CLAUDE), answer)
+    expect_accepted(Context(messages=fresh(messages)), CLAUDE)

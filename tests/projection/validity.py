@@ -202,7 +202,8 @@ class _Validator:
         patterns = rules.result_media if message.role == "toolResult" else rules.user_media
         mime = (piece.mime_type or f"{kind}/").split(";")[0].lower()
         family = mime.split("/")[0]
-        if not any(pattern in ("*", mime, f"{family}/*") or not piece.mime_type for pattern in patterns):
+        is_known = piece.mime_type and not mime.endswith("/*")  # an image by its id alone may be of any type
+        if not any(pattern in ("*", mime, f"{family}/*") or not is_known for pattern in patterns):
             yield f"{message.role}: a {mime} that the wire cannot carry"
         sources = rules.image_sources if piece.kind == "image" else rules.file_sources
         file_id = piece.file_id if piece.kind == "file" else None

@@ -17,7 +17,7 @@ from segue.errors import ProjectionRefused, SettingsError
 from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.projection.engine import PASSES, Engine, Outcome, assign_ids_and_names
-from segue.projection.fitting.fit import Given
+from segue.projection.fitting.given import Given
 from segue.projection.fitting.server_window import asked_window
 from segue.projection.fitting.window import Window
 from segue.projection.passes.cache_marks import limit_marks

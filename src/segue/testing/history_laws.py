@@ -169,7 +169,7 @@ def check_fits(record: Protocol, model: Model, seed: int) -> None:
             continue
         if violations := record.check(request.body, resolve_endpoint(small)):
             fail(record, law, where, repr(violations))
-        again = project(projection.context, small, policy=policy)
+        again = project(projection.context, small, options=projection.options, policy=policy)
         if again.context is not projection.context or again.report.changes:
             fail(record, law, where, f"projecting it again changes it: {again.report.summary()}")
 

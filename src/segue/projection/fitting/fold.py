@@ -317,9 +317,13 @@ class Fold:
         return index
 
     def _begins_unit(self, index: int) -> bool:
-        """Whether a unit begins here: with a message that is no result and is no addition to another unit."""
+        """Whether a unit begins here: with a message that is no result and is no addition to another unit.
+
+        A message that projection inserted is one: it stands for a result that the turn before lacks, for example.
+        """
         message = self._messages[index]
-        return message.role in ("user", "assistant") and not belongs_to_last(message, self._texts)
+        is_addition = self._places[index] < 0 or belongs_to_last(message, self._texts)
+        return message.role in ("user", "assistant") and not is_addition
 
     def _may_begin(self, index: int) -> bool:
         """Whether a request may begin with this unit, behind the first user message.
@@ -341,6 +345,8 @@ class Fold:
         """Replace the oldest media of a quota that is exceeded, down to the low mark; the newest stay if they fit."""
         start = max(marks.gone, marks.lean)
         for number, (quota, media) in enumerate(zip(self.plan.quotas, self.sizes.media, strict=True)):
+            if media.amounts[-1] <= quota.limit:
+                continue
             amounts, end = media.amounts, bisect_left(media.places, (point, 0))
             head = bisect_left(media.places, (self.head, 0))
             kept = max(head, bisect_left(media.places, (start, 0)))

@@ -78,7 +78,14 @@ class Sizes:
     def extend_bounds(self, messages: Sequence[Message]) -> None:
         """Bound the tokens of new messages, and find their media."""
         bounds, narrow, wide = self.bounds, self._narrow, self._wide
-        own = self._plan.counter.is_own
+        if self._plan.counter.is_own or len(self.full) > 1:
+            # No bound serves for a caller's counter, or is needed any more where messages are counted.
+            for index in range(len(bounds) - 1, len(messages)):
+                bounds.append(float("inf"))
+                for position, piece in enumerate(messages[index].content):
+                    if piece.kind == "image" or piece.kind == "file":
+                        self._add_media(piece, index, position)
+            return
         for index in range(len(bounds) - 1, len(messages)):
             bound = float(_LONG)
             for position, piece in enumerate(messages[index].content):
@@ -95,7 +102,7 @@ class Sizes:
                     bound += len(piece.thinking) * wide + len(piece.thinking_signature or "")
                 else:
                     bound += self._bound_rare(piece, index, position)
-            bounds.append(bounds[-1] + (float("inf") if own else bound))
+            bounds.append(bounds[-1] + bound)
 
     def _bound_rare(self, piece: AnyContent, index: int, position: int) -> float:
         if piece.kind == "image" or piece.kind == "file":
@@ -117,7 +124,8 @@ class Sizes:
         for index in range(len(full) - 1, len(messages)):
             message = messages[index]
             known = before.get(index)
-            if known is None or known[0] is not message:
+            # The same message may be projected anew, and comparing costs a tenth of counting.
+            if known is None or (known[0] is not message and known[0] != message):
                 known = (message, *counter.message(message))
             self._recent[index] = known
             _, stays, passes = known

@@ -72,7 +72,7 @@ def move_marks(workspace: Workspace) -> None:
             continue
         for position, nearest in moves:
             _note_move(workspace, index, position, nearest)
-        workspace.put(index, replace(message, content=_moved(message.content, moves)))
+        workspace.put(index, replace(message, content=_moved(message.content, moves)), added=0)
 
 
 def move_system_marks(

@@ -85,7 +85,7 @@ def withhold_extra(workspace: Workspace) -> None:
             if message.prefix and not workspace.target.rules.assistant_prefix:
                 workspace.note(ChangeCode.PREFIX_REMOVED, workspace.path(index), Loss.NONE)
                 message = replace(message, prefix=False)  # noqa: PLW2901 - the rest of the loop sees what is sent
-                workspace.put(index, message)
+                workspace.put(index, message, added=0)
             prefix_state.provider = message.provider
             same_provider = message.provider == provider and workspace.places[index] not in workspace.cross_model
         else:
@@ -120,4 +120,4 @@ def _withhold(workspace: Workspace, index: int, *, same_provider: bool) -> None:
     if losses:
         loss = Loss.OPAQUE if Loss.OPAQUE in losses else Loss.NONE
         workspace.note(ChangeCode.EXTRA_REMOVED, workspace.path(index), loss)
-        workspace.put(index, accepted)
+        workspace.put(index, accepted, added=0)

@@ -157,7 +157,7 @@ class _IdAssignment:
                 workspace.changes.append(Change(code=_CHANGED, path=path, loss=_NONE, detail=wire_id))
                 content[position] = replace(piece, id=wire_id)
         if is_changed:
-            workspace.put(index, replace(message, content=tuple(content)))
+            workspace.put(index, replace(message, content=tuple(content)), added=0)
             self.rename_results(index + 1, renamed)
 
     def assign_id(self, given: str, message: AssistantMessage, batch: set[str]) -> str:

@@ -26,6 +26,7 @@ from segue.projection.passes.ids import digest
 from segue.projection.passes.names import wire_name
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.namespace_table import NO_NAMESPACES, NamespaceTable, find_namespaces
+from segue.projection.workspace.scan import Scan
 from segue.projection.workspace.workspace import Workspace
 from segue.protocols.kit.namespaces import FunctionName, Namespace, Namespaces
 
@@ -60,9 +61,17 @@ def name_namespaced(workspace: Workspace) -> None:
     scan = workspace.scan
     if not scan.names:
         return
-    if table.is_empty() and not (scan.foreign and any(map(find_namespaces, scan.protocols))):
+    if table.is_empty() and not _may_have_namespaces(scan):
         return
     _Names(workspace, table).run()
+
+
+def _may_have_namespaces(scan: Scan) -> bool:
+    """Whether a call of another model may name its namespace."""
+    if not scan.foreign:
+        return False
+    codecs = [codec for codec in map(find_namespaces, scan.protocols) if codec is not None]
+    return any(scan.extra or any(codec.key in signature for signature in scan.call_signatures) for codec in codecs)
 
 
 class _Names:
@@ -106,7 +115,7 @@ class _Names:
             if call is not piece:
                 content = list(message.content) if content is None else content
                 content[position] = call
-                path = (*self.workspace.content_path(index, position), "name")
+                path = (*self.workspace.content_path(index, position), "extra" if call.name == piece.name else "name")
                 space = self.own.find(call) if self.own is not None else None
                 detail = call.name if space is None else f"{call.name} of {space}"
                 self.workspace.note(ChangeCode.NAME_CHANGED, path, Loss.NONE, detail)

@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 from msgspec.structs import replace
 
 from segue.conversation.content import Extra, NativeContent
-from segue.conversation.messages import AssistantMessage, Message, StopReason
+from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, UserMessage
 from segue.projection.passes.held_content import has_reference, is_continued
 from segue.projection.passes.matching import Unsettled
 from segue.projection.report import ChangeCode, Loss
@@ -163,6 +163,7 @@ class NativeBlocks:
             alternate=rules.alternate,
             may_wait=rules.pending_calls,
             waiting=workspace.prefix_state.waiting,
+            continues=workspace.prefix_state.last_role == "assistant",
         )
 
     def turn(self, index: int, message: Message, previous: Role | None) -> Turn[Key] | None:
@@ -286,6 +287,20 @@ class NativeBlocks:
             pair = self.replay.call_of(kind)
             if why == NO_RESULT and pair is not None and pair.scope == "later":
                 prefix_state.unanswered.add(text_of(inner.get(pair.call_id)) or "")
+
+
+def refuse_in_user_turn(workspace: Workspace, place: int, result: ToolResultMessage, user: UserMessage) -> None:
+    """Find the native blocks again that have to be replaced in a tool result which is a user turn now.
+
+    They have other positions there, and what may be a part of a result may not be a part of a user turn.
+    """
+    target, refused = workspace.target, workspace.refused
+    reasons = [refused.pop((place, at), None) for at, piece in enumerate(result.content) if piece.kind != "text"]
+    for position, (piece, why) in enumerate(zip(user.content[1:], reasons, strict=True), start=1):
+        if piece.kind == "native" and piece.protocol == target.model.protocol:
+            reason = why or (_MALFORMED if target.acceptance.refuses_block(user, piece) else None)
+            if reason is not None:
+                refused[place, position] = reason
 
 
 # -- references --------------------------------------------------------------------------------------------------------

@@ -31,9 +31,10 @@ def order_turns(workspace: Workspace) -> None:
         and workspace.messages
         and workspace.messages[0].role != "user"
     ):
-        opening = UserMessage.of(workspace.target.policy.texts.first_turn)
+        text = workspace.target.policy.texts.first_turn
+        opening = UserMessage.of(text)
         place = workspace.insertion(ChangeCode.TURN_INSERTED, "the target requires a user turn first")
-        workspace.keep([opening, *workspace.messages], [place, *workspace.places])
+        workspace.keep([opening, *workspace.messages], [place, *workspace.places], added=len(text))
     before = workspace.prefix_state.last_role
     roles = (ROLE_CODES[before] if before is not None else "") + roles_of(workspace)
     if rules.alternate and "uu" in roles:
@@ -66,7 +67,7 @@ def _merge_users(workspace: Workspace) -> None:
         messages.append(message)
         places.append(workspace.places[index])
     _close_run(workspace, run, messages, places)
-    workspace.keep(messages, places)
+    workspace.keep(messages, places, added=0)
 
 
 def _close_run(workspace: Workspace, run: list[int], messages: list[Message], places: list[int]) -> None:
@@ -83,7 +84,7 @@ def _close_run(workspace: Workspace, run: list[int], messages: list[Message], pl
             if workspace.is_given(index):
                 loss = Loss.NONE if index == kept else lost_extra(user.extra)
                 workspace.note(ChangeCode.TURN_MERGED, workspace.path(index), loss)
-        workspace.put(kept, replace(users[run.index(kept)], content=tuple(content)), origins)
+        workspace.put(kept, replace(users[run.index(kept)], content=tuple(content)), origins, added=0)
         run[:] = [kept]
     for index in run:
         messages.append(workspace.messages[index])
@@ -110,8 +111,9 @@ def _separate_assistants(workspace: Workspace) -> None:
         messages.append(message)
         places.append(here)
         previous, place = message.role, here if here >= 0 else place
-    if len(messages) != len(workspace.messages):
-        workspace.keep(messages, places)
+    inserted = len(messages) - len(workspace.messages)
+    if inserted:
+        workspace.keep(messages, places, added=inserted * len(workspace.target.policy.texts.last_turn))
 
 
 def _bridge_results(workspace: Workspace) -> None:
@@ -126,8 +128,9 @@ def _bridge_results(workspace: Workspace) -> None:
         messages.append(message)
         places.append(workspace.places[index])
         previous = message.role
-    if len(messages) != len(workspace.messages):
-        workspace.keep(messages, places)
+    inserted = len(messages) - len(workspace.messages)
+    if inserted:
+        workspace.keep(messages, places, added=inserted * len(workspace.target.policy.texts.bridge))
 
 
 def _end_on_user(workspace: Workspace, last: AssistantMessage) -> None:
@@ -139,14 +142,15 @@ def _end_on_user(workspace: Workspace, last: AssistantMessage) -> None:
     if (not rules.last_assistant and not _is_resumable(workspace, last)) or (left_gap and _wants_user_between(rules)):
         closing = UserMessage.of(texts.last_turn)
         place = workspace.insertion(ChangeCode.TURN_INSERTED, "the target requires a user turn last")
-        workspace.keep([*workspace.messages, closing], [*workspace.places, place])
+        workspace.keep([*workspace.messages, closing], [*workspace.places, place], added=len(texts.last_turn))
     elif rules.refused_final_space and last.content:
         piece = last.content[-1]
         if piece.kind == "text" and not (piece.text_signature and rules.text_signatures) and piece.text[-1:].isspace():
             # Only a signed turn can still have a blank text here; it gets a short text.
             text = piece.text.rstrip() or texts.empty_turn
             workspace.note(ChangeCode.FINAL_SPACE, workspace.content_path(index, len(last.content) - 1), Loss.NONE)
-            workspace.put(index, replace(last, content=(*last.content[:-1], replace(piece, text=text))))
+            content = (*last.content[:-1], replace(piece, text=text))
+            workspace.put(index, replace(last, content=content), added=len(text))
 
 
 def _is_resumable(workspace: Workspace, last: AssistantMessage) -> bool:

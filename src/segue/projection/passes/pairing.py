@@ -26,7 +26,7 @@ from segue.projection.passes.cache_marks import last_mark, moved_mark
 from segue.projection.passes.extra import lost_extra
 from segue.projection.passes.held_content import has_reference, is_continued
 from segue.projection.passes.matching import Call, Unsettled, match_results
-from segue.projection.passes.native_blocks import refuse_native_blocks
+from segue.projection.passes.native_blocks import refuse_in_user_turn, refuse_native_blocks
 from segue.projection.policy import Texts, fill
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.surrogates import clean_text
@@ -189,6 +189,8 @@ class _Pairing:
         texts = workspace.target.policy.texts
         user, origins, loss = result_as_user(message, texts, texts.orphan_result, workspace.origins(index))
         workspace.note(ChangeCode.RESULT_AS_TEXT, path, loss, clean_text(message.tool_call_id))
+        if workspace.scan.native:
+            refuse_in_user_turn(workspace, workspace.places[index], message, user)
         workspace.put(index, user, origins)
         workspace.reordered = True  # roles changed
         self.emit(index)

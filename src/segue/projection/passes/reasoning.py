@@ -246,7 +246,7 @@ class _Reasoning:
             workspace.scan.thinks_last = True
         known = workspace.blocks.get(workspace.places[index])
         origins = order if known is None else [known[position] for position in order]
-        workspace.put(index, replace(message, content=content), origins)
+        workspace.put(index, replace(message, content=content), origins, added=0)
 
     def calls_last(self, index: int, out: list[AssistantContent], order: list[int], fixed: frozenset[str]) -> list[int]:
         """Give the order with calls behind the text; calls do not move past content of the kinds `fixed`."""
@@ -309,4 +309,5 @@ class _Reasoning:
         if not signature:
             self.workspace.changes.append(Change(code=_PLACEHOLDER, path=path, loss=_NONE))
             signature = self.placeholder
+            self.workspace.add(len(signature or ""))
         return piece if signature is piece.thought_signature else replace(piece, thought_signature=signature)

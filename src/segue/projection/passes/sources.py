@@ -27,18 +27,19 @@ def list_sources(workspace: Workspace) -> None:
     scan = workspace.scan
     if not scan.foreign or not (scan.extra or scan.replies):
         return
-    model = workspace.target.model
+    model, places = workspace.target.model, workspace.places
     readers: dict[str, Callable[[AssistantMessage], Sequence[Source]] | None] = {}
     for index, message in enumerate(workspace.messages):
-        if message.role != "assistant" or (message.extra is None and not scan.extra) or not workspace.is_given(index):
+        if type(message) is not AssistantMessage or (message.extra is None and not scan.extra) or places[index] < 0:
             continue
-        if (message.protocol, message.provider) == (model.protocol, model.provider):
-            continue  # the provider gets its own citations back
         if message.protocol not in readers:
             record = find_protocol(message.protocol)
-            readers[message.protocol] = None if record is None else record.cited_sources
+            is_read = record is not None and (scan.extra or record.cites_in_reply)
+            readers[message.protocol] = record.cited_sources if record is not None and is_read else None
         read = readers[message.protocol]
-        if read is not None and (sources := read(message)):
+        if read is None or (message.protocol == model.protocol and message.provider == model.provider):
+            continue  # the provider gets its own citations back
+        if sources := read(message):
             _list_sources(workspace, index, message, sources)
 
 

@@ -103,14 +103,14 @@ def _write_error_as_text(workspace: Workspace, index: int, message: ToolResultMe
     if len(texts) == 1 or (not texts and not text.strip()):
         content = tuple(replace(piece, text=text) if piece.kind == "text" else piece for piece in message.content)
         workspace.note(ChangeCode.ERROR_AS_TEXT, workspace.path(index), Loss.NONE)
-        workspace.put(index, replace(message, content=content, is_error=False))
+        workspace.put(index, replace(message, content=content, is_error=False), added=len(text))
         return
     workspace.note(ChangeCode.ERROR_AS_TEXT, workspace.path(index), lost_extra(*(piece.extra for piece in texts)))
     media = [position for position, piece in enumerate(message.content) if piece.kind != "text"]
     content = (TextContent(text=text, cache_mark=last_mark(texts)), *(message.content[position] for position in media))
     known = workspace.origins(index)
     origins = [INSERTED, *(known[position] for position in media)]
-    workspace.put(index, replace(message, content=content, is_error=False), origins)
+    workspace.put(index, replace(message, content=content, is_error=False), origins, added=len(text))
 
 
 # -- texts -------------------------------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ def _drop_blanks(workspace: Workspace, index: int, *, blank: bool) -> None:
         origins.append(known[position])
     if len(content) != len(message.content):
         workspace.scan.thinks_last = True
-        workspace.put(index, replace(message, content=tuple(content)), origins)
+        workspace.put(index, replace(message, content=tuple(content)), origins, added=0)
 
 
 def _end_in_text(workspace: Workspace) -> None:
@@ -173,14 +173,14 @@ def _drop_final_thinking(workspace: Workspace, index: int, message: AssistantMes
         path = workspace.content_path(index, len(content))
         workspace.note(ChangeCode.THINKING_DROPPED, path, Loss.CONTENT, "a turn must not end in thinking")
     workspace.scan.blank = True
-    workspace.put(index, replace(message, content=tuple(content)), workspace.origins(index)[: len(content)])
+    workspace.put(index, replace(message, content=tuple(content)), workspace.origins(index)[: len(content)], added=0)
 
 
 def _add_text(workspace: Workspace, index: int, message: AssistantMessage | UserMessage, text: str) -> None:
     if workspace.is_given(index):
         workspace.note(ChangeCode.TURN_FILLED, (*workspace.path(index), "content"), Loss.NONE)
     content = (*message.content, TextContent(text=text))
-    workspace.put(index, replace(message, content=content), [*workspace.origins(index), INSERTED])
+    workspace.put(index, replace(message, content=content), [*workspace.origins(index), INSERTED], added=len(text))
 
 
 def _caption_files(workspace: Workspace) -> None:
@@ -214,7 +214,7 @@ def _fill_or_drop(workspace: Workspace) -> None:
         places.append(workspace.places[index])
         previous = message.role
     if len(messages) != len(workspace.messages):
-        workspace.keep(messages, places)
+        workspace.keep(messages, places, added=0)
 
 
 def _has_to_stay(rules: Rules, previous: str | None) -> bool:
@@ -228,4 +228,4 @@ def _fill_result(workspace: Workspace, index: int, message: ToolResultMessage) -
     if workspace.is_given(index):
         workspace.note(ChangeCode.RESULT_FILLED, (*workspace.path(index), "content"), Loss.NONE)
     filler = TextContent(text=workspace.target.policy.texts.empty_result)
-    workspace.put(index, replace(message, content=(filler,)), [INSERTED])
+    workspace.put(index, replace(message, content=(filler,)), [INSERTED], added=len(filler.text))

@@ -34,4 +34,4 @@ def leave_out_unfinished(workspace: Workspace) -> None:
         else:
             messages.append(message)
             places.append(workspace.places[index])
-    workspace.keep(messages, places)
+    workspace.keep(messages, places, added=0)

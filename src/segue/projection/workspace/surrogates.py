@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import is_
 from typing import Final, TypeVar, cast
 
@@ -51,18 +51,38 @@ def is_clean_value(value: object) -> bool:
     return True
 
 
-def is_clean_argument(value: object) -> bool:
-    """Whether every string inside an argument of a call is clean.
+def measure_arguments(arguments: Sequence[Mapping[str, object]]) -> tuple[int | None, bool]:
+    """Give the length of the arguments of calls as JSON, and whether every string inside them is clean.
+
+    The length is None if they are not clean, or not JSON.
 
     Raises:
-        ValueError: it holds NaN or an infinity. msgspec would write null, which is another value.
+        TypeError: the arguments of a call are no object.
+        ValueError: they hold NaN or an infinity. msgspec would write null, which is another value.
     """
+    for call in arguments:
+        if type(call) is not dict and not isinstance(call, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"the arguments of a call have to be an object, not {type(call).__name__}")
     try:
-        if b"null" in _ENCODE(value) and _has_infinity(value):
-            raise ValueError(NOT_FINITE)
+        return _length_of_json(arguments), True
+    except (TypeError, UnicodeEncodeError, RecursionError, msgspec.MsgspecError):
+        checked = [_is_clean_argument(value) for call in arguments for value in call.values()]
+        return None, all(checked) and all(is_clean(key) for call in arguments for key in call)
+
+
+def _is_clean_argument(value: object) -> bool:
+    try:
+        _length_of_json(value)
     except (TypeError, UnicodeEncodeError, RecursionError, msgspec.MsgspecError):
         return is_clean_value(value)
     return True
+
+
+def _length_of_json(value: object) -> int:
+    data = _ENCODE(value)
+    if b"null" in data and _has_infinity(value):
+        raise ValueError(NOT_FINITE)
+    return len(data)
 
 
 def _has_infinity(value: object) -> bool:

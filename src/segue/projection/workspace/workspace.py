@@ -116,6 +116,7 @@ class Workspace:
 
     __slots__ = (
         "_given_before",
+        "_added",
         "_insertions",
         "_start",
         "blocks",
@@ -160,6 +161,8 @@ class Workspace:
         self.needed: list[MediaNeeded | HistoryNeeded] = []
         self.cross_model: set[int] = set()
         """Places of own turns that lost a signed block: their other signatures cannot be replayed either."""
+        self._added: int | None = 0
+        """How many characters the passes added at most; None if that is not known."""
         self.changed: bool = False
         self.reordered: bool = False
         """Whether any message was changed; whether messages were inserted, dropped or moved, or changed their role."""
@@ -224,8 +227,9 @@ class Workspace:
                 self.note(ChangeCode.RESULT_MOVED, ("messages", place), Loss.NONE)
 
     def length(self) -> int | None:
-        """Give not fewer than the characters of the messages; None if passes changed them, or if they have media."""
-        return None if self.changed or self.scan.media else self.scan.length
+        """Give not fewer than the characters of the messages; None if passes added others, or if they have media."""
+        scan = self.scan
+        return None if self._added is None or scan.media or scan.unmeasured else scan.length + self._added
 
     # -- original indexes ----------------------------------------------------------------------------------------------
 
@@ -269,15 +273,24 @@ class Workspace:
 
     # -- modification --------------------------------------------------------------------------------------------------
 
-    def put(self, index: int, message: Message, origins: list[int] | None = None) -> None:
-        """Replace a message; pass `origins` if its content does not correspond one to one to the previous content."""
+    def put(self, index: int, message: Message, origins: list[int] | None = None, *, added: int | None = None) -> None:
+        """Replace a message; pass `origins` if its content does not correspond one to one to the previous content.
+
+        `added` is how many characters the new one has more at most; see `add`.
+        """
         self.messages[index] = message
         self.changed = True
+        self.add(added)
         if origins is not None and self.places[index] >= 0:
             self.blocks[self.places[index]] = origins
 
-    def keep(self, messages: list[Message], places: Sequence[int]) -> None:
-        """Replace all messages after inserting, dropping or moving some."""
+    def add(self, characters: int | None) -> None:
+        """Record that a pass added characters; with None, a long request has to be measured message by message."""
+        self._added = None if self._added is None or characters is None else self._added + characters
+
+    def keep(self, messages: list[Message], places: Sequence[int], *, added: int | None = None) -> None:
+        """Replace all messages after inserting, dropping or moving some; `added` as in `put`."""
+        self.add(added)
         self.messages = messages
         self.places = places
         self._given_before = None

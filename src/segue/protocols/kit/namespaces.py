@@ -28,7 +28,8 @@ class Namespaces(msgspec.Struct, frozen=True, kw_only=True):
     """How a protocol writes namespaces.
 
     - `read(tool)`: a tool that is a namespace; None for any other.
-    - `find(call)`: the namespace of a call, as the provider wrote it; None without one.
+    - `find(call)`: the namespace of a call, as the provider wrote it; None without one. It stands in the `extra` of the
+      call, or in its signature, which then contains the text `key`.
     - `add(call, namespace)`: the same call with a namespace.
     - `is_deferred(tool)`: whether the definition of a function is loaded only when it is searched for.
     - `load(tool, names)`: the same tool with these functions not deferred.
@@ -36,6 +37,7 @@ class Namespaces(msgspec.Struct, frozen=True, kw_only=True):
 
     read: Callable[[NativeTool], Namespace | None]
     find: Callable[[ToolCall], str | None]
+    key: str
     add: Callable[[ToolCall, str], ToolCall]
     is_deferred: Callable[[ToolDefinition], bool]
     load: Callable[[Tool, Collection[str]], Tool]

@@ -106,6 +106,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `affects_later(message)`: whether the wire format of later messages depends on this one; None: never.
     - `namespaces`: how tools are grouped in namespaces; None: they are not.
     - `cited_sources(message)`: the web pages that a reply cites in fields that only this protocol has; None: none.
+      `cites_in_reply`: it reads what the message keeps of its reply, and not only the `extra` of its content.
     - `sdk_arguments(body, endpoint)`: the arguments of an SDK client that does not accept the keys of the body.
 
     The record wraps `decode_request`, `decode_response`, `decode_error` and `check`: these functions get plain JSON,
@@ -137,6 +138,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     affects_later: Callable[[Message], bool] | None = None
     namespaces: Namespaces | None = None
     cited_sources: Callable[[AssistantMessage], Sequence[Source]] | None = None
+    cites_in_reply: bool = False
     replay: Replay = NO_REPLAY
     sdk_parameters: frozenset[str] = frozenset()
     sdk_arguments: Callable[[JsonObject, Endpoint], dict[str, object]] | None = None

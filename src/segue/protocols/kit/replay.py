@@ -273,19 +273,21 @@ def find_halves(
     alternate: bool = False,
     may_wait: bool = True,
     waiting: Mapping[str, str] = EMPTY_NAMES,
+    continues: bool = False,
 ) -> Halves[K]:
     """Find the halves of pairs in a conversation.
 
     `alternate` is whether the turns of a role have to alternate, `may_wait` whether the provider accepts a call that it
-    has not finished. `waiting` are calls before the first turn that wait for their results: id -> kind.
+    has not finished. `waiting` are calls before the first turn that wait for their results: id -> kind; `continues` is
+    whether a turn of the model stands directly before the first one.
     """
     finder: _Finder[K] = _Finder(replay, alternate=alternate, may_wait=may_wait)
-    finder.run = 1
+    finder.run = 0 if continues else 1
     for call_id, kind in waiting.items():
         pair = replay.call_of(kind)
         if pair is not None:
             finder.open[kind, call_id] = _Open(None, pair, -1, 0)
-    previous: Role | None = None
+    previous: Role | None = "assistant" if continues else None
     for turn in turns:
         finder.add(turn, previous)
         previous = turn.role

@@ -97,6 +97,7 @@ PROTOCOL: Final = Protocol(
     families=FAMILIES,
     server_tools=SERVER_TOOLS,
     cited_sources=cited_sources,
+    cites_in_reply=True,
     framing="sse",
     path=_path,
     token_count=TokenCount(path=_count_path, body=only(_COUNTED), field="input_tokens"),

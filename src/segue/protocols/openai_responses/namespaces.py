@@ -81,4 +81,4 @@ def _load(tool: Tool, names: Collection[str]) -> Tool:
     return replace(tool, extra=({**others, PROTOCOL: rest} if rest else others) or None)
 
 
-NAMESPACES: Final = Namespaces(read=_read, find=_find, add=_add, is_deferred=_is_deferred, load=_load)
+NAMESPACES: Final = Namespaces(read=_read, find=_find, key=NAMESPACE, add=_add, is_deferred=_is_deferred, load=_load)

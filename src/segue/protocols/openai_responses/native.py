@@ -68,12 +68,12 @@ LONGEST_ID: Final = 64
 """"string too long. Expected a string with maximum length 64" (opencode #44587)"""
 
 
-def is_item_id(item: Block) -> bool:
+def is_item_id(item_id: object, kind: str) -> bool:
     """Whether OpenAI accepts the id of an item of the model; one without an id is accepted."""
-    item_id, prefix = item.get("id"), ID_PREFIXES.get(kind_of(item))
-    if item_id is None or prefix is None:
+    prefix = ID_PREFIXES.get(kind)
+    if prefix is None or not isinstance(item_id, str):
         return True
-    return not isinstance(item_id, str) or (item_id.startswith(prefix) and len(item_id) <= LONGEST_ID)
+    return item_id.startswith(prefix) and len(item_id) <= LONGEST_ID
 
 
 def is_item(block: Block) -> bool:

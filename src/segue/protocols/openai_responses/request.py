@@ -17,7 +17,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
-from segue.conversation.content import AssistantContent, Extra, NativeContent, SystemContent, TextContent, UserContent
+from segue.conversation.content import (
+    AssistantContent,
+    Extra,
+    NativeContent,
+    SystemContent,
+    TextContent,
+    ToolCall,
+    UserContent,
+)
 from segue.conversation.context import Context, Prompt, Tool
 from segue.conversation.messages import (
     AssistantMessage,
@@ -84,11 +92,8 @@ class _Transcript:
         self.prompt_item: Block | None = None
         self.messages: list[Message] = []
         self.turn: list[AssistantContent] = []
-        self.reader = self.new_reader()
+        self.reader = TurnReader(checks_ids=endpoint.model.provider == PROVIDER)
         self.calls: dict[str, tuple[str, bool]] = {}
-
-    def new_reader(self) -> TurnReader:
-        return TurnReader(checks_ids=self.endpoint.model.provider == PROVIDER)
 
     def read(self, items: list[object]) -> None:
         """Read the items in order."""
@@ -143,20 +148,22 @@ class _Transcript:
         if not self.turn:
             return
         content = tuple(self.turn)
-        calls = [piece for piece in content if piece.kind == "toolCall"]
-        for call in calls:
-            self.calls[call.id] = (call.name, is_custom(call))
+        has_calls = False
+        for piece in content:
+            if type(piece) is ToolCall:
+                has_calls = True
+                self.calls[piece.id] = (piece.name, is_custom(piece))
         self.messages.append(
             AssistantMessage(
                 content=content,
                 protocol=PROTOCOL,
                 provider=self.endpoint.model.provider,
                 model=self.model,
-                stop_reason=StopReason.TOOL_USE if calls else StopReason.STOP,
+                stop_reason=StopReason.TOOL_USE if has_calls else StopReason.STOP,
             )
         )
         self.turn = []
-        self.reader = self.new_reader()
+        self.reader.begin_turn()
 
     def user(self, item: Block) -> Message:
         """Read an item of the user or of the client."""

@@ -78,6 +78,10 @@ class TurnReader:
         self.reasoning: str = _SIGNED
         self.tool_names: Mapping[str, str] = tool_names or {}
 
+    def begin_turn(self) -> None:
+        """Begin another turn: what its reasoning allows does not depend on the turns before."""
+        self.reasoning = _SIGNED
+
     def read_all(self, items: Iterable[Block]) -> tuple[AssistantContent, ...]:
         """Read a list of items."""
         return tuple(piece for item in items for piece in self.read(item))
@@ -88,7 +92,7 @@ class TurnReader:
         if kind == "function_call":
             return (self._call(item),)
         if kind == "reasoning":
-            thinking = decode_reasoning(item, refused=self._refuses_id(item))
+            thinking = decode_reasoning(item, refused=self.checks_ids and not is_item_id(item.get("id"), "reasoning"))
             if thinking.thinking_signature is None:
                 self.reasoning = UNSIGNED
             return (thinking,)
@@ -98,14 +102,11 @@ class TurnReader:
             return (self._custom_call(item),)
         return (native_item(item),)
 
-    def _refuses_id(self, item: Block) -> bool:
-        return self.checks_ids and not is_item_id(item)
-
     def _sign(self, kind: str, fields: Wire, choices: Wire) -> str | None:
         """Give the signature; behind unsigned reasoning an item with an id gets a choice instead."""
         if _CALLER in fields and REPLAY.reference_of(fields) is not None:
             del fields[_CALLER]
-        if self._refuses_id({"type": kind, **fields}):
+        if self.checks_ids and not is_item_id(fields.get("id"), kind):
             choices.update(choose(REFUSED_ITEM, self.reasoning, fields))
             return None
         if self.reasoning == UNSIGNED and "id" in fields:
@@ -144,11 +145,9 @@ class TurnReader:
         if not isinstance(call_id, str) or not isinstance(name, str):
             return native_item(item)
         choices: Wire = {}
-        signature = None
-        if item.keys() - _CALL_KEYS:
-            fields = {key: value for key, value in item.items() if key not in _CALL_KEYS}
-            signature = self._sign("function_call", fields, choices)
-        caller = _caller_of(item)
+        fields = {key: value for key, value in item.items() if key not in _CALL_KEYS}
+        caller = _caller_of(item) if _CALLER in fields else EMPTY
+        signature = self._sign("function_call", fields, choices) if fields else None
         if isinstance(given, str):
             parsed = parse_arguments(given)
             arguments, text = parsed.arguments, parsed.text

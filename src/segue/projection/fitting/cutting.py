@@ -1,0 +1,319 @@
+"""Apply the cuts to a projected conversation, and report them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from msgspec.structs import replace
+
+from segue.conversation.content import AnyContent, CacheMark, TextContent, UserContent
+from segue.conversation.context import Summary
+from segue.conversation.messages import Message, UserMessage
+from segue.errors import Path
+from segue.projection.fitting.fold import Fold, Marks, split_level
+from segue.projection.fitting.given import Fitted, Given
+from segue.projection.fitting.shortening import shorten_result, without_media
+from segue.projection.passes.cache_marks import Mark
+from segue.projection.policy import Texts, fill
+from segue.projection.report import Change, ChangeCode, Loss, place_of
+from segue.projection.requirements import SummaryWanted
+from segue.projection.workspace.surrogates import clean_text
+from segue.projection.workspace.workspace import Target
+
+_MARKS_WITH_ANCHOR: Final = 4
+
+
+class LeanPart:
+    """The shortened messages between two indexes, and their changes."""
+
+    __slots__ = ("begin", "changes", "end", "messages")
+
+    def __init__(self, begin: int, end: int) -> None:
+        self.begin: int = begin
+        self.end: int = end
+        self.messages: list[Message] = []
+        self.changes: list[Change] = []
+
+
+class EvictedMedia:
+    """The messages without the media that exceed a quota, and the changes; valid as long as `key` is the same."""
+
+    __slots__ = ("changes", "key", "messages")
+
+    def __init__(self, key: object) -> None:
+        self.key: object = key
+        self.messages: list[tuple[int, Message]] = []
+        self.changes: list[Change] = []
+
+
+class MadeMessages:
+    """What the cuts of earlier requests made: the next request has the same objects, and the same bytes."""
+
+    __slots__ = ("_variants", "evicted", "lean_part")
+
+    def __init__(self) -> None:
+        self._variants: dict[tuple[int, object], tuple[Message, Message]] = {}
+        self.lean_part: LeanPart | None = None
+        self.evicted: EvictedMedia | None = None
+
+    def restart(self) -> None:
+        """Forget what depends on where the cuts are."""
+        self.lean_part = self.evicted = None
+
+    def variant(self, index: int, key: object, message: Message, make: Callable[[], Message]) -> Message:
+        """Make a changed message once, so that the next request has the same object."""
+        known = self._variants.get((index, key))
+        if known is None or known[0] is not message:
+            known = self._variants[index, key] = (message, make())
+        return known[1]
+
+
+def apply_cuts(fitted: Fitted, marks: Marks, given: Given, *, target: Target, fold: Fold, made: MadeMessages) -> None:
+    """Make the messages to send after the cuts of one request, and report what is not sent as it was."""
+    _Cut(fitted, marks, given, target=target, fold=fold, made=made).apply()
+
+
+class _Cut:
+    """Applies the marks of one request."""
+
+    def __init__(
+        self, fitted: Fitted, marks: Marks, given: Given, *, target: Target, fold: Fold, made: MadeMessages
+    ) -> None:
+        self.target = target
+        self.fold = fold
+        self.made = made
+        self.given = given
+        self.marks = marks
+        self.fitted = fitted
+        self.texts: Texts = target.policy.texts
+        self.offset = 0
+        """How many messages before the shortened part are left out."""
+        self.start = marks.gone if marks.gone > self.fold.head else 0
+
+    def apply(self) -> None:
+        """Make the list of messages to send, and report what is not sent as it was."""
+        given, fitted, start, head = self.given, self.fitted, self.start, self.fold.head
+        lean = self.lean_part()
+        fitted.is_cut = True
+        fitted.needed = given.needed
+        first = kept = 0
+        if start:
+            fitted.messages = [*given.messages[:head], *lean.messages, *given.messages[max(start, self.marks.lean) :]]
+            self.offset = start - head
+            first, kept = given.places.before(head) + 1, self.fold.first_kept(self.marks)
+            lowest, highest = (bisect_left(given.changes, place, key=place_of) for place in (first, kept))
+            fitted.changes = [*given.changes[:lowest], *given.changes[highest:], *lean.changes]
+            fitted.needed = tuple(need for need in given.needed if not _is_between(need.path, first, kept))
+        else:
+            fitted.messages = [*given.messages[:head], *lean.messages, *given.messages[max(head, self.marks.lean) :]]
+            fitted.changes = [*given.changes, *lean.changes]
+        self.shorten_newest()
+        if start:
+            self.leave_out(first, kept)
+        fitted.changes.sort(key=place_of)
+        fitted.marks = self.moved_marks(given.find_marks())
+        if given.retention in ("short", "long") and not fitted.marks and fitted.window is not None:
+            fitted.window.anchor = self.anchor(is_long=given.retention == "long")
+
+    def note(self, code: ChangeCode, index: int, detail: str = "", position: int | None = None) -> None:
+        path = self.given.path(index, position)
+        self.fitted.changes.append(Change(code=code, path=path, loss=Loss.CONTENT, detail=detail))
+
+    # -- shortened messages --------------------------------------------------------------------------------------------
+
+    def lean_part(self) -> LeanPart:
+        """Give the shortened messages; those of the request before if the cuts are where they were."""
+        made, begin, end = self.made, max(self.start, self.fold.head), self.marks.lean
+        known = made.lean_part
+        if known is not None and (known.begin, known.end) == (begin, end):
+            return known
+        part = LeanPart(begin, end)
+        for index in range(begin, end):
+            shortened = self.fold.shortened(index)
+            if shortened is None:
+                part.messages.append(self.given.messages[index])
+                continue
+            (message, codes), saved = shortened
+            part.messages.append(message)
+            path, detail = self.given.path(index), _tokens(saved)
+            part.changes += [Change(code=code, path=path, loss=Loss.CONTENT, detail=detail) for code in codes]
+        made.lean_part = part if end <= self.given.settled else None
+        return part
+
+    def shorten_newest(self) -> None:
+        """Shorten the results of the running unit and replace media that exceed a quota."""
+        marks, given, sent = self.marks, self.given, self.fitted.messages
+        for index, level in marks.running.items():
+            message = given.messages[index]
+            if index >= max(marks.lean, self.start) and message.role == "toolResult":
+                shorten = partial(shorten_result, message, *split_level(level), self.texts)
+                sent[index - self.offset] = self.made.variant(index, level, message, shorten)
+                self.note(ChangeCode.RESULT_SHORTENED, index, _tokens(marks.saved[index]))
+        evicted = self.evicted()
+        for index, message in evicted.messages:
+            sent[self.sent_at(index)] = message
+        self.fitted.changes += evicted.changes
+
+    def sent_at(self, index: int) -> int:
+        return index if index < self.fold.head else index - self.offset
+
+    def evicted(self) -> EvictedMedia:
+        """Give what is without media; that of the request before if no cut has moved since."""
+        made, marks, given = self.made, self.marks, self.given
+        key = (tuple(marks.evicted), max(marks.lean, self.start), self.fold.head, tuple(marks.running.items()))
+        known = made.evicted
+        if known is not None and known.key == key:
+            return known
+        found, last = EvictedMedia(key), -1
+        for index, positions in self.evicted_media().items():
+            last, ordered = max(last, index), tuple(sorted(positions))
+            message = self.fitted.messages[self.sent_at(index)]
+            make = partial(without_media, message, positions, self.texts.media_evicted)
+            found.messages.append((index, made.variant(index, ordered, message, make)))
+            found.changes += [
+                Change(code=ChangeCode.MEDIA_EVICTED, path=given.path(index, position), loss=Loss.CONTENT)
+                for position in ordered
+            ]
+        made.evicted = found if last < given.settled else None
+        return found
+
+    def evicted_media(self) -> dict[int, set[int]]:
+        """Give the positions of media that exceed a quota, by the index of their message."""
+        found: dict[int, set[int]] = {}
+        lean, head = max(self.marks.lean, self.start), self.fold.head
+        for evicted, media in zip(self.marks.evicted, self.fold.sizes.media, strict=True):
+            for index, position in media.places[:evicted]:
+                if index >= lean or index < head:
+                    found.setdefault(index, set()).add(position)
+        return found
+
+    # -- what is left out ----------------------------------------------------------------------------------------------
+
+    def leave_out(self, first: int, kept: int) -> None:
+        """Put a note or a summary in the place of what is left out, and report it."""
+        fold, fitted, head = self.fold, self.fitted, self.fold.head
+        dropped = fold.sizes.full[self.start] - fold.sizes.full[head]
+        summary = fold.summary(self.marks)
+        text = self.describe(summary, first, kept)
+        message = fitted.messages[head - 1] if head else None
+        if message is None or message.role != "user":
+            opening = self.made.variant(-1, text, self.given.messages[self.start], lambda: UserMessage.of(text))
+            fitted.messages.insert(0, opening)
+            head = 1
+        else:
+            opening = self.made.variant(head - 1, text, message, lambda: _with_text(message, text))
+            fitted.messages[head - 1] = opening
+        code = ChangeCode.TURN_FILLED if summary is None else ChangeCode.SUMMARY_USED
+        path: Path = ("messages", first - 1, "content") if first else ("messages",)
+        fitted.changes.append(Change(code=code, path=path, loss=Loss.NONE, detail="for the messages left out"))
+        fitted.changes.append(
+            Change(
+                code=ChangeCode.TURNS_DROPPED,
+                path=("messages", first),
+                loss=Loss.CONTENT,
+                detail=f"{kept - first} messages, {round(dropped)} tokens",
+                last=kept - 1,
+            )
+        )
+        self.merge_users(head)
+        covered = 0 if summary is None else summary.covers
+        if covered < kept:
+            if covered > first:
+                places, full = self.given.places, fold.sizes.full
+                begin = next((at for at in range(head, self.start) if places[at] >= covered), self.start)
+                dropped = full[self.start] - full[begin]
+            wanted = SummaryWanted(first=max(first, covered), last=kept - 1, tokens=round(dropped))
+            fitted.requirements = (*fitted.requirements, wanted)
+
+    def describe(self, summary: Summary | None, first: int, kept: int) -> str:
+        if summary is None:
+            return fill(self.texts.turns_dropped, count=str(kept - first))
+        return fill(self.texts.summary, text=clean_text(summary.text), count=str(kept - first))
+
+    def merge_users(self, head: int) -> None:
+        """Join the first user message and one that now follows it, where roles have to alternate."""
+        fitted = self.fitted
+        if not self.target.rules.alternate or len(fitted.messages) <= head:
+            return
+        first, second = fitted.messages[head - 1], fitted.messages[head]
+        if first.role != "user" or second.role != "user":
+            return
+        content: tuple[UserContent, ...] = (*first.content, *second.content)
+        place, is_given = (
+            self.given.places[self.start],
+            self.given.places.before(self.fold.head) >= 0,
+        )
+        base = first if is_given else second
+        note = "".join(piece.text for piece in first.content[-1:] if piece.kind == "text")
+        joined = self.made.variant(self.start, note, second, lambda: replace(base, content=content))
+        fitted.messages[head - 1 : head + 1] = [joined]
+        if not is_given:
+            # The note is an addition to a given message now, and not a message of its own.
+            fitted.changes = [change for change in fitted.changes if change.path != ("messages",)]
+        if place >= 0:
+            fitted.changes.append(Change(code=ChangeCode.TURN_MERGED, path=("messages", place), loss=Loss.NONE))
+
+    # -- cache marks ---------------------------------------------------------------------------------------------------
+
+    def anchor(self, *, is_long: bool) -> tuple[int, Message] | None:
+        """Put a cache mark at the end of the shortened part: it stays until the next cut, while that of the end moves.
+
+        One of four marks: the others are for the tools, the system prompt and the end.
+        """
+        target, sent = self.target, self.fitted.messages
+        end = len(sent) - (len(self.given.messages) - max(self.marks.lean, self.start))
+        if target.rules.cache_marks < _MARKS_WITH_ANCHOR or end <= 0:
+            return None
+        message = sent[end - 1]
+        mark = CacheMark(ttl="1h" if is_long and target.dialect.cache_long == "1h" else None)
+        marked = self.made.variant(self.marks.lean, mark.ttl, message, partial(_with_mark, message, mark))
+        return None if marked is message else (end - 1, marked)
+
+    def moved_marks(self, given: list[Mark]) -> list[Mark]:
+        """Find the cache marks again: indexes have moved, and content has been replaced."""
+        if not given:
+            return []
+        sent, start, head = self.fitted.messages, self.start, self.fold.head
+        moved = len(self.given.messages) - len(sent)
+        paths = {
+            index if index < head or not start else index - moved: path
+            for index, _, path in given
+            if index < head or index >= start
+        }
+        marks: list[Mark] = []
+        for index, message in enumerate(sent):
+            path = paths.get(index, ("messages",))
+            if message.role == "toolResult" and message.cache_mark is not None:
+                marks.append((index, None, path))
+            for position, piece in enumerate(message.content):
+                if piece.cache_mark is not None:
+                    marks.append((index, position, path))
+        return marks
+
+
+def _with_mark(message: Message, mark: CacheMark) -> Message:
+    """Put a mark on a result, or on the last text of another message; the same object if it has none."""
+    if message.role == "toolResult":
+        return replace(message, cache_mark=mark)
+    content: list[AnyContent] = list(message.content)
+    for position in range(len(content) - 1, -1, -1):
+        piece = content[position]
+        if piece.kind == "text" and piece.text.strip():
+            content[position] = replace(piece, cache_mark=mark)
+            return replace(message, content=tuple(content))
+    return message
+
+
+def _with_text(message: UserMessage, text: str) -> UserMessage:
+    return replace(message, content=(*message.content, TextContent(text=text)))
+
+
+def _is_between(path: Path, first: int, behind: int) -> bool:
+    return path[0] == "messages" and len(path) > 1 and first <= int(path[1]) < behind
+
+
+def _tokens(count: float) -> str:
+    return f"{round(count)} tokens"
