@@ -100,6 +100,7 @@ from segue.framing.ndjson import NdjsonDecoder as NdjsonDecoder
 from segue.framing.sse import SseDecoder as SseDecoder
 from segue.framing.sse import SseEvent as SseEvent
 from segue.histories.api import find_sessions as find_sessions
+from segue.histories.api import framework_objects as framework_objects
 from segue.histories.api import read_history as read_history
 from segue.histories.api import save_history as save_history
 from segue.histories.api import write_history as write_history
@@ -197,6 +198,7 @@ __all__ = [  # noqa: RUF022 - by subject, as docs/names.md shows it
     "read_history",
     "write_history",
     "save_history",
+    "framework_objects",
     "find_sessions",
     "History",
     "Session",

@@ -25,6 +25,7 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "gemini-cli": "segue.histories.gemini_cli",
     "opencode": "segue.histories.opencode",
     "pi": "segue.histories.pi",
+    "langchain": "segue.histories.langchain",
 }
 """Segue's own formats, in the order of tables and tests; each folder is imported when its record is first needed."""
 

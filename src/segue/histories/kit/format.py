@@ -49,7 +49,8 @@ class Draft(NamedTuple):
     """What a format writes.
 
     `messages` are ready for the model: those of another format are projected, those of this format as they were read.
-    `id` is a UUID for the new session. `settings` are the user's own, as `Format.read_settings` gave them.
+    `id` is a UUID for the new session. `settings` are the user's own, as `Format.read_settings` gave them. `positions`
+    are the positions of the messages in the given history, None for one that projection inserted.
     """
 
     history: History
@@ -60,6 +61,7 @@ class Draft(NamedTuple):
     started: int
     settings: Mapping[str, str]
     notes: Notes
+    positions: tuple[int | None, ...] = ()
 
 
 @final
@@ -98,7 +100,8 @@ class Format:
     `detect` takes the beginning of a file and its name, and gives 0 (it is another format) to 100 (certain).
     `detect_value` does the same for a parsed JSON value or an object. `read` reads one session, `list` describes all
     sessions of a file from its beginning and its end, or of a source that holds several; `write` is None if the format
-    is only read. `adds_own_text` says that the program adds instructions and reminders by itself, so that those of
+    is only read. `give` makes the framework's own objects of written files, and needs it to be installed.
+    `adds_own_text` says that the program adds instructions and reminders by itself, so that those of
     another agent are left out; `closes_calls` that it adds a result to a call that has none, `reads_lines` that it
     is JSON Lines, so that a line that is cut off is left out.
     """
@@ -111,6 +114,7 @@ class Format:
     detect_value: Callable[[object], int] = lambda value: 0  # noqa: ARG005
     read: Callable[[Source, View], History]
     write: Callable[[Draft], Output] | None = None
+    give: Callable[[tuple[WrittenFile, ...]], object] | None = None
     describe: Callable[[Excerpt], Session | None] | None = None
     list: Callable[[Source], tuple[Session, ...]] | None = None
     place: Place | None = None

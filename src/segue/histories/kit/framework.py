@@ -1,0 +1,271 @@
+"""What the formats of frameworks share: a JSON document round a list of entries.
+
+No framework is imported to read or write its JSON. Its objects are turned into JSON by the framework itself, which is
+installed where there are such objects.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, cast, final
+
+import msgspec
+
+from segue.conversation.content import SystemContent, TextContent
+from segue.conversation.context import Context, Tool
+from segue.conversation.limits import parse_json
+from segue.conversation.messages import Message, SystemMessage
+from segue.errors import LoadError
+from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, read_entries, write_entries
+from segue.histories.kit.envelope import find_envelope, find_title
+from segue.histories.kit.format import Draft, Output
+from segue.histories.kit.history import History, HistoryOrigin, WrittenFile
+from segue.histories.kit.lines import title_of
+from segue.histories.kit.notes import Notes
+from segue.histories.kit.source import Database, Source, View
+from segue.histories.kit.stamps import time_of
+from segue.histories.kit.writing import json_line
+from segue.projection.report import ChangeCode, Loss
+
+DOCUMENT: Final = "document"
+"""The field of `Context.extra` with what a document has beside its entries."""
+SYSTEM: Final = "system"
+"""The field of `Context.extra` with the envelope of the instructions at the beginning."""
+
+
+@final
+class Document(NamedTuple):
+    """A list of entries, and what stands around it.
+
+    `rest` is written back as it was read. `others` counts further conversations in the same source.
+    """
+
+    entries: list[Entry]
+    rest: Mapping[str, Any] = {}
+    id: str | None = None
+    title: str | None = None
+    created: int | None = None
+    updated: int | None = None
+    system: str | None = None
+    tools: tuple[Tool, ...] = ()
+    others: int = 0
+
+
+def same_value(value: object) -> object:
+    """Give a value that is JSON already."""
+    return value
+
+
+def same_entries(entries: list[Entry], draft: Draft) -> list[Entry]:  # noqa: ARG001 - other frameworks need it
+    """Give entries that are complete already."""
+    return entries
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Framework:
+    """One framework: its codec, and the document round its entries.
+
+    `open` finds the entries in a parsed document, None if it is not one of this framework; `open_database` does so in
+    an SQLite database. `close` makes the document; `complete` adds to entries what the framework needs and segue has no
+    value for, such as ids. `plain` makes JSON of the framework's objects. `stores_system` and `stores_tools` say that
+    the document has instructions and tools; they are reported otherwise.
+    """
+
+    codec: EntryCodec
+    title: str
+    open: Callable[[object, str | None], Document | None]
+    close: Callable[[list[Entry], Mapping[str, Any], Draft], object]
+    open_database: Callable[[Database, str | None], Document] | None = None
+    complete: Callable[[list[Entry], Draft], list[Entry]] = same_entries
+    plain: Callable[[object], object] = same_value
+    stores_system: bool = True
+    stores_tools: bool = False
+    separate_system: bool = False
+    file_name: str = field(default="messages.json")
+    lines: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the format."""
+        return self.codec.name
+
+    def read(self, source: Source, view: View) -> History:
+        """Read one conversation.
+
+        Raises:
+            LoadError: the source is no document of this framework.
+        """
+        document = self._open(source)
+        if view.branch is not None:
+            raise LoadError(f"the source has no branch {view.branch!r}; {self.title} stores a list without branches")
+        notes = Notes(keep=view.keep_records)
+        messages = read_entries(self.codec, document.entries, Reading(notes, document.rest))
+        if document.others:
+            count = f"{document.others} further conversations; `session` selects one"
+            notes.add(ChangeCode.RECORD_LEFT_OUT, ("records", "conversation"), Loss.CONTENT, count)
+        own: dict[str, Any] = {DOCUMENT: document.rest} if document.rest else {}
+        system: str | tuple[SystemContent, ...] | None = document.system
+        if system is None and messages and messages[0].role == "system":
+            first = messages.pop(0)
+            system = _prompt_of(cast("SystemMessage", first))
+            own[SYSTEM] = find_envelope(first, self.name)
+        times = [time for message in messages if (time := time_of(message)) is not None]
+        title = document.title or find_title(messages)
+        return History(
+            context=Context(
+                system_prompt=system,
+                messages=tuple(messages),
+                tools=document.tools,
+                extra={self.name: own} if own else None,
+            ),
+            origin=HistoryOrigin(format=self.name, id=document.id),
+            title=None if title is None else title_of(title),
+            created=document.created or min(times, default=None),
+            updated=document.updated or max(times, default=None),
+            records=notes.records,
+            report=notes.report(),
+        )
+
+    def _open(self, source: Source) -> Document:
+        document: Document | None = None
+        if source.database is not None:
+            if self.open_database is not None:
+                document = self.open_database(source.database, source.session)
+        else:
+            document = self.open(self.plain(load_value(source, lines=self.lines)), source.session)
+        if document is None:
+            raise LoadError(f"no conversation found: the source has no messages of {self.title}")
+        return document
+
+    def write(self, draft: Draft) -> Output:
+        """Write one conversation."""
+        context = draft.history.context
+        own = (context.extra or {}).get(self.name, {})
+        messages, positions = list(draft.messages), list(draft.positions)
+        if context.system_prompt and self.stores_system and not self.separate_system:
+            messages.insert(0, self._instructions(context, own.get(SYSTEM)))
+            positions.insert(0, None)
+        elif not self.stores_system:
+            leading = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
+            if context.system_prompt or leading:
+                detail = f"{self.title} stores instructions elsewhere"
+                draft.notes.add(ChangeCode.AGENT_TEXT_LEFT_OUT, ("system_prompt",), Loss.CONTENT, detail)
+            del messages[:leading], positions[:leading]
+        if context.tools and not self.stores_tools:
+            draft.notes.add(ChangeCode.TOOL_REMOVED, ("tools",), Loss.CONTENT, f"{self.title} stores tools elsewhere")
+        entries = write_entries(self.codec, messages, Writing(messages, draft.notes, positions))
+        rest = own.get(DOCUMENT)
+        kept: Mapping[str, Any] = cast("Mapping[str, Any]", rest) if isinstance(rest, Mapping) else {}
+        value = self.close(self.complete(entries, draft), kept, draft)
+        return Output((WrittenFile(name=self.file_name, data=json_line(value)),))
+
+    def _instructions(self, context: Context, envelope: object) -> Message:
+        prompt = context.system_prompt or ""
+        content = (TextContent(text=prompt),) if isinstance(prompt, str) else prompt
+        kept = {self.name: cast("Mapping[str, object]", envelope)} if isinstance(envelope, Mapping) else None
+        return SystemMessage(content=content, extra=kept)
+
+
+def _prompt_of(message: SystemMessage) -> str | tuple[SystemContent, ...]:
+    if len(message.content) == 1 and message.content[0] == TextContent(text=getattr(message.content[0], "text", "")):
+        return cast("TextContent", message.content[0]).text
+    return message.content
+
+
+def prompt_text(context: Context) -> str | None:
+    """Give the instructions as one text, for formats that have one field for them."""
+    prompt = context.system_prompt
+    if prompt is None or isinstance(prompt, str):
+        return prompt
+    return "\n\n".join(piece.text for piece in prompt if piece.kind == "text")
+
+
+# -- documents ---------------------------------------------------------------------------------------------------------
+
+
+def load_value(source: Source, *, lines: bool = False) -> object:
+    """Parse a source; `lines` says that it can also be JSON Lines, which give a list.
+
+    Raises:
+        LoadError: it is not JSON.
+    """
+    if source.data is None:
+        return source.value
+    try:
+        return msgspec.json.decode(source.data)
+    except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
+        if lines and source.data.count(b"\n"):
+            parsed = [parse_json(line) for line in source.data.split(b"\n") if line.strip()]
+            return {LINES: parsed}
+        return parse_json(source.data)
+
+
+LINES: Final = "\x00lines"
+"""The key under which `load_value` gives the values of JSON Lines, which no document has."""
+
+_ENDS: Final = ("", '"', "null", '":null', '"}', "0")
+
+
+def first_value(head: bytes) -> object:
+    """Parse the beginning of a JSON document, which may be cut off: what is missing is closed."""
+    text = head.decode("utf-8", "ignore").strip()
+    if not text.startswith(("[", "{")):
+        return None
+    try:
+        return cast("object", json.loads(text))
+    except (ValueError, RecursionError):
+        pass
+    line = text.partition("\n")[0].strip()
+    if line.startswith("{") and line.endswith("}") and line != text:
+        try:
+            return {LINES: [cast("object", json.loads(line))]}
+        except (ValueError, RecursionError):
+            pass
+    closers = _open_brackets(text)
+    for end in _ENDS:
+        try:
+            return cast("object", json.loads(text.rstrip(" ,\\\n") + end + closers))
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+def _open_brackets(text: str) -> str:
+    stack: list[str] = []
+    quoted = escaped = False
+    for symbol in text:
+        if quoted:
+            quoted = escaped or symbol != '"'
+            escaped = symbol == "\\" and not escaped
+        elif symbol == '"':
+            quoted = True
+        elif symbol in "[{":
+            stack.append("]" if symbol == "[" else "}")
+        elif symbol in "]}" and stack:
+            stack.pop()
+    return "".join(reversed(stack))
+
+
+def items_of(value: object) -> list[object]:
+    """Give the items of a list or a tuple; none for any other value."""
+    return list(cast("list[object]", value)) if isinstance(value, (list, tuple)) else []
+
+
+def list_of(value: object) -> list[Entry] | None:
+    """Give a list of objects; None for any other value."""
+    if not isinstance(value, (list, tuple)):
+        return None
+    items = cast("list[object]", value)
+    if not all(isinstance(item, dict) for item in items):
+        return None
+    return [cast("Entry", item) for item in items]
+
+
+def from_package(value: object, *packages: str) -> bool:
+    """Whether a value, or the first item of a list, is an object of one of these packages."""
+    first = (*items_of(value), value)[0]
+    module = type(first).__module__
+    return any(module == package or module.startswith(f"{package}.") for package in packages)
