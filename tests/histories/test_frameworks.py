@@ -76,7 +76,7 @@ def test_objects_are_given_by_the_framework_or_refused_in_one_sentence(name):
         framework_objects(written)
 
 
-PACKAGES = {"langchain": "langchain_core"}
+PACKAGES = {"langchain": "langchain_core", "pydantic-ai": "pydantic_ai"}
 """The package with the objects of a framework."""
 
 
@@ -105,6 +105,7 @@ DUMPS = [
     Dump("langchain/dumpd-anthropic-then-responses_v1.json", "langchain", 6, 2, 2, {CLAUDE, GPT}),
     Dump("langgraph/state-values-dumpd.json", "langchain", 6, 2, 2, {CLAUDE, GPT}),
     Dump("langgraph/checkpoints.sqlite", "langchain", 6, 2, 2, {CLAUDE, GPT}),
+    Dump("pydantic-ai/all_messages.json", "pydantic-ai", 6, 2, 2, {CLAUDE, GPT}),
 ]
 OPAQUE = re.compile(r"bW9jaz[A-Za-z0-9+/_=-]{60,}")
 of_every_dump = pytest.mark.parametrize("dump", DUMPS, ids=[dump.file for dump in DUMPS])

@@ -26,6 +26,7 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "opencode": "segue.histories.opencode",
     "pi": "segue.histories.pi",
     "langchain": "segue.histories.langchain",
+    "pydantic-ai": "segue.histories.pydantic_ai",
 }
 """Segue's own formats, in the order of tables and tests; each folder is imported when its record is first needed."""
 

@@ -206,37 +206,28 @@ def load_value(source: Source, *, lines: bool = False) -> object:
 LINES: Final = "\x00lines"
 """The key under which `load_value` gives the values of JSON Lines, which no document has."""
 
-_ENDS: Final = ("", '"', "null", '":null', '"}', "0")
-
 
 def first_value(head: bytes) -> object:
-    """Parse the beginning of a JSON document, which may be cut off: what is missing is closed."""
+    """Parse the beginning of a JSON document; one that is cut off is closed after its last whole value."""
     text = head.decode("utf-8", "ignore").strip()
     if not text.startswith(("[", "{")):
         return None
-    try:
-        return cast("object", json.loads(text))
-    except (ValueError, RecursionError):
-        pass
     line = text.partition("\n")[0].strip()
-    if line.startswith("{") and line.endswith("}") and line != text:
+    for each in (text, line, _closed(text)):
         try:
-            return {LINES: [cast("object", json.loads(line))]}
-        except (ValueError, RecursionError):
-            pass
-    closers = _open_brackets(text)
-    for end in _ENDS:
-        try:
-            return cast("object", json.loads(text.rstrip(" ,\\\n") + end + closers))
+            found: object = json.loads(each)
         except (ValueError, RecursionError):
             continue
+        return {LINES: [found]} if each is line and line != text else found
     return None
 
 
-def _open_brackets(text: str) -> str:
+def _closed(text: str) -> str:
+    """Cut a text of JSON at its last comma between values, and close the brackets that are open there."""
     stack: list[str] = []
+    end, closers = 0, ""
     quoted = escaped = False
-    for symbol in text:
+    for at, symbol in enumerate(text):
         if quoted:
             quoted = escaped or symbol != '"'
             escaped = symbol == "\\" and not escaped
@@ -246,7 +237,9 @@ def _open_brackets(text: str) -> str:
             stack.append("]" if symbol == "[" else "}")
         elif symbol in "]}" and stack:
             stack.pop()
-    return "".join(reversed(stack))
+        elif symbol == ",":
+            end, closers = at, "".join(reversed(stack))
+    return text[:end] + closers
 
 
 def items_of(value: object) -> list[object]:

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from segue.conversation.messages import AssistantMessage
 from segue.errors import UnknownModel
-from segue.histories.kit.envelope import SEGUE, with_origin
+from segue.histories.kit.envelope import SEGUE
+from segue.histories.kit.lines import object_of, text_of
 from segue.models.catalogue import find_models, get_model
 from segue.models.providers import PROVIDERS
 
@@ -92,10 +93,16 @@ def _provider_of(model: str) -> str:
         return next((name for start, name in _FAMILIES.items() if model.startswith(start)), "")
 
 
-def set_origin(message: AssistantMessage, origin: TurnOrigin, fields: Mapping[str, Any]) -> AssistantMessage:
-    """Set the origin of a turn: the one that segue wrote beside it, else the one that was found."""
-    stamped = replace(message, protocol=origin.protocol, provider=origin.provider, model=origin.model)
-    return with_origin(stamped, fields)
+def marked_origin(found: TurnOrigin, fields: Mapping[str, Any]) -> TurnOrigin:
+    """Give the origin of a turn: the one that segue wrote beside it, else the one that was found."""
+    mark = object_of(fields.get(SEGUE))
+    named = [text_of(mark.get(name)) or "" for name in TurnOrigin._fields]
+    return TurnOrigin(*named) if named[-1] else found
+
+
+def set_origin(message: AssistantMessage, origin: TurnOrigin) -> AssistantMessage:
+    """Set the origin of a turn."""
+    return replace(message, protocol=origin.protocol, provider=origin.provider, model=origin.model)
 
 
 def origin_mark(message: AssistantMessage, found: TurnOrigin) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, TypeAlias, TypeGuard, cast
 
 import msgspec
 
@@ -206,6 +206,11 @@ def shown(message: Message, writing: Writing, content: Sequence[AnyContent] | No
             yield piece
 
 
+def is_media(piece: Shown) -> TypeGuard[Media]:
+    """Whether a piece is an image or a file."""
+    return piece.kind in {"image", "file"}
+
+
 def texts_of(message: Message) -> str:
     """Join the texts of a message, for formats that have one text for each."""
     return "\n".join(piece.text for piece in message.content if piece.kind == "text")
@@ -246,15 +251,15 @@ def item_of(signature: str | None) -> dict[str, Any]:
     if signature is None or signature[:1] != "{":
         return {}
     try:
-        return object_of(msgspec.json.decode(signature))
-    except (msgspec.DecodeError, ValueError, RecursionError):
+        return object_of(parse_json(signature.encode("utf-8", "surrogatepass")))
+    except (LoadError, UnicodeError):
         return {}
 
 
 def item_signature(**fields: object) -> str | None:
     """Make a signature of the fields of an item; None if none of them is set."""
     kept = {name: value for name, value in fields.items() if value is not None}
-    return msgspec.json.encode(kept).decode() if kept else None
+    return encode_json(kept) if kept else None
 
 
 # -- arguments ---------------------------------------------------------------------------------------------------------
@@ -310,6 +315,6 @@ def arguments_text(call: ToolCall) -> str:
     try:
         value: object = parse_json(call.arguments_text.encode("utf-8", "surrogatepass"))
     except (LoadError, UnicodeError):
-        value = {}
-    is_same = same(object_of(value), call.arguments)
-    return call.arguments_text if is_same or not call.arguments else encode_json(call.arguments)
+        value = None
+    fits = same(cast("object", value), call.arguments) if isinstance(value, dict) else not call.arguments
+    return call.arguments_text if fits else encode_json(call.arguments)

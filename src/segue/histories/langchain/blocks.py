@@ -47,7 +47,7 @@ _ITEM: Final = frozenset({"reasoning", "function_call", "text", "refusal"})
 def read_user_block(block: Mapping[str, Any], protocol: str) -> UserContent:
     """Read a block of the user, of a tool or of instructions."""
     text = block.get("text")
-    if block.get("type") in {"text", "input_text", "output_text"} and isinstance(text, str):
+    if text_of(block.get("type")) in {"text", "input_text", "output_text"} and isinstance(text, str):
         return TextContent(text=text)
     return read_media(block) or NativeContent(protocol=protocol, block=dict(block))
 
@@ -102,7 +102,7 @@ def _as_items(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Make Responses items of blocks: texts become messages again."""
     items: list[dict[str, Any]] = []
     for block in blocks:
-        if block.get("type") not in {"text", "refusal"}:
+        if text_of(block.get("type")) not in {"text", "refusal"}:
             items.append(block)
             continue
         part = {key: value for key, value in block.items() if key not in {"id", "phase", "type"}}
@@ -114,7 +114,7 @@ def _as_items(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _read_standard(block: dict[str, Any], origin: TurnOrigin) -> AssistantContent:
-    extras, kind = object_of(block.get("extras")), block.get("type")
+    extras, kind = object_of(block.get("extras")), text_of(block.get("type"))
     is_item = origin.protocol == "openai-responses"
     if kind == "text" and isinstance(block.get("text"), str):
         item = item_signature(id=text_of(block.get("id"))) if is_item else None

@@ -28,7 +28,7 @@ from segue.conversation.messages import (
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
 from segue.histories.kit.framework import items_of
 from segue.histories.kit.lines import object_of, objects_of, text_of
-from segue.histories.kit.origins import TurnOrigin, find_origin, origin_mark, set_origin
+from segue.histories.kit.origins import TurnOrigin, find_origin, marked_origin, origin_mark, set_origin
 from segue.histories.kit.pieces import stop_of, usage_of, whole_input
 from segue.histories.langchain.blocks import (
     NAME,
@@ -114,7 +114,7 @@ def _read_content(content: object) -> tuple[UserContent, ...]:
 
 def _read_assistant(data: Mapping[str, Any]) -> AssistantMessage:
     meta = object_of(data.get("response_metadata"))
-    origin = _origin_of(data, meta)
+    origin = marked_origin(_origin_of(data, meta), meta)
     content = data.get("content")
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) and content else _blocks_of(content)
     standard = meta.get("output_version") == "v1" or isinstance(content, str)
@@ -130,7 +130,7 @@ def _read_assistant(data: Mapping[str, Any]) -> AssistantMessage:
         stop_reason=stop_of(word, pieces),
         raw_stop_reason=text_of(word),
     )
-    return set_origin(message, origin, meta)
+    return set_origin(message, origin)
 
 
 def _blocks_of(content: object) -> list[dict[str, Any]]:

@@ -68,7 +68,7 @@ def _is_constructor(entry: Mapping[str, Any]) -> bool:
 
 
 def _is_message(entry: Mapping[str, Any]) -> bool:
-    return _is_constructor(entry) or (entry.get("type") in _TYPES and isinstance(entry.get("data"), dict))
+    return _is_constructor(entry) or (text_of(entry.get("type")) in _TYPES and isinstance(entry.get("data"), dict))
 
 
 def _open(value: object, session: str | None) -> Document | None:  # noqa: ARG001 - one list is one conversation
