@@ -27,6 +27,7 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "pi": "segue.histories.pi",
     "langchain": "segue.histories.langchain",
     "pydantic-ai": "segue.histories.pydantic_ai",
+    "openai-agents": "segue.histories.openai_agents",
 }
 """Segue's own formats, in the order of tables and tests; each folder is imported when its record is first needed."""
 

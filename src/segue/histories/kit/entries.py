@@ -41,8 +41,15 @@ class Reading:
         self.notes: Final = notes
         self.document: Final = document or {}
         self.line: int = 1
+        self._noted: set[ChangeCode] = set()
         self.open_calls: list[tuple[str, str]] = []
         """Id and name of calls that have no result yet, for formats whose results have no id."""
+
+    def note_once(self, code: ChangeCode, detail: str) -> None:
+        """Report something that is true of the whole source, with the first entry that it was seen in."""
+        if code not in self._noted:
+            self._noted.add(code)
+            self.notes.add(code, ("lines", self.line), Loss.NONE, detail)
 
 
 @final

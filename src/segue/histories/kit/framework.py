@@ -20,17 +20,20 @@ from segue.conversation.messages import Message, SystemMessage
 from segue.errors import LoadError
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, read_entries, write_entries
 from segue.histories.kit.envelope import find_envelope, find_title
-from segue.histories.kit.format import Draft, Output
+from segue.histories.kit.format import Draft, Format, FormatSample, Output, Place
 from segue.histories.kit.history import History, HistoryOrigin, WrittenFile
 from segue.histories.kit.lines import title_of
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Database, Source, View
 from segue.histories.kit.stamps import time_of
 from segue.histories.kit.writing import json_line
-from segue.projection.report import ChangeCode, Loss
+from segue.models.model import Model
+from segue.projection.report import Change, ChangeCode, Loss
 
 DOCUMENT: Final = "document"
 """The field of `Context.extra` with what a document has beside its entries."""
+CLAUDE: Final = Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=8000)
+"""The example model of frameworks that ask any model."""
 SYSTEM: Final = "system"
 """The field of `Context.extra` with the envelope of the instructions at the beginning."""
 
@@ -39,7 +42,8 @@ SYSTEM: Final = "system"
 class Document(NamedTuple):
     """A list of entries, and what stands around it.
 
-    `rest` is written back as it was read. `others` counts further conversations in the same source.
+    `rest` is written back as it was read. `others` counts further conversations in the same source, `changes` report
+    entries that the framework would not send.
     """
 
     entries: list[Entry]
@@ -51,6 +55,7 @@ class Document(NamedTuple):
     system: str | None = None
     tools: tuple[Tool, ...] = ()
     others: int = 0
+    changes: tuple[Change, ...] = ()
 
 
 def same_value(value: object) -> object:
@@ -68,18 +73,21 @@ def same_entries(entries: list[Entry], draft: Draft) -> list[Entry]:  # noqa: AR
 class Framework:
     """One framework: its codec, and the document round its entries.
 
-    `open` finds the entries in a parsed document, None if it is not one of this framework; `open_database` does so in
-    an SQLite database. `close` makes the document; `complete` adds to entries what the framework needs and segue has no
-    value for, such as ids. `plain` makes JSON of the framework's objects. `stores_system` and `stores_tools` say that
-    the document has instructions and tools; they are reported otherwise.
+    `open` finds the entries in a parsed document, None if it is not one of this framework. `open_database` does so in
+    an SQLite database, and `open_source` in a source with the files beside it. `close` makes the document; `complete`
+    adds to entries what the framework needs and segue has no value for, such as ids; `further` gives files beside the
+    document. `plain` makes JSON of the framework's objects. `stores_system` and `stores_tools` say that the document
+    has instructions and tools; they are reported otherwise. `separate_system` says that `close` writes instructions.
     """
 
     codec: EntryCodec
     title: str
     open: Callable[[object, str | None], Document | None]
     close: Callable[[list[Entry], Mapping[str, Any], Draft], object]
+    open_source: Callable[[Source], Document | None] | None = None
     open_database: Callable[[Database, str | None], Document] | None = None
     complete: Callable[[list[Entry], Draft], list[Entry]] = same_entries
+    further: Callable[[object, Draft], tuple[WrittenFile, ...]] | None = None
     plain: Callable[[object], object] = same_value
     stores_system: bool = True
     stores_tools: bool = False
@@ -103,6 +111,8 @@ class Framework:
             raise LoadError(f"the source has no branch {view.branch!r}; {self.title} stores a list without branches")
         notes = Notes(keep=view.keep_records)
         messages = read_entries(self.codec, document.entries, Reading(notes, document.rest))
+        for change in document.changes:
+            notes.add(change.code, change.path, change.loss, change.detail)
         if document.others:
             count = f"{document.others} further conversations; `session` selects one"
             notes.add(ChangeCode.RECORD_LEFT_OUT, ("records", "conversation"), Loss.CONTENT, count)
@@ -134,6 +144,8 @@ class Framework:
         if source.database is not None:
             if self.open_database is not None:
                 document = self.open_database(source.database, source.session)
+        elif self.open_source is not None:
+            document = self.open_source(source)
         else:
             document = self.open(self.plain(load_value(source, lines=self.lines)), source.session)
         if document is None:
@@ -146,7 +158,7 @@ class Framework:
         own = (context.extra or {}).get(self.name, {})
         messages, positions = list(draft.messages), list(draft.positions)
         if context.system_prompt and self.stores_system and not self.separate_system:
-            messages.insert(0, self._instructions(context, own.get(SYSTEM)))
+            messages.insert(0, self._instructions(context, own.get(SYSTEM), draft.notes))
             positions.insert(0, None)
         elif not self.stores_system:
             leading = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
@@ -160,13 +172,57 @@ class Framework:
         rest = own.get(DOCUMENT)
         kept: Mapping[str, Any] = cast("Mapping[str, Any]", rest) if isinstance(rest, Mapping) else {}
         value = self.close(self.complete(entries, draft), kept, draft)
-        return Output((WrittenFile(name=self.file_name, data=json_line(value)),))
+        first = WrittenFile(name=self.file_name, data=json_line(value))
+        return Output((first, *(self.further(value, draft) if self.further is not None else ())))
 
-    def _instructions(self, context: Context, envelope: object) -> Message:
+    def _instructions(self, context: Context, envelope: object, notes: Notes) -> Message:
         prompt = context.system_prompt or ""
         content = (TextContent(text=prompt),) if isinstance(prompt, str) else prompt
-        kept = {self.name: cast("Mapping[str, object]", envelope)} if isinstance(envelope, Mapping) else None
-        return SystemMessage(content=content, extra=kept)
+        if isinstance(envelope, Mapping):
+            return SystemMessage(content=content, extra={self.name: cast("Mapping[str, object]", envelope)})
+        texts = tuple(piece for piece in content if piece.kind == "text")
+        if len(texts) < len(content):
+            notes.add(ChangeCode.NATIVE_DROPPED, ("system_prompt",), Loss.OPAQUE)
+        return SystemMessage(content=texts)
+
+
+def framework_format(
+    framework: Framework,
+    *,
+    detect: Callable[[object], int],
+    samples: Callable[[], tuple[FormatSample, ...]],
+    source: str,
+    give: Callable[[tuple[WrittenFile, ...]], object] | None = None,
+    example: Model = CLAUDE,
+    wire: str | None = None,
+    place: Place | None = None,
+    title: str | None = None,
+) -> Format:
+    """Make the record of a framework; `detect` recognises a parsed document, objects, or a database."""
+    return Format(
+        name=framework.name,
+        title=title or framework.title,
+        kind="framework",
+        wire=wire,
+        detect=lambda head, name: detect(first_value(head)),  # noqa: ARG005 - the content is enough
+        detect_value=detect,
+        read=framework.read,
+        write=framework.write,
+        give=give,
+        place=place,
+        adds_own_text=False,
+        closes_calls=False,
+        reads_lines=False,
+        samples=samples,
+        example=example,
+        source=source,
+        read_on="2026-11-15",
+    )
+
+
+def give_json(files: tuple[WrittenFile, ...]) -> object:
+    """Give the document itself, for frameworks whose messages are plain JSON."""
+    return cast("object", msgspec.json.decode(files[0].data))
 
 
 def _prompt_of(message: SystemMessage) -> str | tuple[SystemContent, ...]:

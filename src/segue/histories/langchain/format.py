@@ -17,15 +17,13 @@ import msgspec
 
 from segue.errors import LoadError
 from segue.histories.kit.entries import Entry
-from segue.histories.kit.format import Draft, Format
-from segue.histories.kit.framework import Document, Framework, first_value, from_package, items_of, list_of
+from segue.histories.kit.format import Draft
+from segue.histories.kit.framework import Document, Framework, framework_format, from_package, items_of, list_of
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import object_of, text_of
 from segue.histories.kit.source import Database
-from segue.histories.langchain.blocks import NAME
 from segue.histories.langchain.codec import CODEC
 from segue.histories.langchain.samples import samples
-from segue.models.model import Model
 
 _CLASSES: Final[Mapping[str, str]] = {
     "HumanMessage": "human",
@@ -184,26 +182,14 @@ def _detect_value(value: object) -> int:
     return 90 if entries and _is_message(entries[0]) else 0
 
 
-def _detect(head: bytes, name: str) -> int:  # noqa: ARG001 - the content is enough
-    return _detect_value(first_value(head))
-
-
 FRAMEWORK: Final = Framework(
     codec=CODEC, title="LangChain", open=_open, close=_close, open_database=_open_database, plain=_plain
 )
-FORMAT: Final = Format(
-    name=NAME,
+FORMAT: Final = framework_format(
+    FRAMEWORK,
     title="LangChain and LangGraph",
-    kind="framework",
-    detect=_detect,
-    detect_value=_detect_value,
-    read=FRAMEWORK.read,
-    write=FRAMEWORK.write,
+    detect=_detect_value,
     give=_give,
-    adds_own_text=False,
-    reads_lines=False,
     samples=samples,
-    example=Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=8000),
     source="langchain-core 1.7.2 and langgraph 1.2.20, run against a scripted model",
-    read_on="2026-11-15",
 )

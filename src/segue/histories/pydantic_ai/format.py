@@ -9,14 +9,13 @@ from typing import Any, Final
 import msgspec
 
 from segue.histories.kit.entries import Entry
-from segue.histories.kit.format import Draft, Format
-from segue.histories.kit.framework import Document, Framework, first_value, from_package, items_of, list_of
+from segue.histories.kit.format import Draft
+from segue.histories.kit.framework import Document, Framework, framework_format, from_package, items_of, list_of
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import objects_of, text_of
 from segue.histories.kit.stamps import milliseconds_of
-from segue.histories.pydantic_ai.codec import CODEC, NAME, stamp_of
+from segue.histories.pydantic_ai.codec import CODEC, stamp_of
 from segue.histories.pydantic_ai.samples import samples
-from segue.models.model import Model
 
 
 def _is_message(entry: Mapping[str, Any]) -> bool:
@@ -84,26 +83,13 @@ def _detect_value(value: object) -> int:
     return 50 if entries[0].keys() == {"parts"} and parts and "content" in parts[0] else 0
 
 
-def _detect(head: bytes, name: str) -> int:  # noqa: ARG001 - the content is enough
-    return _detect_value(first_value(head))
-
-
 FRAMEWORK: Final = Framework(
     codec=CODEC, title="pydantic-ai", open=_open, close=_close, complete=_complete, plain=_plain
 )
-FORMAT: Final = Format(
-    name=NAME,
-    title="pydantic-ai",
-    kind="framework",
-    detect=_detect,
-    detect_value=_detect_value,
-    read=FRAMEWORK.read,
-    write=FRAMEWORK.write,
+FORMAT: Final = framework_format(
+    FRAMEWORK,
+    detect=_detect_value,
     give=_give,
-    adds_own_text=False,
-    reads_lines=False,
     samples=samples,
-    example=Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=8000),
     source="pydantic-ai 2.66.0, run against a scripted model",
-    read_on="2026-11-15",
 )
