@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, cast, final
+from typing import Any, Final, NamedTuple, TypeAlias, cast, final
 
 import msgspec
 
@@ -21,6 +21,7 @@ from segue.conversation.content import AnyContent, ToolCall
 from segue.conversation.messages import Message, ToolResultMessage
 from segue.errors import DecodeError
 from segue.histories.kit.envelope import find_envelope, name_results, with_envelope
+from segue.histories.kit.lines import objects_of
 from segue.histories.kit.notes import Notes
 from segue.projection.report import ChangeCode, Loss
 from segue.protocols.kit.json_patch import apply, difference
@@ -31,6 +32,12 @@ RUN: Final = "run"
 """The field of the envelope with the number of the run: neighbours of the same run are written as one."""
 PATCH: Final = "patch"
 """The field of the envelope with the difference between the run and its default form."""
+
+
+BEFORE: Final = "before"
+"""The field of the envelope with entries before the run that are no part of the conversation."""
+AFTER: Final = "after"
+"""The same for entries after the last run."""
 
 
 @final
@@ -115,7 +122,8 @@ class EntryCodec:
 
 def read_entries(codec: EntryCodec, entries: list[Entry], reading: Reading) -> list[Message]:
     """Read the messages of entries; what cannot be read is noted."""
-    runs: list[tuple[list[Entry], list[Message]]] = []
+    runs: list[_Run] = []
+    waiting: list[Entry] = []
     line = 1
     for run in codec.split(entries):
         reading.line = line
@@ -124,13 +132,26 @@ def read_entries(codec: EntryCodec, entries: list[Entry], reading: Reading) -> l
             messages = codec.read(run, reading)
         except DecodeError as error:
             reading.notes.unreadable(reading.line, str(error))
+            waiting += run
             continue
         if messages:
-            runs.append((run, messages))
+            runs.append(_Run(run, messages, {BEFORE: waiting} if waiting else {}))
+            waiting = []
         else:
             _note_record(run, reading)
-    named = name_results([message for _, messages in runs for message in messages])
+            waiting += run
+    if waiting and runs:
+        runs[-1].around[AFTER] = waiting
+    named = name_results([message for run in runs for message in run.messages])
     return list(_with_patches(codec, runs, named))
+
+
+class _Run(NamedTuple):
+    """The entries of a run, its messages, and the entries around it that are no part of the conversation."""
+
+    entries: list[Entry]
+    messages: list[Message]
+    around: dict[str, object]
 
 
 def _note_record(run: list[Entry], reading: Reading) -> None:
@@ -146,16 +167,14 @@ def _text(value: object) -> bytes:
         return b""
 
 
-def _with_patches(
-    codec: EntryCodec, runs: Sequence[tuple[list[Entry], list[Message]]], named: Sequence[Message]
-) -> Iterator[Message]:
+def _with_patches(codec: EntryCodec, runs: Sequence[_Run], named: Sequence[Message]) -> Iterator[Message]:
     writing = Writing(named, Notes())
     start = 0
-    for at, (run, given) in enumerate(runs):
+    for at, (run, given, around) in enumerate(runs):
         messages = named[start : start + len(given)]
         start += len(given)
         default = codec.write(messages, writing)
-        envelope: dict[str, object] = {RUN: at}
+        envelope: dict[str, object] = {RUN: at, **around}
         patch = difference(default, run)
         if patch is not None:
             if not same(apply(default, patch), run):
@@ -174,11 +193,11 @@ def write_entries(codec: EntryCodec, messages: Sequence[Message], writing: Writi
             writing.note(message, ChangeCode.MEDIA_OMITTED, Loss.NONE, "it has neither data nor an address")
     for run in _group(codec, messages):
         written = codec.write(run, writing)
-        envelope = find_envelope(run[0], codec.name)
-        if envelope is not None and PATCH in envelope:
+        envelope = find_envelope(run[0], codec.name) or {}
+        if PATCH in envelope:
             patched = apply(written, envelope[PATCH])
             written = cast("list[Entry]", patched) if isinstance(patched, list) else written
-        entries += written
+        entries += [*objects_of(envelope.get(BEFORE)), *written, *objects_of(envelope.get(AFTER))]
     return entries
 
 
@@ -195,7 +214,7 @@ def _group(codec: EntryCodec, messages: Sequence[Message]) -> Iterator[Sequence[
     for message in messages:
         envelope = find_envelope(message, codec.name)
         run = None if envelope is None else envelope.get(RUN)
-        if own and (run is None or run != current or PATCH in (envelope or {})):
+        if own and (run is None or run != current or not {PATCH, BEFORE}.isdisjoint(envelope or {})):
             yield own
             own = []
         current = run

@@ -97,7 +97,7 @@ def marked_origin(found: TurnOrigin, fields: Mapping[str, Any]) -> TurnOrigin:
     """Give the origin of a turn: the one that segue wrote beside it, else the one that was found."""
     mark = object_of(fields.get(SEGUE))
     named = [text_of(mark.get(name)) or "" for name in TurnOrigin._fields]
-    return TurnOrigin(*named) if named[-1] else found
+    return TurnOrigin(*named) if named[0] else found
 
 
 def set_origin(message: AssistantMessage, origin: TurnOrigin) -> AssistantMessage:
@@ -108,6 +108,6 @@ def set_origin(message: AssistantMessage, origin: TurnOrigin) -> AssistantMessag
 def origin_mark(message: AssistantMessage, found: TurnOrigin) -> dict[str, Any]:
     """Give the field that names the origin of a turn; empty where the fields of the framework are enough."""
     origin = TurnOrigin(message.protocol, message.provider, message.model)
-    if origin == found or not message.model:
+    if origin == found or not message.protocol:
         return {}
     return {SEGUE: origin._asdict()}
