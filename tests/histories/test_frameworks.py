@@ -78,7 +78,7 @@ def test_objects_are_given_by_the_framework_or_refused_in_one_sentence(name):
 
 PACKAGES = {"langchain": "langchain_core", "pydantic-ai": "pydantic_ai", "google-adk": "google.adk"}
 """The package with the objects of a framework."""
-PLAIN = {"openai-agents"}
+PLAIN = {"openai-agents", "litellm", "hf-messages", "sharegpt"}
 """Frameworks whose messages are plain JSON."""
 
 
@@ -119,6 +119,11 @@ DUMPS = [
     Dump("openai-agents/session-responses.db", "openai-agents", 4, 0, 2, set()),
     Dump("openai-agents/to_input_list-chat.json", "openai-agents", 0, 0, 2, {"mock-model"}),
     Dump("openai-agents/session-chat.db", "openai-agents", 0, 0, 2, {"mock-model"}),
+    Dump("litellm/messages.json", "litellm", 7, 0, 2, set()),
+    Dump("hf/messages.jsonl", "hf-messages", 0, 0, 0, set()),
+    Dump("hf/messages-through-datasets.jsonl", "hf-messages", 0, 0, 0, set()),
+    Dump("hf/openai-finetune.jsonl", "hf-messages", 0, 0, 0, set()),
+    Dump("hf/sharegpt.jsonl", "sharegpt", 0, 0, 1, set()),
     Dump("google-adk/session.json", "google-adk", 4, 2, 1, {GEMINI}),
     Dump("google-adk/events.json", "google-adk", 4, 2, 1, {GEMINI}),
     Dump("google-adk/sessions.sqlite", "google-adk", 4, 2, 1, {GEMINI}),

@@ -28,6 +28,9 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "langchain": "segue.histories.langchain",
     "pydantic-ai": "segue.histories.pydantic_ai",
     "openai-agents": "segue.histories.openai_agents",
+    "litellm": "segue.histories.litellm",
+    "hf-messages": "segue.histories.hf_messages",
+    "sharegpt": "segue.histories.sharegpt",
     "google-adk": "segue.histories.google_adk",
 }
 """Segue's own formats, in the order of tables and tests; each folder is imported when its record is first needed."""

@@ -23,7 +23,7 @@ from segue.conversation.content import (
     ToolCall,
 )
 from segue.conversation.limits import parse_json
-from segue.conversation.messages import Message, StopReason, Usage
+from segue.conversation.messages import Message, StopReason, ToolResultMessage, Usage
 from segue.errors import LoadError
 from segue.histories.kit.entries import Writing
 from segue.histories.kit.lines import integer_of, object_of, text_of
@@ -154,7 +154,8 @@ def read_media(block: Mapping[str, Any]) -> Media | None:
     if kind in {"file", "input_file"} and isinstance(block.get("file"), dict):
         inner = object_of(block["file"])
         data = inner.get("file_data")
-        return _file(media_of(None, url=data, name=inner.get("filename"), file_id=inner.get("file_id")))
+        mime, name = inner.get("format"), inner.get("filename")
+        return _file(media_of(mime, url=data, name=name, file_id=inner.get("file_id")))
     if kind == "input_file":
         address = block.get("file_data") or block.get("file_url")
         return _file(media_of(None, url=address, name=block.get("filename"), file_id=block.get("file_id")))
@@ -224,9 +225,15 @@ def note_unsupported(message: Message, writing: Writing, piece: AnyContent, titl
     writing.note(message, code, Loss.CONTENT, f"{title} has no field for it")
 
 
+def note_flag(message: ToolResultMessage, writing: Writing, title: str) -> None:
+    """Report the error flag of a result that the format has no field for; its text is written."""
+    if message.is_error:
+        writing.note(message, ChangeCode.ERROR_AS_TEXT, Loss.NONE, f"{title} has no error flag")
+
+
 def note_signatures(message: Message, writing: Writing, title: str) -> None:
     """Report signatures that the format has no field for."""
-    if message.role == "assistant" and any(signature_in(piece) for piece in message.content):
+    if message.role == "assistant" and any(signature_in(piece) is not None for piece in message.content):
         writing.note(message, ChangeCode.SIGNATURE_REMOVED, Loss.OPAQUE, f"{title} has no field for it")
 
 

@@ -89,7 +89,7 @@ def _detect(value: object) -> int:
     if from_package(value, "agents") and hasattr(value, "to_input_list"):
         return 95
     entries = list_of(value)
-    if not entries or not all(_is_item(entry) for entry in entries):
+    if not entries or not all(_is_item(entry) for entry in entries[:-1] or entries):
         return 0
     return 80 if any(_is_typed(entry) for entry in entries) else 0
 
