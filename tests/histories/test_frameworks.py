@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +13,16 @@ import pytest
 from msgspec.structs import replace
 
 from histories.truth import SHARED, needs_samples
-from segue import Context, TextContent, UserMessage, framework_objects, read_history, write_history
+from segue import (
+    Context,
+    History,
+    TextContent,
+    UserMessage,
+    framework_objects,
+    read_history,
+    save_history,
+    write_history,
+)
 from segue.errors import LoadError, SettingsError
 from segue.histories.registry import FORMATS
 
@@ -76,7 +86,12 @@ def test_objects_are_given_by_the_framework_or_refused_in_one_sentence(name):
         framework_objects(written)
 
 
-PACKAGES = {"langchain": "langchain_core", "pydantic-ai": "pydantic_ai", "google-adk": "google.adk"}
+PACKAGES = {
+    "langchain": "langchain_core",
+    "pydantic-ai": "pydantic_ai",
+    "google-adk": "google.adk",
+    "strands": "strands",
+}
 """The package with the objects of a framework."""
 PLAIN = {"openai-agents", "litellm", "hf-messages", "sharegpt"}
 """Frameworks whose messages are plain JSON."""
@@ -127,6 +142,8 @@ DUMPS = [
     Dump("google-adk/session.json", "google-adk", 4, 2, 1, {GEMINI}),
     Dump("google-adk/events.json", "google-adk", 4, 2, 1, {GEMINI}),
     Dump("google-adk/sessions.sqlite", "google-adk", 4, 2, 1, {GEMINI}),
+    Dump("strands/session_s1/agents/agent_a1/messages/message_3.json", "strands", 3, 2, 2, set()),
+    Dump("strands/session_s1", "strands", 3, 2, 2, set()),
 ]
 OPAQUE = re.compile(r"bW9jaz[A-Za-z0-9+/_=-]{60,}")
 of_every_dump = pytest.mark.parametrize("dump", DUMPS, ids=[dump.file for dump in DUMPS])
@@ -137,6 +154,11 @@ def opaque_values(value: object) -> set[str]:
     return set(OPAQUE.findall(json.dumps(value).replace("-", "+").replace("_", "/")))
 
 
+@cache
+def read_dump(file: str) -> History:
+    return read_history(SHARED / file)
+
+
 def contents_of(context: Context) -> list[Any]:
     return [content for message in context.messages for content in message.content]
 
@@ -144,7 +166,7 @@ def contents_of(context: Context) -> list[Any]:
 @needs_samples
 @of_every_dump
 def test_a_dump_is_read_with_everything_that_it_holds(dump):
-    history = read_history(SHARED / dump.file)
+    history = read_dump(dump.file)
     context = history.context
     assert history.origin.format == dump.format
     signatures = [
@@ -163,17 +185,28 @@ def test_a_dump_is_read_with_everything_that_it_holds(dump):
 @of_every_dump
 def test_a_dump_that_is_written_back_is_the_same_document(dump):
     path = Path(SHARED / dump.file)
-    if path.suffix != ".json":
+    if path.suffix != ".json" or dump.format == "strands":
         pytest.skip("not one JSON document")
-    written = write_history(read_history(path), format=dump.format)
+    written = write_history(read_dump(dump.file), format=dump.format)
     assert json.loads(written.files[0].data) == json.loads(path.read_bytes())
+
+
+@needs_samples
+def test_the_messages_of_strands_are_written_back_into_the_folders_of_a_session(tmp_path):
+    folder = SHARED / "strands/session_s1"
+    written = write_history(read_history(folder), format="strands", session_id="s1")
+    save_history(written, tmp_path)
+    for path in sorted(folder.rglob("message_*.json")):
+        copy = tmp_path / "session_s1" / path.relative_to(folder)
+        assert json.loads(copy.read_bytes()) == json.loads(path.read_bytes())
+    assert read_history(tmp_path).context.messages == read_history(folder).context.messages
 
 
 @needs_samples
 @of_every_dump
 @pytest.mark.parametrize("target", FRAMEWORKS)
 def test_a_dump_that_is_written_for_another_framework_keeps_every_text_or_reports_it(dump, target):
-    history = read_history(SHARED / dump.file)
+    history = read_dump(dump.file)
     written = write_history(history, format=target)
     again = read_history(written.files[0].data, format=target)
     kept = [piece_of(content) for content in contents_of(again.context)]

@@ -135,7 +135,7 @@ def save_history(written: Written, folder: str | PathLike[str] | None = None) ->
         SettingsError: the format has no folder on this machine; name one.
     """
     if folder is not None:
-        return places.save_files(written, Path(folder), flat=True)
+        return places.save_files(written, Path(folder), flat=not get_format(written.format).keeps_folders)
     place = get_format(written.format).place
     if place is None or not place.patterns:
         raise SettingsError(

@@ -32,6 +32,7 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "hf-messages": "segue.histories.hf_messages",
     "sharegpt": "segue.histories.sharegpt",
     "google-adk": "segue.histories.google_adk",
+    "strands": "segue.histories.strands",
 }
 """Segue's own formats, in the order of tables and tests; each folder is imported when its record is first needed."""
 

@@ -191,6 +191,8 @@ def write_entries(codec: EntryCodec, messages: Sequence[Message], writing: Writi
     for message in messages:
         if any(_is_empty(content) for content in message.content):
             writing.note(message, ChangeCode.MEDIA_OMITTED, Loss.NONE, "it has neither data nor an address")
+        if any(_is_blank(content) for content in message.content):
+            writing.note(message, ChangeCode.THINKING_BLANK, Loss.NONE, "some formats do not store it")
     for run in _group(codec, messages):
         written = codec.write(run, writing)
         envelope = find_envelope(run[0], codec.name) or {}
@@ -199,6 +201,10 @@ def write_entries(codec: EntryCodec, messages: Sequence[Message], writing: Writi
             written = cast("list[Entry]", patched) if isinstance(patched, list) else written
         entries += [*objects_of(envelope.get(BEFORE)), *written, *objects_of(envelope.get(AFTER))]
     return entries
+
+
+def _is_blank(content: AnyContent) -> bool:
+    return content.kind == "thinking" and not content.thinking and content.thinking_signature is None
 
 
 def _is_empty(content: AnyContent) -> bool:

@@ -103,7 +103,8 @@ class Format:
     is only read. `give` makes the framework's own objects of written files, and needs it to be installed.
     `adds_own_text` says that the program adds instructions and reminders by itself, so that those of
     another agent are left out; `closes_calls` that it adds a result to a call that has none, `reads_lines` that it
-    is JSON Lines, so that a line that is cut off is left out.
+    is JSON Lines, so that a line that is cut off is left out. `keeps_folders` says that the program finds the files of
+    a session by the folders that they lie in.
     """
 
     name: str
@@ -123,6 +124,7 @@ class Format:
     adds_own_text: bool = True
     closes_calls: bool = True
     reads_lines: bool = True
+    keeps_folders: bool = False
     known_records: frozenset[str] = frozenset()
     samples: Callable[[], tuple[FormatSample, ...]] = field(default=_no_samples)
     example: Model | None = None

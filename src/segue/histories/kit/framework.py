@@ -213,6 +213,7 @@ def framework_format(
         adds_own_text=False,
         closes_calls=False,
         reads_lines=False,
+        keeps_folders=framework.further is not None,
         samples=samples,
         example=example,
         source=source,
