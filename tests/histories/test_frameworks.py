@@ -91,9 +91,18 @@ PACKAGES = {
     "pydantic-ai": "pydantic_ai",
     "google-adk": "google.adk",
     "strands": "strands",
+    "inspect-ai": "inspect_ai",
+    "llama-index": "llama_index.core",
+    "ag-ui": "ag_ui",
+    "haystack": "haystack",
+    "agent-framework": "agent_framework",
+    "autogen": "autogen_core",
+    "ag2": "ag2",
+    "mcp-sampling": "mcp",
+    "atif": "atif",
 }
 """The package with the objects of a framework."""
-PLAIN = {"openai-agents", "litellm", "hf-messages", "sharegpt"}
+PLAIN = {"openai-agents", "litellm", "hf-messages", "sharegpt", "vercel-ui"}
 """Frameworks whose messages are plain JSON."""
 
 
@@ -144,6 +153,11 @@ DUMPS = [
     Dump("google-adk/sessions.sqlite", "google-adk", 4, 2, 1, {GEMINI}),
     Dump("strands/session_s1/agents/agent_a1/messages/message_3.json", "strands", 3, 2, 2, set()),
     Dump("strands/session_s1", "strands", 3, 2, 2, set()),
+    Dump("inspect-ai/messages.json", "inspect-ai", 6, 2, 2, {CLAUDE, GPT}),
+    Dump("inspect-ai/eval-log.json", "inspect-ai", 6, 2, 2, {CLAUDE, GPT}),
+    Dump("vercel-ui/ui-messages.json", "vercel-ui", 5, 2, 1, set()),
+    Dump("vercel-ui/v7-ui-messages.json", "vercel-ui", 5, 2, 1, {CLAUDE}),
+    Dump("vercel-ui/pydantic-ai-dump_messages.json", "vercel-ui", 6, 2, 1, set()),
 ]
 OPAQUE = re.compile(r"bW9jaz[A-Za-z0-9+/_=-]{60,}")
 of_every_dump = pytest.mark.parametrize("dump", DUMPS, ids=[dump.file for dump in DUMPS])
@@ -223,4 +237,4 @@ def piece_of(content: Any) -> tuple[object, ...]:
         return ("call", content.id, content.name, content.arguments)
     if content.kind == "thinking":
         return ("thinking", content.thinking, content.thinking_signature)
-    return (content.kind, getattr(content, "data", None))
+    return ("media", getattr(content, "data", None) or getattr(content, "url", None))

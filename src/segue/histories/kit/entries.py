@@ -87,6 +87,10 @@ class Writing:
         """Give the first result of a call of a message, by the position of the call among the calls."""
         return self._answering.get((id(message), at))
 
+    def is_first(self, result: ToolResultMessage) -> bool:
+        """Whether a result is the first one of its call."""
+        return any(each is result for each in self._answering.values())
+
     def note(self, message: Message, code: ChangeCode, loss: Loss, detail: str = "") -> None:
         """Report a change of a message."""
         place = self._places.get(id(message))

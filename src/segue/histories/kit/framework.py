@@ -17,7 +17,7 @@ from segue.conversation.content import SystemContent, TextContent
 from segue.conversation.context import Context, Tool
 from segue.conversation.limits import parse_json
 from segue.conversation.messages import Message, SystemMessage
-from segue.errors import LoadError
+from segue.errors import EmptyConversation, LoadError, Path
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, read_entries, write_entries
 from segue.histories.kit.envelope import find_envelope, find_title
 from segue.histories.kit.format import Draft, Format, FormatSample, Output, Place
@@ -162,13 +162,19 @@ class Framework:
             positions.insert(0, None)
         elif not self.stores_system:
             leading = next((at for at, message in enumerate(messages) if message.role != "system"), len(messages))
-            if context.system_prompt or leading:
-                detail = f"{self.title} stores instructions elsewhere"
-                draft.notes.add(ChangeCode.AGENT_TEXT_LEFT_OUT, ("system_prompt",), Loss.CONTENT, detail)
+            detail = f"{self.title} stores instructions elsewhere"
+            paths: list[Path] = [("system_prompt",)] if context.system_prompt else []
+            paths += [("messages",) if at is None else ("messages", at) for at in positions[:leading]]
+            for path in paths:
+                draft.notes.add(ChangeCode.AGENT_TEXT_LEFT_OUT, path, Loss.CONTENT, detail)
             del messages[:leading], positions[:leading]
+            if not messages:
+                raise EmptyConversation("the history has no content to write: it has only instructions")
         if context.tools and not self.stores_tools:
             draft.notes.add(ChangeCode.TOOL_REMOVED, ("tools",), Loss.CONTENT, f"{self.title} stores tools elsewhere")
         entries = write_entries(self.codec, messages, Writing(messages, draft.notes, positions))
+        if not entries:
+            raise EmptyConversation(f"the history has no content that {self.title} can store")
         rest = own.get(DOCUMENT)
         kept: Mapping[str, Any] = cast("Mapping[str, Any]", rest) if isinstance(rest, Mapping) else {}
         value = self.close(self.complete(entries, draft), kept, draft)

@@ -34,8 +34,8 @@ from segue.protocols.kit.reading import data_url, split_data_url, standard_base6
 Media: TypeAlias = ImageContent | FileContent
 Shown: TypeAlias = TextContent | ImageContent | FileContent | ThinkingContent | ToolCall
 
-ITEM_PROTOCOLS: Final = frozenset({"openai-responses"})
-"""Protocols whose signatures are JSON objects: the fields of an item beside its text."""
+ANY_IMAGE: Final = "image/*"
+"""The type of an image whose type is unknown."""
 
 _STOPS: Final[Mapping[str, StopReason]] = {
     "stop": StopReason.STOP,
@@ -123,7 +123,7 @@ def media_of(
     elif address is None and text_of(file_id) is None:
         return None
     if (kind or "").startswith("image/") and text_of(file_id) is None:
-        return ImageContent(data=content, url=address, mime_type=kind)
+        return ImageContent(data=content, url=address, mime_type=None if kind == ANY_IMAGE else kind)
     return FileContent(data=content, url=address, file_id=text_of(file_id), mime_type=kind, name=text_of(name))
 
 
@@ -138,7 +138,7 @@ def image_of(mime: object = None, *, data: object = None, url: object = None) ->
 def media_address(content: Media) -> str | None:
     """Give the address of an image or a file: a data URL if its bytes are there."""
     if content.data is not None:
-        return data_url(content.mime_type, content.data)
+        return data_url(content.mime_type or (ANY_IMAGE if content.kind == "image" else None), content.data)
     return content.url
 
 
