@@ -33,6 +33,8 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "sharegpt": "segue.histories.sharegpt",
     "google-adk": "segue.histories.google_adk",
     "strands": "segue.histories.strands",
+    "inspect-ai": "segue.histories.inspect_ai",
+    "vercel-ui": "segue.histories.vercel_ui",
 }
 """Segue's own formats, in the order of tables and tests; each folder is imported when its record is first needed."""
 

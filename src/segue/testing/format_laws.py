@@ -247,7 +247,7 @@ def _piece(content: AnyContent) -> tuple[object, ...]:
         case "text":
             return ("text", content.text)
         case "thinking":
-            return ("thinking", content.thinking, content.thinking_signature)
+            return ("thinking", content.thinking, content.thinking_signature or None)
         case "toolCall":
             return ("call", content.id, content.name, content.arguments)
         case "image":
