@@ -10,7 +10,7 @@ Facts this file rests on (google-adk 2.13.0, 2026-11-15):
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
@@ -26,16 +26,25 @@ from segue.conversation.messages import (
     UserMessage,
 )
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
-from segue.histories.kit.lines import integer_of, object_of, text_of
+from segue.histories.kit.framework import items_of
+from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of
 from segue.histories.kit.origins import find_origin, marked_origin, origin_mark, set_origin
 from segue.histories.kit.pieces import stop_of, usage_of
 from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.kit.wire import Wire
+from segue.projection.report import ChangeCode, Loss
+from segue.protocols.kit.reading import standard_base64
 
 NAME: Final = "google-adk"
 WIRE: Final = Wire("google-genai", "contents")
 AUTHOR: Final = "assistant"
 """The author of what the agent does; it has to be the name of the agent that continues the session."""
+_SIGNATURE: Final = "thoughtSignature"
+_PARTS: Final = frozenset(
+    {"text", "thought", _SIGNATURE, "inlineData", "fileData", "functionCall", "functionResponse", "executableCode",
+     "codeExecutionResult", "videoMetadata", "mediaResolution", "toolCall", "toolResponse", "partMetadata"}
+)  # fmt: skip
+"""Fields of a part that the framework knows."""
 _FINISH: Final = {StopReason.STOP: "STOP", StopReason.TOOL_USE: "STOP", StopReason.LENGTH: "MAX_TOKENS"}
 
 
@@ -46,7 +55,7 @@ def _read(run: list[Entry], reading: Reading) -> list[Message]:  # noqa: ARG001 
         return []
     mark = object_of(event.get("customMetadata"))
     origin = marked_origin(find_origin(text_of(event.get("modelVersion")) or "", "google"), mark)
-    messages = WIRE.decode([content], origin.model, "google")
+    messages = WIRE.decode([_standard(content)], origin.model, "google")
     time = milliseconds_of(event.get("timestamp"))
     made: list[Message] = []
     for message in messages:
@@ -61,6 +70,16 @@ def _read(run: list[Entry], reading: Reading) -> list[Message]:  # noqa: ARG001 
         else:
             made.append(replace(message, timestamp=time))
     return made
+
+
+def _standard(content: Entry) -> Entry:
+    """Give a content whose signatures are standard base64, as in every other format."""
+    parts: list[object] = []
+    for part in items_of(content.get("parts")):
+        signature = object_of(part).get(_SIGNATURE)
+        is_text = isinstance(signature, str)
+        parts.append({**object_of(part), _SIGNATURE: standard_base64(signature)} if is_text else part)
+    return {**content, "parts": parts}
 
 
 def _read_usage(event: Entry) -> Usage | None:
@@ -84,7 +103,7 @@ def _join(messages: Sequence[Message]) -> list[list[Message]]:
     return runs
 
 
-def _write(messages: Sequence[Message], writing: Writing) -> list[Entry]:  # noqa: ARG001 - the messages are projected
+def _write(messages: Sequence[Message], writing: Writing) -> list[Entry]:
     first = messages[0]
     author = "user" if isinstance(first, UserMessage) else AUTHOR
     fields: dict[str, Any] = {}
@@ -93,7 +112,21 @@ def _write(messages: Sequence[Message], writing: Writing) -> list[Entry]:  # noq
     elif isinstance(first, (UserMessage, ToolResultMessage)) and first.timestamp is not None:
         fields = {"timestamp": first.timestamp / 1000}
     contents = WIRE.encode(messages, first.model if isinstance(first, AssistantMessage) else "", "google")
-    return [{"content": content, "author": author, **fields} for content in contents]
+    return [{"content": _known(content, first, writing), "author": author, **fields} for content in contents]
+
+
+def _known(content: Mapping[str, Any], message: Message, writing: Writing) -> Entry:
+    """Leave out fields that the framework refuses, and write signatures with the URL-safe alphabet."""
+    parts: list[Entry] = []
+    for part in objects_of(content.get("parts")):
+        kept = {key: value for key, value in part.items() if key in _PARTS}
+        if len(kept) < len(part):
+            writing.note(message, ChangeCode.EXTRA_REMOVED, Loss.OPAQUE, "Google ADK refuses unknown fields")
+        signature = kept.get(_SIGNATURE)
+        if isinstance(signature, str):
+            kept[_SIGNATURE] = signature.replace("+", "-").replace("/", "_")
+        parts.append(kept)
+    return {"parts": parts, "role": content.get("role")}
 
 
 def _reply_fields(message: AssistantMessage) -> dict[str, Any]:

@@ -181,9 +181,10 @@ def _write_media(piece: Media) -> Entry | None:
     formats = {"audio": {"wav", "mp3"}, "video": {"mp4", "mpeg", "mov"}}
     if rest in formats.get(kind, set()):
         return {"type": kind, kind: address, "format": rest}
-    block: Entry = {"type": "document", "document": address}
-    named = {"filename": piece.name, "mime_type": piece.mime_type}
-    return {**block, **{name: value for name, value in named.items() if value is not None}}
+    name = piece.name or (address.rpartition("/")[2] if piece.data is None else f"document.{rest or 'bin'}")
+    block: Entry = {"type": "document", "document": address, "filename": name}
+    mime = {} if piece.mime_type is None else {"mime_type": piece.mime_type}
+    return {**block, **mime, "citations": False}
 
 
 def _write_result(message: ToolResultMessage, writing: Writing) -> Entry:

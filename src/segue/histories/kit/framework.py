@@ -172,12 +172,19 @@ class Framework:
                 raise EmptyConversation("the history has no content to write: it has only instructions")
         if context.tools and not self.stores_tools:
             draft.notes.add(ChangeCode.TOOL_REMOVED, ("tools",), Loss.CONTENT, f"{self.title} stores tools elsewhere")
-        entries = write_entries(self.codec, messages, Writing(messages, draft.notes, positions))
+        writing = Writing(messages, draft.notes, positions)
+        halves = [message for message in messages if _has_half(message)]
+        for message in halves:
+            detail = "parsers of frameworks refuse half a character"
+            writing.note(message, ChangeCode.SURROGATE_REPLACED, Loss.CONTENT, detail)
+        entries = write_entries(self.codec, messages, writing)
         if not entries:
             raise EmptyConversation(f"the history has no content that {self.title} can store")
         rest = own.get(DOCUMENT)
         kept: Mapping[str, Any] = cast("Mapping[str, Any]", rest) if isinstance(rest, Mapping) else {}
         value = self.close(self.complete(entries, draft), kept, draft)
+        if halves:
+            value = _without_halves(value)
         first = WrittenFile(name=self.file_name, data=json_line(value))
         return Output((first, *(self.further(value, draft) if self.further is not None else ())))
 
@@ -190,6 +197,26 @@ class Framework:
         if len(texts) < len(content):
             notes.add(ChangeCode.NATIVE_DROPPED, ("system_prompt",), Loss.OPAQUE)
         return SystemMessage(content=texts)
+
+
+def _has_half(message: Message) -> bool:
+    try:
+        msgspec.json.encode(message)
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _without_halves(value: object) -> object:
+    """Replace half a surrogate pair, in every text of a JSON value."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_without_halves(item) for item in cast("list[object]", value)]
+    if isinstance(value, Mapping):
+        fields = cast("Mapping[str, object]", value)
+        return {cast("str", _without_halves(key)): _without_halves(item) for key, item in fields.items()}
+    return value
 
 
 def framework_format(

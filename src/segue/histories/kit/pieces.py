@@ -8,6 +8,7 @@ Facts this file rests on:
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias, TypeGuard, cast
 
@@ -210,6 +211,14 @@ def shown(message: Message, writing: Writing, content: Sequence[AnyContent] | No
 def is_media(piece: Shown) -> TypeGuard[Media]:
     """Whether a piece is an image or a file."""
     return piece.kind in {"image", "file"}
+
+
+_BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+
+
+def is_base64(data: str) -> bool:
+    """Whether a text is standard base64, which some frameworks check."""
+    return _BASE64.fullmatch(data) is not None
 
 
 def texts_of(message: Message) -> str:

@@ -46,6 +46,7 @@ from segue.histories.kit.pieces import (
     item_of,
     item_signature,
     make_call,
+    note_unsupported,
     shown,
     stop_of,
     string_of,
@@ -267,7 +268,7 @@ def _write_parts(message: Message, writing: Writing) -> list[Entry]:
 def _write_part(message: Message, writing: Writing) -> Entry:
     if message.role == "toolResult":
         content = _write_content(message, writing)
-        has_file = isinstance(content, list) and any(isinstance(item, dict) for item in content)
+        has_file = isinstance(content, list)
         return {
             "tool_name": message.tool_name,
             "content": content,
@@ -296,8 +297,12 @@ def _write_content(message: Message, writing: Writing) -> str | list[object]:
         for each in shown(message, writing, [piece]):
             if each.kind == "text":
                 items.append(each.text)
-            elif is_media(each) and (item := write_media_item(each)) is not None:
-                items.append(item)
+            elif is_media(each):
+                item = write_media_item(each)
+                if item is None:
+                    note_unsupported(message, writing, each, NAME)
+                else:
+                    items.append(item)
     if len(items) == 1 and isinstance(items[0], str):
         return items[0]
     return items or ""

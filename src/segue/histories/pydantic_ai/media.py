@@ -6,11 +6,12 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Mapping
+from mimetypes import guess_type
 from typing import Any, Final
 
 from segue.conversation.content import FileContent, ImageContent
 from segue.histories.kit.lines import text_of
-from segue.histories.kit.pieces import Media, media_of
+from segue.histories.kit.pieces import Media, is_base64, media_of
 from segue.protocols.kit.reading import standard_base64
 
 _URLS: Final[Mapping[str, str]] = {
@@ -41,8 +42,11 @@ def write_media_item(content: Media) -> dict[str, Any] | None:
     mime = content.mime_type
     if content.data is not None:
         default = "image/png" if content.kind == "image" else "application/octet-stream"
+        if not is_base64(content.data):
+            return None
         # pydantic writes base64 with the URL-safe alphabet and reads both.
-        item: dict[str, Any] = {"data": content.data, "media_type": mime or default, "vendor_metadata": None}
+        data = content.data.replace("+", "-").replace("/", "_")
+        item: dict[str, Any] = {"data": data, "media_type": mime or default, "vendor_metadata": None}
         return {**item, "kind": "binary", "identifier": _identifier(content.data)}
     if isinstance(content, FileContent) and content.file_id is not None:
         fields = {"file_id": content.file_id, "provider_name": "openai", "vendor_metadata": None}
@@ -53,7 +57,11 @@ def write_media_item(content: Media) -> dict[str, Any] | None:
     if isinstance(content, FileContent):
         named = (each for each, start in _URLS.items() if start and (mime or "").startswith(start))
         kind = next(named, kind)
-    return {"url": content.url, "force_download": False, "vendor_metadata": None, "kind": kind, "media_type": mime}
+    item = {"url": content.url, "force_download": False, "vendor_metadata": None, "kind": kind}
+    if mime is None:
+        mime = guess_type(content.url.partition("?")[0])[0]
+    name = hashlib.sha1(content.url.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()[:6]
+    return {**item, **({} if mime is None else {"media_type": mime, "identifier": name})}
 
 
 def _identifier(data: str) -> str:

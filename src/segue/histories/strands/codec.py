@@ -28,7 +28,7 @@ from segue.errors import EncodeError
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
 from segue.histories.kit.lines import integer_of, object_of, text_of
 from segue.histories.kit.origins import TurnOrigin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.pieces import note_signatures, note_unsupported, shown
+from segue.histories.kit.pieces import is_base64, note_signatures, note_unsupported, shown
 from segue.histories.kit.stamps import iso_of, milliseconds_of
 from segue.histories.kit.wire import Wire
 from segue.projection.report import ChangeCode, Loss
@@ -182,6 +182,9 @@ def _prepared(message: Message, writing: Writing) -> Message:
 def _can_encode(message: Message, piece: AnyContent) -> bool:
     if isinstance(piece, (TextContent, ThinkingContent)):
         return True
+    data = getattr(piece, "data", None)
+    if isinstance(data, str) and not is_base64(data):
+        return False
     try:
         WIRE.encode([replace(message, content=(piece,))], _CLAUDE, "amazon-bedrock")
     except (EncodeError, ValueError, TypeError):
