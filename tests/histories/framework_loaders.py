@@ -86,6 +86,34 @@ def inspect_ai(path: Path) -> Any:
     return json.loads(adapter.dump_json(adapter.validate_json(path.read_bytes()), exclude_none=True))
 
 
+def llama_index(path: Path) -> Any:
+    from llama_index.core.llms import ChatMessage
+
+    entries = json.loads(path.read_bytes())
+    return [json.loads(ChatMessage.model_validate(entry).model_dump_json()) for entry in entries]
+
+
+def ag_ui(path: Path) -> Any:
+    from ag_ui.core import Message
+    from pydantic import TypeAdapter
+
+    adapter = TypeAdapter(list[Message])
+    loaded = adapter.validate_json(path.read_bytes())
+    return json.loads(adapter.dump_json(loaded, by_alias=True, exclude_none=True))
+
+
+def haystack(path: Path) -> Any:
+    from haystack.dataclasses import ChatMessage
+
+    return [ChatMessage.from_dict(entry).to_dict() for entry in json.loads(path.read_bytes())]
+
+
+def agent_framework(path: Path) -> Any:
+    from agent_framework import Message
+
+    return [Message.from_dict(entry).to_dict() for entry in json.loads(path.read_bytes())]
+
+
 LOADERS = {
     "langchain": langchain,
     "pydantic-ai": pydantic_ai,
@@ -95,6 +123,10 @@ LOADERS = {
     "google-adk": google_adk,
     "strands": strands,
     "inspect-ai": inspect_ai,
+    "llama-index": llama_index,
+    "ag-ui": ag_ui,
+    "haystack": haystack,
+    "agent-framework": agent_framework,
 }
 
 if __name__ == "__main__":

@@ -26,6 +26,10 @@ PACKAGES = {
     "google-adk": "google.adk",
     "strands": "strands",
     "inspect-ai": "inspect_ai",
+    "llama-index": "llama_index",
+    "ag-ui": "ag_ui",
+    "haystack": "haystack",
+    "agent-framework": "agent_framework",
 }
 SCRIPT = Path(__file__).with_name("framework_loaders.py")
 

@@ -158,6 +158,11 @@ DUMPS = [
     Dump("vercel-ui/ui-messages.json", "vercel-ui", 5, 2, 1, set()),
     Dump("vercel-ui/v7-ui-messages.json", "vercel-ui", 5, 2, 1, {CLAUDE}),
     Dump("vercel-ui/pydantic-ai-dump_messages.json", "vercel-ui", 6, 2, 1, set()),
+    Dump("llama-index/chat_messages.json", "llama-index", 5, 0, 2, set()),
+    Dump("llama-index/simple_chat_store.json", "llama-index", 5, 0, 2, set()),
+    Dump("ag-ui/pydantic-ai-dump_messages.json", "ag-ui", 6, 2, 1, set()),
+    Dump("haystack/messages.json", "haystack", 0, 1, 2, {CLAUDE}),
+    Dump("agent-framework/messages.json", "agent-framework", 0, 1, 1, {"x"}),
 ]
 OPAQUE = re.compile(r"bW9jaz[A-Za-z0-9+/_=-]{60,}")
 of_every_dump = pytest.mark.parametrize("dump", DUMPS, ids=[dump.file for dump in DUMPS])

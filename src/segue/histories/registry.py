@@ -35,6 +35,10 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "strands": "segue.histories.strands",
     "inspect-ai": "segue.histories.inspect_ai",
     "vercel-ui": "segue.histories.vercel_ui",
+    "llama-index": "segue.histories.llama_index",
+    "ag-ui": "segue.histories.ag_ui",
+    "haystack": "segue.histories.haystack",
+    "agent-framework": "segue.histories.agent_framework",
 }
 """Segue's own formats, in the order of tables and tests; each folder is imported when its record is first needed."""
 

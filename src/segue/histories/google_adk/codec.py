@@ -77,8 +77,8 @@ def _standard(content: Entry) -> Entry:
     parts: list[object] = []
     for part in items_of(content.get("parts")):
         signature = object_of(part).get(_SIGNATURE)
-        is_text = isinstance(signature, str)
-        parts.append({**object_of(part), _SIGNATURE: standard_base64(signature)} if is_text else part)
+        is_text = isinstance(signature, str) and not {"-", "_"}.isdisjoint(signature)
+        parts.append({**object_of(part), _SIGNATURE: standard_base64(str(signature))} if is_text else part)
     return {**content, "parts": parts}
 
 

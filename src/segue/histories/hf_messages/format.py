@@ -15,6 +15,7 @@ from segue.histories.kit.format import Draft
 from segue.histories.kit.framework import LINES, Document, Framework, framework_format, give_json, items_of, list_of
 from segue.histories.kit.lines import object_of, text_of
 
+NAME: Final = "hf-messages"
 _ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "function", "ipython", "model"})
 
 
@@ -41,6 +42,18 @@ def _open(value: object, session: str | None) -> Document | None:
     return Document(entries, rest, tools=read_tools(row.get("tools")), others=len(rows) - 1)
 
 
+def _complete(entries: list[Entry], draft: Draft) -> list[Entry]:
+    """Write every content as a list if one is: a column of a data set has one type."""
+    if draft.history.origin.format == NAME or not any(isinstance(entry.get("content"), list) for entry in entries):
+        return entries
+    return [
+        {**entry, "content": [{"type": "text", "text": entry["content"]}]}
+        if isinstance(entry.get("content"), str)
+        else entry
+        for entry in entries
+    ]
+
+
 def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> object:
     made: dict[str, Any] = {"messages": entries, **rest}
     tools = draft.history.context.tools
@@ -55,10 +68,11 @@ def _detect(value: object) -> int:
 
 
 FRAMEWORK: Final = Framework(
-    codec=ChatForm(name="hf-messages", title="a data set", text_arguments=False, thinking="thinking").codec(),
+    codec=ChatForm(name=NAME, title="a data set", text_arguments=False, thinking="thinking").codec(),
     title="a data set",
     open=_open,
     close=_close,
+    complete=_complete,
     stores_tools=True,
     lines=True,
     file_name="messages.jsonl",

@@ -22,10 +22,10 @@ from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, rea
 from segue.histories.kit.envelope import find_envelope, find_title
 from segue.histories.kit.format import Draft, Format, FormatSample, Output, Place
 from segue.histories.kit.history import History, HistoryOrigin, WrittenFile
-from segue.histories.kit.lines import title_of
+from segue.histories.kit.lines import object_of, title_of
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Database, Source, View
-from segue.histories.kit.stamps import time_of
+from segue.histories.kit.stamps import make_id, time_of
 from segue.histories.kit.writing import json_line
 from segue.models.model import Model
 from segue.projection.report import Change, ChangeCode, Loss
@@ -352,3 +352,49 @@ def from_package(value: object, *packages: str) -> bool:
     first = (*items_of(value), value)[0]
     module = type(first).__module__
     return any(module == package or module.startswith(f"{package}.") for package in packages)
+
+
+# -- documents that are a list of messages -----------------------------------------------------------------------------
+
+
+def list_opener(is_message: Callable[[Mapping[str, Any]], bool]) -> Callable[[object, str | None], Document | None]:
+    """Make `open` for documents that are a list of messages, or an object with `messages`."""
+
+    def open_list(value: object, session: str | None) -> Document | None:  # noqa: ARG001 - one list, one conversation
+        rest: dict[str, Any] = {}
+        if isinstance(value, dict):
+            whole = cast("dict[str, Any]", value)
+            rest = {"around": {key: item for key, item in whole.items() if key != "messages"}}
+            value = cast("object", whole.get("messages"))
+        entries = list_of(value)
+        return Document(entries, rest) if entries and any(is_message(entry) for entry in entries) else None
+
+    return open_list
+
+
+def close_list(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> object:  # noqa: ARG001
+    """Write a list of messages, inside of the object that it was read from."""
+    around = rest.get("around")
+    return {"messages": entries, **cast("Mapping[str, Any]", around)} if isinstance(around, Mapping) else entries
+
+
+def list_detector(
+    is_message: Callable[[Mapping[str, Any]], bool], score: int, *packages: str
+) -> Callable[[object], int]:
+    """Make `detect` for such documents, and for objects of these packages."""
+
+    def detect(value: object) -> int:
+        if packages and from_package(value, *packages):
+            return 95
+        entries = list_of(object_of(value).get("messages", value))
+        return score if entries and all(is_message(entry) for entry in entries[:-1] or entries) else 0
+
+    return detect
+
+
+def add_ids(entries: list[Entry], draft: Draft) -> list[Entry]:
+    """Add an id to every entry that has none."""
+    return [
+        entry if entry.get("id") else {"id": make_id(draft.id, "message", str(at)), **entry}
+        for at, entry in enumerate(entries)
+    ]
