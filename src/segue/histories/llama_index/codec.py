@@ -121,7 +121,7 @@ def _read_piece(block: dict[str, Any], origin: TurnOrigin) -> AssistantContent:
             return TextContent(text=text_of(block.get("text")) or "")
         case "thinking":
             signature = string_of(info.get("signature"))
-            if signature is None and origin == _RESPONSES:
+            if signature is None and origin.protocol == _RESPONSES.protocol:
                 signature = item_signature(id=info.get("id"), encrypted_content=info.get("encrypted_content"))
             words = text_of(block.get("content")) or ""
             return ThinkingContent(thinking=words, thinking_signature=signature, redacted=info.get("redacted") is True)
