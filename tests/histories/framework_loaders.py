@@ -114,6 +114,12 @@ def agent_framework(path: Path) -> Any:
     return [Message.from_dict(entry).to_dict() for entry in json.loads(path.read_bytes())]
 
 
+def atif(path: Path) -> Any:
+    from atif import Trajectory
+
+    return Trajectory.model_validate_json(path.read_bytes()).model_dump(mode="json", exclude_none=True)
+
+
 LOADERS = {
     "langchain": langchain,
     "pydantic-ai": pydantic_ai,
@@ -127,6 +133,7 @@ LOADERS = {
     "ag-ui": ag_ui,
     "haystack": haystack,
     "agent-framework": agent_framework,
+    "atif": atif,
 }
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ PACKAGES = {
     "ag-ui": "ag_ui",
     "haystack": "haystack",
     "agent-framework": "agent_framework",
+    "atif": "atif",
 }
 SCRIPT = Path(__file__).with_name("framework_loaders.py")
 

@@ -102,7 +102,7 @@ PACKAGES = {
     "atif": "atif",
 }
 """The package with the objects of a framework."""
-PLAIN = {"openai-agents", "litellm", "hf-messages", "sharegpt", "vercel-ui"}
+PLAIN = {"openai-agents", "litellm", "hf-messages", "sharegpt", "vercel-ui", "opentelemetry"}
 """Frameworks whose messages are plain JSON."""
 
 
@@ -163,6 +163,8 @@ DUMPS = [
     Dump("ag-ui/pydantic-ai-dump_messages.json", "ag-ui", 6, 2, 1, set()),
     Dump("haystack/messages.json", "haystack", 0, 1, 2, {CLAUDE}),
     Dump("agent-framework/messages.json", "agent-framework", 0, 1, 1, {"x"}),
+    Dump("opentelemetry/pydantic-ai-otel-messages.json", "opentelemetry", 0, 0, 2, set()),
+    Dump("atif/trajectory.json", "atif", 0, 1, 1, {CLAUDE, GPT}),
 ]
 OPAQUE = re.compile(r"bW9jaz[A-Za-z0-9+/_=-]{60,}")
 of_every_dump = pytest.mark.parametrize("dump", DUMPS, ids=[dump.file for dump in DUMPS])

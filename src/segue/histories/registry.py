@@ -39,6 +39,8 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "ag-ui": "segue.histories.ag_ui",
     "haystack": "segue.histories.haystack",
     "agent-framework": "segue.histories.agent_framework",
+    "opentelemetry": "segue.histories.opentelemetry",
+    "atif": "segue.histories.atif",
 }
 """Segue's own formats, in the order of tables and tests; each folder is imported when its record is first needed."""
 
