@@ -54,7 +54,7 @@ explore: $(TOOLS) ## look for failing examples of the property tests, at random,
 proof: $(TOOLS) ## run the heavy tests: a thousand kills, ten thousand streams, what has to be installed first
 	$(PY) -m pytest -n auto -m proof $(PYTEST)
 
-check: $(TOOLS) ## format, lint, types (also of the snippets), import layers, generated files in step, the site without a warning, hot paths
+check: $(TOOLS) ## format, lint, types (also of the snippets), import layers, generated files in step, the site without a warning, hot paths, linear growth
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m pyright --pythonpath $(PY)
@@ -64,6 +64,7 @@ check: $(TOOLS) ## format, lint, types (also of the snippets), import layers, ge
 	@for writer in $(WRITERS); do echo "$(PY) $$writer --check"; $(PY) $$writer --check || exit 1; done
 	$(PY) -m sphinx -E -W --keep-going -q -b html docs docs/_build
 	$(PY) scripts/check_speed.py
+	$(PY) scripts/check_growth.py
 
 format: $(TOOLS) ## format the code and fix what the linter can
 	$(PY) -m ruff check --fix .

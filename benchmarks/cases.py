@@ -14,12 +14,18 @@ from segue import Context, Model, UnknownProtocol, get_model
 from segue.protocols.registry import get_protocol
 from segue.request import prepare
 
-CLAUDE: Final = get_model("anthropic/claude-sonnet-4-5")
-GPT: Final = get_model("openai/gpt-5.4")
-DEEPSEEK: Final = get_model("deepseek/deepseek-v4-pro")
+
+def _large(name: str) -> Model:
+    """Give a model with a window that holds every history: cuts have measurements of their own."""
+    return replace(get_model(name), context_window=100_000_000, max_input=0)
+
+
+CLAUDE: Final = _large("anthropic/claude-sonnet-4-5")
+GPT: Final = _large("openai/gpt-5.4")
+DEEPSEEK: Final = _large("deepseek/deepseek-v4-pro")
 GPT_CHAT: Final = Model("gpt-5.4", "openai", "openai-chat", reasoning=True)
-GEMINI: Final = get_model("google/gemini-3.1-pro-preview")
-CLAUDE_AT_AMAZON: Final = get_model("amazon-bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0")
+GEMINI: Final = _large("google/gemini-3.1-pro-preview")
+CLAUDE_AT_AMAZON: Final = _large("amazon-bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0")
 
 WRITERS: Final[Mapping[str, Model]] = {
     "anthropic-messages": CLAUDE,

@@ -36,6 +36,8 @@ GOALS: Final[Mapping[str, Goal]] = {
     "growth.prepare": Goal(must=2.0, aim=1.3),
     "warm.copy": Goal(must=3.0, aim=1.5),
     "warm.pydantic-ai": Goal(must=1 / 50),
+    "windows.added": Goal(must=200.0, aim=80.0),
+    "windows.count": Goal(must=150.0, aim=70.0),
     "streams.mixed": Goal(must=5.0, aim=3.0),
     "streams.argument": Goal(must=5.0, aim=3.0),
     "streams.growth": Goal(must=1.2),

@@ -21,11 +21,14 @@ import msgspec
 import orjson
 from cases import CASES, SAME_MODEL_CASES, PreparedCase, prepare_case
 from measure import settled, time_calls
+from msgspec.structs import replace
 from stream_costs import read_stream
 from streamed import mixed_stream
 from transcripts import as_plain, make_transcript, make_turn
+from windows import count_all
 
-from segue import Model, dump, load
+from segue import Model, Projector, dump, load, project
+from segue.counting.counter import TokenCounter
 from segue.outbox import Outbox
 from segue.protocols.api import decode_request
 from segue.request import prepare
@@ -61,16 +64,31 @@ def make_paths(length: int = _LENGTH) -> Iterator[HotPath]:
         prepared = prepare_case(case, length)
         yield _preparing(prepared)
         if case in SAME_MODEL_CASES:
+            yield _body_of(prepared)
             yield _reading(prepared)
             yield _one_more_turn(prepared)
+    yield _counting(prepare_case(SAME_MODEL_CASES[0], length))
+    yield _fitting(prepare_case(SAME_MODEL_CASES[0], length))
+    yield _one_more_turn_cut(prepare_case(SAME_MODEL_CASES[0], length))
     for case in SAME_MODEL_CASES:
         yield _streaming(case.wire, case.writer)
 
 
 def _preparing(prepared: PreparedCase) -> HotPath:
+    """What the client encodes to bytes: it only reads the dicts, so it does not copy them."""
     context, target, body = prepared.context, prepared.case.target, prepared.body
     return HotPath(
         f"prepare {prepared.case.name}",
+        lambda: lambda: prepare(context, target)._encoded,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        lambda: orjson.dumps(body),
+    )
+
+
+def _body_of(prepared: PreparedCase) -> HotPath:
+    """The body for a provider's own client: a copy, which the caller may change."""
+    context, target, body = prepared.context, prepared.case.target, prepared.body
+    return HotPath(
+        f"body {prepared.case.wire}",
         lambda: lambda: prepare(context, target).body,
         lambda: orjson.dumps(body),
     )
@@ -99,6 +117,37 @@ def _one_more_turn(prepared: PreparedCase) -> HotPath:
         return lambda: outbox.prepare(now).content
 
     return HotPath(f"outbox {prepared.case.wire}", begin, lambda: orjson.dumps(body))
+
+
+def _counting(prepared: PreparedCase) -> HotPath:
+    context, body = prepared.context, prepared.body
+    counter = TokenCounter(prepared.case.target)
+    return HotPath("count tokens", lambda: lambda: count_all(context, counter), lambda: orjson.dumps(body))
+
+
+def _small(prepared: PreparedCase) -> Model:
+    """Give the target with a window that holds a third of the history."""
+    tokens = count_all(prepared.context, TokenCounter(prepared.case.target))
+    return replace(prepared.case.target, context_window=max(2000, round(tokens / 3)), max_input=0)
+
+
+def _fitting(prepared: PreparedCase) -> HotPath:
+    context, model, body = prepared.context, _small(prepared), prepared.body
+    return HotPath("project in a small window", lambda: lambda: project(context, model), lambda: orjson.dumps(body))
+
+
+def _one_more_turn_cut(prepared: PreparedCase) -> HotPath:
+    model, body, writer = _small(prepared), prepared.body, prepared.case.writer
+    before = prepared.context.add(*make_turn(writer, seed=1_000_000))
+    now = before.add(*make_turn(writer, seed=1_000_001))
+
+    def begin() -> Call:
+        projector = Projector(model)
+        for context in (prepared.context, before):
+            projector.project(context)
+        return lambda: projector.project(now)
+
+    return HotPath("warm turn in a small window", begin, lambda: orjson.dumps(body))
 
 
 def _streaming(protocol: str, model: Model) -> HotPath:

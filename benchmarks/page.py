@@ -39,6 +39,10 @@ _INTRODUCTIONS: Final[Mapping[str, str]] = {
         "the body: `Outbox(model).prepare(context).content`, compared with one copy of those bytes, and with\n"
         "pydantic-ai, which each time encodes the whole history and serializes it."
     ),
+    "windows": (
+        "The same step with a history that is larger than the window of the model: what counting and fitting add to a\n"
+        "warm turn of `Projector`, and counting alone, for a million tokens."
+    ),
     "streams": (
         "A streamed reply, one event at a time: from server-sent events to segue's events and the whole message,\n"
         "compared with `orjson.loads` of each payload."

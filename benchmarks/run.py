@@ -32,6 +32,7 @@ from request_costs import measure_requests
 from storage import measure_stored
 from stream_costs import measure_streams
 from warm_turns import measure_warm
+from windows import measure_windows
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PAGE: Final = ROOT / "docs" / "benchmarks" / "README.md"
@@ -140,6 +141,7 @@ GROUPS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
         bench.effort, (10, 40, 100) if bench.quick else (10, 100, 1_000, 10_000), bench.environments()
     ),
     "warm": _measure_warm,
+    "windows": lambda bench: measure_windows(bench.effort, bench.lengths),
     "streams": lambda bench: measure_streams(bench.effort, (1_000, 4_000) if bench.quick else (12_000, 200_000)),
     "client": lambda bench: measure_client(Effort(3 if bench.quick else 15, bench.effort.sample_ns)),
     "convert": lambda bench: measure_batches(1_000 if bench.quick else 120_000),

@@ -47,7 +47,7 @@ from segue.protocols.registry import PROTOCOLS
 
 def _rules_module(name: str) -> ModuleType:
     """Import the `rules` module of a protocol's folder."""
-    folder = PROTOCOLS[name].check.__module__.rpartition(".")[0]
+    folder = PROTOCOLS[name].encode_request.__module__.rpartition(".")[0]
     return import_module(f"{folder}.rules")
 
 

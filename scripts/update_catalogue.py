@@ -231,9 +231,17 @@ tried with the service on 2026-07-07; read 2026-11-15)
 """
 
 
+READ_BY_ID: Final[Mapping[str, Modality]] = {r"amazon\.nova-(?:lite|pro|premier)-": "video"}
+"""Patterns of ids whose models also accept this, even if the sources do not list it.
+
+Nova Lite, Pro and Premier accept video. (AWS documentation: Nova understanding models; read 2026-11-15)
+"""
+
+
 def read_modalities(model: PiModel, *rows: Row) -> tuple[Modality, ...]:
-    """Return text and images from pi, the others from litellm, and those of `READ_WITH_IMAGES`."""
+    """Return text and images from pi, the others from litellm, and those of `READ_WITH_IMAGES` and `READ_BY_ID`."""
     more = row_modalities(*rows)
+    more.extend(kind for pattern, kind in READ_BY_ID.items() if kind not in more and re.search(pattern, model.id))
     known = READ_WITH_IMAGES.get(model.provider)
     if known is not None and "image" in model.input and known not in more:
         more.insert(0, known)

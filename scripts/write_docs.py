@@ -13,7 +13,9 @@ from pathlib import Path
 from typing import Final
 
 from doc_commands import commands, output
+from doc_histories import formats
 from doc_protocols import content_types, dialect_fields, facts, families, rules
+from doc_server_tools import server_tools
 from doc_tables import changes, failures, names, protocols, settings, texts, vendors
 
 from segue.protocols import Protocol, all_protocols
@@ -39,10 +41,12 @@ PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "facts": facts,
     "failures": failures,
     "families": families,
+    "formats": formats,
     "names": names,
     "output": output,
     "protocols": protocols,
     "rules": rules,
+    "server_tools": server_tools,
     "settings": settings,
     "texts": texts,
     "vendors": vendors,
@@ -78,7 +82,7 @@ def documents() -> Iterator[tuple[Path, str]]:
         yield path, path.read_text(encoding="utf-8")
     for record in all_protocols():
         path = PAGES / f"{record.name}.md"
-        if not path.exists() and record.check.__module__.startswith("segue."):
+        if not path.exists() and record.encode_request.__module__.startswith("segue."):
             yield path, new_page(record)
 
 

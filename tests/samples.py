@@ -12,7 +12,7 @@ from segue.conversation.content import (
     ThinkingContent,
     ToolCall,
 )
-from segue.conversation.context import Context, NativeTool, ToolDefinition
+from segue.conversation.context import Context, NativeTool, Origin, Summary, ToolDefinition
 from segue.conversation.messages import (
     AssistantMessage,
     Diagnostic,
@@ -87,6 +87,15 @@ EVERYTHING: Final = Context(
     tools=(
         ToolDefinition(name="weather", description="Look it up", parameters={"type": "object"}, strict=True),
         NativeTool(protocol="anthropic-messages", definition={"type": "web_search_20250305"}),
+    ),
+    summaries=(
+        Summary(
+            covers=2,
+            text="It is sunny.",
+            origin=Origin(protocol="openai-chat", provider="openai", model="gpt-5"),
+            timestamp=3,
+            extra={"stored": {"cost": 1}},
+        ),
     ),
     extra={"stored": {"title": "x"}},
 )

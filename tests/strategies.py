@@ -181,6 +181,7 @@ def file_contents() -> st.SearchStrategy[FileContent]:
         file_id=_maybe(words()),
         mime_type=_maybe(st.sampled_from(("application/pdf", "audio/wav", "video/mp4", "text/plain"))),
         name=_maybe(texts(max_size=12)),
+        context=_maybe(texts(max_size=12)),
         cache_mark=cache_marks(),
         extra=extras(),
     )
@@ -194,6 +195,7 @@ def thinking_contents() -> st.SearchStrategy[ThinkingContent]:
         thinking=texts(),
         thinking_signature=_maybe(words()),
         redacted=st.booleans(),
+        cache_mark=cache_marks(),
         extra=extras(),
     )
 

@@ -17,6 +17,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from segue.protocols.api import decode_response
+from segue.protocols.registry import all_protocols
 from segue.request import prepare
 
 ROOT = Path(__file__).parent.parent
@@ -384,3 +385,68 @@ def test_the_speed_check_names_the_slow_path(module_of, monkeypatch, capsys):
     with pytest.raises(SystemExit, match="got slower by half"):
         guard.main([])
     assert capsys.readouterr().err.startswith("load: ")
+
+
+def counting(cost):
+    """Make a function of the guard whose large input takes `cost(size)` ticks, and a clock that reads them."""
+    guard_clock = itertools.count()
+
+    def make(size):
+        return lambda: [next(guard_clock) for _ in range(cost(size))]
+
+    def timer(call):
+        before = next(guard_clock)
+        call()
+        return (next(guard_clock) - before) * 10_000.0
+
+    return make, timer
+
+
+@pytest.mark.parametrize(
+    ("cost", "fails"),
+    [
+        pytest.param(lambda size: 3 * size, False, id="linear"),
+        pytest.param(lambda size: size * size.bit_length() // 4, False, id="sorting"),
+        pytest.param(lambda size: size * size // 100, True, id="quadratic"),
+        pytest.param(lambda size: 3 * size + size * size // 300, True, id="quadratic in part"),
+    ],
+)
+def test_a_function_that_grows_faster_than_its_input_is_found(module_of, cost, fails):
+    guard = module_of("growth_guard")
+    make, timer = counting(cost)
+    growth = guard.measure_growth_of(guard.Growing("function", make), timer=timer)
+    assert (growth > guard.TOLERATED) == fails
+
+
+def test_a_load_spike_is_no_growth(module_of):
+    guard = module_of("growth_guard")
+    make, timer = counting(lambda size: 3 * size)
+    spikes = iter([1, 1, 9, 1, 1, 1, 1, 1, 1])
+    growth = guard.measure_growth_of(guard.Growing("function", make), timer=lambda call: timer(call) * next(spikes))
+    assert growth < 1.1
+
+
+def test_the_guard_of_growth_covers_every_protocol_history_and_sample(module_of, tmp_path):
+    guard, histories = module_of("growth_guard"), module_of("growth_histories")
+    functions = list(guard.make_functions(tmp_path))
+    names = [function.name for function in functions]
+    assert len(names) == len(set(names))
+    for record in all_protocols():
+        for kind in ("decode_request", "encode_request", "check"):
+            assert f"{kind} {record.name}: steps" in names
+        if any(sample.stream for sample in record.samples()):
+            assert any(name.startswith(f"stream {record.name} ") for name in names)
+    for name in histories.HISTORIES:
+        assert f"prepare anthropic-messages: {name}" in names
+    for function in functions:
+        call = function.make(6)
+        if call is not None:
+            call()
+
+
+def test_the_guard_of_growth_names_what_grows(module_of, monkeypatch, capsys):
+    guard = module_of("growth_guard")
+    monkeypatch.setattr(guard, "measure_growth_of", lambda function: 8.0 if function.name == "read_session" else 1.0)
+    with pytest.raises(SystemExit, match=r"^1 of \d+ functions grow faster than their input$"):
+        guard.main([])
+    assert capsys.readouterr().err.startswith("read_session: ")

@@ -27,19 +27,19 @@ PROMISED = """
     AnyContent AssistantContent AssistantMessage AsyncClient AsyncConversation AsyncStream Attempt AwsEvent
     AwsEventStreamDecoder CacheRetention Catalogue Change ChangeCode Client Context Conversation ConversationError
     DecodeError Diagnostic Dialect DoneEvent DumpError EmptyConversation EncodeError ErrorEvent Event Extra Failure
-    FailureKind FallbackContent FileContent ImageContent JsonArrayDecoder LoadError Loss MediaNeeded Message
-    MissingExtra Modality Model ModelError NativeContent NativeTool NdjsonDecoder NewerFormat Options Outbox
+    FailureKind FallbackContent FileContent HistoryNeeded ImageContent JsonArrayDecoder LoadError Loss MediaNeeded
+    Message MissingExtra Modality Model ModelError NativeContent NativeTool NdjsonDecoder NewerFormat Options Outbox
     ParsedArguments Policy Price PriceTier Projection ProjectionError ProjectionRefused Projector Prompt Report
     Request RequestFailed Requirement Retry Rules SegueError SessionLocked SettingsError SseDecoder SseEvent
     StartEvent StopReason Stream StreamDecoder SystemContent SystemMessage TextContent TextDelta TextEnd TextStart
     Texts ThinkingContent ThinkingDelta ThinkingEnd ThinkingLevel ThinkingOff ThinkingStart Tool ToolCall
     ToolCallDelta ToolCallEnd ToolCallStart ToolDefinition ToolResultContent ToolResultMessage TornLine UnknownModel
     UnknownProtocol Usage UsageCost UserContent UserMessage Violation WireError __version__ append_header
-    append_message check clamp_thinking_level classify complete compute_cost convert decode_error decode_request
-    decode_response detect_protocol dump dump_message encode_request encode_response estimate_tokens find_models
-    get_model is_context_overflow load load_message new_assistant_message packaged_catalogue parse_arguments prepare
-    project read_session resolve_dialect resolve_rules stream stream_decoder supported_thinking_levels transcribe
-    transform_messages
+    append_message append_summary check clamp_thinking_level classify complete compute_cost convert decode_error
+    decode_request decode_response detect_protocol dump dump_message encode_request encode_response estimate_tokens
+    find_models get_model is_context_overflow load load_message new_assistant_message packaged_catalogue parse_arguments
+    prepare project read_session resolve_dialect resolve_rules stream stream_decoder supported_thinking_levels
+    transcribe transform_messages
 """.split()  # noqa: SIM905
 
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import Any
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from projection.histories import PNG, TARGETS, make_options, make_own, make_ugly
+from property_testing import scaled_examples
 from segue import (
     AssistantMessage,
     Context,
@@ -16,6 +22,7 @@ from segue import (
     Model,
     Options,
     Policy,
+    Prompt,
     SettingsError,
     StopReason,
     SystemMessage,
@@ -39,6 +46,10 @@ from segue import (
     stream_decoder,
     transcribe,
 )
+from segue.outbox import Outbox
+from segue.projection.policy import Texts
+from segue.protocols.kit.json_values import detached
+from segue.protocols.registry import get_protocol, resolve_dialect, resolve_rules
 
 CLAUDE = get_model("anthropic/claude-sonnet-4-5")
 GPT = get_model("openai/gpt-5.4")
@@ -66,7 +77,7 @@ NOTHING = {
     "a blank message": (UserMessage.of("  \n"),),
     "an empty message": (UserMessage(content=()),),
     "unfinished turns alone": (reply(TextContent(text="half"), stop=StopReason.ABORTED),),
-    "instructions alone": (SystemMessage.of("Be brief."), SystemMessage.of("And kind.")),
+    "blank instructions": (SystemMessage.of("  "),),
     "a result without a call": (ToolResultMessage(tool_call_id="x", content=(TextContent(text="r"),)),),
     "thinking alone, of another model": (reply(ThinkingContent(thinking="hm"), model=LOCAL),),
 }
@@ -266,11 +277,20 @@ def test_a_stream_decoder_is_found_by_protocol_or_model():
         assert (done.type, decoder.message.text()) == ("done", "Hi")
 
 
-def test_tokens_come_from_usage_and_are_estimated_after_it():
-    context = Context(system_prompt="x" * 350, messages=(UserMessage.of("y" * 700),))
-    assert estimate_tokens(context, CLAUDE) == 300
-    counted = AssistantMessage(content=(TextContent(text="z"),), usage=Usage(input=1000, output=200, total_tokens=1200))
-    assert estimate_tokens(context.add(counted, UserMessage.of("y" * 350)), CLAUDE) == 1300
+def test_tokens_are_counted_from_the_last_usage_of_the_same_model_on():
+    context = Context(system_prompt="Be brief. " * 40, messages=(UserMessage.of("Tell me about the sea. " * 40),))
+    before = estimate_tokens(context, CLAUDE)
+    usage = Usage(input=before + 50, output=20, total_tokens=before + 70)
+    answer = replace(new_assistant_message(CLAUDE, content=(TextContent(text="It is wet."),)), usage=usage)
+    grown = context.add(answer, UserMessage.of("And deep?"))
+    estimated = estimate_tokens(context.add(replace(answer, usage=None), UserMessage.of("And deep?")), CLAUDE)
+    assert estimate_tokens(grown, CLAUDE) == estimated + 50
+    assert estimate_tokens(Prompt(context=grown), CLAUDE) == estimated + 50
+    # The usage of another model, of a failed turn, or of a request that was cut does not count this history.
+    other = context.add(replace(answer, model="other"), UserMessage.of("And deep?"))
+    assert estimate_tokens(other, CLAUDE) == estimated
+    cut = replace(answer, usage=Usage(input=9, output=20, total_tokens=29))
+    assert estimate_tokens(context.add(cut, UserMessage.of("And deep?")), CLAUDE) == estimated
 
 
 def test_a_conversation_is_transcribed():
@@ -348,3 +368,110 @@ def test_a_base_url_on_the_model_gives_the_request_a_url():
         Context(messages=(UserMessage.of("hi"),)), replace(NO_ADDRESS, base_url="http://127.0.0.1:8080/v1/")
     )
     assert request.url == "http://127.0.0.1:8080/v1/chat/completions"
+
+
+# -- a body belongs to the caller --------------------------------------------------------------------------------------
+
+
+def dumped(value: object) -> str:
+    """Write a value with the types and order of everything in it; halves of surrogate pairs are possible."""
+    return repr(msgspec.to_builtins(value, str_keys=True, builtin_types=(bytes,)))
+
+
+def ruin(value: Any) -> None:
+    """Change every dict and list of a value in place."""
+    waiting, seen = [value], set[int]()
+    while waiting:
+        given = waiting.pop()
+        if isinstance(given, (dict, list, tuple)) and id(given) not in seen:
+            seen.add(id(given))
+            waiting += given.values() if isinstance(given, dict) else given
+            if isinstance(given, dict):
+                given.clear()
+                given["changed"] = True
+            elif isinstance(given, list):
+                given[:] = ["changed"]
+
+
+def requests_of(model: Model, seed: int) -> list[tuple[Context, Options | None]]:
+    """Give histories with native blocks, `extra`, native tools and schemas, and the protocol's own sample requests."""
+    made: list[tuple[Context, Options | None]] = [
+        (make_ugly(seed, model, 12), make_options(seed)),
+        (make_own(seed, model, 12), make_options(seed)),
+    ]
+    samples = [sample for sample in get_protocol(model.protocol).samples() if sample.request is not None]
+    if samples:
+        read = decode_request(samples[seed % len(samples)].request or {}, protocol=model.protocol, model=model)
+        made.append((read.context, read.options))
+    return made
+
+
+@pytest.mark.parametrize("protocol", list(TARGETS))
+@scaled_examples(0.4)
+@given(seed=st.integers(0, 2**32), data=st.data())
+def test_changing_a_body_changes_nothing_else(protocol, seed, data):
+    model = data.draw(st.sampled_from(TARGETS[protocol]))
+    texts = Texts()
+    policy = Policy(media={"https://example.org/a.png": ImageContent(data=PNG, mime_type="image/png")}, texts=texts)
+    settings = dumped((model, resolve_rules(model), resolve_dialect(model), policy.media, policy.texts))
+    for context, options in requests_of(model, seed):
+        before = dumped((context, options))
+        try:
+            request = prepare(context, model, options=options, policy=policy)
+        except EmptyConversation:
+            continue
+        content = request.content
+        arguments, body = dumped(request.sdk_arguments()), request.body
+        assert body is request.body
+        outbox = Outbox(model, policy)
+        incremental = outbox.prepare(context, options=options)
+        plain = encode_request(request.projection.context, model=model)
+        for owned in (body, request.sdk_arguments(), incremental.body, incremental.sdk_arguments(), plain):
+            ruin(owned)
+        assert request.content == content
+        assert dumped(request.sdk_arguments()) == arguments
+        assert outbox.prepare(context, options=options).content == content
+        assert prepare(context, model, options=options, policy=policy).content == content
+        assert dumped((context, options)) == before
+    assert dumped((model, resolve_rules(model), resolve_dialect(model), policy.media, policy.texts)) == settings
+
+
+@pytest.mark.parametrize("protocol", list(TARGETS))
+def test_changing_an_encoded_reply_changes_no_message(protocol):
+    for model in TARGETS[protocol]:
+        for seed in range(20):
+            for message in make_own(seed, model, 12).messages:
+                if message.role == "assistant":
+                    before = dumped(message)
+                    ruin(encode_response(message, protocol=protocol, model=model))
+                    assert dumped(message) == before
+
+
+def test_changes_of_a_body_stay_in_it():
+    request = prepare(Context(messages=(UserMessage.of("hi"),), tools=(TOOL,)), CLAUDE)
+    request.body["metadata"] = {"user_id": "me"}
+    request.body["tools"][0]["input_schema"]["properties"]["path"] = {"type": "string"}
+    assert request.body["metadata"] == {"user_id": "me"}
+    assert b"metadata" not in request.content
+    assert "metadata" not in request.sdk_arguments()
+    assert TOOL.parameters == {"type": "object", "properties": {}}
+
+
+def test_a_body_of_any_mapping_and_depth_is_copied():
+    deep: dict[str, Any] = {}
+    inner = deep
+    for _ in range(5000):
+        inner["a"] = {}
+        inner = inner["a"]
+    inner["a"] = leaf = [1]
+    proxy = MappingProxyType({"b": leaf})
+    copy = detached({"deep": deep, "proxy": proxy, "pair": (leaf,)})
+    assert copy["proxy"] == {"b": [1]}
+    assert copy["pair"] == [[1]]
+    leaf.append(2)
+    assert copy["proxy"] == {"b": [1]}
+    loop: dict[str, Any] = {"x": MappingProxyType({})}
+    loop["self"] = loop
+    copied = detached(loop)
+    assert copied is not loop
+    assert copied["self"] is copied

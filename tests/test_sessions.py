@@ -161,7 +161,41 @@ def test_fsync_waits_for_the_disk(path, monkeypatch, fsync):
     append_header(path, Context(system_prompt="a"), fsync=fsync)
     append_message(path, UserMessage.of("hi"), fsync=fsync)
     append_summary(path, Summary(covers=1, text="a greeting"), fsync=fsync)
-    assert len(synced) == 3 * fsync
+    assert len(synced) == 4 * fsync  # the file three times, and the directory of the new file
+
+
+def identity(handle: int) -> tuple[int, int]:
+    found = os.fstat(handle)
+    return found.st_dev, found.st_ino
+
+
+def test_fsync_of_a_new_file_also_writes_its_directory_entry(path, monkeypatch):
+    synced: list[tuple[int, int]] = []
+    monkeypatch.setattr(sessions.os, "fsync", lambda handle: synced.append(identity(handle)))
+    append_message(path, UserMessage.of("hi"), fsync=True)
+    folder, file = ((found.st_dev, found.st_ino) for found in (path.parent.stat(), path.stat()))
+    assert synced == [file, folder]
+    append_message(path, UserMessage.of("ho"), fsync=True)
+    assert synced == [file, folder, file]
+
+
+def test_fsync_through_a_link_writes_the_directory_of_the_real_file(path, tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "link").symlink_to(path)
+    synced: list[tuple[int, int]] = []
+    monkeypatch.setattr(sessions.os, "fsync", lambda handle: synced.append(identity(handle)))
+    append_message(tmp_path / "elsewhere" / "link", UserMessage.of("hi"), fsync=True)
+    assert synced[1] == (path.parent.stat().st_dev, path.parent.stat().st_ino)
+
+
+def test_a_torn_line_is_on_the_disk_before_it_leaves_the_session(path, monkeypatch):
+    path.write_bytes(lines(HEADER, HI) + b'{"role":')
+    synced: list[tuple[tuple[int, int], int]] = []
+    monkeypatch.setattr(sessions.os, "fsync", lambda handle: synced.append((identity(handle), path.stat().st_size)))
+    append_message(path, UserMessage.of("ho"))
+    whole = len(lines(HEADER, HI)) + len(b'{"role":')
+    folder, moved = ((found.st_dev, found.st_ino) for found in (path.parent.stat(), torn(path).stat()))
+    assert synced == [(moved, whole), (folder, whole)]
 
 
 def test_a_message_that_cannot_be_stored_leaves_the_file_as_it_was(path):
@@ -331,6 +365,49 @@ def test_a_bad_line_is_named(path, bad):
     assert path.read_bytes() == bad.stored
 
 
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(b'{"format":"segue/2"}\n', id="a header"),
+        pytest.param(b'\n \n{"format":"segue/2"}\n', id="behind blank lines"),
+        pytest.param(b'{ "format" : "segue/2", "new": [1]}\n' + HI + b"\n", id="written by hand"),
+        pytest.param(b'{"new":{"format":"segue/1"},"format":"segue/2"}\n', id="not the first field"),
+        pytest.param(b'{"new":"' + b"x" * 100_000 + b'","format":"segue/2"}\n', id="a long header"),
+        pytest.param(b'{"format":"segue/2"}', id="without a line break"),
+        pytest.param(b'{"format":"segue/2","sys', id="cut off"),
+        pytest.param(b'{"format":"segue/2"}\n{"role":"us', id="with a torn line"),
+    ],
+)
+def test_nothing_is_written_to_a_file_of_a_newer_format(path, first):
+    path.write_bytes(first)
+    for append in (
+        lambda: append_message(path, UserMessage.of("hi")),
+        lambda: append_header(path, Context(system_prompt="a")),
+    ):
+        with pytest.raises(NewerFormat, match="upgrade segue") as caught:
+            append()
+        assert (caught.value.line, caught.value.path) == (1, ("format",))
+    assert path.read_bytes() == first
+    assert not torn(path).exists()
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        pytest.param(HI, id="a message"),
+        pytest.param(b'{"role":"user","content":"{\\"format\\":\\"segue/2\\"}"}', id="a message about the format"),
+        pytest.param(b'{"format":"other/2","messages":[]}', id="another format"),
+        pytest.param(b"[1]", id="no header"),
+        pytest.param(b"not JSON", id="no JSON"),
+        pytest.param(b"[" * 100_000, id="deep"),
+    ],
+)
+def test_any_other_first_line_is_appended_to(path, first):
+    path.write_bytes(first + b"\n")
+    append_message(path, UserMessage.of("hi"))
+    assert path.read_bytes() == lines(first, HI)
+
+
 def test_a_newer_format_further_down_is_refused(path):
     path.write_bytes(lines(HEADER, HI, b'{"format":"segue/2"}'))
     with pytest.raises(NewerFormat) as caught:
@@ -412,6 +489,37 @@ def test_a_long_torn_line_is_moved_whole(path):
     append_header(path, Context(system_prompt="b"))
     assert torn(path).read_bytes() == long + b"\n"
     assert read_session(path) == Context(system_prompt="b", messages=(UserMessage.of("hi"),))
+
+
+def test_every_byte_behind_the_last_line_break_is_read_once(path, monkeypatch):
+    """An append that reads a torn line several times holds the lock for minutes."""
+    read = os.read
+    sizes: list[int] = []
+
+    def counting(handle: int, size: int) -> bytes:
+        data = read(handle, size)
+        sizes.append(len(data))
+        return data
+
+    monkeypatch.setattr(sessions.os, "read", counting)
+    long = b'{"role":"user","content":"' + b"x" * 20_000_000
+    path.write_bytes(lines(HEADER, HI) + long)
+    append_message(path, UserMessage.of("ho"))
+    assert sum(sizes) < len(long) + (1 << 23)
+    assert len(sizes) < 40
+    assert torn(path).read_bytes() == long + b"\n"
+    assert path.read_bytes() == lines(HEADER, HI, HO)
+
+
+@pytest.mark.parametrize("most", [1, 7, 4096])
+def test_short_reads_lose_nothing(path, monkeypatch, most):
+    read = os.read
+    monkeypatch.setattr(sessions.os, "read", lambda handle, size: read(handle, min(size, most)))
+    half = b'{"role":"user","content":"' + b"x" * 10_000
+    path.write_bytes(lines(HEADER, HI) + half)
+    append_message(path, UserMessage.of("ho"))
+    assert path.read_bytes() == lines(HEADER, HI, HO)
+    assert torn(path).read_bytes() == half + b"\n"
 
 
 def test_zeros_that_a_crash_left_are_a_torn_line(path):

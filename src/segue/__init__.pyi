@@ -17,6 +17,7 @@ from segue.client.http.settings import ClientSettings as ClientSettings
 from segue.client.http.streams import Stream as Stream
 from segue.client.session.conversation import AsyncConversation as AsyncConversation
 from segue.client.session.conversation import Conversation as Conversation
+from segue.client.session.summarising import SummaryTask as SummaryTask
 from segue.conversation.arguments import ParsedArguments as ParsedArguments
 from segue.conversation.arguments import parse_arguments as parse_arguments
 from segue.conversation.content import AnyContent as AnyContent
@@ -71,6 +72,7 @@ from segue.conversation.stored import load as load
 from segue.conversation.stored import load_message as load_message
 from segue.errors import ConversationError as ConversationError
 from segue.errors import DecodeError as DecodeError
+from segue.errors import DoesNotFit as DoesNotFit
 from segue.errors import DumpError as DumpError
 from segue.errors import EmptyConversation as EmptyConversation
 from segue.errors import EncodeError as EncodeError
@@ -130,6 +132,8 @@ from segue.models.rules import Rules as Rules
 from segue.models.thinking import clamp_thinking_level as clamp_thinking_level
 from segue.models.thinking import supported_thinking_levels as supported_thinking_levels
 from segue.outbox import Outbox as Outbox
+from segue.projection.fitting.window import Window as Window
+from segue.projection.policy import Fit as Fit
 from segue.projection.policy import Policy as Policy
 from segue.projection.policy import Texts as Texts
 from segue.projection.projector import Projection as Projection
@@ -140,9 +144,12 @@ from segue.projection.report import Change as Change
 from segue.projection.report import ChangeCode as ChangeCode
 from segue.projection.report import Loss as Loss
 from segue.projection.report import Report as Report
+from segue.projection.requirements import HistoryNeeded as HistoryNeeded
 from segue.projection.requirements import MediaNeeded as MediaNeeded
 from segue.projection.requirements import Requirement as Requirement
+from segue.projection.requirements import SummaryWanted as SummaryWanted
 from segue.projection.requirements import ThinkingOff as ThinkingOff
+from segue.projection.requirements import WindowTooSmall as WindowTooSmall
 from segue.protocols.api import check as check
 from segue.protocols.api import decode_error as decode_error
 from segue.protocols.api import decode_request as decode_request

@@ -15,6 +15,7 @@
     ├── EncodeError          a protocol does not support some content; projection replaces such content first
     ├── ProjectionError
     │   ├── EmptyConversation   nothing visible would be left to send
+    │   ├── DoesNotFit          the window is too small for what has to be sent; `path` is the largest part of it
     │   └── ProjectionRefused   the policy refuses a change that the target needs; has the report
     ├── RequestFailed        every attempt failed; has the failure, all attempts, and the partial reply
     ├── SessionLocked        another conversation is writing to this session file
@@ -168,7 +169,23 @@ class ProjectionError(SegueError):
 
 
 class EmptyConversation(ProjectionError):
-    """Nothing visible would be left to send: no messages, only blank ones, or only unfinished turns."""
+    """Nothing visible would be left to send: no instructions, and no messages or only ones that are not sent.
+
+    The message names the reason: empty messages, unfinished turns, or tool results whose calls are missing.
+    """
+
+
+class DoesNotFit(ProjectionError):
+    """What has to be sent is larger than the window of the target, although everything else is left out.
+
+    `path` is the largest part of it; `needed` and `limit` are in tokens.
+    """
+
+    def __init__(self, message: str, *, path: Path, needed: int, limit: int) -> None:
+        super().__init__(message)
+        self.path = path
+        self.needed = needed
+        self.limit = limit
 
 
 class ProjectionRefused(ProjectionError):

@@ -10,8 +10,9 @@ Why the result equals a full encoding:
                                                                                             (law 6, over every protocol)
 - The codec names messages that affect later turns (`affects_later`); they are passed to it again.
 - Cache marks that the options request are in the last turns; the kept bytes never contain one.
-- Everything is encoded anew if the options, tools or instructions differ from the last request, if the conversation has
-  its own cache marks, or if it has tool calls but no tools.
+- Everything is encoded anew if the options, tools or instructions differ from the last request (in a type or the order
+  of keys, too), if the conversation has its own cache marks, or if it has tool calls but no tools.
+- Threads take turns, and an exception drops the kept bytes.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import takewhile
 from operator import is_
+from threading import RLock
 from typing import Final, cast, final
 
 import msgspec
 from msgspec.structs import replace
 
 from segue.conversation.context import Context, Options, Prompt, Tool
+from segue.conversation.exact import is_exact
 from segue.conversation.messages import Message
 from segue.models.catalogue import get_model
 from segue.models.model import Model
@@ -32,7 +35,7 @@ from segue.projection.policy import Policy
 from segue.projection.projector import Projection, Projector
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.registry import get_protocol
-from segue.request import Request, fit_request, prompt_of
+from segue.request import Request, fit_request, prepare, prompt_of
 
 _ENCODER: Final = msgspec.json.Encoder()
 
@@ -93,9 +96,15 @@ class Outbox:
 
     The result equals `prepare(context, model, options=options, policy=policy)`, byte for byte. Messages are recognized
     by identity, so after an edit the edited message and all later ones are encoded again.
+
+    Threads may share an outbox: their calls run one after the other. For speed use one outbox for each conversation,
+    because only the last one is kept. After an exception, also one of `Policy.same_model`, the next call gives what it
+    would have given without it.
     """
 
     def __init__(self, model: Model | str, policy: Policy | None = None) -> None:
+        self._lock = RLock()
+        self._is_busy = False
         self._model = get_model(model)
         self._policy = policy
         self._projector = Projector(self._model, policy)
@@ -113,26 +122,43 @@ class Outbox:
             EmptyConversation: the conversation has no content to send.
             ProjectionRefused: the policy refuses a necessary change.
         """
+        with self._lock:
+            if self._is_busy:  # `Policy.same_model` asks while it is being asked: what is kept must not change now
+                return prepare(context, self._model, options=options, policy=self._policy)
+            self._is_busy = True
+            try:
+                return self._prepare(context, options)
+            finally:
+                self._is_busy = False
 
+    def _prepare(self, context: Context, options: Options | None) -> Request:
         def projecting(asked: Options | None) -> Projection:
             return self._projector.project(context, options=asked)
 
-        projection = fit_request(projecting, self._model, options, self._policy)
+        projection = fit_request(context, projecting, self._model, options, self._policy)
         # A wire whose turns do not stand in one list has nothing that could be kept: the body is written as a whole.
         content = self._write(projection) if self._turns_key else None
         return Request(projection, self._endpoint, self._codec, content)
 
     def reset(self) -> None:
         """Drop the kept bytes and free their memory; the next request is encoded in full."""
-        self._projector.reset()
-        self._kept = None
+        with self._lock:
+            self._projector.reset()
+            self._kept = None
 
     def _write(self, projection: Projection) -> bytes:
+        try:
+            return self._write_after_kept(projection)
+        except BaseException:
+            self._kept = None  # it may be half-written
+            raise
+
+    def _write_after_kept(self, projection: Projection) -> bytes:
         prompt = prompt_of(projection, self._endpoint)
         messages = prompt.context.messages
         frame = _with(prompt, ())
         kept = self._kept
-        if kept is None or kept.frame != frame:
+        if kept is None or not is_exact(kept.frame, frame):
             kept = self._begin(frame)
         kept.keep_common(messages)
         content = self._encode_after(kept, messages) if kept.messages else None
@@ -171,7 +197,7 @@ class Outbox:
             return
         behind = len(self._turns(kept, rest)) - kept.lead
         turns = _ENCODER.encode(fresh[: len(fresh) - behind])[1:-1]
-        if self._requests_marks(kept.frame) and self._is_marked(turns):
+        if self._requests_marks(kept.frame) and not kept.frame.anchored and self._is_marked(turns):
             return  # the conversation has its own cache marks, whose places depend on all of it
         affects_later = self._codec.affects_later
         kept.add(done, turns, () if affects_later is None else tuple(filter(affects_later, done)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import Any, Final
 
@@ -12,17 +13,22 @@ from msgspec.structs import replace
 from segue.conversation.content import AnyContent, Extra
 from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.messages import AssistantMessage, Message
-from segue.errors import DecodeError, EmptyConversation, SettingsError, UnknownModel
-from segue.models.catalogue import Catalogue, get_model, packaged_catalogue
+from segue.errors import DecodeError, DoesNotFit, EmptyConversation, SettingsError, UnknownModel, render_path
+from segue.models.catalogue import Catalogue, find_models, get_model, packaged_catalogue
 from segue.models.model import Model
 from segue.models.providers import find_row
+from segue.projection.fitting.server_window import fill_window
+from segue.projection.passes.held_content import SOURCE_MARK, held_content_of, holds_content
+from segue.projection.passes.instructions import has_instructions
+from segue.projection.passes.server_tools import server_tool_fields
 from segue.projection.policy import Policy, Texts
 from segue.projection.projector import Projection, project
 from segue.projection.report import Change, ChangeCode, Loss, Report
-from segue.projection.requirements import Requirement
+from segue.projection.requirements import Requirement, WindowTooSmall
 from segue.protocols.api import decode_request, resolve_endpoint
 from segue.protocols.detection import detect_protocol
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import detached
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.reading import as_mapping
 from segue.protocols.kit.schemas import copy_title
@@ -40,6 +46,9 @@ class Request:
     """A request for one model: body, URL, headers, and the report of what projection changed.
 
     `body` and `content` are encoded on first access. `headers` contain no secret: the client adds the key.
+
+    `body` is the caller's own: it shares no dict or list with the conversation, the tools, the options or another
+    request, and changing it changes nothing else, `content` included. So are the results of `sdk_arguments`.
     """
 
     def __init__(
@@ -66,13 +75,18 @@ class Request:
 
     @cached_property
     def body(self) -> dict[str, Any]:
-        """The request body as dicts and lists."""
-        return self._codec.encode_request(prompt_of(self._projection, self._endpoint), self._endpoint)
+        """The request body as dicts and lists, to read or to change."""
+        return detached(self._encoded)
 
     @cached_property
     def content(self) -> bytes:
-        """The request body as JSON bytes."""
-        return msgspec.json.encode(self.body)
+        """The request body as JSON bytes; changes of `body` are not in it."""
+        return msgspec.json.encode(self._encoded)
+
+    @cached_property
+    def _encoded(self) -> dict[str, object]:
+        """The body as the codec gives it: it shares dicts with the conversation, so it is only read."""
+        return self._codec.encode_request(prompt_of(self._projection, self._endpoint), self._endpoint)
 
     @property
     def url(self) -> str:
@@ -81,6 +95,30 @@ class Request:
         Raises:
             SettingsError: neither the model nor its provider has a base URL.
         """
+        return self._at(self._codec.path(self._endpoint, bool(self._projection.options.stream)))
+
+    @property
+    def count_url(self) -> str | None:
+        """The URL at which the provider counts the tokens of the request; None if it has none.
+
+        Raises:
+            SettingsError: neither the model nor its provider has a base URL.
+        """
+        count = self._codec.token_count
+        return self._at(count.path(self._endpoint)) if count and self._endpoint.dialect.count_tokens else None
+
+    @cached_property
+    def count_body(self) -> dict[str, Any] | None:
+        """The body that is sent to `count_url`; None if there is none."""
+        count = self._codec.token_count
+        return count.body(self.body, self._endpoint) if count and self._endpoint.dialect.count_tokens else None
+
+    def read_count(self, answer: object) -> int | None:
+        """Read the number of input tokens in the answer to `count_body`; None if it has none."""
+        count = self._codec.token_count
+        return None if count is None else count.read(answer)
+
+    def _at(self, path: str) -> str:
         row = find_row(self.model.provider, self.model.base_url)
         base = self.model.base_url or (row.base_url if row is not None else None)
         if not base:
@@ -89,7 +127,7 @@ class Request:
                 f" Model({self.model.id!r}, {self.model.provider!r}, {self.protocol!r}, base_url=...)",
                 key="base_url",
             )
-        return base.rstrip("/") + self._codec.path(self._endpoint, bool(self._projection.options.stream))
+        return base.rstrip("/") + path
 
     @property
     def headers(self) -> dict[str, str]:
@@ -97,14 +135,15 @@ class Request:
         return {"content-type": "application/json", **self._codec.headers, **self.model.headers}
 
     def sdk_arguments(self) -> dict[str, Any]:
-        """Return the arguments for the provider's own client; unknown ones are in `extra_body`."""
+        """Return the arguments for the provider's own client, new ones each time; unknown ones are in `extra_body`."""
+        body = detached(self._encoded)
         if self._codec.sdk_arguments is not None:
-            return self._codec.sdk_arguments(self.body, self._endpoint)
+            return self._codec.sdk_arguments(body, self._endpoint)
         named = self._codec.sdk_parameters
         if not named:
-            return dict(self.body)
-        arguments = {key: value for key, value in self.body.items() if key in named}
-        beyond = {key: value for key, value in self.body.items() if key not in named}
+            return body
+        arguments = {key: value for key, value in body.items() if key in named}
+        beyond = {key: value for key, value in body.items() if key not in named}
         return {**arguments, "extra_body": beyond} if beyond else arguments
 
     def decode(self, body: object) -> AssistantMessage:
@@ -122,7 +161,15 @@ def prompt_of(projection: Projection, endpoint: Endpoint) -> Prompt:
     extra = for_new_request(options.extra, endpoint.model.protocol)
     if extra is not options.extra:
         options = replace(options, extra=extra)
-    return Prompt(context=projection.context, options=options, model=endpoint.model.id)
+    context, window = projection.context, projection.window
+    if window is None:
+        return Prompt(context=context, options=options, model=endpoint.model.id)
+    options = fill_window(options, window, endpoint)
+    if window.anchor is not None:
+        index, marked = window.anchor
+        messages = (*context.messages[:index], marked, *context.messages[index + 1 :])
+        context = replace(context, messages=messages)
+    return Prompt(context=context, options=options, model=endpoint.model.id, anchored=window.anchor is not None)
 
 
 def prepare(
@@ -140,6 +187,7 @@ def prepare(
 
     Raises:
         EmptyConversation: the conversation has no content to send.
+        DoesNotFit: the window of the model is too small for what has to be sent.
         ProjectionRefused: the policy refuses a necessary change.
     """
     target = get_model(model, catalogue=catalogue)
@@ -148,51 +196,77 @@ def prepare(
     def projecting(asked: Options | None) -> Projection:
         return project(context, target, options=asked, policy=policy)
 
-    projection = fit_request(projecting, target, options, policy)
+    projection = fit_request(context, projecting, target, options, policy)
     return Request(projection, resolve_endpoint(target), get_protocol(target.protocol))
 
 
 def with_routers(policy: Policy | None, catalogue: Catalogue | None) -> Policy | None:
-    """Give a policy that also recognises routers of the user's own: a reply belongs to the model that it names.
-
-    The same object where the catalogue has none: segue's own routers are known to projection.
-    """
+    """Give a policy that knows the routers of the user's own catalogue; the same object where there are none."""
+    known = frozenset[str]() if policy is None else policy.routers
     own = frozenset[str]() if catalogue is None else catalogue.routers - packaged_catalogue().routers
-    if not own:
-        return policy
-    policy = policy or Policy()
-    given = policy.same_model
-
-    def same_model(message: AssistantMessage, model: Model) -> bool:
-        if (
-            message.response_model == model.id
-            and (message.protocol, message.provider) == (model.protocol, model.provider)
-            and not model.router
-            and f"{message.provider}/{message.model}".lower() in own
-        ):
-            return True
-        return given is not None and given(message, model)
-
-    return replace(policy, same_model=same_model)
+    return policy if own <= known else replace(policy or Policy(), routers=known | own)
 
 
 def fit_request(
-    projecting: Callable[[Options | None], Projection], model: Model, options: Options | None, policy: Policy | None
+    given: Context,
+    projecting: Callable[[Options | None], Projection],
+    model: Model,
+    options: Options | None,
+    policy: Policy | None,
 ) -> Projection:
     """Project, meet the requirements of the model, and check that there is content to send.
 
     Raises:
         EmptyConversation: the conversation has no content to send.
+        DoesNotFit: the window of the model is too small for what has to be sent.
     """
     projection = projecting(options)
     if projection.requirements:
         projection = _disable_thinking(projection, projecting, model, options)
-    if not _has_text(projection.context.messages, _DEFAULT_TEXTS if policy is None else policy.texts):
-        raise EmptyConversation(
-            "the conversation has no content to send: it has no messages, or only empty or unfinished ones; add a user"
-            " message"
-        )
+    for requirement in projection.requirements:
+        if requirement.kind == "windowTooSmall":
+            raise _does_not_fit(requirement, model)
+    sent, report = projection.context, projection.report
+    has_text = _has_text(sent.messages, _DEFAULT_TEXTS if policy is None else policy.texts)
+    # Where instructions become a user turn, that turn is not a reason to drop the results beside them.
+    if not has_text or all(message.role in ("toolResult", "system") for message in given.messages):
+        is_unpaired = bool(report.of(ChangeCode.RESULT_ORPHANED))
+        is_held = holds_content(projection.options, model.protocol)
+        if is_unpaired or not (has_text or is_held or _has_instructions(sent)):
+            raise EmptyConversation(f"the conversation has no content to send: {_explain_empty(report)}")
     return projection
+
+
+def _has_instructions(context: Context) -> bool:
+    return has_instructions(context.system_prompt) or any(
+        message.role == "system" and has_instructions(message.content) for message in context.messages
+    )
+
+
+def _explain_empty(report: Report) -> str:
+    """Say why nothing is left to send, and what to do."""
+    if held := report.of(ChangeCode.PROVIDER_HISTORY):
+        return f"the rest of it is held by another provider ({held[0].detail}); add that content to the conversation"
+    if report.of(ChangeCode.RESULT_ORPHANED):
+        return (
+            "it has only tool results whose calls are missing, and every provider refuses a result without its call;"
+            ' add the assistant message with the calls, or send the results as text: Policy(orphan_results="text")'
+        )
+    if report.of(ChangeCode.UNFINISHED_TURN):
+        return "its turns ended in an error or were aborted, and unfinished turns are not sent; add a user message"
+    return "it has no instructions and no messages, or only empty ones; add a user message"
+
+
+def _does_not_fit(requirement: WindowTooSmall, model: Model) -> DoesNotFit:
+    path, needed, limit = requirement.path, requirement.needed, requirement.limit
+    return DoesNotFit(
+        f"the request does not fit the window of {model.full_name()}: about {needed:,} tokens are needed and {limit:,}"
+        f" fit, although everything else is left out; the largest part is {render_path(path)}. Make it shorter or"
+        " choose a model with a larger window",
+        path=path,
+        needed=needed,
+        limit=limit,
+    )
 
 
 def _disable_thinking(
@@ -201,7 +275,7 @@ def _disable_thinking(
     model: Model,
     options: Options | None,
 ) -> Projection:
-    """Turn thinking off for this request if the running tool cycle requires it, and report it."""
+    """Turn thinking off for this request if the running tool cycle or the last turn requires it, and report it."""
     is_required = any(requirement.kind == "thinkingOff" for requirement in projection.requirements)
     if not is_required or model.thinking_levels.get("off", "") is None:
         return projection
@@ -210,7 +284,7 @@ def _disable_thinking(
         code=ChangeCode.OPTION_REMOVED,
         path=("options", "thinking"),
         loss=Loss.CONTENT,
-        detail="the running tool cycle began without thinking that can be sent back",
+        detail="the running tool cycle, or the turn to continue, begins without thinking that can be sent back",
     )
     return replace(without_thinking, report=Report((*without_thinking.report.changes, change)))
 
@@ -267,9 +341,9 @@ def convert(
             " 'openai-chat'"
         )
     writer = source_model if source_model is None else get_model(source_model, catalogue=catalogue)
-    prompt = decode_request(body, protocol=protocol, model=writer)
+    prompt = decode_request(body, protocol=protocol, model=writer, catalogue=catalogue)
     model = find_target(target, target_protocol, catalogue)
-    return prepare_prompt(prompt, model, source=protocol, policy=policy, catalogue=catalogue)
+    return prepare_prompt(prompt, model, source=protocol, writer=writer, policy=policy, catalogue=catalogue)
 
 
 def prepare_prompt(
@@ -277,20 +351,26 @@ def prepare_prompt(
     model: Model,
     *,
     source: str,
+    writer: Model | None = None,
     policy: Policy | None = None,
     catalogue: Catalogue | None = None,
 ) -> Request:
-    """Make a request for a model from one that was decoded from the protocol `source`."""
+    """Make a request for a model from one that was decoded from the protocol `source`; `writer` was its model."""
+    if prompt.model is not None and held_content_of(source).is_stored_prompt(prompt.model) and prompt.model != model.id:
+        stored = {f"{source}{SOURCE_MARK}prompt": {"modelId": prompt.model}}
+        prompt = replace(prompt, options=replace(prompt.options, extra={**(prompt.options.extra or {}), **stored}))
     if source != model.protocol:
         prompt = replace(prompt, options=copy_title(prompt.options, source))
     else:
-        named = prompt.model or ""
-        if _writer(prompt) not in (None, model.provider) and named != model.id:
-            prompt = replace(
-                prompt,
-                context=_strip_leading_extra(prompt.context, source),
-                options=replace(prompt.options, extra=None),
-            )
+        named = prompt.model or (writer.id if writer is not None else "")
+        provider = writer.provider if writer is not None else _writer(prompt) or _other_provider(prompt, model)
+        other = f"{source}{SOURCE_MARK}{provider}" if provider not in (None, model.provider) else None
+        if other is not None and named != model.id:
+            prompt = _rename_extra(prompt, source, other)
+        if other is not None and (named != model.id or writer is not None):
+            prompt = _rename_references(prompt, source, other)
+        elif named and named.removeprefix("models/") != model.id:
+            prompt = _rename_keys(prompt, source, f"{source}{SOURCE_MARK}{named}", held_content_of(source).per_model)
     return prepare(prompt.context, model, options=prompt.options, policy=policy, catalogue=catalogue)
 
 
@@ -311,6 +391,66 @@ def find_target(target: Model | str, protocol: str | None, catalogue: Catalogue 
             return Model(model_id, provider, protocol)
         return Model(target, get_protocol(protocol).provider, protocol)
     return found if protocol is None or protocol == found.protocol else replace(found, protocol=protocol)
+
+
+def _other_provider(prompt: Prompt, model: Model) -> str | None:
+    """Give the provider of a body with references and no replies, by the model that it names.
+
+    None if the catalogue does not know that model, or the target's provider has it too.
+    """
+    named, protocol = prompt.model, model.protocol
+    has_native = any(piece.kind == "native" for message in prompt.context.messages for piece in message.content)
+    if named in (None, model.id) or not (has_native or holds_content(prompt.options, protocol)):
+        return None
+    providers = [each.provider for each in find_models(protocol=protocol) if each.id == named]
+    return providers[0] if providers and model.provider not in providers else None
+
+
+# What only the source's provider accepts gets another protocol's name: projection removes it, and reports the loss.
+
+
+def _rename_extra(prompt: Prompt, source: str, name: str) -> Prompt:
+    """Rename the extra fields of the options, and drop those of the messages before the first answer.
+
+    Server tools keep their name: the target may have the same ones.
+    """
+    extra = prompt.options.extra
+    if extra is not None and source in extra:
+        tools = (server_tool_fields(extra, source) or {}).get(source, {})
+        rest = {key: value for key, value in extra[source].items() if key not in tools}
+        parts = {**extra, source: tools, name: rest}
+        extra = {key: part for key, part in parts.items() if part}
+    options = replace(prompt.options, extra=extra)
+    return replace(prompt, context=_strip_leading_extra(prompt.context, source), options=options)
+
+
+def _rename_references(prompt: Prompt, source: str, name: str) -> Prompt:
+    """Rename the references to content that the source's provider holds."""
+    held = held_content_of(source)
+    prompt = _rename_keys(prompt, source, name, held.keys.keys() | held.values.keys())
+    messages = list(prompt.context.messages)
+    for index, message in enumerate(messages):
+        if held.blocks and any(piece.kind == "native" for piece in message.content):
+            content = tuple(
+                replace(piece, protocol=name)
+                if piece.kind == "native" and piece.protocol == source and held.reference_of(piece.block) is not None
+                else piece
+                for piece in message.content
+            )
+            messages[index] = replace(message, content=content)
+    return replace(prompt, context=replace(prompt.context, messages=tuple(messages)))
+
+
+def _rename_keys(prompt: Prompt, source: str, name: str, keys: AbstractSet[str]) -> Prompt:
+    """Rename some keys of the options' extra fields."""
+    extra = prompt.options.extra
+    part = (extra or {}).get(source)
+    if extra is None or part is None or keys.isdisjoint(part):
+        return prompt
+    lost = {key: value for key, value in part.items() if key in keys}
+    rest = {key: value for key, value in part.items() if key not in keys}
+    parts = {**extra, source: rest, name: lost}
+    return replace(prompt, options=replace(prompt.options, extra={key: each for key, each in parts.items() if each}))
 
 
 def _writer(prompt: Prompt) -> str | None:

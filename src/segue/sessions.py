@@ -5,16 +5,21 @@ Facts this file relies on:
   keeps lines intact unless something crashes.                                                       (POSIX, write(2))
 - A crash or a full disk can leave an incomplete line. It is recognizable: a prefix of a JSON object is never JSON.
                                                                                                      (RFC 8259)
+- After fsync of a new file a crash can still lose its name, which is an entry of its directory.     (fsync(2), Linux)
 - The libraries that segue's format comes from store one message on a line, without a header.
                                                                         (ktsoator/or llm e3b9904, read 2026-11-15)
 
 The first line is a header (`format`, `systemPrompt`, `tools`, `extra`), every other line a message or a summary. A
 later header replaces the one before it. A whole stored conversation on one line is a header with both.
+
+A file whose first line names a newer format is never written to: a line of this version behind those of a later one
+could make the file unreadable for both.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Iterable
@@ -25,11 +30,11 @@ from typing import Final, TypeAlias
 import msgspec
 
 from segue.conversation.context import Context, Summary
-from segue.conversation.foreign import with_leading_prompt
+from segue.conversation.foreign import FORMAT, check_format, with_leading_prompt
 from segue.conversation.limits import is_json
 from segue.conversation.messages import Message
 from segue.conversation.stored import dump, dump_message, dump_summary, load_line
-from segue.errors import LoadError, TornLine
+from segue.errors import LoadError, NewerFormat, TornLine
 
 if sys.platform != "win32":
     import fcntl
@@ -37,9 +42,23 @@ if sys.platform != "win32":
 StrPath: TypeAlias = str | os.PathLike[str]
 
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
-_CHUNK: Final = 4096
+_FIRST_BLOCK: Final = 4096
+_LARGEST_BLOCK: Final = 1 << 22
+"""Blocks double from the first size to this one: short lines are read at once, and long ones in few reads."""
 _EMPTY_HEADER: Final = dump(Context())
 """The header of a session without a system prompt or tools: only the format."""
+_OWN_HEADER: Final = f'{{"format":"{FORMAT}"'.encode()
+"""How the first line of a file begins that this version created."""
+
+
+class _Header(msgspec.Struct):
+    """The format that the first line of a file names; all other fields are skipped."""
+
+    format: object = None
+
+
+_FORMAT: Final = re.compile(rb'\s*\{\s*"format"\s*:\s*"(segue/[^"]*)"')
+_READ_HEADER: Final = msgspec.json.Decoder(_Header).decode
 
 
 def read_session(path: StrPath) -> Context:
@@ -97,6 +116,7 @@ def append_message(path: StrPath, message: Message, *, fsync: bool = False) -> N
 
     Raises:
         DumpError: the message cannot be stored; the file is unchanged.
+        NewerFormat: a later version of segue wrote the file; it is unchanged.
         OSError: the file cannot be written.
     """
     append_line(path, dump_message(message), fsync=fsync)
@@ -118,6 +138,7 @@ def append_line(path: StrPath, line: bytes, *, fsync: bool = False) -> None:
     """Append a message or a summary that `dump_message` or `dump_summary` has written.
 
     Raises:
+        NewerFormat: a later version of segue wrote the file; it is unchanged.
         OSError: the file cannot be written.
     """
     _append(path, line, begin=_EMPTY_HEADER, fsync=fsync)
@@ -128,6 +149,7 @@ def append_header(path: StrPath, context: Context, *, fsync: bool = False) -> No
 
     Raises:
         DumpError: they cannot be stored; the file is unchanged.
+        NewerFormat: a later version of segue wrote the file; it is unchanged.
         OSError: the file cannot be written.
     """
     _append(path, dump(msgspec.structs.replace(context, messages=(), summaries=())), begin=None, fsync=fsync)
@@ -137,14 +159,56 @@ def _append(path: StrPath, line: bytes, *, begin: bytes | None, fsync: bool) -> 
     handle = os.open(path, _FLAGS, 0o666)
     try:
         _lock(handle)
+        _refuse_newer_format(handle)
         unfinished = _repair_end(handle, f"{os.fspath(path)}.torn")
-        if begin is not None and os.fstat(handle).st_size == 0:
+        is_new = os.fstat(handle).st_size == 0
+        if begin is not None and is_new:
             _write_line(handle, begin)
         _write_line(handle, b"\n" + line if unfinished else line)
         if fsync:
             os.fsync(handle)
+            if is_new:
+                _sync_directory(path)
     finally:
         os.close(handle)
+
+
+def _refuse_newer_format(handle: int) -> None:
+    os.lseek(handle, 0, os.SEEK_SET)
+    first = os.read(handle, _FIRST_BLOCK)
+    if not first or first.startswith(_OWN_HEADER):
+        return
+    try:
+        check_format(_find_format(handle, first))
+    except NewerFormat as error:
+        raise NewerFormat(error.reason, path=error.path, line=1) from None
+
+
+def _find_format(handle: int, first: bytes) -> object:
+    """Return the format that the first line names; `first` is the block of the file that was read already."""
+    while first.isspace():
+        first = os.read(handle, _LARGEST_BLOCK)
+    named = _FORMAT.match(first)
+    if named is not None:  # also of an incomplete line
+        return named[1].decode(errors="replace")
+    blocks = [first.lstrip()]
+    while b"\n" not in blocks[-1] and (block := os.read(handle, _LARGEST_BLOCK)):
+        blocks.append(block)
+    try:
+        return _READ_HEADER(b"".join(blocks).partition(b"\n")[0]).format
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None  # no header, or an incomplete one
+
+
+def _sync_directory(path: StrPath) -> None:
+    """Write the directory entry of a file to the disk. Windows cannot, and does not need it."""
+    if sys.platform != "win32":
+        directory = os.open(os.path.dirname(os.path.realpath(path)), os.O_RDONLY)  # noqa: PTH120  # may be bytes-like
+        try:
+            with suppress(OSError):  # some file systems cannot
+                os.fsync(directory)
+        finally:
+            os.close(directory)
 
 
 def _lock(handle: int) -> None:
@@ -160,28 +224,46 @@ def _repair_end(handle: int, torn: str) -> bool:
     start, rest = _find_rest(handle)
     if not rest or is_json(rest):
         return bool(rest)
+    is_new = not os.path.exists(torn)  # noqa: PTH110  # the path is a string
     with Path(torn).open("ab") as file:
-        file.write(rest + b"\n")
+        file.write(rest)
+        file.write(b"\n")
         file.flush()
         os.fsync(file.fileno())
+    if is_new:
+        _sync_directory(torn)
     os.ftruncate(handle, start)
     return False
 
 
 def _find_rest(handle: int) -> tuple[int, bytes]:
-    """Return what follows the last line break, and its position."""
-    rest = b""
+    """Return what follows the last line break, and its position; reads backwards, each byte once."""
+    blocks: list[bytes] = []
     end = os.lseek(handle, 0, os.SEEK_END)
+    size = _FIRST_BLOCK
     while end:
-        begin = max(0, end - _CHUNK)
-        os.lseek(handle, begin, os.SEEK_SET)
-        chunk = os.read(handle, end - begin)
-        before, found, after = chunk.rpartition(b"\n")
-        rest = after + rest
-        if found:
-            return begin + len(before) + 1, rest
+        begin = max(0, end - size)
+        block = _read_block(handle, begin, end)
+        found = block.rfind(b"\n")
+        if found >= 0:
+            end = begin + found + 1
+            blocks.append(block[found + 1 :])
+            break
+        blocks.append(block)
         end = begin
-    return 0, rest
+        size = min(2 * size, _LARGEST_BLOCK)
+    blocks.reverse()
+    return end, b"".join(blocks)
+
+
+def _read_block(handle: int, begin: int, end: int) -> bytes:
+    """Read a range of a file. One read may give less than was asked for."""
+    os.lseek(handle, begin, os.SEEK_SET)
+    parts: list[bytes] = []
+    while begin < end and (part := os.read(handle, end - begin)):
+        parts.append(part)
+        begin += len(part)
+    return b"".join(parts)
 
 
 def _write_line(handle: int, line: bytes) -> None:

@@ -1,64 +1,136 @@
-"""Estimate the number of input tokens of a conversation, for choosing a model before sending.
+"""Estimate the number of input tokens of a conversation for a model, before sending it.
 
-Facts this file rests on:
-- The usage of the last reply counts everything up to it exactly; only later messages are estimated.
-- A token is about three and a half characters, an image about 1,200 tokens.         (pi-ai 1.5.0, read 2026-11-15)
+The count is that of the conversation as the model would get it, with nothing left out. The usage of the last reply of
+the same model counts everything before it exactly, so only what came later is estimated.
+
+Facts this file rests on (sessions of 171,000 and 436,000 tokens, measured 2026-11-15):
+- Estimated from the last usage, the next request is off by 0.02 % (median), 0.3 % (95 of 100).
+- A usage counts what was sent then: after a cut, or a compaction by the provider, it is not the size of the history.
+  With tools that the provider runs, it counts several requests.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple, final
 
-import msgspec
+from msgspec.structs import replace
 
-from segue.conversation.content import AnyContent
-from segue.conversation.context import Context
-from segue.conversation.messages import Message
+from segue.conversation.context import Context, Options, Prompt
+from segue.conversation.messages import AssistantMessage, Message, Usage
+from segue.counting.counter import TokenCounter
 from segue.models.catalogue import get_model
 from segue.models.model import Model
+from segue.models.price import find_cost
+from segue.projection.policy import Policy
+from segue.projection.projector import Projection, project
+from segue.projection.report import ChangeCode
 
-_CHARACTERS_PER_TOKEN: Final = 3.5
-_CHARACTERS_PER_IMAGE: Final = 4800
-_BYTES_PER_CHARACTER_OF_FILE: Final = 4
+_PLAUSIBLE: Final = (0.6, 1.6)
+"""A usage outside these factors of the estimate does not count this history."""
+_CUTS: Final = frozenset({ChangeCode.TURNS_DROPPED, ChangeCode.RESULT_SHORTENED, ChangeCode.MEDIA_SHORTENED})
+_UNFINISHED: Final = frozenset({"error", "aborted"})
 
 
-def estimate_tokens(context: Context, model: Model | str) -> int:
-    """Estimate how many input tokens a conversation takes for a model.
+def estimate_tokens(context: Context | Prompt, model: Model | str, *, policy: Policy | None = None) -> int:
+    """Estimate how many input tokens a conversation, or a whole request, takes for a model.
+
+    `Policy(counter=...)` replaces the estimate of texts.
 
     Raises:
         UnknownModel: the catalogue has no model of that name.
     """
-    get_model(model)
-    counted, rest = _split_at_last_usage(context.messages)
-    characters = sum(_characters(content) for message in rest for content in message.content)
-    if not counted:
-        prompt = context.system_prompt
-        characters += len(prompt) if isinstance(prompt, str) else sum(map(_characters, prompt or ()))
-        characters += len(msgspec.json.encode(context.tools)) if context.tools else 0
-    return counted + round(characters / _CHARACTERS_PER_TOKEN)
+    target = get_model(model)
+    options = Options()
+    if isinstance(context, Prompt):
+        context, options = context.context, context.options
+    policy = replace(policy or Policy(), fit=None, refuse=frozenset())
+    projection = project(context, target, options=options, policy=policy)
+    counter = TokenCounter(target, policy.counter)
+    fixed = counter.fixed(projection.context, projection.options)
+    return round(count_messages(projection.context.messages, counter, fixed, target))
 
 
-def _split_at_last_usage(messages: Sequence[Message]) -> tuple[int, Sequence[Message]]:
-    """Give the tokens that the last reply with a usage reports, and the messages after it."""
-    for index in range(len(messages) - 1, -1, -1):
-        message = messages[index]
-        if message.role == "assistant" and message.usage is not None and message.usage.total_tokens > 0:
-            return message.usage.total_tokens, messages[index + 1 :]
-    return 0, messages
+@final
+class Length(NamedTuple):
+    """The size of a conversation for one target. `limit` is what its input may have, 0 if that is not known."""
+
+    whole: int
+    """The tokens of the conversation with nothing left out."""
+    sent: int
+    """The tokens of the request, after cuts."""
+    limit: int
+    window: int
+    cost: float | None
+    """The price of the input that is sent, in US dollars, if nothing is cached; None if no price is known."""
+    too_small: bool = False
+    """Nothing that can be sent fits."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether the conversation fits without cuts."""
+        return not self.limit or (self.whole <= self.limit and not self.too_small)
+
+    @property
+    def share(self) -> float:
+        """The part of the limit that the request takes; 0 if there is no limit."""
+        return self.sent / self.limit if self.limit else 0.0
+
+    def describe(self) -> str:
+        """Describe the length in a sentence without a full stop."""
+        if self.fits:
+            share = f", {self.share:.0%} of the {self.limit:,} that the input may have" if self.limit else ""
+            return f"about {self.whole:,} tokens{share}{self._price()}"
+        text = f"does not fit: about {self.whole:,} tokens, and the input may have {self.limit:,}"
+        if self.too_small:
+            return f"{text}; what has to be sent alone has about {self.sent:,}"
+        return f"{text}; cut to about {self.sent:,} ({self.share:.0%}){self._price()}"
+
+    def _price(self) -> str:
+        return "" if self.cost is None else f", input costs about ${self.cost:.4f}"
 
 
-def _characters(content: AnyContent) -> int:
-    match content.kind:
-        case "text":
-            return len(content.text)
-        case "thinking":
-            return len(content.thinking)
-        case "toolCall":
-            return len(content.name) + len(repr(content.arguments))
-        case "image":
-            return _CHARACTERS_PER_IMAGE
-        case "file":
-            return len(content.data or "") // _BYTES_PER_CHARACTER_OF_FILE
-        case "native":
-            return sum(map(_characters, content.fallback)) or len(repr(content.block))
+def measure(prompt: Prompt, model: Model, projection: Projection | None = None) -> Length:
+    """Measure a conversation for a target; `projection` is what would be sent, if it has been made already."""
+    if projection is None:
+        projection = project(prompt.context, model, options=prompt.options)
+    window = projection.window
+    whole = estimate_tokens(prompt, model)
+    is_cut = any(change.code in _CUTS for change in projection.report.changes)
+    sent = window.estimate if window is not None and is_cut else whole
+    cost = find_cost(model.cost, Usage(input=sent))
+    return Length(
+        whole=whole,
+        sent=sent,
+        limit=0 if window is None else window.limit,
+        window=0 if window is None else window.window,
+        cost=None if cost is None else cost.total,
+        too_small=any(requirement.kind == "windowTooSmall" for requirement in projection.requirements),
+    )
+
+
+def count_messages(messages: tuple[Message, ...], counter: TokenCounter, fixed: float, model: Model) -> float:
+    """Count projected messages behind what stands before them, from the last usage of the model itself on."""
+    last_user = max((at for at, message in enumerate(messages) if message.role == "user"), default=0)
+    sums = [fixed]
+    for at, message in enumerate(messages):
+        lasting, passing = counter.message(message)
+        sums.append(sums[-1] + lasting + (passing if at > last_user else 0.0))
+    for at in range(len(messages) - 1, -1, -1):
+        message = messages[at]
+        if message.role == "assistant" and _is_counted(message, model):
+            counted = _input_of(message)
+            if _PLAUSIBLE[0] * sums[at] <= counted <= _PLAUSIBLE[1] * sums[at]:
+                return counted + sums[-1] - sums[at]
+            break
+    return sums[-1]
+
+
+def _is_counted(message: AssistantMessage, model: Model) -> bool:
+    """Whether the usage of a reply is the size of the request that it answered."""
+    is_own = (message.protocol, message.provider, message.model) == (model.protocol, model.provider, model.id)
+    return is_own and message.stop_reason not in _UNFINISHED and _input_of(message) > 0
+
+
+def _input_of(message: AssistantMessage) -> int:
+    usage = message.usage
+    return 0 if usage is None else usage.input + usage.cache_read + usage.cache_write

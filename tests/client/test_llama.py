@@ -6,16 +6,19 @@ import asyncio
 from itertools import permutations
 
 import pytest
+from msgspec.structs import replace
 
 from client.both_clients import Received, idle_connections
 from segue.client.http.clients import AsyncClient, Client
 from segue.client.http.settings import ClientSettings
 from segue.client.session.conversation import AsyncConversation, Conversation
+from segue.conversation.content import TextContent
 from segue.conversation.context import Context, Options
-from segue.conversation.messages import AssistantMessage, StopReason, UserMessage
+from segue.conversation.messages import AssistantMessage, Message, StopReason, UserMessage
 from segue.errors import RequestFailed
 from segue.failures.failure import FailureKind
 from segue.models.model import Model
+from segue.projection.policy import Policy
 from segue.sessions import read_session
 from servers.llama import WEATHER, WIRES, LlamaServer
 
@@ -36,6 +39,15 @@ def test_a_whole_reply(llama_server: LlamaServer, protocol: str):
     assert message.usage is not None
     assert message.usage.output > 0
     assert (message.protocol, message.provider, message.model) == (protocol, "llama.cpp", "tiny")
+
+
+@each_wire
+def test_the_server_counts_what_it_reads(llama_server: LlamaServer, protocol: str):
+    with Client(**PATIENT) as client:
+        counted = client.count_tokens(ASKED, llama_server.model(protocol), options=WARM)
+        message = client.complete(ASKED, llama_server.model(protocol), options=WARM)
+    assert message.usage is not None
+    assert counted == message.usage.input + message.usage.cache_read
 
 
 @each_wire
@@ -125,11 +137,26 @@ def test_an_async_conversation_calls_a_tool(llama_server: LlamaServer):
 
 
 @each_wire
+def test_an_overflow_of_an_unknown_window_leads_to_one_shorter_request(llama_server: LlamaServer, protocol: str):
+    unknown = replace(llama_server.model(protocol), context_window=0)
+    history: list[Message] = []
+    for number in range(30):
+        history += (UserMessage.of(f"question {number}"), AssistantMessage(content=(TextContent(text="word " * 200),)))
+    long = Context(messages=(*history, UserMessage.of("the last question")))
+    with Client(**PATIENT) as client:
+        stream = client.stream(long, unknown, options=WARM)
+        stream.result()
+    assert [attempt.reason for attempt in stream.attempts] == ["first", "shortened"]
+    assert stream.attempts[1].window is not None
+    assert stream.attempts[1].window < llama_server.window
+
+
+@each_wire
 def test_an_overflow_leads_to_a_model_with_a_larger_window(llama_server: LlamaServer, protocol: str):
     crowded = llama_server.model(protocol)
     long = Context(messages=(UserMessage.of("word " * llama_server.window),))
     with Client(**PATIENT) as client, pytest.raises(RequestFailed) as raised:
-        client.complete(long, crowded, options=WARM)
+        client.complete(long, crowded, options=WARM, policy=Policy(fit=None))
     failure = raised.value.failure
     assert failure.kind == FailureKind.OVERFLOW
     assert failure.limit == llama_server.window

@@ -44,8 +44,8 @@ CALL: Final = ToolCall(id="1", name="look")
 FIELDS: Final = {
     TextContent: "text text_signature phase cache_mark extra",
     ImageContent: "data url mime_type cache_mark extra",
-    FileContent: "data url file_id mime_type name cache_mark extra",
-    ThinkingContent: "thinking thinking_signature redacted extra",
+    FileContent: "data url file_id mime_type name context cache_mark extra",
+    ThinkingContent: "thinking thinking_signature redacted cache_mark extra",
     ToolCall: "id name arguments arguments_text thought_signature cache_mark extra",
     NativeContent: "protocol block fallback cache_mark extra",
     UserMessage: "content timestamp extra",
@@ -67,7 +67,7 @@ FIELDS: Final = {
         "max_tokens temperature top_p stop seed thinking tool_choice parallel_tool_calls output_schema cache_retention"
         " session_id user_id stream extra"
     ),
-    Prompt: "context options model",
+    Prompt: "context options model anchored",
 }
 
 

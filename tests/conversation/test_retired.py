@@ -16,7 +16,6 @@ from segue.conversation.content import (
     ImageContent,
     NativeContent,
     TextContent,
-    ThinkingContent,
     ToolCall,
 )
 from segue.conversation.context import Context, NativeTool, ToolDefinition
@@ -123,9 +122,6 @@ UNCHANGED: dict[str, Context] = {
     "a mark of another protocol": user(extra={"google-genai": {"cache_control": {"type": "ephemeral"}}}),
     "the key of another protocol": user(extra={"bedrock-converse": {"cache_control": {"type": "ephemeral"}}}),
     "a second mark": user(extra=ANTHROPIC, cache_mark=LONG),
-    "thinking, which has no mark": Context(
-        messages=(AssistantMessage(content=(ThinkingContent(thinking="a", extra=ANTHROPIC),)),)
-    ),
     "a user message, which has no mark": Context(messages=(UserMessage(content=(), extra=ANTHROPIC),)),
     "an OpenAI tool message, which has no mark": result(extra=HOUR),
     "the conversation, which has no mark": Context(extra=ANTHROPIC),

@@ -61,6 +61,12 @@ KINDS = {
     "overloaded": {"overloaded"},
 }
 """The categories of the labels. They do not distinguish a rate limit from a quota, nor a signature from a structure."""
+RELABELLED = {
+    "tool call validation failed": "server",
+    "model did not call a tool": "server",
+}
+"""Labelled as errors of the history. They are about the reply that Groq's model generated: the next attempt may succeed
+(pydantic-ai #2774 and #4354)."""
 
 
 @pytest.mark.skipif(not LABELLED.exists(), reason="on labelled error messages (no ../shared/facts)")
@@ -70,7 +76,8 @@ def test_every_labelled_text_is_right(*, with_provider: bool) -> None:
     for row in json.loads(LABELLED.read_text("utf-8")):
         failure = classify(row["message"], provider=row["provider"] if with_provider else None, status=row["status"])
         is_overflow = failure.kind == FailureKind.OVERFLOW
-        if failure.kind not in KINDS[row["category"]] or is_overflow != row["context_overflow"]:
+        relabelled = {kind for text, kind in RELABELLED.items() if text in row["message"]}
+        if failure.kind not in (relabelled or KINDS[row["category"]]) or is_overflow != row["context_overflow"]:
             wrong.append((row["message"], row["category"], failure.kind, failure.evidence))
     assert wrong == []
 

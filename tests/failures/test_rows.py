@@ -14,7 +14,7 @@ from segue.failures.numbers import FORMS, read_numbers
 from segue.failures.overflow import CERTAIN, LOOSE, STRICT
 from segue.failures.overflow_false_positives import OVERFLOW_FALSE_POSITIVES
 from segue.failures.row import Row, find_row
-from segue.failures.wordings import QUOTAS, WORDINGS
+from segue.failures.wordings import GENERATIONS, QUOTAS, WORDINGS
 
 TABLES = {
     "certain": CERTAIN,
@@ -22,6 +22,7 @@ TABLES = {
     "loose": LOOSE,
     "false positives": OVERFLOW_FALSE_POSITIVES,
     "signatures": SIGNATURES,
+    "generations": GENERATIONS,
     "structures": HISTORY_FORMS,
     "quotas": QUOTAS,
     "wordings": WORDINGS,

@@ -1,22 +1,21 @@
 """All ordered pairs of agents: a session of one is written for another, and the real program continues it, offline.
 
-Needs the sample sessions beside the repository, with `resume/resume.py`, and the programs on the PATH.
+Needs the sample sessions beside the repository, with `resume/resume.py`. Missing programs are installed.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 
 import pytest
 
+from histories.agent_programs import PROGRAMS, need_program
 from histories.test_samples import FILES, MODELS, texts_of
 from histories.truth import SHARED, needs_samples
 from segue import check, read_history, save_history, write_history
 
-PROGRAMS = {"claude-code": "claude", "codex": "codex", "gemini-cli": "gemini", "opencode": "opencode", "pi": "pi"}
 KEYS = {"messages": "anthropic-messages", "input": "openai-responses", "contents": "google-genai"}
 
 pytestmark = [needs_samples, pytest.mark.proof]
@@ -33,13 +32,12 @@ def texts_in(value: object) -> list[str]:
 @pytest.mark.parametrize("target", PROGRAMS)
 @pytest.mark.parametrize(("agent", "name"), FILES)
 def test_the_program_continues_a_session_of_any_agent(agent, name, target, tmp_path):
-    if shutil.which(PROGRAMS[target]) is None:
-        pytest.skip(f"skipped: tests with real agents ({PROGRAMS[target]} is not installed)")
+    environment = need_program(target)
     history = read_history(SHARED / FILES[agent, name])
     written = write_history(history, format=target, model=MODELS[target])
     (file,) = save_history(written, tmp_path)
     command = [sys.executable, str(SHARED / "resume" / "resume.py"), target, str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300, env=environment)
     answer = json.loads(done.stdout)
     assert (answer["exit"], "Resumed." in answer["said"]) == (0, True), answer["said"]
     request = answer["sent"][0]

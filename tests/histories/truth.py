@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 SHARED = Path(__file__).parents[3] / "shared" / "histories"
-needs_samples = pytest.mark.skipif(not SHARED.is_dir(), reason="skipped: tests on sample sessions (no samples)")
+needs_samples = pytest.mark.skipif(not SHARED.is_dir(), reason="on sample sessions (no samples)")
 
 ADDED = re.compile(
     r"<system-reminder>|<environment_context>|<session_context>|<permissions|<skills_instructions|<model_switch>"

@@ -124,3 +124,37 @@ def test_the_server_listens_on_loopback_only(page):
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     listening = {row[1] for row in rows if row[3] == "0A" and row[1].endswith(f":{port:04X}")}
     assert listening == {f"0100007F:{port:04X}"}  # 127.0.0.1
+
+
+def test_sessions_of_agents_are_listed_and_opened(tmp_path, monkeypatch):
+    from segue import read_history
+    from segue.histories.registry import get_format
+
+    source = get_format("claude-code").samples()[0].source
+    path = tmp_path / source.name
+    path.parent.mkdir(parents=True)
+    path.write_bytes(source.data or b"")
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path))
+    with inspector() as address:
+        wait_for(address)
+        (session,) = httpx2.get(address + "api/sessions").json()
+        assert (session["title"], session["project"]) == ("Read both files.", "/home/user/project")
+        opened = ask(address, "api/session", {"text": session["source"]}).json()
+        result = ask(address, "api/inspect", {"text": opened["text"], "targets": ["openai/gpt-5.4"]}).json()
+        pasted = ask(address, "api/inspect", {"text": path.read_text("utf-8"), "targets": ["openai/gpt-5.4"]}).json()
+        assert len(result["stored"]) == len(read_history(path).context.messages)
+        assert pasted["stored"] == result["stored"]
+        missing = ask(address, "api/session", {"text": "claude-code:nothing"})
+        assert (missing.status_code, "no session 'nothing'" in missing.json()["error"]) == (422, True)
+
+
+def test_sessions_are_not_shown_to_other_machines():
+    from starlette.testclient import TestClient
+
+    from segue.inspector.server import make_app
+    from segue.models.catalogue import installed_catalogue
+
+    client = TestClient(make_app("t", frozenset({"testserver"}), installed_catalogue()))
+    assert client.get("/t/api/sessions").json() == []
+    assert client.post("/t/api/session", json={"text": "claude-code:last"}).status_code == 403

@@ -14,18 +14,23 @@ from segue import (
     Conversation,
     Model,
     ModelError,
+    Outbox,
     Policy,
+    Prompt,
     Provider,
     TextContent,
     ThinkingContent,
     UnknownModel,
     UserMessage,
+    check,
     convert,
+    decode_request,
     find_models,
     get_model,
     load_catalogue,
     packaged_catalogue,
     prepare,
+    project,
     resolve_dialect,
     resolve_rules,
 )
@@ -143,8 +148,8 @@ def test_a_client_finds_the_model_its_address_and_its_key(catalogue):
     assert {request.headers["authorization"] for request in seen} == {"Bearer k-1"}
 
 
-def test_a_reply_of_ones_own_router_belongs_to_the_model_that_it_names(catalogue):
-    written = AssistantMessage(
+ROUTED = HELLO.add(
+    AssistantMessage(
         content=(
             ThinkingContent(thinking="hm", thinking_signature="reasoning_content"),
             TextContent(text="hi"),
@@ -153,18 +158,52 @@ def test_a_reply_of_ones_own_router_belongs_to_the_model_that_it_names(catalogue
         provider="acme",
         model="acme-auto",
         response_model="acme-large",
-    )
-    model = Model("acme-large", "acme", "openai-chat", reasoning=True, rules={"reasoning_replay": "signed"})
-    context = HELLO.add(written, UserMessage.of("go on"))
-    assert prepare(context, model, catalogue=catalogue).report.changes == ()
-    assert prepare(context, model).report.changes != ()
+    ),
+    UserMessage.of("go on"),
+)
+LARGE = Model("acme-large", "acme", "openai-chat", reasoning=True, rules={"reasoning_replay": "signed"})
+
+
+def test_a_reply_of_ones_own_router_belongs_to_the_model_that_it_names(catalogue):
+    assert prepare(ROUTED, LARGE, catalogue=catalogue).report.changes == ()
+    assert prepare(ROUTED, LARGE).report.changes != ()
+    assert project(ROUTED, LARGE, policy=Policy(routers=catalogue.routers)).report.changes == ()
+    assert Outbox(LARGE, Policy(routers=catalogue.routers)).prepare(ROUTED).report.changes == ()
 
 
 def test_a_policy_stays_the_same_object_without_routers_of_ones_own(catalogue):
     policy = Policy()
     assert with_routers(policy, None) is policy
     assert with_routers(policy, packaged_catalogue()) is policy
-    assert with_routers(policy, catalogue) is not policy
+    routed = with_routers(policy, catalogue)
+    assert routed == Policy(routers=frozenset({"acme/acme-auto"}))
+    assert with_routers(routed, catalogue) is routed
+
+
+REQUEST = {
+    "model": "acme-large",
+    "messages": [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": "hello", "reasoning_content": "hm"},
+        {"role": "user", "content": [{"type": "document", "document": {"text": "x"}}]},
+    ],
+}
+
+
+def writers(prompt: Prompt) -> set[str]:
+    return {message.provider for message in prompt.context.messages if message.role == "assistant"}
+
+
+def test_the_turns_of_a_request_belong_to_the_provider_of_its_model(catalogue):
+    assert writers(decode_request(REQUEST, protocol="openai-chat", catalogue=catalogue)) == {"acme"}
+    assert writers(decode_request(REQUEST, protocol="openai-chat")) == {"openai"}
+    converted = convert(REQUEST, target="acme/acme-large", catalogue=catalogue)
+    assert converted.body["messages"][1]["reasoning_content"] == "hm"
+
+
+def test_a_request_is_checked_for_the_provider_of_its_model(catalogue):
+    assert check(REQUEST, protocol="openai-chat", catalogue=catalogue) == []
+    assert [found.code for found in check(REQUEST, protocol="openai-chat")] == ["part_unknown"]
 
 
 MISSPELT = {
@@ -182,6 +221,17 @@ MISSPELT = {
         r"\(acme/acme-large\): there is no rule 'max_imges'.*max_images",
     ),
     "a dialect field": ("max_tokens_field", "max_token_field", r"there is no dialect field 'max_token_field'"),
+    "an option in a rule of a model": (
+        "{ max_images = 2 }",
+        '{ refused_options = ["temprature"] }',
+        r"\(acme/acme-large\): rule 'refused_options' names an option 'temprature' .*temperature",
+    ),
+    "an option in a rule of a provider": (
+        "max_images = 4",
+        'refused_with_thinking = ["-top_q"]',
+        r"\(acme\), openai-chat: rule 'refused_with_thinking' names an option '-top_q' that does not exist",
+    ),
+    "a value of a rule": ("{ max_images = 2 }", '{ max_images = "2" }', r"rule 'max_images' cannot be '2'"),
     "no TOML": ("[[providers]]", "[[providers", "not a catalogue"),
 }
 
@@ -225,6 +275,13 @@ def test_models_of_an_installed_package_are_found(site):
     site("acme_models_for_test:CATALOGUE")
     assert get_model("acme/acme-large").base_url == "https://llm.acme.example/v1"
     assert len(find_models(provider="acme")) == 3
+
+
+def test_routers_and_providers_of_an_installed_package_are_known(site):
+    site("acme_models_for_test:CATALOGUE")
+    assert prepare(ROUTED, LARGE).report.changes == ()
+    assert writers(decode_request(REQUEST, protocol="openai-chat")) == {"acme"}
+    assert check(REQUEST, protocol="openai-chat") == []
 
 
 @pytest.mark.parametrize("value", ["acme_models_for_test:OTHER", "no_such_module:CATALOGUE"])

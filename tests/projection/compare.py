@@ -13,6 +13,7 @@ from segue.conversation.context import Context, Options, Tool
 from segue.conversation.messages import Message
 from segue.errors import Path
 from segue.projection.projector import Projection
+from segue.projection.report import ChangeCode
 from segue.projection.workspace.surrogates import clean_text, clean_value
 
 Node = AnyContent | Message | Tool | Options
@@ -20,7 +21,7 @@ Node = AnyContent | Message | Tool | Options
 
 def unreported(given: Context, options: Options, projection: Projection) -> list[Path]:
     """Give the differing nodes that no change in the report accounts for."""
-    paths = {change.path for change in projection.report.changes}
+    paths = _paths(projection)
     return sorted(
         (
             node
@@ -34,8 +35,19 @@ def unreported(given: Context, options: Options, projection: Projection) -> list
 def idle(given: Context, options: Options, projection: Projection) -> list[Path]:
     """Give the paths of changes where nothing differs."""
     nodes = differences(given, options, projection)
-    paths = {change.path for change in projection.report.changes}
+    paths = _paths(projection)
     return sorted((path for path in paths if not any(_meets(path, node) for node in nodes)), key=str)
+
+
+def _paths(projection: Projection) -> set[Path]:
+    """Give the path of every change; a change of several messages has one for each of them."""
+    found: set[Path] = set()
+    for change in projection.report.changes:
+        if change.last is None:
+            found.add(change.path)
+        else:
+            found |= {("messages", index) for index in range(int(change.path[1]), change.last + 1)}
+    return found
 
 
 def _lies_under(node: Path, path: Path) -> bool:
@@ -53,7 +65,8 @@ def differences(given: Context, options: Options, projection: Projection) -> set
     """Give every differing node: a field, a piece of content, a message, a tool, or the list something was put into."""
     out = projection.context
     found = _prompt_differences(given, out)
-    found |= _message_differences(given.messages, out.messages)
+    moved = {change.path[1] for change in projection.report.of(ChangeCode.RESULT_MOVED)}
+    found |= _message_differences(given.messages, out.messages, moved)
     found |= _tool_differences(given.tools, out.tools, projection)
     found |= _field_differences(options, projection.options, ("options",))
     return found
@@ -86,7 +99,9 @@ def _tool_differences(given: Sequence[Tool], out: Sequence[Tool], projection: Pr
     found: set[Path] = set()
     left = list(out)
     for index, tool in enumerate(given):
-        match = next((other for other in left if _is_same_tool(tool, other, projection)), None)
+        matches = [other for other in left if _is_same_tool(tool, other, projection)]
+        changed = (other for other in matches if other not in given)
+        match = tool if tool in matches else next(changed, None)
         if match is None:
             found.add(("tools", index))
             continue
@@ -106,7 +121,7 @@ def _is_same_tool(given: Tool, out: Tool, projection: Projection) -> bool:
 # -- messages ----------------------------------------------------------------------------------------------------------
 
 
-def _message_differences(given: Sequence[Message], out: Sequence[Message]) -> set[Path]:
+def _message_differences(given: Sequence[Message], out: Sequence[Message], moved: set[str | int]) -> set[Path]:
     sources = _sources(given, out)
     found: set[Path] = {("messages", index) for index in range(len(given)) if index not in sources}
     last: int | None = None
@@ -123,7 +138,7 @@ def _message_differences(given: Sequence[Message], out: Sequence[Message]) -> se
             continue
         found |= _field_differences(given[source], message, path, but=("content",))
         found |= _content_differences(given[source].content, message.content, (*path, "content"))
-    return found | _moved(given, [source for source in sources if source is not None])
+    return found | _moved(given, [source for source in sources if source is not None], moved)
 
 
 def _sources(given: Sequence[Message], out: Sequence[Message]) -> list[int | None]:
@@ -179,14 +194,17 @@ def _is_made_of(message: Message, instructions: Message) -> bool:
     return any(word in texts for word in words)
 
 
-def _moved(given: Sequence[Message], order: Sequence[int]) -> set[Path]:
-    """Results that stand before something they stood behind, or the other way round; nothing else may move."""
+def _moved(given: Sequence[Message], order: Sequence[int], reported: set[str | int]) -> set[Path]:
+    """Results that stand before something they stood behind, or the other way round; nothing else may move.
+
+    Where two messages changed places, one of them moved and the other did not: the reported one, if it is one of them.
+    """
     found: set[Path] = set()
     for position, source in enumerate(order):
         inverted = [other for other in order[:position] if other > source]
         inverted += [other for other in order[position + 1 :] if other < source]
         if given[source].role == "toolResult":
-            if inverted:
+            if any(other not in reported for other in inverted):
                 found.add(("messages", source))
         else:
             assert all(given[other].role == "toolResult" for other in inverted), "only results may move"

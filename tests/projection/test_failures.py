@@ -346,6 +346,7 @@ KNOWN: Final = (
     "arunalabs/mode#9, LiteLLM: fills empty texts",
     "pydantic-ai and strands: leave out empty turns",
     "vercel/ai: Bedrock turns with blank text beside reasoning",
+    "LibreChat: turns whose only text is blank",
     "hermes#41985",
     "langchain#31657",
     "chatgpt-md#189, PI-Desktop#30, pi#2946, pi#5456",

@@ -196,6 +196,15 @@ PAIRS: Final[Mapping[str, Row]] = {
         ),
         reports=("call_moved at messages[1].content",),
     ),
+    "text that the target itself wrote after its call is moved before it too": Row(
+        threads="vercel/ai#8318",
+        given=(user("hi"), assistant(SONNET, call("a"), "I looked."), result("a", "1")),
+        targets=(SONNET, BEDROCK_SONNET),
+        holds=lambda projection: (
+            [piece.kind for piece in projection.context.messages[1].content] == ["text", "toolCall"]
+        ),
+        reports=("call_moved at messages[1].content",),
+    ),
     "results of one batch stand together, whatever stood between them": Row(
         threads="any-llm: merges only what begins with a result",
         given=(

@@ -14,6 +14,7 @@ from typing import Final
 import pytest
 
 from projection.building import (
+    BEDROCK_DEEPSEEK,
     BEDROCK_NOVA,
     BEDROCK_OSS,
     BEDROCK_SONNET,
@@ -25,6 +26,8 @@ from projection.building import (
     GPT_CHAT,
     KIMI,
     MISTRAL,
+    MISTRAL_CHAT,
+    NIM_MISTRAL,
     OLLAMA,
     OPUS,
     PERPLEXITY,
@@ -82,31 +85,37 @@ ORDER: Final[Mapping[str, Row]] = {
         targets=(SONNET, FABLE, GPT, GPT_4O, KIMI, OLLAMA),
         sends=(user("one"), user("two"), assistant(GPT, "a"), assistant(GPT, "b"), user("three")),
     ),
-    "Mistral gets a short assistant turn between a tool result and a user turn": Row(
+    "Mistral at other hosts gets a short assistant turn between a tool result and a user turn": Row(
         threads="zed#37021, hermes#20154, hermes#84944, mistral-vibe#578",
-        given=(user("hi"), assistant(MISTRAL, call("abcdef123")), result("abcdef123", "ok"), user("stop")),
-        targets=(MISTRAL,),
+        given=(user("hi"), assistant(NIM_MISTRAL, call("abcdef123")), result("abcdef123", "ok"), user("stop")),
+        targets=(NIM_MISTRAL,),
         sends=(
             user("hi"),
-            assistant(MISTRAL, call("abcdef123")),
+            assistant(NIM_MISTRAL, call("abcdef123")),
             result("abcdef123", "ok"),
-            assistant(MISTRAL, TEXTS.bridge),
+            assistant(NIM_MISTRAL, TEXTS.bridge),
             user("stop"),
         ),
         reports=("turn_inserted at messages[2]",),
     ),
     "also where segue itself answered the call": Row(
         threads="hermes#20154",
-        given=(user("hi"), assistant(MISTRAL, call("abcdef123")), user("stop")),
-        targets=(MISTRAL,),
+        given=(user("hi"), assistant(NIM_MISTRAL, call("abcdef123")), user("stop")),
+        targets=(NIM_MISTRAL,),
         sends=(
             user("hi"),
-            assistant(MISTRAL, call("abcdef123")),
+            assistant(NIM_MISTRAL, call("abcdef123")),
             missing("abcdef123"),
-            assistant(MISTRAL, TEXTS.bridge),
+            assistant(NIM_MISTRAL, TEXTS.bridge),
             user("stop"),
         ),
         reports=("result_missing at messages[1]", "turn_inserted at messages[1]"),
+    ),
+    "Mistral's own service gets the user turn right after the tool result": Row(
+        threads="hermes#20154",
+        given=(user("hi"), assistant(MISTRAL, call("abcdef123")), result("abcdef123", "ok"), user("stop")),
+        targets=(MISTRAL, MISTRAL_CHAT),
+        sends=(user("hi"), assistant(MISTRAL, call("abcdef123")), result("abcdef123", "ok"), user("stop")),
     ),
     "a last assistant turn is followed by a short user turn, at Mistral": Row(
         threads="rig#1130",
@@ -118,7 +127,7 @@ ORDER: Final[Mapping[str, Row]] = {
     "and where an answer cannot be begun for the model": Row(
         threads="llxprt#1977, llxprt#3695, copilot-api#261, hermes#50055",
         given=(user("hi"), assistant(SONNET, "The answer is")),
-        targets=(FABLE, EDITOR, BEDROCK_NOVA),
+        targets=(FABLE, EDITOR, BEDROCK_DEEPSEEK),
         sends=(user("hi"), assistant(SONNET, "The answer is"), user(TEXTS.last_turn)),
         reports=("turn_inserted at messages[1]",),
     ),
@@ -257,12 +266,31 @@ EMPTY: Final[Mapping[str, Row]] = {
             assistant(BEDROCK_SONNET, thinking("hm", "sig0"), text("\n\n"), call("a")),
             result("a", "ok"),
         ),
-        targets=(BEDROCK_SONNET, SONNET),
+        targets=(BEDROCK_SONNET,),
         sends=(
             user("hi"),
             assistant(BEDROCK_SONNET, thinking("hm", "sig0"), text("\n\n"), call("a")),
             result("a", "ok"),
         ),
+    ),
+    "white space in a signed turn is refused where it is the only text": Row(
+        threads="LibreChat: turns whose only text is blank",
+        given=(
+            user("hi"),
+            assistant(SONNET, thinking("hm", "sig0"), text("\n\n"), call("a")),
+            result("a", "ok"),
+            assistant(SONNET, thinking("hm", "sig0"), text("so"), text("\n\n"), call("b")),
+            result("b", "ok"),
+        ),
+        targets=(SONNET,),
+        sends=(
+            user("hi"),
+            assistant(SONNET, thinking("hm", "sig0"), call("a")),
+            result("a", "ok"),
+            assistant(SONNET, thinking("hm", "sig0"), text("so"), text("\n\n"), call("b")),
+            result("b", "ok"),
+        ),
+        reports=("text_blank at messages[1].content[1]",),
     ),
 }
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 import pytest
 from msgspec.structs import replace
 
 from segue.conversation.content import FileContent, ImageContent, TextContent, ThinkingContent, ToolCall
-from segue.conversation.context import Context, NativeTool, Options, ToolDefinition
-from segue.conversation.messages import AssistantMessage, ToolResultMessage, UserMessage
+from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
+from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
 from segue.models.model import Model
+from segue.outbox import Outbox
 from segue.projection.policy import Policy, Texts
-from segue.projection.projector import project
+from segue.projection.projector import Projector, project
 from segue.projection.report import Loss
 from segue.projection.requirements import MediaNeeded, ThinkingOff
+from segue.protocols.api import check, decode_request, encode_request
+from segue.request import convert, prepare
 
 CLAUDE = Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=32_000)
 NEW_CLAUDE = Model("claude-opus-4-8", "anthropic", "anthropic-messages", reasoning=True)
@@ -350,11 +355,67 @@ def test_tools_that_only_the_history_uses_are_declared_where_required():
     assert project(context, GPT).context.tools is context.tools
 
 
+# -- user ids ----------------------------------------------------------------------------------------------------------
+
+USERS = {
+    "OpenAI chat": (GPT, 64),
+    "OpenAI Responses": (GPT_5_5, 64),
+    "Azure": (Model("gpt-5", "azure", "openai-chat"), 64),
+    "Anthropic": (CLAUDE, 256),
+    "Claude at Vertex": (Model("claude-sonnet-4-5@20250929", "google-vertex", "anthropic-messages"), 256),
+    "OpenRouter": (Model("openai/gpt-5", "openrouter", "openai-chat"), 128),
+    "Z.ai": (Model("glm-5", "zai", "openai-chat"), 128),
+    "DeepSeek": (Model("deepseek-chat", "deepseek", "openai-chat"), 512),
+}
+
+
+@pytest.mark.parametrize(("model", "most"), USERS.values(), ids=USERS.keys())
+def test_a_user_id_of_a_refused_length_is_hashed(model, most):
+    context = Context(messages=(HI,))
+    fitting, longer = "u" * most, "u" * (most + 1)
+    assert prepare(context, model, options=Options(user_id=fitting)).projection.options.user_id == fitting
+    request = prepare(context, model, options=Options(user_id=longer))
+    assert request.projection.options.user_id == sha256(longer.encode()).hexdigest()
+    (change,) = request.report.changes
+    assert (change.code, change.path, change.loss) == ("option_clamped", ("options", "user_id"), Loss.NONE)
+    assert check(request.body, protocol=model.protocol, model=model) == []
+    sent = encode_request(Prompt(context=context, options=Options(user_id=longer, max_tokens=99)), model=model)
+    assert [violation.code for violation in check(sent, protocol=model.protocol, model=model)] == ["user_id"]
+
+
+def test_a_user_id_that_is_too_short_is_hashed():
+    zai, _ = USERS["Z.ai"]
+    assert asked(zai, Options(user_id="ann")).user_id == sha256(b"ann").hexdigest()
+    assert asked(zai, Options(user_id="ann-marie")).user_id == "ann-marie"
+
+
+def test_a_user_id_stays_where_no_limit_is_known():
+    other = Model("some-model", "my-server", "openai-chat")
+    assert asked(other, Options(user_id="u" * 999)).user_id == "u" * 999
+    strict = replace(other, rules={"max_user_id": 10})
+    assert asked(strict, Options(user_id="u" * 11)).user_id == sha256(b"u" * 11).hexdigest()[:10]
+
+
+@pytest.mark.parametrize("model", [GPT, GPT_5_5], ids=lambda model: model.protocol)
+def test_a_second_user_id_of_a_body_is_hashed_too(model):
+    turns = {"messages": [{"role": "user", "content": "hi"}]} if model is GPT else {"input": "hi"}
+    body = {"model": model.id, **turns, "user": "u" * 70, "safety_identifier": "s" * 70}
+    codes = [(violation.code, violation.path) for violation in check(body, protocol=model.protocol, model=model)]
+    assert codes == [("user_id", ("safety_identifier",)), ("user_id", ("user",))]
+    request = convert(body, source=model.protocol, target=model)
+    assert check(request.body, protocol=model.protocol, model=model) == []
+    assert encode_request(decode_request(body, protocol=model.protocol), protocol=model.protocol) == body
+
+
 # -- what only the caller can give -------------------------------------------------------------------------------------
 
 
+def own(*content: ThinkingContent | TextContent | ToolCall, model: Model = CLAUDE) -> AssistantMessage:
+    return AssistantMessage(content=content, protocol=model.protocol, provider=model.provider, model=model.id)
+
+
 def cycle(*content: ThinkingContent | TextContent | ToolCall, model: Model = CLAUDE) -> Context:
-    turn = AssistantMessage(content=content, protocol=model.protocol, provider=model.provider, model=model.id)
+    turn = own(*content, model=model)
     answer = ToolResultMessage(tool_call_id="c1", tool_name="read", content=(TextContent(text="ok"),))
     return Context(messages=(HI, turn, answer), tools=(READ,))
 
@@ -366,11 +427,10 @@ CYCLES = {
     "a cycle opened without thinking": (cycle(CALL), True),
     "a cycle opened by another model's thinking": (cycle(SIGNED, CALL, model=GPT), True),
     "a cycle opened by its own thinking": (cycle(SIGNED, CALL), False),
-    "a cycle that is over": (cycle(CALL).add(AssistantMessage(content=(TextContent(text="so"),))), False),
-    "a new turn of the user's": (
-        cycle(CALL).add(AssistantMessage(content=(TextContent(text="so"),)), UserMessage.of("and")),
-        False,
-    ),
+    "an answer begun without thinking": (Context(messages=(HI, own(TextContent(text="so")))), True),
+    "an answer begun in a cycle": (cycle(SIGNED, CALL).add(own(TextContent(text="so"))), True),
+    "an answer begun with its own thinking": (Context(messages=(HI, own(SIGNED, TextContent(text="so")))), False),
+    "a new turn of the user's": (cycle(CALL).add(own(TextContent(text="so")), UserMessage.of("and")), False),
 }
 
 
@@ -381,6 +441,91 @@ def test_thinking_off_is_required_where_the_tool_cycle_cannot_be_replayed(contex
     for options in (Options(), Options(thinking="off"), Options(thinking=0)):
         assert project(context, CLAUDE, options=options).requirements == ()
     assert project(context, NEW_CLAUDE, options=Options(thinking="low")).requirements == ()
+
+
+CLAUDES = (
+    CLAUDE,
+    Model("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "amazon-bedrock", "bedrock-converse", reasoning=True),
+    Model("claude-sonnet-4-5@20250929", "google-vertex", "anthropic-messages", reasoning=True),
+)
+RESULT = ToolResultMessage(tool_call_id="c1", tool_name="read", content=(TextContent(text="ok"),))
+
+
+@pytest.mark.parametrize("model", CLAUDES, ids=lambda model: model.id)
+@pytest.mark.parametrize("thinking", ["off", 0, "low", 2048])
+def test_a_request_of_either_mode_is_accepted_whatever_the_cycle_holds(model, thinking):
+    say = TextContent(text="so")
+    histories = {
+        "prefill": (HI, own(say, model=model)),
+        "prefill with thinking": (HI, own(SIGNED, say, model=model)),
+        "cycle without thinking": (HI, own(CALL, model=model), RESULT),
+        "cycle with thinking": (HI, own(SIGNED, CALL, model=model), RESULT),
+        "begun by another model": (HI, own(CALL, model=GPT), RESULT, own(SIGNED, CALL, model=model), RESULT),
+        "redacted": (HI, own(replace(SIGNED, thinking="", redacted=True), CALL, model=model), RESULT),
+    }
+    for name, messages in histories.items():
+        context = Context(messages=messages, tools=(READ,))
+        request = prepare(context, model, options=Options(thinking=thinking, max_tokens=8192))
+        assert check(request.body, protocol=model.protocol, model=model) == [], name
+        repeated = Outbox(model).prepare(context, options=Options(thinking=thinking, max_tokens=8192))
+        assert repeated.content == request.content
+
+
+def test_thinking_in_a_cycle_is_sent_as_text_while_thinking_is_off():
+    context = cycle(SIGNED, CALL)
+    off = project(context, CLAUDE, options=Options(thinking="off"))
+    assert off.context.messages[1].content == (TextContent(text="hm"), CALL)
+    assert [(change.code, change.path) for change in off.report.changes] == [
+        ("thinking_as_text", ("messages", 1, "content", 0))
+    ]
+    dropped = project(context, CLAUDE, options=Options(thinking="off"), policy=Policy(reasoning="drop"))
+    assert dropped.context.messages[1].content == (CALL,)
+    for options in (Options(), Options(thinking="low")):
+        assert project(context, CLAUDE, options=options).context is context
+
+
+def test_a_model_that_decides_itself_takes_thinking_in_a_cycle_with_thinking_off():
+    context = Context(messages=(HI, own(SIGNED, CALL, model=NEW_CLAUDE), RESULT), tools=(READ,))
+    assert project(context, NEW_CLAUDE, options=Options(thinking="off")).context is context
+
+
+def test_a_budget_without_room_turns_thinking_off_in_the_cycle_too():
+    off = project(cycle(SIGNED, CALL), CLAUDE, options=Options(thinking="low", max_tokens=1500))
+    assert off.options.thinking == "off"
+    assert off.context.messages[1].content == (TextContent(text="hm"), CALL)
+
+
+def test_a_settled_prefix_follows_the_mode_of_each_request():
+    projector = Projector(CLAUDE)
+    context = cycle(SIGNED, CALL)
+    for _ in range(3):
+        for thinking in ("off", "low", None):
+            options = Options(thinking=thinking)
+            assert projector.project(context, options=options) == project(context, CLAUDE, options=options)
+        context = context.add(own(SIGNED, CALL), RESULT)
+
+
+def test_a_turn_before_a_dropped_one_keeps_its_thinking():
+    aborted = replace(own(CALL), stop_reason=StopReason.ABORTED)
+    messages = (HI, own(SIGNED, TextContent(text="so")), aborted, RESULT, own(TextContent(text="well")))
+    context = Context(messages=messages, tools=(READ,))
+    sent = project(context, CLAUDE, options=Options(thinking="off"))
+    assert sent.context.messages[1] is messages[1]
+    assert Projector(CLAUDE).project(context, options=Options(thinking="off")) == sent
+    earlier = project(replace(context, messages=messages[:4]), CLAUDE, options=Options(thinking="off"))
+    assert earlier.context.messages[1] is messages[1]
+    assert check(prepare(context, CLAUDE, options=Options(thinking="off")).body, protocol=CLAUDE.protocol) == []
+
+
+def test_a_cycle_with_thinking_off_is_sent_alike_while_it_grows():
+    context, sent = cycle(SIGNED, CALL), []
+    for _ in range(3):
+        messages = prepare(context, CLAUDE, options=Options(thinking="off")).body["messages"]
+        assert messages[: len(sent)] == sent
+        sent = messages
+        context = context.add(own(SIGNED, CALL), RESULT)
+    context = context.add(own(TextContent(text="so")), UserMessage.of("and"))
+    assert prepare(context, CLAUDE, options=Options(thinking="off")).body["messages"][: len(sent)] == sent
 
 
 def test_media_that_the_target_cannot_fetch_are_required_by_reference():

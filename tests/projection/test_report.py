@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import pytest
+from msgspec.structs import replace
 
 from projection.histories import PDF, PNG
 from segue.conversation.content import (
@@ -16,7 +17,7 @@ from segue.conversation.content import (
     ThinkingContent,
     ToolCall,
 )
-from segue.conversation.context import Context, NativeTool, Options, ToolDefinition
+from segue.conversation.context import Context, NativeTool, Options, Summary, ToolDefinition
 from segue.conversation.messages import (
     AssistantMessage,
     Message,
@@ -27,7 +28,7 @@ from segue.conversation.messages import (
 )
 from segue.errors import ProjectionRefused, SettingsError
 from segue.models.model import Model
-from segue.projection.policy import Policy, Texts
+from segue.projection.policy import Fit, Policy, Texts
 from segue.projection.projector import project
 from segue.projection.report import HISTORY_CODES, SENTENCES, Change, ChangeCode, Loss, Report, describe_loss
 
@@ -41,7 +42,10 @@ VSCODE = Model("copilot-gpt", "vscode", "vscode-lm")
 PLAIN = Model("anything", "plain-text", "plain-text")
 OLLAMA = Model("qwen3", "ollama", "ollama-chat", reasoning=True)
 
+SMALL = Model("gpt-4o", "openai", "openai-chat", context_window=1000)
+
 HI = UserMessage.of("hi")
+LONG = "word " * 400
 IMAGE = ImageContent(data=PNG, mime_type="image/png")
 
 
@@ -63,7 +67,28 @@ def result(call_id: str = "call1abcd", *content, **fields) -> ToolResultMessage:
 REPLY = TextContent(text="reply")
 NATIVE = NativeContent(protocol="cohere-chat", block={"type": "odd"})
 SPOKEN = NativeContent(protocol="cohere-chat", block={"type": "odd"}, fallback=(TextContent(text="in words"),))
+SEARCH_CALL = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}}
 MARK = CacheMark()
+RESPONSES = Model("gpt-5.4", "openai", "openai-responses", reasoning=True)
+NAMESPACE = NativeTool(
+    protocol="openai-responses",
+    definition={
+        "type": "namespace",
+        "name": "crm",
+        "tools": [
+            {
+                "type": "function",
+                "name": "find",
+                "parameters": {"type": "object"},
+                "strict": False,
+                "defer_loading": True,
+            }
+        ],
+    },
+)
+CITED = TextContent(
+    text="reply", extra={"openai-responses": {"annotations": [{"type": "url_citation", "url": "https://e.org"}]}}
+)
 
 
 @dataclass(frozen=True)
@@ -78,6 +103,7 @@ class Needs:
     tools: tuple[ToolDefinition | NativeTool, ...] = ()
     options: Options | None = None
     policy: Policy = field(default_factory=Policy)
+    summaries: tuple[Summary, ...] = ()
 
 
 NONE, OPAQUE, CONTENT = Loss.NONE, Loss.OPAQUE, Loss.CONTENT
@@ -105,10 +131,16 @@ CASES: dict[ChangeCode, Needs] = {
     ),
     C.NATIVE_REPLACED: Needs(GPT, (UserMessage.of("hi", SPOKEN),), ("messages", 0, "content", 1), OPAQUE),
     C.NATIVE_DROPPED: Needs(GPT, (UserMessage.of("hi", NATIVE),), ("messages", 0, "content", 1), CONTENT),
+    C.NATIVE_REFUSED: Needs(
+        CLAUDE,
+        (HI, by(REPLY, NativeContent(protocol=CLAUDE.protocol, block=SEARCH_CALL), model=CLAUDE), HI),
+        ("messages", 1, "content", 1),
+        CONTENT,
+    ),
     C.MEDIA_OMITTED: Needs(OLD_CLAUDE, (UserMessage.of("hi", IMAGE),), ("messages", 0, "content", 1), CONTENT),
     C.MEDIA_FLATTENED: Needs(
         CLAUDE,
-        (UserMessage.of("hi", ImageContent(data=PNG, mime_type="image/tiff")),),
+        (UserMessage.of("hi", ImageContent(data="SUkqAAgAAAA=", mime_type="image/tiff")),),
         ("messages", 0, "content", 1),
         CONTENT,
     ),
@@ -153,6 +185,12 @@ CASES: dict[ChangeCode, Needs] = {
         ("messages", 0, "content", 1),
         NONE,
     ),
+    C.IMAGE_AS_FILE: Needs(
+        BEDROCK,
+        (UserMessage.of("hi", ImageContent(data=PDF, mime_type="application/pdf")),),
+        ("messages", 0, "content", 1),
+        NONE,
+    ),
     C.THINKING_DROPPED: Needs(
         GPT, (HI, by(ThinkingContent(thinking="hm"), REPLY), HI), ("messages", 1, "content", 0), CONTENT
     ),
@@ -173,6 +211,12 @@ CASES: dict[ChangeCode, Needs] = {
     ),
     C.SIGNATURE_PLACEHOLDER: Needs(GEMINI, (HI, by(call()), result()), ("messages", 1, "content", 0), NONE),
     C.EXTRA_REMOVED: Needs(GPT, (HI, by(REPLY, extra={"ollama-chat": {"odd": 1}}), HI), ("messages", 1), OPAQUE),
+    C.PROVIDER_HISTORY: Needs(
+        CLAUDE,
+        (UserMessage.of(NativeContent(protocol="openai-responses", block={"type": "item_reference", "id": "i"})), HI),
+        ("messages", 0, "content", 0),
+        Loss.CONTENT,
+    ),
     C.CALL_MOVED: Needs(CLAUDE, (HI, by(call(), REPLY), result()), ("messages", 1, "content"), NONE),
     C.ID_CHANGED: Needs(MISTRAL, (HI, by(call("no")), result("no")), ("messages", 1, "content", 0, "id"), NONE),
     C.NAME_CHANGED: Needs(GPT, (HI, by(call(name="mcp.read")), result()), ("messages", 1, "content", 0, "name"), NONE),
@@ -199,12 +243,50 @@ CASES: dict[ChangeCode, Needs] = {
     C.FINAL_SPACE: Needs(
         CLAUDE, (HI, by(TextContent(text="and so "), model=CLAUDE)), ("messages", 1, "content", 0), NONE
     ),
+    C.RESULT_SHORTENED: Needs(
+        SMALL,
+        (HI, by(call()), result("call1abcd", TextContent(text=LONG * 3))),
+        ("messages", 2, "content"),
+        CONTENT,
+    ),
+    C.MEDIA_SHORTENED: Needs(
+        SMALL,
+        (HI, by(REPLY), UserMessage.of("see", IMAGE), by(REPLY), UserMessage.of(LONG), by(REPLY), HI),
+        ("messages", 2, "content"),
+        CONTENT,
+        policy=Policy(fit=Fit(low=0.7, window=850)),
+    ),
+    C.TURNS_DROPPED: Needs(SMALL, (HI, *[by(TextContent(text=LONG)), HI] * 4), ("messages", 1), CONTENT),
+    C.SUMMARY_USED: Needs(
+        SMALL,
+        (HI, *[by(TextContent(text=LONG)), HI] * 4),
+        ("messages", 0, "content"),
+        NONE,
+        summaries=(Summary(covers=2, text="Nothing yet."),),
+    ),
     C.OPTION_REMOVED: Needs(CLAUDE, (HI,), ("options", "seed"), CONTENT, options=Options(seed=1)),
     C.OPTION_CLAMPED: Needs(CLAUDE, (HI,), ("options", "max_tokens"), NONE, options=Options(max_tokens=9999)),
     C.THINKING_LEVEL: Needs(CLAUDE, (HI,), ("options", "thinking"), NONE, options=Options(thinking="max")),
     C.TOOL_REMOVED: Needs(
         GPT, (HI,), ("tools", 0), CONTENT, tools=(NativeTool(protocol="cohere-chat", definition={"type": "web"}),)
     ),
+    C.SERVER_TOOL_MAPPED: Needs(
+        CLAUDE,
+        (HI,),
+        ("tools", 0),
+        NONE,
+        tools=(NativeTool(protocol="google-genai", definition={"googleSearch": {}}),),
+    ),
+    C.TOOL_SEARCH_REMOVED: Needs(
+        CLAUDE,
+        (HI,),
+        ("tools", 0),
+        NONE,
+        tools=(NativeTool(protocol="openai-responses", definition={"type": "tool_search"}),),
+    ),
+    C.NAMESPACE_FLATTENED: Needs(CLAUDE, (HI,), ("tools", 0), NONE, tools=(NAMESPACE,)),
+    C.TOOL_LOADED: Needs(RESPONSES, (HI, by(call(name="find")), result()), ("tools", 0), NONE, tools=(NAMESPACE,)),
+    C.SOURCES_AS_TEXT: Needs(CLAUDE, (HI, by(CITED, model=RESPONSES), HI), ("messages", 1, "content"), NONE),
     C.TOOL_ADDED: Needs(BEDROCK, (HI, by(call()), result()), ("tools",), NONE),
     C.TOOL_SCHEMA: Needs(GPT, (HI,), ("tools", 0, "parameters"), NONE, tools=(ToolDefinition(name="read"),)),
     C.PREFIX_REMOVED: Needs(
@@ -216,11 +298,23 @@ CASES: dict[ChangeCode, Needs] = {
         ("messages", 0, "content", 0),
         NONE,
     ),
+    C.FILE_CONTEXT_AS_TEXT: Needs(
+        GPT,
+        (UserMessage.of("see", FileContent(data=PDF, mime_type="application/pdf", context="From the archive.")),),
+        ("messages", 0, "content"),
+        NONE,
+    ),
+    C.CACHE_MARK_MOVED: Needs(
+        CLAUDE,
+        (UserMessage.of("hi", TextContent(text=" ", cache_mark=MARK)),),
+        ("messages", 0, "content", 1),
+        NONE,
+    ),
 }
 
 
 def project_case(case: Needs, policy: Policy | None = None):
-    context = Context(system_prompt=case.prompt, messages=case.messages, tools=case.tools)
+    context = Context(system_prompt=case.prompt, messages=case.messages, tools=case.tools, summaries=case.summaries)
     return context, project(context, case.model, options=case.options, policy=policy or case.policy)
 
 
@@ -252,7 +346,7 @@ def test_a_path_is_valid_in_the_given_conversation(code):
 @pytest.mark.parametrize("code", CASES, ids=[code.value for code in CASES])
 def test_a_code_can_be_refused(code):
     case = CASES[code]
-    policy = Policy(refuse=frozenset({code}), orphan_results=case.policy.orphan_results, media=case.policy.media)
+    policy = replace(case.policy, refuse=frozenset({code}))
     with pytest.raises(ProjectionRefused) as refused:
         project_case(case, policy)
     assert refused.value.report == project_case(case)[1].report
@@ -357,3 +451,34 @@ DROPPED = {
 @pytest.mark.parametrize(("code", "loss", "dropped"), DROPPED.values(), ids=DROPPED.keys())
 def test_what_a_change_drops_is_named(code, loss, dropped):
     assert describe_loss(code, loss) == dropped
+
+
+RESULTS_MOVED: dict[str, tuple[tuple[Message, ...], list[int]]] = {
+    "a result that comes late stands before one that does not move": (
+        (HI, by(call("a")), by(call("b")), result("b"), result("a")),
+        [4],
+    ),
+    "the first result of a batch comes after a user turn": (
+        (HI, by(call("a"), call("b")), result("b"), HI, result("a")),
+        [4],
+    ),
+    "two results are swapped": ((HI, by(call("a"), call("b")), result("b"), result("a")), [3]),
+    "the first result comes last": (
+        (HI, by(call("a"), call("b"), call("c")), result("b"), result("c"), result("a")),
+        [4],
+    ),
+    "the last result comes first": (
+        (HI, by(call("a"), call("b"), call("c")), result("c"), result("a"), result("b")),
+        [2],
+    ),
+    "two late results pass two others": (
+        (HI, by(call("a")), by(call("b")), by(call("c"), call("d")), *map(result, "cdab")),
+        [6, 7],
+    ),
+}
+
+
+@pytest.mark.parametrize(("messages", "moved"), RESULTS_MOVED.values(), ids=RESULTS_MOVED.keys())
+def test_only_results_that_moved_are_reported_as_moved(messages, moved):
+    report = project(Context(messages=messages), GPT).report
+    assert [change.path for change in report.of(C.RESULT_MOVED)] == [("messages", index) for index in moved]

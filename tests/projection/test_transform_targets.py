@@ -25,6 +25,7 @@ from projection.building import (
     GPT_4O,
     GPT_NEXT,
     MISTRAL,
+    NIM_MISTRAL,
     NVIDIA,
     SONNET,
     TARGETS,
@@ -298,12 +299,12 @@ RESULTS: Final[Mapping[str, Case]] = {
     "a user turn after results is bridged where it is refused, and nothing is lost": Case(
         after="weakness: roo loses the user's text on Mistral",
         given=(user("hi"), assistant(SONNET, call("abcdef123")), result("abcdef123", "ok"), user("and now?")),
-        target=MISTRAL,
+        target=NIM_MISTRAL,
         sends=(
             user("hi"),
             assistant(SONNET, call("abcdef123")),
             result("abcdef123", "ok"),
-            assistant(MISTRAL, TEXTS.bridge),
+            assistant(NIM_MISTRAL, TEXTS.bridge),
             user("and now?"),
         ),
     ),

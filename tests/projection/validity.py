@@ -184,7 +184,8 @@ class _Validator:
                 yield "a signature of another model on a call"
         calls = message.tool_calls()
         kinds = [piece.kind for piece in message.content]
-        if rules.calls_last and not is_own and "thinking" not in kinds and kinds != sorted(kinds, key=_calls_last):
+        fixed = {"thinking", "native"} if is_own else {"thinking"}
+        if rules.calls_last and fixed.isdisjoint(kinds) and kinds != sorted(kinds, key=_calls_last):
             yield "words after the calls"
         if calls and rules.call_signature == "required" and not calls[0].thought_signature:
             yield "a step whose first call has no signature"

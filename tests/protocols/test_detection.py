@@ -86,6 +86,102 @@ BODIES: dict[str, tuple[object, str | None]] = {
     "Cohere v1, which the codec of v2 refuses": ({"message": "hi", "chat_history": []}, "cohere-chat"),
     "VS Code by its parts": ({"messages": [{"role": "user", "content": [{"$": "text", "value": "x"}]}]}, "vscode-lm"),
     "VS Code by the tools in its options": ({"messages": [], "options": {"tools": []}}, "vscode-lm"),
+    "OpenAI chat with a tool of the form of Responses": (
+        {"model": "m", "messages": [{"role": "user", "content": "hi"}], "tools": [{"name": "f", "parameters": {}}]},
+        "openai-chat",
+    ),
+    "OpenAI chat with fields that Responses has too": (
+        {"model": "m", "messages": [{"role": "user", "content": "hi"}], "instructions": "x", "max_output_tokens": 9},
+        "openai-chat",
+    ),
+    "OpenAI chat with blocks of Responses": (
+        {"messages": [{"role": "user", "content": [{"type": "input_text", "text": "hi"}]}]},
+        "openai-chat",
+    ),
+    "OpenAI chat with turns of Gemini's form": ({"messages": [{"role": "user", "parts": []}]}, "openai-chat"),
+    "OpenAI chat beside an empty input": (
+        {"messages": [{"role": "user", "content": "hi"}], "input": None},
+        "openai-chat",
+    ),
+    "Responses with a tool of the form of OpenAI chat": (
+        {"model": "m", "input": "hi", "tools": [{"type": "function", "function": {"name": "f"}}]},
+        "openai-responses",
+    ),
+    "Responses by a stored prompt": ({"prompt": {"id": "pmpt_1"}}, "openai-responses"),
+    "Responses by a stored prompt, with a model and options": (
+        {"model": "gpt-6-sol", "prompt": {"id": "pmpt_1", "variables": {"a": "b"}}, "stream": True, "temperature": 1},
+        "openai-responses",
+    ),
+    "Responses by a stored conversation": ({"model": "gpt-6-sol", "conversation": "conv_1"}, "openai-responses"),
+    "Responses by the object of a stored conversation": ({"conversation": {"id": "conv_1"}}, "openai-responses"),
+    "Responses by its text settings": ({"model": "m", "text": {"verbosity": "low"}, "include": []}, "openai-responses"),
+    "a prompt of the older completions": ({"model": "m", "prompt": "Once upon a time"}, None),
+    "Ollama by options and tools": (
+        {
+            "model": "qwen3",
+            "messages": [{"role": "user", "content": "hi"}],
+            "options": {"temperature": 0},
+            "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}],
+        },
+        "ollama-chat",
+    ),
+    "Ollama by options and tools, with calls and results": (
+        {
+            "model": "gpt-oss:20b",
+            "messages": [
+                {"role": "user", "content": "hi"},
+                {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f", "arguments": {}}}]},
+                {"role": "tool", "tool_call_id": "a", "content": "x"},
+            ],
+            "stream": False,
+            "options": {},
+            "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}],
+        },
+        "ollama-chat",
+    ),
+    "Ollama by options and tools, without a model": (
+        {
+            "messages": [{"role": "user", "content": "hi"}],
+            "options": {"seed": 1},
+            "tools": [{"function": {"name": "f"}}],
+        },
+        "ollama-chat",
+    ),
+    "Ollama by options and a model of Mistral": (
+        {
+            "model": "mistral-small:24b",
+            "messages": [{"role": "user", "content": "hi"}],
+            "options": {"num_predict": 9},
+            "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}],
+        },
+        "ollama-chat",
+    ),
+    "Ollama by options and a model of Cohere": (
+        {
+            "model": "command-r7b",
+            "messages": [{"role": "user", "content": "hi"}],
+            "options": {"temperature": 0},
+            "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}],
+        },
+        "ollama-chat",
+    ),
+    "Ollama by its format": (
+        {"model": "qwen3", "messages": [{"role": "user", "content": "hi"}], "format": "json"},
+        "ollama-chat",
+    ),
+    "a model of OpenAI's with options and tools": (
+        {
+            "model": "gpt-4o",
+            "messages": [{"role": "user", "content": "hi"}],
+            "options": {"temperature": 0},
+            "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}],
+        },
+        "openai-chat",
+    ),
+    "a gateway's model of OpenAI's with options": (
+        {"model": "openai/gpt-5.4", "messages": [{"role": "user", "content": "hi"}], "options": {"temperature": 0}},
+        "openai-chat",
+    ),
     "an empty object": ({}, None),
     "an empty list": ([], None),
     "a number": (7, None),

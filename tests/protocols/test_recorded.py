@@ -1,4 +1,7 @@
-"""Recorded exchanges of every protocol are written back unchanged, and `check` passes what the provider accepted."""
+"""Recorded exchanges of every protocol are written back unchanged.
+
+`check` passes every request that a provider accepted, and names why it refused one, unless the body cannot show it.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import segue
 from protocols import traffic
 from protocols.every_protocol import all_codecs
 from segue.framing.aws_event_stream import AwsEventStreamDecoder
@@ -63,6 +67,47 @@ def test_a_recorded_reply_is_written_back_unchanged(row):
 def test_check_passes_a_request_that_the_provider_accepted(row):
     body = traffic.read(row["file"])["request"]
     assert CODECS[row["protocol"]].check(body, endpoint_of(row)) == []
+
+
+@traffic.each_exchange(ROWS, traffic.was_accepted)
+def test_check_passes_it_too_if_only_the_protocol_is_known(row):
+    """The body names the model; the provider is that of the catalogue, or the maker of the model."""
+    body = traffic.read(row["file"])["request"]
+    assert segue.check(body, protocol=row["protocol"]) == []
+
+
+NAMED: dict[str, str] = {
+    "does not support effort level": "effort",
+    "No tool output found for tool call": "words_after_call",
+    "Content blocks are expected to be either text or image_url type": "media_type_refused",
+    "document.source.type: Field required": "media_place",
+    "doesn't support the video content block": "media_kind",
+    "Expected a base64-encoded data URL with a valid file MIME type": "invalid_file_data",
+    "Web search options not supported with this model": "search_refused",
+}
+"""A part of the provider's message -> the code of the violation."""
+NOT_SHOWN: dict[str, str] = {
+    "does not exist or you do not have access to it": "which models exist depends on the day and on the account",
+}
+"""A part of the provider's message -> why the body cannot show what is refused."""
+
+
+def was_refused(row: Any, exchange: Any) -> bool:
+    return row["status"] >= 400 and row["fidelity"] == "recorded" and traffic.has_json_request(row, exchange)
+
+
+def reason_for(row: Any, reasons: dict[str, str]) -> str | None:
+    return next((reason for part, reason in reasons.items() if part in str(row["error"])), None)
+
+
+@traffic.each_exchange(ROWS, was_refused)
+def test_check_names_why_the_provider_refused_a_request(row):
+    body = traffic.read(row["file"])["request"]
+    found = {violation.code for violation in CODECS[row["protocol"]].check(body, endpoint_of(row))}
+    if reason_for(row, NOT_SHOWN) is not None:
+        assert found == set()
+    else:
+        assert reason_for(row, NAMED) in found, row["error"]
 
 
 @traffic.each_exchange(ROWS, has_stream)

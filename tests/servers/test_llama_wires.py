@@ -18,6 +18,7 @@ from segue import (
     Event,
     Model,
     Options,
+    Policy,
     Request,
     SseDecoder,
     StopReason,
@@ -189,7 +190,7 @@ def test_a_reply_cut_off_within_a_call_is_kept_and_can_be_replayed(
 @pytest.mark.parametrize("wire", WIRES)
 def test_an_overflow_error_is_classified(llama_server: LlamaServer, wire: str):
     long = Context(messages=(UserMessage.of("word " * llama_server.window),))
-    request = prepare(long, llama_server.model(wire), options=WARM)
+    request = prepare(long, llama_server.model(wire), options=WARM, policy=Policy(fit=None))
     with httpx2.Client(timeout=60) as client:
         reply = client.post(request.url, content=request.content, headers=request.headers)
     error = decode_error(reply.json(), protocol=wire, status=reply.status_code)

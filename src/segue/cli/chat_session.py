@@ -24,7 +24,7 @@ from segue.errors import SegueError
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.projection.projector import project
-from segue.sessions import append_header, append_message
+from segue.sessions import append_header, append_message, append_summary
 
 _HELP: Final = """\
 /model NAME   switch to another model and show what changes
@@ -164,6 +164,7 @@ class ChatSession:
             system_prompt=self.context.system_prompt,
             messages=messages[:last],
             tools=self.context.tools,
+            summaries=tuple(summary for summary in self.context.summaries if summary.covers <= last),
             extra=self.context.extra,
         )
         model = self._conversation.model
@@ -205,4 +206,6 @@ def _write_session(context: Context, path: Path) -> None:
     append_header(fresh, context)
     for message in context.messages:
         append_message(fresh, message)
+    for summary in context.summaries:
+        append_summary(fresh, summary)
     fresh.replace(path)

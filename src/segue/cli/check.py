@@ -8,15 +8,20 @@ from typing import BinaryIO, Final, Literal, NamedTuple, final
 import click
 import msgspec
 
+from segue.cli.history_inputs import SourceFile
 from segue.cli.inputs import open_input
-from segue.cli.targets import FOR, catalogue_option, complete_model, find_target, source_option
+from segue.cli.targets import FOR, catalogue_option, complete_model, find_target, open_catalogue, source_option
+from segue.conversation.context import Prompt
 from segue.documents import BadLine, Document, Source, read_line
-from segue.errors import EmptyConversation, Path, render_path
+from segue.errors import DoesNotFit, EmptyConversation, Path, render_path
+from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.report import Loss
-from segue.protocols.api import resolve_endpoint
-from segue.protocols.registry import PROTOCOLS, get_protocol
+from segue.protocols.api import WINDOW_EXCEEDED, find_endpoint
+from segue.protocols.api import check as check_body
+from segue.protocols.registry import PROTOCOLS
+from segue.tokens import estimate_tokens
 
 Level = Literal["error", "warning", "notice"]
 
@@ -35,7 +40,7 @@ class Finding(NamedTuple):
 
 
 @click.command("check")
-@click.argument("file", type=click.File("rb"))
+@click.argument("file", type=SourceFile())
 @click.option(
     "--for",
     "target",
@@ -71,15 +76,19 @@ def command(
     For a request of the same protocol: what the provider would refuse. For a stored conversation, or a request of
     another protocol: what has to change before it can be sent to the model.
 
+    A request that is larger than the window of the model is an error if it has more words than the window has tokens:
+    no tokenizer joins two words. It is a warning if only the estimate is larger.
+
     Exit status: 0 without findings, 1 with findings, 2 for an error.
     """
     wire_only = target in PROTOCOLS
     model = find_target(None, target, catalogue) if wire_only else find_target(target, None, catalogue, FOR)
+    known = open_catalogue(catalogue)
     opened = open_input(file, source)
     found = [
         finding
         for document in _documents(opened, source)
-        for finding in _findings(document, model, wire_only=wire_only)
+        for finding in _findings(document, model, known if wire_only else None)
         if harmless or finding.level != "notice"
     ]
     _PRINTERS[form](found, file.name)
@@ -93,7 +102,8 @@ def _documents(opened: Source, protocol: str | None) -> Iterator[Document | BadL
         yield read_line(line, protocol, number)
 
 
-def _findings(document: Document | BadLine, model: Model, *, wire_only: bool) -> Iterator[Finding]:
+def _findings(document: Document | BadLine, model: Model, known: Catalogue | None) -> Iterator[Finding]:
+    """Give the problems for a model; with the `known` models, those for the model that a request names."""
     if isinstance(document, BadLine):
         yield Finding("error", "unreadable", (), document.reason, document.line)
         return
@@ -101,17 +111,34 @@ def _findings(document: Document | BadLine, model: Model, *, wire_only: bool) ->
     if document.protocol == model.protocol and isinstance(document.body, dict):
         # With only a protocol, the check is for the model that the body names.
         named = document.prompt.model
-        judged = msgspec.structs.replace(model, id=named) if wire_only and named else model
-        for violation in get_protocol(model.protocol).check(document.body, resolve_endpoint(judged)):
+        judged = None if known is not None and named else model
+        violations = check_body(document.body, protocol=model.protocol, model=judged, catalogue=known)
+        for violation in violations:
             yield Finding("error", violation.code, violation.path, violation.message, line)
+        if not any(violation.code == WINDOW_EXCEEDED for violation in violations):
+            endpoint = find_endpoint(model.protocol, judged, named, known)
+            yield from _estimated(document.prompt, endpoint.model, line)
         return
     try:
         request = document.prepare(model, Policy())
     except EmptyConversation as empty:
         yield Finding("error", "empty_conversation", (), str(empty), line)
         return
+    except DoesNotFit as unsendable:
+        yield Finding("error", "does_not_fit", unsendable.path, str(unsendable), line)
+        return
     for change in request.report.changes:
         yield Finding(_LEVELS[change.loss], change.code.value, change.path, change.sentence(), line)
+
+
+def _estimated(prompt: Prompt, model: Model, line: int | None) -> Iterator[Finding]:
+    """Compare the estimate with the window. It may be wrong by a tenth or more, so the finding is a warning."""
+    if model.context_window and (tokens := estimate_tokens(prompt, model)) > model.context_window:
+        message = (
+            f"the request has about {tokens:,} tokens, and the window of the model has {model.context_window:,};"
+            " this is an estimate"
+        )
+        yield Finding("warning", "window_exceeded_by_estimate", (), message, line)
 
 
 def _print_human(found: list[Finding], name: str) -> None:

@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from segue.cli.batches import Batch, Job
+from segue.cli.history_inputs import SourceFile
 from segue.cli.inputs import open_input
 from segue.cli.pieces import SIZE, cut_file, cut_lines, find_again
 from segue.cli.progress import Resumable, show_progress
@@ -22,19 +23,21 @@ from segue.cli.targets import (
     catalogue_option,
     complete_model,
     find_target,
+    open_catalogue,
     source_option,
 )
 from segue.documents import Source
-from segue.errors import EmptyConversation, ProjectionRefused
+from segue.errors import DoesNotFit, EmptyConversation, ProjectionRefused
 from segue.projection.policy import Policy, ReasoningPolicy
 from segue.projection.report import Loss, Report
+from segue.tokens import Length, measure
 
 ReportForm = Literal["table", "json", "none"]
 _LOSSES: Final = frozenset({Loss.OPAQUE, Loss.CONTENT})
 
 
 @click.command("convert")
-@click.argument("file", type=click.File("rb"))
+@click.argument("file", type=SourceFile())
 @click.option("--to", "target", metavar="MODEL", shell_complete=complete_model, help="The model that gets the request.")
 @click.option(
     "--to-protocol",
@@ -115,7 +118,8 @@ def command(
     if resume and output is None:
         raise click.UsageError("--resume needs --output, the file of the interrupted run")
     model = find_target(target, to_protocol, catalogue)
-    policy = Policy(reasoning=reasoning, refuse=_LOSSES if strict else frozenset())
+    refuse, routers = _LOSSES if strict else frozenset[Loss](), open_catalogue(catalogue).routers
+    policy = Policy(reasoning=reasoning, refuse=refuse, routers=routers)
     wrote = None if writer is None else find_target(writer, source, catalogue, FROM)
     opened = open_input(file, source, wrote)
     if opened.document is not None:
@@ -129,11 +133,11 @@ def command(
             _print_report(refused.report, form)
             click.echo(f"segue: refused: {refused}", err=True)
             ctx.exit(1)
-        except EmptyConversation as empty:
-            click.echo(f"segue: {empty}", err=True)
+        except (EmptyConversation, DoesNotFit) as unsendable:
+            click.echo(f"segue: {unsendable}", err=True)
             ctx.exit(1)
         _write(request.content if compact else msgspec.json.format(request.content, indent=2), output)
-        _print_report(request.report, form)
+        _print_report(request.report, form, measure(opened.document.prompt, model, request.projection))
         return
     job = Job(model, policy, source, wrote, bad_lines == "stop", form == "json")
     ctx.exit(_convert_many(job, opened, find_again(file), output, jobs=jobs, resume=resume, form=form))
@@ -146,11 +150,13 @@ def _write(data: bytes, output: str | None) -> None:
         Path(output).write_bytes(data + b"\n")
 
 
-def _print_report(report: Report, form: ReportForm) -> None:
+def _print_report(report: Report, form: ReportForm, length: Length | None = None) -> None:
     if form == "json":
-        click.echo(report_json(report), err=True)
+        click.echo(report_json(report, length), err=True)
     elif form == "table":
         show_report(report)
+        if length is not None:
+            click.echo(f"Length: {length.describe()}", err=True)
 
 
 def _convert_many(

@@ -10,6 +10,7 @@ import msgspec
 
 from segue.errors import render_path
 from segue.projection.report import SENTENCES, Change, ChangeCode, Loss, Report, describe_loss
+from segue.tokens import Length
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -83,9 +84,22 @@ def _plain(text: str) -> str:
     return text.replace("[", r"\[")
 
 
-def report_json(report: Report) -> bytes:
-    """Write a report on one line."""
-    return msgspec.json.encode({"lossless": report.lossless, "changes": report.changes})
+def report_json(report: Report, length: Length | None = None) -> bytes:
+    """Write a report on one line, with the length of the request if it was measured."""
+    parts: dict[str, object] = {"lossless": report.lossless, "changes": report.changes}
+    return msgspec.json.encode(parts if length is None else {**parts, "length": length_json(length)})
+
+
+def length_json(length: Length) -> dict[str, object]:
+    """Give the length of a request as JSON."""
+    return {
+        "fits": length.fits,
+        "tokens": length.whole,
+        "sentTokens": length.sent,
+        "limit": length.limit,
+        "share": round(length.share, 4),
+        "cost": length.cost,
+    }
 
 
 def numbered_report(line: int, report: bytes) -> bytes:

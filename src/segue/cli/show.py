@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 import click
 import msgspec
 
+from segue.cli.history_inputs import SourceFile
 from segue.cli.inputs import open_input, raise_named
 from segue.cli.reports import open_console
-from segue.cli.targets import catalogue_option, open_catalogue, source_option
+from segue.cli.targets import FOR, catalogue_option, complete_model, find_target, open_catalogue, source_option
 from segue.conversation.content import AnyContent, FileContent, ImageContent
-from segue.conversation.context import Context
+from segue.conversation.context import Prompt
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, Usage
 from segue.documents import BadLine, Document, read_line
 from segue.errors import LoadError, UnknownModel
 from segue.models.catalogue import Catalogue
+from segue.models.model import Model
 from segue.models.price import compute_cost
+from segue.tokens import measure
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,18 +33,38 @@ _SHORT: Final = 2000
 
 
 @click.command("show")
-@click.argument("file", type=click.File("rb"))
+@click.argument("file", type=SourceFile())
 @source_option
 @click.option(
     "--line", type=click.IntRange(1), metavar="N", help="The line to show, of a file with one conversation on each."
 )
 @click.option("--full", is_flag=True, help="Do not shorten thinking and long texts.")
+@click.option(
+    "--for",
+    "targets",
+    metavar="MODEL",
+    multiple=True,
+    shell_complete=complete_model,
+    help="Also print the length for this model, beside those that wrote answers. Can be repeated.",
+)
 @catalogue_option
-def command(*, file: BinaryIO, source: str | None, line: int | None, full: bool, catalogue: str | None) -> None:
-    """Print FILE: messages and their models, tool calls and results, tokens and costs. Thinking is shortened."""
+def command(
+    *,
+    file: BinaryIO,
+    source: str | None,
+    line: int | None,
+    full: bool,
+    targets: tuple[str, ...],
+    catalogue: str | None,
+) -> None:
+    """Print FILE: messages and their models, tool calls and results, tokens and costs. Thinking is shortened.
+
+    At the end stands how long the next request would be for each model that wrote an answer, how much of its window
+    that is, and what its input would cost.
+    """
     document = _pick(file, source, line)
-    console = open_console()
-    _Reader(console, document.prompt.context, open_catalogue(catalogue), full=full).show()
+    models = [find_target(name, None, catalogue, FOR) for name in targets]
+    _Reader(open_console(), document.prompt, open_catalogue(catalogue), full=full).show(models)
 
 
 def _pick(file: BinaryIO, source: str | None, line: int | None) -> Document:
@@ -60,15 +83,17 @@ def _pick(file: BinaryIO, source: str | None, line: int | None) -> Document:
 class _Reader:
     """Prints one conversation."""
 
-    def __init__(self, console: Console, context: Context, catalogue: Catalogue, *, full: bool) -> None:
+    def __init__(self, console: Console, prompt: Prompt, catalogue: Catalogue, *, full: bool) -> None:
+        context = prompt.context
         self._console = console
+        self._prompt = prompt
         self._context = context
         self._catalogue = catalogue
         self._full = full
         names = dict.fromkeys(_writer(message) for message in context.messages if message.role == "assistant")
         self._colours = {name: _COLOURS[at % len(_COLOURS)] for at, name in enumerate(names)}
 
-    def show(self) -> None:
+    def show(self, targets: Sequence[Model] = ()) -> None:
         context = self._context
         prompt = context.system_prompt
         if prompt:
@@ -82,6 +107,7 @@ class _Reader:
         for number, message in enumerate(context.messages):
             self._message(number, message)
         self._sums()
+        self._lengths(targets)
 
     def _message(self, number: int, message: Message) -> None:
         match message.role:
@@ -160,6 +186,23 @@ class _Reader:
             cost = sum(map(self._cost, own))
             count = "1 turn" if len(own) == 1 else f"{len(own)} turns"
             self._body(f"{name}: {count}, {_usage(_added(own), cost)}", style=self._colours[name])
+
+    def _lengths(self, targets: Sequence[Model]) -> None:
+        """Print how long the next request would be, for the models that wrote answers and for `targets`."""
+        models = {model.full_name(): model for name in self._colours if (model := self._find(name)) is not None}
+        models |= {model.full_name(): model for model in targets}
+        if not models:
+            return
+        self._head("next request", "", "bold")
+        for name, model in models.items():
+            length = measure(self._prompt, model)
+            self._body(f"{name}: {length.describe()}", style=self._colours.get(name, "") if length.fits else "bold red")
+
+    def _find(self, name: str) -> Model | None:
+        try:
+            return self._catalogue.get(name)
+        except UnknownModel:
+            return None
 
 
 def _writer(message: AssistantMessage) -> str:

@@ -77,7 +77,10 @@ class ImageContent(Content, frozen=True, kw_only=True, tag="image"):
 
 @final
 class FileContent(Content, frozen=True, kw_only=True, tag="file"):
-    """A PDF, audio, video or text file: base64 `data`, a `url`, or the `file_id` of a file stored by the provider."""
+    """A PDF, audio, video or text file: base64 `data`, a `url`, or the `file_id` of a file stored by the provider.
+
+    `context` is text about a document that the model reads with it, such as where it comes from.
+    """
 
     kind: ClassVar[Literal["file"]] = "file"
     data: str | None = None
@@ -85,6 +88,7 @@ class FileContent(Content, frozen=True, kw_only=True, tag="file"):
     file_id: str | None = None
     mime_type: str | None = None
     name: str | None = None
+    context: str | None = None
     cache_mark: CacheMark | None = None
     extra: Extra | None = None
 
@@ -95,12 +99,14 @@ class ThinkingContent(Content, frozen=True, kw_only=True, tag="thinking"):
 
     `thinking_signature` is opaque provider data, valid only for the model that produced it. A block with a signature
     and no text is not empty: the provider withheld the text. `redacted` marks a block that has only a signature.
+    `cache_mark` is what a request body had here; providers refuse it, so projection moves it to other content.
     """
 
     kind: ClassVar[Literal["thinking"]] = "thinking"
     thinking: str
     thinking_signature: str | None = None
     redacted: bool = False
+    cache_mark: CacheMark | None = None
     extra: Extra | None = None
 
 

@@ -119,8 +119,13 @@ class Options(Value, frozen=True, kw_only=True):
 
 @final
 class Prompt(Value, frozen=True, kw_only=True):
-    """A decoded request body: the conversation, the options, and the model id."""
+    """A decoded request body: the conversation, the options, and the model id.
+
+    `anchored` says that segue itself put a cache mark on a message, and that `Options.cache_retention` asks for the
+    others; without it a conversation that has marks gets no more of them.
+    """
 
     context: Context
     options: Options = Options()
     model: str | None = None
+    anchored: bool = False

@@ -56,6 +56,14 @@ _OBJECT: Final[type] = dict
 _STOP_REASONS: Final = frozenset(map(str, StopReason))
 _SCALARS: Final = frozenset[type]({str, int, bool, type(None)})
 """Types of values that are always storable. Floats are not: they may be NaN."""
+_LISTED: Final = frozenset[type]({str, bool, type(None)})
+"""Types of items of a list that need no check."""
+_LARGEST: Final = 1 << 64
+"""Larger integers go to the slow path, which counts their digits."""
+_MANY: Final = 100_000
+_COMMON_DEPTH: Final = 8
+_MANY_BELOW: Final = 256
+"""The number of containers in one level from which on equal ones are checked once; fewer below the common depth."""
 
 
 class WrongType(Exception):
@@ -304,7 +312,7 @@ def _check_content(content: AnyContent, allowed: frozenset[type], free: list[obj
         case "image":
             _allow(str, content.data, content.url, content.mime_type)
         case "file":
-            _allow(str, content.data, content.url, content.file_id, content.mime_type, content.name)
+            _allow(str, content.data, content.url, content.file_id, content.mime_type, content.name, content.context)
 
 
 def _check_tool(tool: Tool, free: list[object]) -> None:
@@ -369,26 +377,34 @@ def is_shallow(values: list[object]) -> bool:
     return False
 
 
-def is_plain(values: list[object]) -> bool:
+def is_plain(values: list[object]) -> bool:  # noqa: C901 - calls cost too much here
     """Whether values are JSON of at most `_LEVELS` levels; False means that the slow path has to decide."""
     level = cast("list[_Plain]", values)
-    for _ in range(_LEVELS):
+    for depth in range(_LEVELS):
         below: list[_Plain] = []
         for value in level:
             if type(value) is dict:
                 for key, item in value.items():
                     if type(key) is not str:
                         return False
-                    if type(item) is not str and type(item) is not int and type(item) is not bool:
-                        below.append(item)
+                    if type(item) is not str and type(item) is not bool:
+                        if type(item) is not int:
+                            below.append(item)
+                        elif not -_LARGEST < item < _LARGEST:
+                            return False
             elif type(value) is list:
-                below += [item for item in value if type(item) not in _SCALARS]
+                below += [item for item in value if type(item) not in _LISTED]
             elif type(value) is float:
                 if not math.isfinite(value):
+                    return False
+            elif type(value) is int:
+                if not -_LARGEST < value < _LARGEST:
                     return False
             elif type(value) not in _SCALARS:
                 return False
         if not below:
             return True
-        level = below
+        # A value that contains itself twice would double the work with each level.
+        is_growing = len(below) > _MANY_BELOW if depth > _COMMON_DEPTH else len(below) > _MANY
+        level = list({id(item): item for item in below}.values()) if is_growing else below
     return False

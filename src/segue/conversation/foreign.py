@@ -122,13 +122,22 @@ def read_context(value: object) -> Context:
             raise LoadError(message, path=("messages",))
         return with_leading_prompt(_build(_context(document, foreign=True), Context))
     name = document["format"]
+    check_format(name)
     if name == FORMAT:
         ours = {field: item for field, item in document.items() if field != "format"}
         return _build(_context(ours, foreign=False), Context)
-    if isinstance(name, str) and name.startswith("segue/"):
-        message = f"{name} is newer than this version of segue, which reads {FORMAT}; upgrade segue"
-        raise NewerFormat(message, path=("format",))
     raise LoadError(f"unknown format {name!r}; expected {FORMAT!r}", path=("format",))
+
+
+def check_format(name: object) -> None:
+    """Refuse the name of a format of a later version.
+
+    Raises:
+        NewerFormat: the document was written by a later version of segue.
+    """
+    if name != FORMAT and isinstance(name, str) and name.startswith("segue/"):
+        message = f"{name} is newer than this version of segue, which reads and writes {FORMAT}; upgrade segue"
+        raise NewerFormat(message, path=("format",))
 
 
 def read_message(value: object, *, foreign: bool) -> Message:

@@ -43,7 +43,7 @@ def explain_misuse(function: Callable[_Arguments, _Result]) -> Callable[_Argumen
     def explained(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
         try:
             return function(*args, **kwargs)
-        except (AttributeError, TypeError, ValueError, KeyError) as error:
+        except (AttributeError, TypeError, ValueError, KeyError, RecursionError) as error:
             given = args[0] if args else next(iter(kwargs.values()), None)
             fault = _message_fault(given, ()) if takes_messages else _context_fault(given)
             if fault is None:

@@ -4,8 +4,8 @@ The order of evidence, the strongest first:
 
 1. an unambiguous code (`insufficient_quota`), anywhere in the body;
 2. an unambiguous status (401, 402, 429, 529);
-3. the text of the message: wordings about the history, quotas, false positives of overflow, overflow (`_TABLES`), a
-   count of tokens above a limit, all other wordings;
+3. the text of the message: wordings about an unusable reply, the history, quotas, false positives of overflow,
+   overflow (`_TABLES`), a count of tokens above a limit, all other wordings;
 4. an ambiguous code (`invalid_request_error`), any other status.
 
 The time to wait is read for every kind; the counts of tokens for an overflow and a rate limit.
@@ -37,7 +37,7 @@ from segue.failures.overflow_false_positives import OVERFLOW_FALSE_POSITIVES
 from segue.failures.row import Row, find_row, in_scope
 from segue.failures.symptoms import Symptoms, read_body, read_headers
 from segue.failures.waiting import wait_from_headers, wait_from_text
-from segue.failures.wordings import QUOTAS, WORDINGS
+from segue.failures.wordings import GENERATIONS, QUOTAS, WORDINGS
 from segue.protocols.kit.codec import WireError
 
 _Verdict = tuple[FailureKind, str]
@@ -49,6 +49,7 @@ _COUNTED: Final = frozenset({FailureKind.OVERFLOW, FailureKind.RATE_LIMIT})
 """Kinds whose message may have counts of tokens."""
 _TABLES: Final[tuple[tuple[Row, ...], ...]] = (
     SIGNATURES,
+    GENERATIONS,
     HISTORY_FORMS,
     CERTAIN,
     QUOTAS,

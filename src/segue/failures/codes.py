@@ -69,12 +69,12 @@ _CODE_TERMS: Final[tuple[tuple[FailureKind, str], ...]] = (
         forbidden""",
     ),
     (FailureKind.OPAQUE_REJECTED, "invalid_encrypted_content"),  # OpenAI
-    (FailureKind.INVALID_HISTORY, "invalid_request_message_order tool_use_failed"),  # Mistral, Groq
+    (FailureKind.INVALID_HISTORY, "invalid_request_message_order"),  # Mistral
     (
-        FailureKind.INVALID_REQUEST,  # OpenAI, Groq
+        FailureKind.INVALID_REQUEST,  # OpenAI
         """array_above_max_length unsupported_parameter unknown_parameter missing_required_parameter
         integer_above_max_value integer_below_min_value decimal_above_max_value decimal_below_min_value
-        invalid_function_parameters json_validate_failed
+        invalid_function_parameters
         data_residency_mismatch invalid_image invalid_image_format invalid_base64_image invalid_image_url
         image_too_small image_parse_error invalid_image_mode unsupported_image_media_type empty_image_file
         failed_to_download_image image_file_not_found""",
@@ -104,9 +104,9 @@ _CODE_TERMS: Final[tuple[tuple[FailureKind, str], ...]] = (
         EHOSTUNREACH UND_ERR_SOCKET UND_ERR_CONNECT_TIMEOUT""",
     ),
     (
-        FailureKind.SERVER,  # AWS, Google, OpenAI
+        FailureKind.SERVER,  # AWS, Google, OpenAI; Groq: this reply was not a valid call (pydantic-ai #2774, #4354)
         """InternalServerException InternalFailure ModelTimeoutException ModelStreamErrorException DEADLINE_EXCEEDED
-        vector_store_timeout""",
+        vector_store_timeout tool_use_failed output_parse_failed""",
     ),
 )
 
@@ -125,7 +125,7 @@ _VAGUE_TERMS: Final[tuple[tuple[FailureKind, str], ...]] = (
         UNKNOWN ModelErrorException timeout_error GatewayTimeoutError APIResponseValidationError
         MALFORMED_FUNCTION_CALL
         MALFORMED_RESPONSE UNEXPECTED_TOOL_CALL TOO_MANY_TOOL_CALLS NO_IMAGE malformed_model_output
-        malformed_tool_use""",
+        malformed_tool_use model_error json_validate_failed""",
     ),
     (FailureKind.NETWORK, "APIConnectionError ConnectionError network_error RequestTimeoutError Timeout CANCELLED"),
 )

@@ -132,12 +132,6 @@ HISTORY_FORMS: Final[tuple[Row, ...]] = (
         sample="messages.5.content.1.tool_use.input: Input should be a valid dictionary",
         source="Anthropic, koda#501; Ollama: 'cannot unmarshal string into Go struct field ChatRequest.messages...'",
     ),
-    _history_row(
-        "tool call validation|did not call a tool|failed to call a function",
-        r"tool call validation failed|model did not call a tool|failed to call a function",
-        sample="Tool call validation failed: parameters for tool get_x did not match schema",
-        source="Groq, recorded",
-    ),
     # -- reasoning that has to be there, or not -------------------------------------------------------------------
     _history_row(
         "thinking",

@@ -1,7 +1,9 @@
 """Wordings of errors that are about neither a length nor the history, the most specific first.
 
-`QUOTAS` distinguish a used-up quota from a rate limit, also with status 429. Samples follow recorded replies, tests
-of other projects and issues of users (2026-11); the others are common wordings that were not checked against a source.
+`QUOTAS` distinguish a used-up quota from a rate limit, also with status 429. `GENERATIONS` are about a reply that the
+provider could not use: the request was valid, and the next attempt may succeed, so they are failures of the provider
+even where the status is 400. Samples follow recorded replies, tests of other projects and issues of users (2026-11);
+the others are common wordings that were not checked against a source.
 """
 
 from __future__ import annotations
@@ -72,6 +74,34 @@ QUOTAS: Final[tuple[Row, ...]] = (
         source="Z.ai, DashScope",
     ),
 )
+
+GENERATIONS: Final[tuple[Row, ...]] = (
+    row(
+        FailureKind.INVALID_REQUEST,
+        "before generating a valid document",
+        r"max completion tokens reached before generating a valid document",
+        sample="max completion tokens reached before generating a valid document",
+        source="Groq, 400 with the code json_validate_failed: the next attempt needs a higher limit",
+    ),
+    row(
+        FailureKind.SERVER,
+        "failed_generation|failed to call a function|tool call validation|did not call a tool|model called a tool",
+        r"\bsee 'failed_generation'|failed to call a function|tool call validation failed|"
+        r"\btool choice is (?:required|none),? but (?:the )?model (?:did not call|called) a tool",
+        sample="Tool call validation failed: parameters for tool get_x did not match schema",
+        source="Groq, recorded; 'Failed to call a function. ...' (opencode #1018, pipecat #1168)",
+    ),
+    row(
+        FailureKind.SERVER,
+        "model produced invalid|error parsing tool call",
+        r"\bmodel produced invalid (?:content|sequence)|\berror parsing tool call\b",
+        sample="Model produced invalid sequence as part of ToolUse. Please refer to the model tool use troubleshooting "
+        "guide.",
+        source="Bedrock (langchain-aws #567); OpenAI: 'The model produced invalid content.' (litellm #8020); Ollama "
+        "#17638",
+    ),
+)
+"""Replies that the provider could not use; the request was valid."""
 
 WORDINGS: Final[tuple[Row, ...]] = (
     row(

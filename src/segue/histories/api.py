@@ -7,11 +7,14 @@ save_history(written)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import gc
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Final, cast
 
+import msgspec
 from msgspec.structs import replace
 
 from segue.conversation.context import Context
@@ -25,7 +28,7 @@ from segue.histories.kit.notes import Notes
 from segue.histories.kit.ready import make_ready, make_ready_for_framework
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import first_time, make_id
-from segue.histories.registry import all_formats, find_format, get_format
+from segue.histories.registry import all_formats, find_format, format_names, get_format
 from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.projection.policy import Policy
@@ -35,6 +38,9 @@ HISTORY: Final = "history"
 """The key of `Context.extra` with title, folder and times of the history, so that a stored conversation keeps them."""
 _HEAD: Final = 64 * 1024
 """How much of a file is used to recognise its format."""
+_CERTAIN: Final = 80
+"""From this score on, a file is read as a session of an agent before anything else is tried."""
+_FIRST: Final = frozenset({"agent", "export"})
 
 
 def read_history(
@@ -43,25 +49,40 @@ def read_history(
     format: str | None = None,  # noqa: A002 - the name that the design gives it
     view: str = "active",
     keep_records: bool = False,
+    session: str | None = None,
 ) -> History:
     """Read a stored history.
 
     `source` is a path, `"claude-code:last"` or `"codex:ID"` for a session on this machine, a `Session`, the bytes of a
     file, or the messages of a framework as JSON values or objects. The format is recognised by the content if it is not
     given. `view` is `active` (what the agent would send), `full` (nothing compacted away) or `branch=ID`.
-    `keep_records` keeps the data of records that are no part of the conversation.
+    `keep_records` keeps the data of records that are no part of the conversation. `session` selects one of several
+    conversations in a database or an export, by its id; by default the newest.
 
     Raises:
         LoadError: the source cannot be read; the message has the file and the line.
         UnknownFormat: no format has that name, or the format is not recognised.
     """
     asked = View.parse(view, keep_records=keep_records)
-    opened, record = _open(source, format)
+    opened, record = _open(source, format, session)
     try:
-        history = record.read(opened, asked)
+        with _without_collection():
+            history = record.read(opened, asked)
     except RecursionError as error:
         raise LoadError("the history is nested too deeply to be read") from error
     return _with_facts(replace(history, origin=replace(history.origin, path=opened.path)))
+
+
+@contextmanager
+def _without_collection() -> Generator[None]:
+    """Stop the search for cycles: a history is many objects without cycles, and each search looks at all of them."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def write_history(
@@ -122,7 +143,15 @@ def write_history(
     output = record.write(draft)
     report = Report((*notes.report().changes, *ready.changes))
     _refuse(report, policy)
-    return Written(format=record.name, id=fresh, files=output.files, resume=output.resume, report=report)
+    return Written(
+        format=record.name,
+        id=fresh,
+        files=output.files,
+        resume=output.resume,
+        resume_file=output.resume_file,
+        setup=output.setup,
+        report=report,
+    )
 
 
 def save_history(written: Written, folder: str | PathLike[str] | None = None) -> tuple[Path, ...]:
@@ -165,7 +194,8 @@ def find_sessions(*, formats: Iterable[str] | None = None, cwd: str | None = Non
     `formats` are names of agents, by default all; `cwd` selects those of one project.
     """
     records = all_formats() if formats is None else [get_format(name) for name in formats]
-    found = [session for record in records for session in places.list_sessions(record)]
+    with _without_collection():
+        found = [session for record in records for session in places.list_sessions(record)]
     found.sort(key=lambda session: (-(session.updated or 0), session.path))
     return (session for session in found if cwd is None or session.cwd == cwd)
 
@@ -231,28 +261,92 @@ def _refuse(report: Report, policy: Policy | None) -> None:
 # -- opening -----------------------------------------------------------------------------------------------------------
 
 
-def _open(source: object, name: str | None) -> tuple[Source, Format]:
+def find_format_of(source: Source) -> tuple[Format | None, int]:
+    """Recognise the format of a source by its content, with how certain that is, from 0 to 100.
+
+    JSON whose beginning no format recognises is parsed, because the order of keys in an object means nothing.
+    """
+    best, found = 0, None
+    records = all_formats()
+    for record in records:
+        if source.data is not None:
+            score = record.detect(source.data[:_HEAD], source.name)
+        else:
+            score = record.detect_value(source.database if source.database is not None else source.value)
+        if score > best:
+            best, found = score, record
+    if found is None and source.data is not None and source.data.lstrip()[:1] in (b"{", b"["):
+        try:
+            value: object = msgspec.json.decode(source.data)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return None, 0
+        return find_format_of(Source(value=value, name=source.name))
+    return found, best
+
+
+def is_session_file(head: bytes, name: str = "") -> bool:
+    """Whether a file is a session of an agent or an export, and no file of segue, by its beginning.
+
+    Messages of frameworks do not count: a list of messages is also a request.
+    """
+    if head.lstrip()[:40].replace(b" ", b"").startswith(b'{"format":"segue/'):
+        return False
+    if is_binary(head):
+        return True
+    record, score = find_format_of(Source(data=head[:_HEAD], name=name))
+    return record is not None and record.kind in _FIRST and score >= _CERTAIN
+
+
+def is_binary(head: bytes) -> bool:
+    """Whether a file is a database, an archive, or compressed."""
+    return head.startswith((b"SQLite format 3\x00", b"PK\x03\x04", b"\x28\xb5\x2f\xfd"))
+
+
+def list_source(
+    source: str | PathLike[str],
+    *,
+    format: str | None = None,  # noqa: A002 - the same
+) -> list[Session]:
+    """List the sessions in a database, an export or a folder of session files, the newest first.
+
+    Raises:
+        LoadError: the source cannot be read.
+        UnknownFormat: the format is not recognised.
+    """
+    path = Path(source).expanduser()
+    formats = all_formats() if format is None else [get_format(format)]
+    if path.is_dir():
+        return places.list_folder(path, formats)
+    opened, record = _open(path, format, None)
+    if record.list is not None:
+        return sorted(record.list(opened), key=lambda session: -(session.updated or 0))
+    described = places.describe_file(path, record)
+    return [] if described is None else [described]
+
+
+def _open(source: object, name: str | None, session: str | None) -> tuple[Source, Format]:
     if isinstance(source, Source):
         return source, _recognise(source, name)
     if isinstance(source, Session):
         record = get_format(source.format)
         return places.open_path(Path(source.path), (record,), source.id), record
     if isinstance(source, (bytes, bytearray, memoryview)):
-        opened = Source(data=bytes(cast("bytes", source)))
+        data = bytes(cast("bytes", source))
+        opened = places.open_data(data, all_formats() if name is None else [get_format(name)], session)
         return opened, _recognise(opened, name)
     if isinstance(source, str):
         before, found, rest = source.partition(":")
         record = find_format(before) if found and rest else None
-        if record is not None:
+        if record is not None and record.place is not None:
             return _open_named(record, rest)
     if isinstance(source, (str, PathLike)):
         path = Path(cast("str | PathLike[str]", source)).expanduser()
         formats = all_formats() if name is None else [get_format(name)]
         if path.is_dir():
             path = places.newest_file(path, formats)
-        opened = places.open_path(path, formats)
+        opened = places.open_path(path, formats, session)
         return opened, _recognise(opened, name)
-    opened = Source(value=source)
+    opened = Source(value=source, session=session)
     return opened, _recognise(opened, name)
 
 
@@ -269,24 +363,17 @@ def _open_named(record: Format, which: str) -> tuple[Source, Format]:
     path = Path(which).expanduser()
     if path.is_file():
         return places.open_path(path, (record,)), record
-    raise LoadError(f"{record.title} has no session {which!r} on this machine; `find_sessions` lists what there is")
+    raise LoadError(f"{record.title} has no session {which!r} on this machine; `segue sessions` lists what there is")
 
 
 def _recognise(source: Source, name: str | None) -> Format:
     if name is not None:
         return get_format(name)
-    scores: list[tuple[int, Format]] = []
-    for record in all_formats():
-        if source.data is not None:
-            score = record.detect(source.data[:_HEAD], source.name)
-        else:
-            score = record.detect_value(source.database if source.database is not None else source.value)
-        scores.append((score, record))
-    best = max(scores, key=lambda scored: scored[0], default=(0, None))
-    if best[1] is None or best[0] <= 0:
+    record, _ = find_format_of(source)
+    if record is None:
         place = source.path or "this source"
-        known = ", ".join(record.name for _, record in scores)
+        known = ", ".join(format_names())
         raise UnknownFormat(
             f"{place} is not recognised as a history; name its format with format=... (known: {known})", name=""
         )
-    return best[1]
+    return record

@@ -10,9 +10,13 @@ if that name is taken.
 
 from __future__ import annotations
 
+import io
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
@@ -26,8 +30,14 @@ from segue.histories.kit.source import Source
 LARGEST: Final = 2**31
 """The largest file that is read, in bytes: larger ones are refused with an error instead of filling the memory."""
 _EXCERPT: Final = 32 * 1024
-"""How much of the beginning and the end of a file is read for the list of sessions."""
+_TAIL: Final = 8 * 1024
+"""How much of the beginning and of the end of a file is read for the list of sessions. The first line of Codex alone
+has 20 kB; the end has the last time, and titles and costs that programs write when they stop."""
 _SQLITE: Final = b"SQLite format 3\x00"
+_ZIP: Final = b"PK\x03\x04"
+_RATIO: Final = 200
+"""How much larger than its compressed data a file of an archive may be, above one megabyte. Text compresses to about a
+tenth; an archive made to fill the memory has a ratio of a thousand and more."""
 
 
 @final
@@ -57,6 +67,51 @@ class DiskFiles:
             return path.read_bytes()
         except (OSError, ValueError):
             return None
+
+
+@final
+class ArchiveFiles:
+    """The files of a zip archive. A member that would fill the memory is not read."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        """Open the archive.
+
+        Raises:
+            LoadError: it is damaged.
+        """
+        self._name: Final = name
+        try:
+            self._archive: Final = zipfile.ZipFile(io.BytesIO(data))
+            self._members: Final = {member.filename: member for member in self._archive.infolist()}
+        except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
+            raise LoadError(f"{name}: the archive is damaged: {error}; download it again") from error
+
+    def find(self, pattern: str) -> Sequence[str]:
+        """Give the paths that match a pattern, sorted; `*` also matches `/` here."""
+        plain = pattern.replace("**/", "*")
+        return sorted(name for name in self._members if fnmatchcase(name, plain) and not name.endswith("/"))
+
+    def read(self, name: str) -> bytes | None:
+        """Read a member; None if it is not there.
+
+        Raises:
+            LoadError: it is damaged, encrypted, or much larger than its compressed data.
+        """
+        member = self._members.get(name)
+        if member is None:
+            return None
+        limit = min(LARGEST, max(2**20, member.compress_size * _RATIO))
+        if member.file_size > limit:
+            raise LoadError(
+                f"{self._name}: {name} would have {member.file_size} bytes, which is more than {limit}; unpack the"
+                " archive and name the file"
+            )
+        try:
+            with self._archive.open(member) as file:
+                data = file.read(limit + 1)
+        except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, OSError, EOFError) as error:
+            raise LoadError(f"{self._name}: cannot read {name} in the archive: {error}") from error
+        return data if len(data) <= limit else None
 
 
 def _is_inside(name: str) -> bool:
@@ -90,6 +145,15 @@ class SqliteDatabase:
         clause = f" WHERE {where}" if where else ""
         yield from self._rows(f"SELECT * FROM {_quote(table)}{clause} ORDER BY rowid", tuple(equal.values()))  # noqa: S608 - quoted names
 
+    def column(self, table: str, name: str) -> Iterator[object]:
+        """Give the different values of one column of a table.
+
+        Raises:
+            LoadError: there is no such table or column.
+        """
+        for row in self._rows(f"SELECT DISTINCT {_quote(name)} AS value FROM {_quote(table)}", ()):  # noqa: S608 - quoted names
+            yield row["value"]
+
     def _rows(self, question: str, values: tuple[object, ...]) -> list[Mapping[str, object]]:
         try:
             with closing(sqlite3.connect(self._address, uri=True)) as connection:
@@ -114,7 +178,7 @@ def find_folder(place: Place, *, home: Path | None = None, environment: Mapping[
         variable, _, rest = entry.partition("/")
         if value := variables.get(variable):
             return Path(value) / rest if rest else Path(value)
-    return (home or Path.home()) / place.folder
+    return (home or Path.home()) / place.system_folders.get(sys.platform, place.folder)
 
 
 def list_sessions(
@@ -123,21 +187,64 @@ def list_sessions(
     """List the sessions of one agent on this machine, the newest first. Files that cannot be read are left out."""
     if record.place is None:
         return []
-    root = find_folder(record.place, home=home, environment=environment)
-    found: list[Session] = []
+    return _newest_first(_sessions_below(find_folder(record.place, home=home, environment=environment), record))
+
+
+def list_folder(folder: Path, formats: Sequence[Format]) -> list[Session]:
+    """List the sessions below any folder, such as a copy of an agent's folder, the newest first."""
+    found: dict[tuple[str, str], Session] = {}
+    for record in formats:
+        for session in (*_sessions_below(folder, record), *_sessions_beside(folder, record)):
+            found.setdefault((session.path, session.id), session)
+    return _newest_first(found.values())
+
+
+def _newest_first(sessions: Iterable[Session]) -> list[Session]:
+    return sorted(sessions, key=lambda session: (-(session.updated or 0), session.path, session.id))
+
+
+def _sessions_below(root: Path, record: Format) -> Iterator[Session]:
+    place = record.place
+    if place is None:
+        return
     if record.describe is not None:
-        for pattern in record.place.patterns:
+        for pattern in place.patterns:
             for path in root.glob(pattern):
-                excerpt = _read_excerpt(path, root)
-                session = None if excerpt is None else record.describe(excerpt)
+                session = describe_file(path, record, root)
                 if session is not None:
-                    found.append(session)
+                    yield session
     if record.list is not None:
-        for pattern in record.place.databases:
+        for pattern in place.databases:
             for path in root.glob(pattern):
                 with suppress(LoadError):
-                    found += record.list(_database_source(path, root))
-    return sorted(found, key=lambda session: (-(session.updated or 0), session.path))
+                    yield from record.list(_database_source(path, root))
+
+
+def _sessions_beside(folder: Path, record: Format) -> Iterator[Session]:
+    """Give the sessions of files that lie in a folder without the folders of the agent."""
+    if record.place is None or record.describe is None:
+        return
+    for pattern in record.place.patterns:
+        for path in folder.glob(PurePosixPath(pattern).name):
+            session = describe_file(path, record, folder)
+            if session is not None and record.detect(_read_head(path), path.name) > 0:
+                yield session
+
+
+def describe_file(path: Path, record: Format, root: Path | None = None) -> Session | None:
+    """Describe the session of a file from its beginning and its end; None if it cannot be read or has none."""
+    if record.describe is None or not path.is_file():
+        return None
+    excerpt = _read_excerpt(path, root or path.parent)
+    return None if excerpt is None else record.describe(excerpt)
+
+
+def _read_head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_EXCERPT)
+    except OSError:
+        return b""
 
 
 def _read_excerpt(path: Path, root: Path) -> Excerpt | None:
@@ -148,8 +255,8 @@ def _read_excerpt(path: Path, root: Path) -> Excerpt | None:
             whole = status.st_size <= _EXCERPT
             tail = b""
             if not whole:
-                file.seek(max(_EXCERPT, status.st_size - _EXCERPT))
-                tail = file.read(_EXCERPT)
+                file.seek(max(_EXCERPT, status.st_size - _TAIL))
+                tail = file.read(_TAIL)
     except OSError:
         return None
     name = path.relative_to(root).as_posix()
@@ -182,6 +289,8 @@ def open_path(path: Path, formats: Sequence[Format], session: str | None = None)
             raise LoadError(f"{path} is a folder; name a session file in it")
         if size > LARGEST:
             raise LoadError(f"{path} has {size} bytes; files of more than {LARGEST} bytes are not read")
+        if not path.is_file():
+            raise LoadError(f"{path} is no regular file; read it first, or send it in a pipe")
         with path.open("rb") as file:
             head = file.read(len(_SQLITE))
             data = None if head == _SQLITE else head + file.read()
@@ -191,8 +300,34 @@ def open_path(path: Path, formats: Sequence[Format], session: str | None = None)
     root = _find_root(path.absolute(), formats)
     if data is None:
         return _database_source(path, root, session)
+    if data.startswith(_ZIP):
+        return _archive_source(data, str(path), formats, session)
     name = path.absolute().relative_to(root).as_posix()
     return Source(data=data, name=name, path=str(path), session=session, neighbours=DiskFiles(root))
+
+
+def open_data(data: bytes, formats: Sequence[Format], session: str | None = None) -> Source:
+    """Make a source of the bytes of a file.
+
+    Raises:
+        LoadError: the bytes are a database, or an archive without conversations.
+    """
+    if data.startswith(_SQLITE):
+        raise LoadError("the bytes are an SQLite database, which is read from its file only; name the file")
+    if data.startswith(_ZIP):
+        return _archive_source(data, None, formats, session)
+    return Source(data=data, session=session)
+
+
+def _archive_source(data: bytes, path: str | None, formats: Sequence[Format], session: str | None) -> Source:
+    archive = ArchiveFiles(data, path or "the archive")
+    for record in formats:
+        for pattern in record.archive_members:
+            for name in archive.find(pattern):
+                content = archive.read(name)
+                if content is not None and record.detect(content[:_EXCERPT], name) > 0:
+                    return Source(data=content, name=name, path=path, session=session, neighbours=archive)
+    raise LoadError(f"{path or 'the archive'}: no file in this archive holds conversations of a known format")
 
 
 def _database_source(path: Path, root: Path, session: str | None = None) -> Source:
@@ -247,7 +382,7 @@ def save_files(written: Written, folder: Path, *, flat: bool) -> tuple[Path, ...
             )
     for path, data in targets:
         if not path.exists():
-            _store(path, data)
+            store_file(path, data)
     return tuple(path for path, _ in targets)
 
 
@@ -265,7 +400,13 @@ def _has(path: Path, data: bytes) -> bool:
         return False
 
 
-def _store(path: Path, data: bytes) -> None:
+def store_file(path: Path, data: bytes) -> None:
+    """Store a new file under a temporary name, then give it its own.
+
+    Raises:
+        HistoryExists: a file of that name is there; it is unchanged.
+        OSError: the file cannot be written.
+    """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)

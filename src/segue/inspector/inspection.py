@@ -14,10 +14,11 @@ import msgspec
 from msgspec.structs import replace
 
 from segue.conversation.content import AnyContent
-from segue.conversation.context import Context
+from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import Message
 from segue.documents import Document, open_source, read_document
-from segue.errors import EmptyConversation, LoadError, SettingsError, render_path
+from segue.errors import DoesNotFit, EmptyConversation, LoadError, SettingsError, render_path
+from segue.histories.api import is_session_file, read_history
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.report import SENTENCES, Change, Loss, describe_loss
@@ -25,7 +26,7 @@ from segue.projection.workspace.ownership import Ownership
 from segue.protocols.api import check
 from segue.protocols.registry import get_protocol
 from segue.request import Request
-from segue.tokens import estimate_tokens
+from segue.tokens import measure
 
 Json: TypeAlias = dict[str, object]
 
@@ -34,12 +35,15 @@ _EXCERPT: Final = 1500
 
 
 def open_pasted(text: str, protocol: str | None) -> Document:
-    """Read the pasted text; of a file with one conversation on a line, the first.
+    """Read the pasted text, also a session of an agent; of a file with one conversation on a line, the first.
 
     Raises:
         LoadError, DecodeError: the text is not a conversation.
     """
-    opened = open_source(BytesIO(text.encode("utf-8", "surrogatepass")), "the pasted text", protocol=protocol)
+    data = text.encode("utf-8", "surrogatepass")
+    if protocol is None and is_session_file(data):
+        return Document(Prompt(context=read_history(data).context))
+    opened = open_source(BytesIO(data), "the pasted text", protocol=protocol)
     if opened.document is not None:
         return opened.document
     first = next(opened.lines, None)
@@ -65,6 +69,7 @@ def wire_json(document: Document, model: Model, policy: Policy) -> bytes:
 
     Raises:
         EmptyConversation: the conversation has no content to send.
+        DoesNotFit: the window of the model is too small.
     """
     return msgspec.json.format(document.prepare(model, policy).content, indent=2)
 
@@ -74,8 +79,9 @@ def _inspect_target(document: Document, model: Model, policy: Policy) -> Json:
     about: Json = {"name": model.full_name(), "protocol": model.protocol, "window": model.context_window}
     try:
         request = document.prepare(model, policy)
-    except EmptyConversation as empty:
-        return {**about, "problem": str(empty), "changes": [], "counts": {loss.value: 0 for loss in Loss}}
+    except (EmptyConversation, DoesNotFit) as problem:
+        return {**about, "problem": str(problem), "changes": [], "counts": {loss.value: 0 for loss in Loss}}
+    length = measure(document.prompt, model, request.projection)
     changes = request.report.changes
     counts = Counter(change.loss.value for change in changes)
     sent = request.projection.context
@@ -94,7 +100,11 @@ def _inspect_target(document: Document, model: Model, policy: Policy) -> Json:
         "rows": rows,
         "sent": [None if at in same else _summary(message) for at, message in enumerate(sent.messages)],
         "system": _system(sent),
-        "tokens": estimate_tokens(sent, model),
+        "tokens": length.sent,
+        "length": length.describe(),
+        "limit": length.limit,
+        "fits": length.fits,
+        "cost": length.cost,
         "bytes": len(request.content),
         "cache": _cached(document, model, policy, request),
     }
@@ -228,14 +238,14 @@ def _cached(document: Document, model: Model, policy: Policy, request: Request) 
     turns of the wire do not stand in one list.
     """
     context = document.prompt.context
-    ownership = Ownership(model, policy.same_model)
+    ownership = Ownership(model, policy.same_model, policy.routers)
     own = [at for at, it in enumerate(context.messages) if it.role == "assistant" and ownership.is_own(it)]
     if not own:
         return None
     before = replace(context, messages=context.messages[: own[-1]])
     try:
         earlier = document._replace(prompt=replace(document.prompt, context=before)).prepare(model, policy)
-    except EmptyConversation:
+    except (EmptyConversation, DoesNotFit):
         return None
     key = get_protocol(model.protocol).turns_key
     if key is None:

@@ -1,4 +1,4 @@
-"""The server of the inspector: one page and three endpoints, for one user on this machine.
+"""The server of the inspector: one page and five endpoints, for one user on this machine.
 
 Every URL contains a random token. The Host header has to be that of the server, which prevents DNS rebinding, and
 requests with another Origin are refused. Nothing leaves the machine: the page loads nothing from other servers, and its
@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from segue.errors import SegueError
 from segue.inspector.inspection import inspect, open_pasted, wire_json
+from segue.inspector.local_sessions import list_sessions, open_session
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.projection.policy import Policy, ReasoningPolicy
@@ -53,12 +54,26 @@ def new_token() -> str:
     return token_urlsafe(18)
 
 
-def make_app(token: str, host_names: frozenset[str], catalogue: Catalogue, opened: str = "") -> ASGIApp:
-    """Make the server. `host_names` are the allowed Host headers; `opened` is the text that the page starts with."""
+def make_app(
+    token: str, host_names: frozenset[str], catalogue: Catalogue, opened: str = "", *, shows_sessions: bool = False
+) -> ASGIApp:
+    """Make the server.
+
+    `host_names` are the allowed Host headers; `opened` is the text that the page starts with. `shows_sessions` lets the
+    page read the sessions of agents on this machine.
+    """
 
     async def start(_: Request) -> Response:
         models = [{"name": model.full_name(), "protocol": model.protocol} for model in catalogue.models]
         return _json({"models": models, "protocols": list(PROTOCOLS), "opened": opened})
+
+    async def sessions(_: Request) -> Response:
+        return _json(await run_in_threadpool(list_sessions) if shows_sessions else [])
+
+    async def session(request: Request) -> Response:
+        if not shows_sessions:
+            return _json({"error": "sessions are shown only on 127.0.0.1; run `segue ui` without --host"}, status=403)
+        return await _answer(request, lambda query: msgspec.json.encode(open_session(query.text)))
 
     async def inspected(request: Request) -> Response:
         return await _answer(request, lambda query: _inspect(query, catalogue))
@@ -71,6 +86,8 @@ def make_app(token: str, host_names: frozenset[str], catalogue: Catalogue, opene
         Route("/inspector.css", _file("inspector.css")),
         Route("/inspector.js", _file("inspector.js")),
         Route("/api/start", start),
+        Route("/api/sessions", sessions),
+        Route("/api/session", session, methods=["POST"]),
         Route("/api/inspect", inspected, methods=["POST"]),
         Route("/api/wire", wire, methods=["POST"]),
     ]

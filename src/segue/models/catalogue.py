@@ -191,6 +191,10 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
         return tuple(self.complete(model) for model in self.models if fits(model))
 
+    def has_id(self, model_id: str) -> bool:
+        """Whether any provider has a model with this id."""
+        return model_id.lower() in self._by_id
+
     def find_provider(self, protocol: str, model_id: str) -> str | None:
         """Give the provider that serves this id over this protocol; None if there is none or more than one."""
         found = {model.provider for model in self._by_id.get(model_id.lower(), ()) if model.protocol == protocol}
@@ -395,6 +399,16 @@ def find_models(
 def find_provider(protocol: str, model_id: str, *, catalogue: Catalogue | None = None) -> str | None:
     """Give the provider that serves this id over this protocol; None if there is none or more than one.
 
-    It is used as the origin of assistant turns in a request body, which names a model and no provider.
+    Without a `catalogue`, those of installed packages are read if segue's own has no model with this id. It is used as
+    the origin of assistant turns in a request body, which names a model and no provider.
     """
-    return (catalogue or packaged_catalogue()).find_provider(protocol, model_id)
+    if catalogue is None:
+        packaged = packaged_catalogue()
+        catalogue = packaged if packaged.has_id(model_id) else installed_catalogue()
+    return catalogue.find_provider(protocol, model_id)
+
+
+def is_router(provider: str, model_id: str) -> bool:
+    """Whether segue or an installed package knows this id as one under which different models answer."""
+    name = f"{provider}/{model_id}".lower()
+    return name in packaged_catalogue().routers or name in installed_catalogue().routers

@@ -24,9 +24,10 @@ from typing import Final, cast, final
 
 import msgspec
 
-from segue.errors import ModelError
+from segue.errors import ModelError, SettingsError
 from segue.models.dialect import Dialect
 from segue.models.model import Model
+from segue.models.overrides import override
 from segue.models.provider import Provider
 from segue.models.rules import Rules
 
@@ -140,14 +141,8 @@ def _nearest_hint(key: str, known: Iterable[str]) -> str:
 
 
 def _check_overrides(rules: Mapping[str, object], dialect: Mapping[str, object], *, where: str) -> None:
-    for overrides, kind in ((rules, Rules), (dialect, Dialect)):
-        for key in overrides:
-            if key not in kind.__struct_fields__:
-                label = "rule" if kind is Rules else "dialect field"
-                near = get_close_matches(key, kind.__struct_fields__, n=1)
-                hint = f"; did you mean {near[0]}?" if near else "; docs/rules.md lists them"
-                raise ModelError(f"{where}: there is no {label} {key!r}{hint}")
-        try:
-            msgspec.convert(overrides, kind)
-        except msgspec.ValidationError as error:
-            raise ModelError(f"{where}: {error}") from error
+    try:
+        override(Rules(), rules, where=where)
+        override(Dialect(), dialect, where=where)
+    except SettingsError as error:
+        raise ModelError(f"{error}") from error

@@ -97,6 +97,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     auth: Literal["bearer", "x-api-key", "api-key", "x-goog-api-key", "aws", "google", "none"] = "bearer"
     path: str | None = None
     """The path below the base URL, if it is not the protocol's default path."""
+    count_tokens: bool = False
+    """The provider has the protocol's endpoint that counts the tokens of a request."""
 
     def takes_budget(self) -> bool:
         """Whether the request has a parameter for a thinking budget in tokens."""

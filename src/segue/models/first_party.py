@@ -36,10 +36,24 @@ _REQUIRED_REASONING: Final[Mapping[str, object]] = {
     "reasoning_replay": "required",
     "forced_choice_with_thinking": False,
 }
+_OPENAI_IMAGES: Final = ("image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp")
+"""Others are refused: "is of one the following formats: ['png', 'jpeg', 'gif', 'webp']" (gptpdf #6, 2024-06-30)."""
+_OPENAI_CHAT_MEDIA: Final[Mapping[str, object]] = {
+    "result_text_only": True,  # "Image URLs are only allowed for messages with role 'user'" (OpenHands #7700)
+    "user_media": (*_OPENAI_IMAGES, "application/pdf", "audio/wav", "audio/mpeg", "audio/mp3"),
+}
+_OPENAI_FILES: Final = ("openai-chat", "openai-responses")
+_VIDEO_BY_URL: Final[Mapping[str, object]] = {
+    "user_media": ("image/*", "audio/wav", "audio/mpeg", "audio/mp3", "video/*"),
+    "file_sources": frozenset({"data", "url"}),
+}
+"""`video_url` and `input_audio`, each with a URL or with data."""
 _MOONSHOT_RULES: Final[Mapping[str, object]] = {
     **_REQUIRED_REASONING,
     "refused_text": "empty",  # "text content is empty" (kimi-cli #2621, 2026-08-27)
     "image_sources": frozenset({"data"}),  # "unsupported image url" (OpenHands/software-agent-sdk #3219, 2026-05-12)
+    "user_media": ("image/*", "video/*"),  # `video_url` with a data URL (model card of Kimi K2.5, read 2026-11-15)
+    "file_sources": frozenset({"data"}),
 }
 _MOONSHOT: Final[Mapping[str, object]] = {
     "max_tokens_field": "max_tokens",
@@ -57,8 +71,34 @@ _QWEN: Final[Mapping[str, object]] = {
     "thinking_budget_field": "thinking_budget",
     "strict_tools": True,
 }
-_QWEN_RULES: Final[Mapping[str, object]] = {"reasoning_replay": "open", "forced_choice_with_thinking": False}
+_QWEN_RULES: Final[Mapping[str, object]] = {
+    "reasoning_replay": "open",
+    "forced_choice_with_thinking": False,
+    **_VIDEO_BY_URL,  # DashScope documentation: visual and audio understanding
+}
 _XIAOMI: Final[Mapping[str, object]] = {"thinking_format": "deepseek", "effort": False, "strict_tools": True}
+_AZURE_FILES: Final[Mapping[str, object]] = {"file_id_pattern": "assistant-[A-Za-z0-9]+"}
+_OPENAI_USER: Final[Mapping[str, object]] = {"max_user_id": 64}
+"""OpenAI's reference of `safety_identifier`; `user`: bifrost #1000 of 2025-12. (openai 3.49.0 says 128.)"""
+_CLAUDE_USER: Final[Mapping[str, object]] = {"max_user_id": 256}
+"""Anthropic's reference of `metadata.user_id` (quoted in vercel/ai #12419, 2026-02)."""
+_DEEPSEEK_USER: Final[Mapping[str, object]] = {"max_user_id": 512}
+"""DeepSeek documentation: rate limit and isolation, read 2026-11-15."""
+_ZAI_USER: Final[Mapping[str, object]] = {"min_user_id": 6, "max_user_id": 128}
+'"The unique ID of the user must be between 6 and 128 characters in length." (axonhub #1669, 2026-05)'
+
+
+_NONE: Final = frozenset[str]()
+_ANTHROPIC_TOOLS: Final = frozenset(
+    {"web_search", "web_search_dynamic", "web_fetch", "web_fetch_dynamic", "code_execution", "tool_search"}
+)
+_OPENAI_TOOLS: Final = frozenset({"web_search", "web_search_preview", "code_interpreter", "file_search", "tool_search"})
+_GEMINI_TOOLS: Final = frozenset({"googleSearch", "googleSearchRetrieval", "urlContext", "codeExecution", "fileSearch"})
+_VERTEX_TOOLS: Final = frozenset(
+    {"vertex_googleSearch", "googleSearchRetrieval", "enterpriseWebSearch", "urlContext", "codeExecution"}
+)
+_XAI_TOOLS: Final = frozenset({"xai_web_search", "xai_code_interpreter", "xai_file_search", "x_search"})
+"""The tools that each provider runs, by the names of the protocol's `server_tools`, which has sources and dates."""
 
 
 def _qwen_plan(name: str, title: str, host: str, variable: str) -> Provider:
@@ -82,9 +122,9 @@ def _xiaomi(name: str, title: str, host: str, variable: str) -> Provider:
         protocol="openai-chat",
         base_url=f"https://{host}/v1",
         key_variables=(variable,),
-        rules={"openai-chat": {"reasoning_replay": "required"}},
+        rules={"openai-chat": {"reasoning_replay": "required", **_VIDEO_BY_URL}},
         dialect={"openai-chat": _XIAOMI},
-        source=f"{_PI}; ktsoator/or",
+        source=f"{_PI}; ktsoator/or; mimo-multimodal-mcp (video and sound, by URL and as data)",
         read=_READ,
     )
 
@@ -96,8 +136,10 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="anthropic-messages",
         base_url="https://api.anthropic.com",
         key_variables=("ANTHROPIC_API_KEY",),
-        dialect={"anthropic-messages": {"strict_tools": True}},
-        source="anthropic 2.8.0; pi-ai 1.5.0 catalogue (strict tools)",
+        rules={"anthropic-messages": {"server_tools": _ANTHROPIC_TOOLS, **_CLAUDE_USER}},
+        dialect={"anthropic-messages": {"strict_tools": True, "count_tokens": True}},
+        file_ids=("anthropic-messages",),
+        source="anthropic 2.8.0 (count_tokens); pi-ai 1.5.0 catalogue (strict tools)",
         read=_READ,
     ),
     Provider(
@@ -106,12 +148,22 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-responses",
         base_url="https://api.openai.com/v1",
         key_variables=("OPENAI_API_KEY",),
-        rules={"openai-chat": {"refused_options": _CACHING_TAKEN, **_STRICT}, "openai-responses": _STRICT},
+        rules={
+            "openai-chat": {
+                "refused_options": _CACHING_TAKEN,
+                "server_tools": _NONE,
+                **_STRICT,
+                **_OPENAI_CHAT_MEDIA,
+                **_OPENAI_USER,
+            },
+            "openai-responses": {"server_tools": _OPENAI_TOOLS, **_STRICT, **_OPENAI_USER},
+        },
         dialect={
             "openai-chat": {**_OPENAI_KEYS, "grammar_tools": True},
-            "openai-responses": {**_OPENAI_KEYS, "grammar_tools": True},
+            "openai-responses": {**_OPENAI_KEYS, "grammar_tools": True, "count_tokens": True},
         },
-        source="openai 3.49.0; pi-ai 1.5.0",
+        file_ids=_OPENAI_FILES,
+        source="openai 3.49.0 (input_tokens); pi-ai 1.5.0",
         read=_READ,
     ),
     Provider(
@@ -121,13 +173,26 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         base_url="https://{AZURE_OPENAI_RESOURCE_NAME}.openai.azure.com/openai/v1",
         key_variables=("AZURE_OPENAI_API_KEY",),
         rules={
-            "openai-chat": {"refused_options": _CACHING_TAKEN, "file_id_pattern": "assistant-[A-Za-z0-9]+", **_STRICT},
-            "openai-responses": {"file_id_pattern": "assistant-[A-Za-z0-9]+", **_STRICT},
+            "openai-chat": {
+                "refused_options": _CACHING_TAKEN,
+                **_AZURE_FILES,
+                "server_tools": _NONE,
+                **_STRICT,
+                **_OPENAI_CHAT_MEDIA,
+                **_OPENAI_USER,
+            },
+            "openai-responses": {
+                **_AZURE_FILES,
+                "server_tools": _OPENAI_TOOLS,
+                **_STRICT,
+                **_OPENAI_USER,
+            },
         },
         dialect={
             "openai-chat": {**_OPENAI_KEYS, "auth": "api-key"},
             "openai-responses": {**_OPENAI_KEYS, "auth": "api-key"},
         },
+        file_ids=_OPENAI_FILES,
         source="pi-ai 1.5.0; Azure documentation: v1 API, files",
         read=_READ,
     ),
@@ -137,7 +202,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-responses",
         base_url="https://chatgpt.com/backend-api",
         key_variables=(),
-        rules={"openai-responses": {"refused_options": ("max_tokens",)}},
+        rules={"openai-responses": {"refused_options": ("max_tokens",), **_OPENAI_USER}},
         dialect={
             "openai-responses": {
                 "max_tokens_field": "none",
@@ -156,6 +221,9 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="google-genai",
         base_url="https://generativelanguage.googleapis.com/v1beta",
         key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        rules={"google-genai": {"server_tools": _GEMINI_TOOLS}},
+        file_ids=("google-genai",),
+        dialect={"google-genai": {"count_tokens": True}},
         source="pi-ai 1.5.0; google-genai 3.1.0 (both variables); recorded traffic, 2026-11 (v1beta)",
         read=_READ,
     ),
@@ -166,18 +234,24 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         base_url="https://{GOOGLE_CLOUD_LOCATION}-aiplatform.googleapis.com",
         key_variables=("GOOGLE_CLOUD_API_KEY",),
         rules={
-            "google-genai": {"file_id_pattern": r"gs://\S+"},
-            "anthropic-messages": {"image_sources": frozenset({"data"})},
+            "google-genai": {"file_id_pattern": r"gs://\S+", "server_tools": _VERTEX_TOOLS},
+            "anthropic-messages": {
+                "image_sources": frozenset({"data"}),
+                **_CLAUDE_USER,
+                "server_tools": frozenset({"web_search", "tool_search"}),  # coder/xum #2922, 2026-03-12
+            },
         },
         dialect={
             "google-genai": {
                 "auth": "google",
+                "count_tokens": True,
                 "path": (
                     "/v1/projects/{GOOGLE_CLOUD_PROJECT}/locations/{GOOGLE_CLOUD_LOCATION}/publishers/google/models/{model}"
                 ),
             },
             "anthropic-messages": {"auth": "google"},
         },
+        file_ids=("google-genai",),
         source="pi-ai 1.5.0; recorded traffic, 2026-11; litellm (Claude at Vertex takes images as base64 only)",
         read=_READ,
     ),
@@ -187,8 +261,19 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="bedrock-converse",
         base_url="https://bedrock-runtime.{AWS_REGION}.amazonaws.com",
         key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
-        rules={"anthropic-messages": {"image_sources": frozenset({"data"}), "file_sources": frozenset({"data"})}},
-        source="pi-ai 1.5.0; 'URL content sources are not yet supported' (chatlas #410, 2026-09-01: Claude's own wire)",
+        rules={
+            "anthropic-messages": {
+                "image_sources": frozenset({"data"}),
+                "file_sources": frozenset({"data"}),
+                "server_tools": frozenset({"tool_search"}),  # subrouter #237, litellm #36502 (2026-08)
+                "pending_calls": False,
+            }
+        },
+        dialect={"bedrock-converse": {"count_tokens": True}},
+        file_ids=("bedrock-converse",),
+        source="pi-ai 1.5.0; botocore 1.44.0 (CountTokens); Claude's own wire: 'URL content sources are not yet"
+        " supported' (chatlas #410, 2026-09-01) "
+        "and unfinished server tool calls are refused (pydantic-ai, a comment in its tests)",
         read=_READ,
     ),
     Provider(
@@ -197,8 +282,12 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="mistral-chat",
         base_url="https://api.mistral.ai",
         key_variables=("MISTRAL_API_KEY",),
-        rules={"openai-chat": {"reasoning_replay": "none"}},
+        rules={
+            "openai-chat": {"reasoning_replay": "none", "server_tools": _NONE},
+            "mistral-chat": {"server_tools": frozenset({"document_library"})},  # mistralai 3.7.0
+        },
         dialect={"openai-chat": {"max_tokens_field": "max_tokens"}},
+        file_ids=("mistral-chat",),
         source="pi-ai 1.5.0; qwen-code #3304 (reasoning_content answers 422 in the OpenAI format)",
         read=_READ,
     ),
@@ -217,7 +306,16 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="https://api.deepseek.com",
         key_variables=("DEEPSEEK_API_KEY",),
-        rules={"openai-chat": _REQUIRED_REASONING, "openai-responses": {"calls_last": True}},
+        rules={
+            "openai-chat": {
+                **_REQUIRED_REASONING,
+                "max_stop": 16,
+                **_DEEPSEEK_USER,
+                "result_text_only": True,  # "unknown variant `image_url`, expected `text`" (kimi-code #2669)
+            },
+            "openai-responses": {"calls_last": True, **_DEEPSEEK_USER},
+            "anthropic-messages": _DEEPSEEK_USER,
+        },
         dialect={
             "openai-chat": {
                 "max_tokens_field": "max_tokens",
@@ -226,7 +324,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             }
         },
         source=(
-            "pi-ai 1.5.0; litellm #37470, DeepSeek-V3 #1376 (forced tool choice); "
+            "pi-ai 1.5.0; litellm #37470, DeepSeek-V3 #1376 (forced tool choice); DeepSeek documentation (16 stops); "
             "recorded traffic, 2026-11 (text between the calls of a turn is refused)"
         ),
         read=_READ,
@@ -270,9 +368,12 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="https://api.z.ai/api/coding/paas/v4",
         key_variables=("ZAI_API_KEY",),
-        rules={"openai-chat": {"reasoning_replay": "open"}},
+        rules={
+            "openai-chat": {"reasoning_replay": "open", **_VIDEO_BY_URL, **_ZAI_USER},
+            "anthropic-messages": _ZAI_USER,
+        },
         dialect={"openai-chat": _ZAI},
-        source="pi-ai 1.5.0; Z.ai documentation: preserved thinking (reasoning_content)",
+        source="pi-ai 1.5.0; Z.ai documentation: preserved thinking (reasoning_content), GLM-4.5V (video_url)",
         read=_READ,
     ),
     Provider(
@@ -281,9 +382,12 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="https://open.bigmodel.cn/api/coding/paas/v4",
         key_variables=("ZAI_CODING_CN_API_KEY",),
-        rules={"openai-chat": {"reasoning_replay": "open"}},
+        rules={
+            "openai-chat": {"reasoning_replay": "open", **_VIDEO_BY_URL, **_ZAI_USER},
+            "anthropic-messages": _ZAI_USER,
+        },
         dialect={"openai-chat": _ZAI},
-        source="pi-ai 1.5.0; Z.ai documentation: preserved thinking (reasoning_content)",
+        source="pi-ai 1.5.0; Z.ai documentation: preserved thinking (reasoning_content), GLM-4.5V (video_url)",
         read=_READ,
     ),
     Provider(
@@ -341,7 +445,10 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-responses",
         base_url="https://api.x.ai/v1",
         key_variables=("XAI_API_KEY",),
-        rules={"openai-chat": {"call_id_max": 0}},
+        rules={
+            "openai-chat": {"call_id_max": 0, "server_tools": _NONE},  # "Live search is deprecated." (vercel/ai #15713)
+            "openai-responses": {"server_tools": _XAI_TOOLS, "tool_namespaces": False},  # xai-sdk 1.21.0
+        },
         dialect={"openai-chat": {"effort": False}, "openai-responses": {"developer_role": False}},
         source="pi-ai 1.5.0; recorded traffic, 2026-11 (ids of 43 characters)",
         read=_READ,

@@ -3,7 +3,7 @@
 This is the only table for facts that several modules need: the catalogue chooses the provider of a bare id, detection
 recognises a request, rules of several protocols select families, `models.equivalence` compares ids of several
 providers, and the scripts that write the catalogue find prices. A family that only the rules of one protocol need is in
-its `rules.py`; every other pattern is here.
+its `rules.py`; every other pattern is here. A test assigns every id of the packaged catalogue to its generation.
 
 Facts this file rests on:
 - The ids of each provider's own catalogue page.                       (catalogue of pi-ai 1.5.0; read 2026-11-15)
@@ -11,7 +11,11 @@ Facts this file rests on:
 - Claude ids: a name and a generation (`-4-5`, elsewhere `-4.5`; once before the name: `claude-3-7-sonnet`), no date
   from 4.6 on. Bedrock adds a region and `anthropic.` before the id and `-v1:0` behind it, Vertex adds `@date`.
                                                   (Anthropic models overview; catalogue of pi-ai 1.5.0; read 2026-11-15)
-- OpenAI ids: `o1`, `o3`, `o4` and `gpt-5` onwards reason; gateways add `openai/` or `openai.` before the id. (the same)
+- OpenAI ids: `o1`, `o3`, `o4` and `gpt-5` onwards reason; gateways add `openai/` or `openai.` before the id, and a
+  fine-tuned model is `ft:` and the id.                                (the same; OpenAI documentation: fine-tuning)
+- Azure has no dot in `gpt-35-turbo`, and a deployment may have any name of letters, digits, `-`, `_` and `.`, mostly
+  that of the model: `gpt-41`, `gpt4o`, `prod-gpt-5-mini`. Databricks writes `databricks-gpt-5-1`.
+                                  (Azure documentation: models, deployments; Databricks documentation; read 2026-11-15)
 """
 
 from __future__ import annotations
@@ -48,7 +52,10 @@ FIRST_PARTY_PREFIXES: Final[tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]]
     (("ling-", "ring-"), ("ant-ling",)),
     (("command", "c4ai-aya-"), ("cohere",)),
 )
-"""Prefixes in lower case, and the first-party providers of these models, the preferred one first."""
+"""Prefixes in lower case, and the first-party providers of these models, the preferred one first.
+
+(Catalogue of pi-ai 1.5.0, mistralai 3.7.0 and cohere 7.3.1 for ids that it lacks; read 2026-11-15.)
+"""
 
 
 def first_party_providers(model_id: str) -> tuple[str, ...]:
@@ -63,7 +70,7 @@ def first_party_prefixes(provider: str) -> tuple[str, ...]:
 
 
 # -- families ----------------------------------------------------------------------------------------------------------
-# Regular expressions, searched in an id, case ignored.
+# Regular expressions, searched in an id, case ignored. All were read on 2026-11-15.
 
 CLAUDE: Final = r"claude-"
 CLAUDE_UP_TO_4_5: Final = (
@@ -71,54 +78,101 @@ CLAUDE_UP_TO_4_5: Final = (
     r"|(?:opus|sonnet|haiku)-4(?:[-.][0-5])?(?:[-.@:]\D|[-@]\d{8}|$)"
     r"|4(?:[-.][0-5])?-(?:opus|sonnet|haiku))"
 )
-"""The last models that accept a thinking budget, a prefilled answer and sampling parameters."""
+"""The last models that accept a thinking budget, a prefilled answer and sampling parameters.
+
+(Anthropic documentation: what's new in Claude 4.6, migration guide; strands #1694 for prefill at 4.5.)
+"""
+CLAUDE_4_5_AND_4_6: Final = r"claude-(?:(?:opus|sonnet|haiku)-4[-.][56]|4[-.][56]-(?:opus|sonnet|haiku))(?!\d)"
+"""These count tools and calls alike."""
 CLAUDE_4_6: Final = r"claude-(?:(?:opus|sonnet)-4[-.]6|4[-.]6-(?:opus|sonnet))(?!\d)"
-"""Adaptive thinking, no prefill; sampling parameters are still accepted."""
+"""Adaptive thinking, no prefill; sampling parameters are still accepted. (anthropic 2.8.0; pi-ai 1.5.0)"""
 CLAUDE_READS_SYSTEM: Final = (
-    r"claude-(?:opus-4[-.](?:[89]|\d\d)(?!\d)|opus-(?:[5-9]|\d\d)(?!\d)|(?:fable|mythos)-\d"
+    r"claude-(?:opus-4[-.](?:[89]|\d\d)(?!\d)|opus-(?:[5-9]|\d\d)(?!\d)|(?:fable|mythos)-(?:\d|latest)"
     r"|(?:sonnet|haiku)-(?:5[-.][5-9]|[6-9]|\d\d)(?!\d))"
 )
-"""Opus 4.8 and later: system messages in the middle of a conversation are accepted. Sources disagree on Sonnet 5."""
+"""Opus 4.8 and later: system messages in the middle of a conversation are accepted.
+
+(Anthropic documentation: what's new in Claude 4.8; sources disagree on Sonnet 5: see the rules of anthropic-messages.)
+"""
 CLAUDE_REFUSES_FORCED_CHOICE: Final = r"claude-(?:(?:fable|mythos)-5[-.]1|(?:opus|sonnet)-5[-.]5)(?!\d)"
-"""These refuse a forced tool choice, with and without thinking."""
-CLAUDE_ALWAYS_THINKS: Final = r"claude-(?:(?:fable|mythos)-(?:\d|preview)|(?:opus|sonnet)-5[-.]5(?!\d))"
-"""Thinking cannot be disabled."""
+"""These refuse a forced tool choice, with and without thinking. (vercel/ai #21364, oh-my-pi #12939)"""
+CLAUDE_ALWAYS_THINKS: Final = r"claude-(?:(?:fable|mythos)-(?:\d|preview|latest)|(?:opus|sonnet)-5[-.]5(?!\d))"
+"""Thinking cannot be disabled. (pydantic-ai 2.66.0, live; @ai-sdk/anthropic 3.0.138)"""
 CLAUDE_ONE_SAMPLING_PARAMETER: Final = r"claude-(?:opus-4[-.]1|\w+-4[-.]5|4[-.]1-opus|4[-.]5-)(?!\d)"
-"""Opus 4.1 and the 4.5 generation; earlier models accept both sampling parameters at once."""
+"""Opus 4.1 and the 4.5 generation; earlier models accept both sampling parameters at once.
+
+(litellm #15097, opencode #28930)
+"""
 
 GEMINI_1_AND_2: Final = r"gemini-[12]\."
-"""These have thinking budgets and no levels, and no JSON schema beside tools."""
+"""These have thinking budgets and no levels, and no JSON schema beside tools. (Roo-Code #10700, symfony/ai #1777)"""
+GEMINI_UP_TO_2_0: Final = r"gemini-(?:1|2\.0)"
+"""These count next to nothing for tools. (recorded usage, 2026-11-15)"""
 GEMINI_2_0: Final = r"gemini-2\.0"
 """These refuse a content of empty texts; 1.5, 2.5 and 3 Flash accept it (recorded by pydantic-ai and mirascope)."""
 GEMINI_ALWAYS_THINKS: Final = r"gemini-(?:2\.5-pro|3(?:\.\d+)?-pro|3\.5-flash-lite)"
-"""Thinking cannot be disabled: these refuse a budget of 0."""
+"""Thinking cannot be disabled: these refuse a budget of 0. (gemini-balance #206, docker-agent #2051)"""
 GEMINI_3_ON: Final = r"gemini-(?:[3-9]|\d\d)|gemini-(?:pro|flash|flash-lite)-latest"
-"""These sign their calls and refuse calls without a signature."""
+"""These sign their calls and refuse calls without a signature. (Google documentation: thought signatures)"""
 
-OPENAI_O_SERIES: Final = r"(?:^|[/.])o[134](?:-|$)"
-OPENAI_GPT_5_ALONE: Final = r"(?:^|[/.])gpt-5(?!\.\d|\d|-chat)"
-"""GPT-5 with its mini, nano, pro and codex variants. Thinking cannot be disabled."""
-OPENAI_GPT_5_1_TO_4: Final = r"(?:^|[/.])gpt-5\.[1-4](?!\d|-chat)"
-"""Thinking can be disabled, and only then sampling parameters are accepted."""
-OPENAI_GPT_5_5_UP: Final = r"(?:^|[/.])gpt-5\.(?:[5-9]|\d\d)(?!\d)"
-"""Thinking is on unless it is disabled, and only then sampling parameters are accepted."""
-OPENAI_GPT_6_ON: Final = r"(?:^|[/.])gpt-(?:[6-9]|\d\d)(?!\d)"
+_START: Final = r"(?:^|[/.:~]|openai-)"
+"""Where the name of a model of OpenAI's begins: behind the prefix of a gateway, a region or a fine-tuned model."""
+_GPT: Final = r"(?:^|[/.:~_-])gpt[-_]?"
+"""The same for GPT, also in the middle of the name of a deployment."""
+_NOT_A_SIZE: Final = r"(?!\d|(?:\.\d+)?b\b)"
+"""Other makers' models have a number of parameters there: `Cerebras-GPT-6.7B`, `gpt-13b`."""
+
+OPENAI_4_1_SMALL: Final = r"(?:^|[/.])gpt-4[.]?1-(?:mini|nano)"
+OPENAI_UP_TO_4_1: Final = r"(?:^|[/.])(?:gpt-[34](?!\d)|gpt-35|gpt-41|chatgpt-4o|gpt-5-chat)"
+OPENAI_5_ON: Final = r"(?:^|[/.])(?:o[134](?:[-:]|$)|gpt-|codex|chat-latest)"
+"""Generations that count tokens alike; the first that matches counts. (recorded usage, 2026-11-15)"""
+OPENAI_O_SERIES: Final = _START + r"(?:o[134](?:mini)?(?=[-_:@]|$)|codex-mini)"
+"""o1, o3, o4-mini; codex-mini is made from o4-mini. (OpenAI and Azure documentation: models)"""
+OPENAI_GPT_5_ALONE: Final = _GPT + r"5(?!\.\d|\d|[-_]\d(?!\d)|[-_]chat|b\b)"
+"""GPT-5 with its mini, nano, pro and codex variants. Thinking cannot be disabled. (OpenAI documentation: GPT-5)"""
+OPENAI_GPT_5_1_TO_4: Final = _GPT + r"5[-_.]?[1-4](?!\d|[-_]chat)"
+"""Thinking can be disabled, and only then sampling parameters are accepted. (OpenAI documentation: GPT-5.2)"""
+OPENAI_GPT_5_5_UP: Final = _GPT + r"5(?:\.\d\d|[-_.]?[5-9])(?!\d)"
+"""Thinking is on unless it is disabled, and only then sampling parameters are accepted. (litellm #34210, live)"""
+OPENAI_GPT_6_ON: Final = _GPT + r"(?:(?:[6-9](?:[-_.]?\d)?|1\d)" + _NOT_A_SIZE + r"|(?:astra|luna|sol|terra)-latest)"
+"""No sampling parameters at all. (@ai-sdk/openai 4.0.73; the names ending in `latest`: catalogue of pi-ai 1.5.0)"""
 OPENAI_GPT_5_5_ON: Final = f"{OPENAI_GPT_5_5_UP}|{OPENAI_GPT_6_ON}"
 
-OPENAI_WITHOUT_REASONING: Final = r"^(?:chatgpt-4o|gpt-3\.5|gpt-4(?!\d)|gpt-5-chat)"
-"""OpenAI models that were seen to refuse `reasoning.effort`, and their variants."""
+OPENAI_THINKING_LEVELS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
+    (OPENAI_O_SERIES, ("low", "medium", "high")),
+    (OPENAI_GPT_5_ALONE, ("minimal", "low", "medium", "high")),
+    (OPENAI_GPT_5_1_TO_4, ("off", "low", "medium", "high", "xhigh")),
+    (_GPT + r"5[-_.]?1(?!\d|[-_]chat|-codex-max)", ("off", "low", "medium", "high")),
+    (OPENAI_GPT_5_5_ON, ("off", "low", "medium", "high", "xhigh", "max")),
+    (_GPT + r"5[-_.]?5(?!\d)", ("off", "low", "medium", "high", "xhigh")),
+)
+"""The levels that a generation of OpenAI's models has; a later row wins.
+
+"Unsupported value: 'minimal' is not supported with the 'o4-mini' model. Supported values are: 'low', 'medium', and
+'high'." (OpenAI API; OpenAI documentation: reasoning effort by model; catalogue of pi-ai 1.5.0.)
+"""
+
+OPENAI_WITHOUT_REASONING: Final = rf"{_GPT}(?:3[-_.]?5(?!\d)|4(?!\d\d)|5[-_]chat)|chatgpt-4o"
+"""OpenAI models that were seen to refuse `reasoning.effort`, and their variants.
+
+(baml #2708 for gpt-4.1, OpenAI-DotNet #500 for gpt-4o, one-api #120 for gpt-5-chat)
+"""
 
 MISTRAL: Final = r"(?:^|/)(?:open-)?(?:mistral|ministral|magistral|devstral|codestral|mixtral|pixtral)"
+"""Models that apply the rules of Mistral's chat templates at every host. (mistral-common 1.13.0)"""
 
 CLAUDE_NAME: Final = r"(?P<name>claude-[a-z0-9-]+?)(?:[-@](?P<date>\d{8}))?"
 GEMINI_NAME: Final = r"(?P<name>gemini-[a-z0-9.-]+)(?P<date>)"
-"""The name and the date in an id, for comparing ids of several providers."""
+"""The name and the date in an id, for comparing ids of several providers. (See `models.equivalence`.)"""
 
 NATIVE_PROTOCOLS: Final[Mapping[str, frozenset[str]]] = {
     "claude": frozenset({"anthropic-messages", "bedrock-converse"}),
     "gemini": frozenset({"google-genai"}),
 }
-"""The protocols on which the signatures of a family are the provider's own; others change or replace them."""
+"""The protocols on which the signatures of a family are the provider's own; others change or replace them.
+
+(opencode #6418, 9router #922; read 2026-11-15)
+"""
 
 
 def is_claude(model_id: str) -> bool:

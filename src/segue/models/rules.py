@@ -48,6 +48,21 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether a tool may be forced (`required` or by name) while thinking is on."""
     choice_of_functions: bool = False
     """Whether a tool choice is refused if all tools are the provider's own."""
+    paired_calls: bool = True
+    """Whether `check` reports a call without a result and a result without a call: some servers accept both. Projection
+    pairs them for every target."""
+    server_tools: frozenset[str] | None = None
+    """The tools that the provider runs itself, by the names in the `server_tools` of the protocol. A tool of another
+    provider is replaced by the one of the same kind. None: unknown, so none is added, and a tool of the same protocol
+    is sent unchanged."""
+    server_tools_with_functions: Literal["allowed", "flag", "refused"] = "allowed"
+    """Whether server tools and functions may stand in one request; `flag`: only with a field that the row of the tool
+    names."""
+    tool_namespaces: bool = False
+    """Whether functions may be grouped in a namespace; otherwise they are sent one by one."""
+    pending_calls: bool = True
+    """Whether a call of a tool that the provider runs may be without its result while nothing but tool results follows
+    it; the provider then finishes it in its next reply."""
     calls_last: bool = False
     """Whether nothing may follow the calls of an assistant turn."""
     tool_error: Literal["flag", "text"] = "flag"
@@ -69,19 +84,35 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     user_media: tuple[str, ...] = ("*",)
     result_media: tuple[str, ...] = ("*",)
     """MIME types that the protocol allows in a user message and in a tool result. The model has to support them too."""
+    result_text_only: bool = False
+    """Whether media in a tool result are known to be refused. Where a model may only overlook them, `result_media` is
+    empty, and `check` does not report them."""
     error_result_media: bool = True
     """Whether a result that is an error may have media."""
     image_sources: frozenset[MediaSource] = frozenset({"data", "url"})
     file_sources: frozenset[MediaSource] = frozenset({"data", "url", "file_id"})
+    """How images, and all other files, can be given."""
+    url_media: tuple[str, ...] = ("*",)
+    """MIME types that the target fetches from a URL, where its sources have `url`."""
+    exact_image_types: bool = False
+    """Whether the MIME type of an image has to be the one that its bytes show."""
+    media_type_required: bool = False
+    """Whether media by URL or file id need a MIME type that names their format."""
     file_id_pattern: str | None = None
     """A regular expression for this provider's file ids; other ids belong to other providers."""
     max_images: int = 0
     max_files: int = 0
+    max_pages: int = 0
+    """The most images, files and pages of PDFs that one request may have."""
+    max_request_media: int = 0
+    """The most media of one request, in bytes of base64."""
     max_media_bytes: int = 0
     """The largest single image or file, counted in decoded bytes."""
     max_image_bytes: int = 0
     max_document_bytes: int = 0
     """The largest single image and the largest single document (PDF, text, office), if their limits are smaller."""
+    file_context: bool = False
+    """Whether a document can have a context (`FileContent.context`); otherwise it is sent as text before the file."""
     text_beside_files: bool = False
     """Whether a user message with a file needs a text too."""
 
@@ -102,9 +133,15 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     system_messages: Literal["anywhere", "before_assistant", "none"] = "anywhere"
     """Where system messages are allowed: anywhere after the first turn; only after a user turn and before an assistant
     turn (or last); nowhere."""
+    instructions_alone: bool = True
+    """Whether a request may have instructions and no other turn; otherwise a short user turn is added. A target that
+    requires a user turn first or last requires one here too."""
     refused_text: Literal["none", "empty", "blank"] = "none"
     """Which texts are refused: none, empty ones, or also those of white space. Projection removes every such text;
     providers refuse only turns without any other text, so `check` reports only those."""
+    signed_blank_text: Literal["kept", "beside_text"] = "kept"
+    """Whether a blank text in a turn with signed thinking is kept: always, or only beside a text that is not blank.
+    Removing it may invalidate the signature."""
     text_phases: bool = False
     """Whether `TextContent.phase` can be sent to the model that wrote the text."""
     text_signatures: bool = False
@@ -119,7 +156,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """How thinking can be replayed: not at all; only if the target signed it; any readable thinking; or every assistant
     turn needs thinking, which may be empty."""
     thinking_before_calls: bool = False
-    """Whether, with thinking on, the first turn of the current tool cycle has to begin with thinking."""
+    """Whether a tool cycle has to run in one mode: with thinking on, its first turn and a last assistant turn have to
+    begin with thinking; with thinking off, its turns may not contain thinking."""
 
     final_thinking: Literal["allowed", "text", "drop"] = "allowed"
     """Whether an assistant turn may end in thinking; otherwise a short text is added, or the thinking is removed."""
@@ -156,10 +194,19 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     max_temperature: float = 0.0
     min_top_p: float = 0.0
     max_top_p: float = 1.0
+    window_option: tuple[str, ...] = ()
+    """The path of the field that sets the window of the server, where a request can set it."""
+    max_tokens_needed: bool = False
+    """Whether a request without `max_tokens` is refused, so that a default is sent."""
     min_max_tokens: int = 1
     """The smallest accepted `max_tokens`."""
     max_session_id: int = 0
     """The longest accepted session id, in characters."""
+    min_user_id: int = 0
+    max_user_id: int = 0
+    """The shortest and the longest accepted user id, in characters."""
+    user_id_keys: frozenset[str] = frozenset()
+    """Keys of the request body that hold a user id, `object.key` for a key of an inner object."""
     max_stop: int = 0
     blank_stop: bool = True
     """Whether a stop sequence may be white space only. An empty one is never sent."""
@@ -167,5 +214,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """How many cache marks a request may have; here 0 means that marks are not supported."""
     cache_mark_key: str | None = None
     """The field of the wire that holds a cache mark."""
+    result_cache_marks: bool = True
+    """Whether content of a tool result may have a cache mark; otherwise the result itself gets it."""
+    cache_mark_refused_beside: frozenset[str] = frozenset()
+    """Fields of a tool beside which a cache mark is refused, if they are set and not false."""
     portable_extra: frozenset[str] = frozenset()
     """Keys of `extra` that every provider of the protocol accepts, whichever provider they were written for."""

@@ -29,10 +29,31 @@ _LOCAL_SERVER: Final[Mapping[str, object]] = {
     "reasoning_replay": "open",
     "last_assistant": False,
     "system_messages": "none",
+    "instructions_alone": False,  # "No user query found in messages." (dify #33152: vLLM)
     "image_sources": frozenset({"data"}),
     "file_sources": frozenset[str](),
+    # OpenAI's limits, which these servers do not have (source of llama.cpp and vLLM: a temperature is not negative)
+    "max_stop": 0,
+    "max_tools": 0,
+    "max_temperature": 0.0,
 }
+_OPENROUTER_AUDIO: Final = (
+    *("audio/wav", "audio/mpeg", "audio/mp3", "audio/aiff", "audio/aac", "audio/ogg", "audio/flac", "audio/m4a"),
+)
+_LOCAL_RESPONSES: Final[Mapping[str, object]] = {**_LOCAL_SERVER, "tool_namespaces": False}
 _OPENCODE: Final[Mapping[str, object]] = {"max_tokens_field": "max_tokens", "strict_tools": True}
+
+_OPENROUTER_TOOLS: Final = frozenset(
+    {
+        "openrouter:web_search",
+        "openrouter_flat_web_search",
+        "openrouter:web_fetch",
+        "openrouter:bash",
+        "openrouter:tool_search",
+        "openrouter:other",
+    }
+)
+"""openrouter 1.3.84: for every model."""
 
 THIRD_PARTY: Final[tuple[Provider, ...]] = (
     # -- hosts of open models --------------------------------------------------------------------------------------
@@ -42,7 +63,14 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="https://api.groq.com/openai/v1",
         key_variables=("GROQ_API_KEY",),
-        rules={"openai-chat": {"reasoning_replay": "signed", "max_images": 5}},
+        rules={
+            "openai-chat": {
+                "reasoning_replay": "signed",
+                "max_images": 5,
+                "server_tools": frozenset[str](),
+                "result_text_only": True,  # "content: value must be a string"
+            }
+        },
         dialect={"openai-chat": {"reasoning_field": "reasoning", "strict_tools": True}},
         source="groq 1.7.0 (`reasoning` of a message); freellmapi #1093; pi #401 (five images)",
         read=_READ,
@@ -157,6 +185,13 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 "cache_marks": 4,
                 "cache_mark_key": "cache_control",
                 "refused_options": _SESSION_TAKEN,
+                # OpenRouter documentation: video, audio and PDF inputs; recorded 200s of pydantic-ai with a video and a
+                # PDF by URL. Sound is accepted as data only.
+                "user_media": ("image/*", "application/pdf", *_OPENROUTER_AUDIO, "video/*"),
+                "file_sources": frozenset({"data", "url"}),
+                "url_media": ("image/*", "application/pdf", "video/*"),
+                "server_tools": _OPENROUTER_TOOLS,
+                "max_user_id": 128,  # claude-code-provider-proxy #11, 2025-07
             }
         },
         dialect={
@@ -259,7 +294,12 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         protocol="ollama-chat",
         base_url="http://localhost:11434",
         key_variables=("OLLAMA_API_KEY",),
-        rules={"openai-chat": {**_LOCAL_SERVER, "last_assistant": True}},
+        # An unanswered call was answered with 200 (recorded by others, 2026-11): the server does not check pairs.
+        rules={
+            "openai-chat": {**_LOCAL_SERVER, "last_assistant": True, "paired_calls": False},
+            "openai-responses": {"paired_calls": False},
+            "anthropic-messages": {"paired_calls": False},
+        },
         dialect={
             "openai-chat": {
                 "reasoning_field": "reasoning",
@@ -276,7 +316,14 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="http://localhost:8000/v1",
         key_variables=("VLLM_API_KEY",),
-        rules={"openai-chat": {**_LOCAL_SERVER, "image_sources": frozenset({"data", "url"})}},
+        rules={
+            "openai-chat": {
+                **_LOCAL_SERVER,
+                "image_sources": frozenset({"data", "url"}),
+                "user_media": ("image/*", "audio/*", "video/*"),  # vLLM documentation: multimodal inputs
+                "file_sources": frozenset({"data", "url"}),
+            }
+        },
         dialect={"openai-chat": {"max_tokens_field": "max_tokens", "thinking_budget_field": "thinking_token_budget"}},
         source="vLLM source; opencode #27920; pi-ai 1.5.0 (thinking_token_budget)",
         read=_READ,
@@ -287,10 +334,15 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="http://localhost:8080/v1",
         key_variables=("LLAMA_API_KEY",),
-        rules={"openai-chat": _LOCAL_SERVER, "openai-responses": _LOCAL_SERVER, "anthropic-messages": _LOCAL_SERVER},
+        rules={"openai-chat": _LOCAL_SERVER, "openai-responses": _LOCAL_RESPONSES, "anthropic-messages": _LOCAL_SERVER},
         dialect={
-            "openai-chat": {"max_tokens_field": "max_tokens", "thinking_budget_field": "thinking_budget_tokens"},
-            "anthropic-messages": {"empty_signature": True},
+            "openai-chat": {
+                "max_tokens_field": "max_tokens",
+                "thinking_budget_field": "thinking_budget_tokens",
+                "count_tokens": True,
+            },
+            "openai-responses": {"count_tokens": True},
+            "anthropic-messages": {"empty_signature": True, "count_tokens": True},
         },
         source="llama.cpp #21889; Crow #60 (reasoning_content keeps the prefix); pi-ai 1.5.0; its three wires tried",
         read=_READ,

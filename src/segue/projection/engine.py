@@ -2,37 +2,43 @@
 
 A conversation can be cut before any finished assistant turn that follows a user turn or a tool result: a request was
 sent and answered there, and later messages must not change what was sent. `PrefixState` holds what the segment behind
-the cut needs to know about the messages before it. Two things affect messages before a cut: a result that answers an
-earlier call, and an image or file beyond the target's limit, which evicts the oldest. Then the prefix is processed
-again.
+the cut needs to know about the messages before it. A result that answers an earlier call affects messages before a cut;
+then the prefix is processed again. What does not fit the target's window is cut afterwards, in `fitting`.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from operator import is_
 from typing import Final, TypeAlias
 
-from segue.conversation.context import Context, Options
+from segue.conversation.context import Context, Options, Tool
 from segue.conversation.messages import Message
-from segue.projection.passes.cache_marks import Mark, find_marks
+from segue.projection.fitting.fit import Fitter
+from segue.projection.fitting.places import Places
+from segue.projection.fitting.plan import FitPlan
+from segue.projection.passes.cache_marks import Mark, find_marks, move_marks
 from segue.projection.passes.extra import withhold_extra
+from segue.projection.passes.held_content import holds_history
 from segue.projection.passes.ids import assign_ids
 from segue.projection.passes.instructions import place_instructions
 from segue.projection.passes.matching import Unsettled
 from segue.projection.passes.media import place_media
 from segue.projection.passes.names import map_names
+from segue.projection.passes.namespaces import name_namespaced
 from segue.projection.passes.order import order_turns
 from segue.projection.passes.pairing import pair_results
 from segue.projection.passes.reasoning import reconcile_reasoning
 from segue.projection.passes.settings import fit_settings
+from segue.projection.passes.sources import list_sources
 from segue.projection.passes.system_prompt import fit_system_prompt
 from segue.projection.passes.text import clean_texts
+from segue.projection.passes.thinking import is_thinking_off
 from segue.projection.passes.turns import repair_turns
 from segue.projection.passes.unfinished import leave_out_unfinished
-from segue.projection.report import Change
-from segue.projection.requirements import MediaNeeded
+from segue.projection.report import Change, place_of
+from segue.projection.requirements import HistoryNeeded, MediaNeeded
+from segue.projection.workspace.namespace_table import read_table
 from segue.projection.workspace.prefix_state import PrefixState
 from segue.projection.workspace.scan import UNFINISHED
 from segue.projection.workspace.workspace import Settings, SystemPrompt, Target, Workspace
@@ -63,6 +69,9 @@ PASSES: Final[tuple[Pass, ...]] = (
     clean_texts,  # before any pass compares, hashes or copies text
     pair_results,  # before media and ids, which expect results directly behind their calls
     place_media,  # replaces foreign native blocks by their fallback, so later passes see plain content
+    list_sources,  # after media: pages among the results of a search are not listed again
+    name_namespaced,  # before reasoning: a signature of another model may hold the namespace of a call
+    move_marks,  # before thinking and blank texts are dropped with their marks
     reconcile_reasoning,  # after media: a fallback may add text to a turn
     assign_ids_and_names,  # after every pass that drops or adds calls
     arrange_turns,  # after every pass that drops or adds turns
@@ -73,18 +82,50 @@ PASSES: Final[tuple[Pass, ...]] = (
 class Settled:
     """The projection of a prefix that later messages do not change, and the state to continue behind it."""
 
-    __slots__ = ("prefix_state", "changed", "changes", "given", "marks", "needed", "out", "prompt")
+    __slots__ = (
+        "blocks",
+        "changed",
+        "changes",
+        "fitter",
+        "fitters",
+        "given",
+        "length",
+        "marks",
+        "needed",
+        "out",
+        "places",
+        "prefix_state",
+        "prompt",
+    )
 
-    def __init__(self, prompt: SystemPrompt, target: Target) -> None:
+    def __init__(self, prompt: SystemPrompt, target: Target, plan: FitPlan) -> None:
         self.prompt: SystemPrompt = prompt
         self.given: list[Message] = []
         self.out: list[Message] = []
+        self.places: list[int] = []
+        """The index of each message of `out` in `given`; negative for an inserted one."""
+        self.blocks: dict[int, list[int]] = {}
+        """For messages whose content was rearranged, by their index in `given`: the index of each content there."""
+        self.fitter: Fitter = Fitter(target, plan)
+        self.fitters: dict[int, Fitter] = {}
+        self.length: int | None = 0
+        """Not fewer than the characters of `out`; None if they are not known without looking at every message."""
         self.changed: bool = False
-        self.needed: list[MediaNeeded] = []
+        self.needed: list[MediaNeeded | HistoryNeeded] = []
         self.marks: list[Mark] = []
         self.prefix_state: PrefixState = PrefixState()
         self.prefix_state.system_prompt, changes = fit_system_prompt(prompt, target)
         self.changes: list[Change] = list(changes)
+
+    def fitter_for(self, window: int | None, target: Target) -> Fitter:
+        """Give the fitter for a window that the options ask for, else for that of the model."""
+        if window is None or window == self.fitter.plan.window or target.policy.fit is None:
+            return self.fitter
+        fitter = self.fitters.get(window)
+        if fitter is None:
+            plan = FitPlan(target.model, target.rules, target.policy, window=window)
+            fitter = self.fitters[window] = Fitter(target, plan)
+        return fitter
 
     def extend(self, given: Sequence[Message], workspace: Workspace) -> None:
         """Append a processed segment."""
@@ -93,6 +134,10 @@ class Settled:
         self.changes = joined_changes(self.changes, workspace.changes)
         self.given += given
         self.out += workspace.messages
+        self.places += workspace.places
+        self.blocks.update(workspace.blocks)
+        length = workspace.length()
+        self.length = None if self.length is None or length is None else self.length + length
         self.needed += workspace.needed
 
     def begins(self, context: Context) -> bool:
@@ -126,29 +171,31 @@ class Outcome:
             return tuple(tail)
         count = len(out)
         out += tail  # appending and truncating copies the list once; joining two lists copies it twice
-        messages = tuple(out)
-        del out[count:]
-        return messages
+        try:
+            return tuple(out)
+        finally:
+            del out[count:]
+
+    def places(self) -> Places:
+        """Give the index of every projected message in the given conversation; negative for an inserted one."""
+        return Places(self.settled.places, self.workspace.places)
+
+    def length(self) -> int | None:
+        """Give not fewer than the characters of all messages; None if they are not known without looking at them."""
+        settled, last = self.settled.length, self.workspace.length()
+        return None if settled is None or last is None else settled + last
+
+    def origins(self, place: int) -> list[int] | None:
+        """Give the original index of each content of a given message; None if they are the same."""
+        return self.workspace.blocks.get(place) or self.settled.blocks.get(place)
 
     def marks(self) -> list[Mark]:
         """Give all cache marks."""
         return [*self.settled.marks, *find_marks(self.workspace, len(self.settled.out))]
 
-    def needed(self) -> tuple[MediaNeeded, ...]:
-        """Give all media that the caller can supply."""
+    def needed(self) -> tuple[MediaNeeded | HistoryNeeded, ...]:
+        """Give all content that the caller can supply."""
         return (*self.settled.needed, *self.workspace.needed)
-
-
-_ROOTS: Final = {"system_prompt": -2, "messages": -1, "tools": sys.maxsize - 1, "options": sys.maxsize}
-
-
-def place_of(change: Change) -> int:
-    """Give the sort key of a change: reports are in the order of the request."""
-    path = change.path
-    root = path[0]
-    if root == "messages" and len(path) > 1:
-        return path[1]  # pyright: ignore[reportReturnType] - an index; called for every change of a long report
-    return _ROOTS[str(root)]
 
 
 def joined_changes(earlier: list[Change], later: list[Change]) -> list[Change]:
@@ -167,63 +214,75 @@ class Engine:
 
     def __init__(self, target: Target, passes: tuple[Pass, ...] = PASSES) -> None:
         self.target = target
+        self.plan: FitPlan = FitPlan(target.model, target.rules, target.policy)
         self.passes = passes
-        self.settled: Settled | None = None
-        self.evicted: tuple[int, int] = (0, 0)
+        self._settled: dict[bool, Settled] = {}
+        """The settled prefix, by whether it was projected for requests with thinking off: a conversation in which both
+        kinds alternate is not processed again from the start."""
+        self._tools: tuple[Tool, ...] | None = None
+
+    def reset(self) -> None:
+        """Drop the settled prefix."""
+        self._settled.clear()
 
     def run(self, context: Context, options: Options, *, settle: bool = False) -> Outcome:
         """Project the whole conversation, or the messages behind the settled prefix.
 
-        Limits on media apply to the whole conversation: if some have to be evicted, all passes run again.
+        Nothing is settled while the provider holds earlier turns: results without a call may answer calls there.
         """
-        while True:
-            try:
-                outcome = self._attempt(context, options, settle=settle)
-            except Unsettled:
-                self.settled = None
-                outcome = self._attempt(context, options, settle=False)
-            prefix_state, rules = outcome.workspace.prefix_state, self.target.rules
-            evicted = (
-                _evictions(prefix_state.images, rules.max_images),
-                _evictions(prefix_state.files, rules.max_files),
-            )
-            if evicted == self.evicted:
-                return outcome
-            self.evicted = evicted
-            self.settled = None
+        if settle and options.extra is not None and holds_history(options, self.target):
+            self.reset()
+            settle = False
+        self._read_namespaces(context.tools)
+        try:
+            return self._attempt(context, options, settle=settle)
+        except Unsettled:
+            self.reset()
+            return self._attempt(context, options, settle=False)
+        except BaseException:
+            self.reset()  # passes may have changed its state already
+            raise
+
+    def _read_namespaces(self, tools: tuple[Tool, ...]) -> None:
+        """Read the namespaces of the tools; the names of calls in the settled prefix depend on them."""
+        if tools is self._tools:
+            return
+        table, known = read_table(tools), self.target.namespaces
+        if known is not None and known.key != table.key:
+            self.reset()
+        self.target.namespaces, self._tools = table, tools
 
     def _attempt(self, context: Context, options: Options, *, settle: bool) -> Outcome:
-        settled = self.settled
+        is_off = self.target.rules.thinking_before_calls and is_thinking_off(options, self.target)
+        settled = self._settled.pop(is_off, None)
         if settled is None or not settle or not settled.begins(context):
-            settled = Settled(context.system_prompt, self.target)
+            settled = Settled(context.system_prompt, self.target, self.plan)
         start = len(settled.given)
         cut = _last_cut(context.messages, start) if settle else start
         if cut > start:
             segment = context.messages[start:cut]
-            settled.extend(segment, self._new_workspace(segment, settled.prefix_state, start, None))
-        self.settled = settled if settle else None
-        rest = context.messages[cut:]
-        workspace = self._new_workspace(rest, settled.prefix_state.fork(), cut, Settings(context.tools, options))
+            settled.extend(segment, self._new_workspace(segment, settled.prefix_state, start, None, is_off=is_off))
+        if settle:
+            self._settled[is_off] = settled
+        rest, settings = context.messages[cut:], Settings(context.tools, options)
+        workspace = self._new_workspace(rest, settled.prefix_state.fork(), cut, settings, is_off=is_off)
         return Outcome(settled, workspace)
 
     def _new_workspace(
-        self, messages: Sequence[Message], prefix_state: PrefixState, offset: int, settings: Settings | None
+        self,
+        messages: Sequence[Message],
+        prefix_state: PrefixState,
+        offset: int,
+        settings: Settings | None,
+        *,
+        is_off: bool,
     ) -> Workspace:
-        workspace = Workspace(
-            messages, self.target, prefix_state, offset=offset, settings=settings, evicted=self.evicted
-        )
+        workspace = Workspace(messages, self.target, prefix_state, offset=offset, settings=settings)
+        workspace.thinking_off = is_off
         for step in self.passes:
             step(workspace)
         workspace.note_places()
         return workspace
-
-
-def _evictions(count: int, limit: int) -> int:
-    """Count the oldest media to evict: multiples of half the limit, so that the cached prefix changes rarely."""
-    if not limit or count <= limit:
-        return 0
-    step = max(1, limit // 2)
-    return -(-(count - limit) // step) * step
 
 
 def _last_cut(messages: Sequence[Message], start: int) -> int:

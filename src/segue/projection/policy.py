@@ -16,6 +16,7 @@ import msgspec
 
 from segue.conversation.content import FileContent, ImageContent
 from segue.conversation.messages import AssistantMessage
+from segue.counting.counter import TextCounter
 from segue.errors import SettingsError
 from segue.models.model import Model
 from segue.projection.report import ChangeCode, Loss
@@ -53,6 +54,7 @@ class Texts(msgspec.Struct, frozen=True, kw_only=True):
     tool_file_omitted: str = "(tool {kind} omitted: model does not support {kind} input)"
     media_too_large: str = "({kind} omitted: too large for this model)"
     media_evicted: str = "({kind} omitted: too many in this conversation)"
+    media_cut: str = "({kind} omitted to fit the context window)"
     media_unreachable: str = "({kind} omitted: not available to this model)"
     media_flattened: str = "[{kind}: {mime}]"
     media_moved: str = "(see attached media)"
@@ -66,9 +68,13 @@ class Texts(msgspec.Struct, frozen=True, kw_only=True):
     empty_turn: str = "(no visible reply)"
     file_caption: str = "(file attached)"
     system_message: str = "<system>\n{text}\n</system>"
+    result_cut: str = "\n[{count} characters omitted to fit the context window]\n"
+    turns_dropped: str = "({count} earlier messages are omitted here to fit the context window)"
+    summary: str = "({count} earlier messages are omitted here to fit the context window; their summary:)\n{text}"
     first_turn: str = "(continue the conversation)"
     last_turn: str = "(continue)"
     bridge: str = "I have processed the tool results."
+    sources: str = "[sources]\n{text}"
     tool_gone: str = "(no longer available)"
     call_signature: str = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
     """Base64 of `skip_thought_signature_validator`: Gemini's placeholder for calls of other models (Google's
@@ -84,11 +90,50 @@ class Texts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @final
+class Fit(msgspec.Struct, frozen=True, kw_only=True):
+    """How a conversation is cut that does not fit the window of the target. The fractions are of the input limit.
+
+    Above `high`, one cut brings a request down to `low`; so cuts are rare, and prompt caches stay valid in between. The
+    newest part, `keep`, is shortened last. `reserve` are the tokens kept free for the reply; by default an eighth of
+    the window, at most 16,384. A shortened result keeps its first `head` and its last `tail` characters. `window`
+    replaces the window of the model, in tokens.
+
+    Raises:
+        SettingsError: a field has a value that it does not accept.
+    """
+
+    high: float = 0.85
+    low: float = 0.5
+    keep: float = 0.25
+    reserve: int | None = None
+    head: int = 600
+    tail: int = 300
+    window: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.keep <= self.low < self.high <= 1:
+            message = (
+                f"Fit(high={self.high}, low={self.low}, keep={self.keep}): expected 0 < keep <= low < high <= 1, as"
+                " fractions of the input limit"
+            )
+            raise SettingsError(message, key="fit")
+        for name in ("head", "tail", "reserve", "window"):
+            value = cast("int | None", getattr(self, name))
+            if value is not None and value < (1 if name == "window" else 0):
+                raise SettingsError(f"Fit({name}={value}): expected a number of at least 0", key=name)
+
+
+@final
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """How the caller wants conversations projected. The defaults send as much as the target supports.
 
-    `media` maps a URL or a provider's file id to the content to send instead. `same_model` may return True for messages
+    `media` maps a URL or a provider's file id to the content to send instead. `stores` maps the id of a vector store or
+    document library to the target's own, for tools that search in files. `same_model` may return True for messages
     that the target wrote although segue cannot know it. `refuse` holds losses or codes that raise `ProjectionRefused`.
+    `routers` are the full names, in lower case, of ids under which different models answer, besides those that segue
+    and installed packages know; `prepare`, `convert` and the client add those of their `catalogue`.
+    `fit` says how a conversation is cut that does not fit the window; None sends all of it. `counter` counts the tokens
+    of a text in place of segue's estimate; it has to give the same number for the same text.
 
     Raises:
         SettingsError: a field has a value that it does not accept.
@@ -102,8 +147,12 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     media: Mapping[str, ImageContent | FileContent] = msgspec.field(
         default_factory=dict[str, ImageContent | FileContent]
     )
+    stores: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     refuse: frozenset[Loss | ChangeCode] = frozenset()
     same_model: SameModel | None = None
+    routers: frozenset[str] = frozenset()
+    fit: Fit | None = Fit()
+    counter: TextCounter | None = None
 
     def __post_init__(self) -> None:
         for name, allowed in _ALLOWED_VALUES.items():
@@ -125,6 +174,16 @@ def fill(template: str, **values: str) -> str:
     for position in range(1, len(parts), 2):
         parts[position] = values.get(parts[position], f"{{{parts[position]}}}")
     return "".join(parts)
+
+
+@lru_cache(maxsize=16)
+def template_pattern(*templates: str) -> re.Pattern[str]:
+    """Make a pattern of the texts that `fill` makes from any of these templates."""
+    parts = [[*_split(template)] for template in templates]
+    for pieces in parts:
+        pieces[::2] = map(re.escape, pieces[::2])
+        pieces[1::2] = [".*"] * (len(pieces) // 2)
+    return re.compile("|".join(f"(?:{''.join(pieces)})" for pieces in parts), re.DOTALL)
 
 
 @lru_cache(maxsize=256)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import is_
+from threading import RLock
 from typing import Final, final
 
 import msgspec
@@ -15,14 +16,18 @@ from segue.conversation.validation import check_options, explain_misuse
 from segue.errors import ProjectionRefused, SettingsError
 from segue.models.catalogue import get_model
 from segue.models.model import Model
-from segue.projection.engine import PASSES, Engine, Outcome, assign_ids_and_names, place_of
+from segue.projection.engine import PASSES, Engine, Outcome, assign_ids_and_names
+from segue.projection.fitting.fit import Given
+from segue.projection.fitting.server_window import asked_window
+from segue.projection.fitting.window import Window
 from segue.projection.passes.cache_marks import limit_marks
 from segue.projection.passes.extra import withhold_extra
 from segue.projection.passes.ids import NormalizeId, assign_ids
 from segue.projection.passes.names import clean_names
+from segue.projection.passes.namespaces import name_namespaced
 from segue.projection.passes.settings import is_thinking
 from segue.projection.policy import Policy
-from segue.projection.report import Report
+from segue.projection.report import Change, ChangeCode, Loss, Report, place_of
 from segue.projection.requirements import Requirement, ThinkingOff
 from segue.projection.workspace.workspace import Target, Workspace
 from segue.protocols.registry import resolve_dialect, resolve_rules
@@ -34,13 +39,18 @@ _TRANSFORM_POLICY: Final = Policy(reasoning="text")
 
 @final
 class Projection(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation and options that one target accepts. `tool_names` maps names on the wire to the given names."""
+    """A conversation and options that one target accepts.
+
+    `tool_names` maps names on the wire to the given names. `window` says how much of the target's window the request
+    takes and where it was cut; None if the window is not known.
+    """
 
     context: Context
     options: Options
     report: Report
     requirements: tuple[Requirement, ...] = ()
     tool_names: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    window: Window | None = None
 
 
 @explain_misuse
@@ -58,8 +68,7 @@ def project(
         ProjectionRefused: the policy refuses a change that is needed.
         ConversationError, SettingsError: the conversation or the options hold a value of the wrong type.
     """
-    target = resolve_target(model, policy)
-    return _finish(Engine(target).run(context, _checked(options)), context, target)
+    return _run(Engine(resolve_target(model, policy)), context, _checked(options), settle=False)
 
 
 @explain_misuse
@@ -79,7 +88,8 @@ def transform_messages(
         withhold_extra(workspace)
 
     given = tuple(messages)
-    passes = (*PASSES[: PASSES.index(assign_ids_and_names)], assign_id)
+    before = PASSES[: PASSES.index(assign_ids_and_names)]
+    passes = (*(step for step in before if step is not name_namespaced), assign_id)
     outcome = Engine(resolve_target(model, _TRANSFORM_POLICY), passes).run(Context(messages=given), _NO_OPTIONS)
     out = outcome.messages()
     return given if len(out) == len(given) and all(map(is_, out, given)) else out
@@ -107,35 +117,88 @@ class Projector:
     The result equals `project` of the whole conversation. A projector caches the projection of a settled prefix and
     recognises the prefix by the identity of its messages. If the conversation was edited, or a result answers a call
     in the prefix, the whole conversation is projected again.
+
+    Threads may share a projector: their calls run one after the other. For speed use one projector for each
+    conversation, because only the last one is cached. After an exception, also one of `Policy.same_model`, the next
+    call gives what it would have given without it.
     """
 
     def __init__(self, model: Model | str, policy: Policy | None = None) -> None:
         self._engine = Engine(resolve_target(model, policy))
+        self._lock = RLock()
+        self._is_busy = False
 
     def project(self, context: Context, *, options: Options | None = None) -> Projection:
         """Project the conversation in its current state."""
-        return _project_incrementally(context, _checked(options), self._engine)
+        with self._lock:
+            if self._is_busy:  # `Policy.same_model` asks while it is being asked: the cache must not change now
+                target = self._engine.target
+                return project(context, target.model, options=options, policy=target.policy)
+            self._is_busy = True
+            try:
+                return _project_incrementally(context, _checked(options), self._engine)
+            finally:
+                self._is_busy = False
 
     def reset(self) -> None:
         """Drop the cached prefix and free its memory."""
-        self._engine.settled = None
+        with self._lock:
+            self._engine.reset()
 
 
 @explain_misuse
 def _project_incrementally(context: Context, options: Options, engine: Engine) -> Projection:
-    return _finish(engine.run(context, options, settle=True), context, engine.target)
+    return _run(engine, context, options, settle=True)
+
+
+def _run(engine: Engine, context: Context, options: Options, *, settle: bool) -> Projection:
+    """Project, and limit the reply to what the window has left."""
+    projection = _finish(engine.run(context, options, settle=settle), context, engine.target)
+    asked, window = projection.options.max_tokens, projection.window
+    left = None if asked is None or window is None else window.left(asked)
+    if left is None:
+        return projection
+    # Again with the smaller number: a thinking budget has to be smaller than it.
+    projection = _finish(engine.run(context, replace(options, max_tokens=left), settle=settle), context, engine.target)
+    detail = f"{left}: the window has no room for {asked}"
+    change = Change(code=ChangeCode.OPTION_CLAMPED, path=("options", "max_tokens"), loss=Loss.NONE, detail=detail)
+    changes = (*projection.report.changes, change)
+    return replace(projection, report=Report(changes))
 
 
 def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
-    """Build the projection; unchanged parts are the given objects."""
+    """Fit the projected messages to the window and build the projection; unchanged parts are the given objects."""
     workspace, settings = outcome.workspace, outcome.workspace.settings
     if settings is None:
         raise AssertionError("the last segment of a conversation has the settings")
+    prompt = workspace.prefix_state.system_prompt
     messages = outcome.messages() if outcome.changed else context.messages
-    limited = limit_marks(target, messages, outcome.marks(), workspace.prefix_state.system_prompt, settings.tools)
-    changes = outcome.changes
-    if limited.changes:
-        changes = sorted([*changes, *limited.changes], key=place_of)
+    given = Given(
+        messages,
+        len(outcome.settled.out),
+        length=outcome.length(),
+        prompt=prompt,
+        tools=settings.tools,
+        schema=settings.options.output_schema,
+        retention=settings.options.cache_retention,
+        summaries=context.summaries,
+        changes=outcome.changes,
+        needed=outcome.needed(),
+        find_places=outcome.places,
+        find_origins=outcome.origins,
+        find_marks=outcome.marks,
+    )
+    keys = target.rules.window_option
+    asked = asked_window(settings.options, keys, target.model.protocol) if keys else None
+    fitted = outcome.settled.fitter_for(asked, target).fit(given)
+    changes, marks = outcome.changes, outcome.marks() if not fitted.is_cut else fitted.marks
+    if fitted.is_cut:
+        messages, changes = tuple(fitted.messages), fitted.changes
+    limited = limit_marks(target, messages, marks, prompt, settings.tools, given=context)
+    extra = target.acceptance.context_extra(replace(context, tools=limited.tools))
+    forms = () if extra is context.extra else (Change(code=ChangeCode.EXTRA_REMOVED, path=("tools",), loss=Loss.NONE),)
+    if limited.changes or forms:
+        changes = sorted([*changes, *limited.changes, *forms], key=place_of)
     report = Report(tuple(changes))
     if target.policy.refuse:
         _refuse(report, target.policy, target.model.full_name())
@@ -143,14 +206,24 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
         limited.messages is not context.messages
         or limited.prompt is not context.system_prompt
         or limited.tools is not context.tools
+        or forms
     ):
-        context = replace(context, system_prompt=limited.prompt, messages=limited.messages, tools=limited.tools)
+        context = replace(
+            context,
+            system_prompt=limited.prompt,
+            messages=limited.messages,
+            tools=limited.tools,
+            extra=extra,
+            summaries=() if fitted.is_cut else context.summaries,
+        )
+    needed = fitted.needed if fitted.is_cut else given.needed
     return Projection(
         context=context,
         options=settings.options,
         report=report,
-        requirements=_requirements(outcome, settings.options, target),
+        requirements=(*needed, *_thinking_requirement(outcome, settings.options, target), *fitted.requirements),
         tool_names={wire: given for given, wire in workspace.prefix_state.wire_names.items()},
+        window=fitted.window,
     )
 
 
@@ -163,11 +236,21 @@ def _refuse(report: Report, policy: Policy, target: str) -> None:
         raise ProjectionRefused(message, report=report)
 
 
-def _requirements(outcome: Outcome, options: Options, target: Target) -> tuple[Requirement, ...]:
+def _thinking_requirement(outcome: Outcome, options: Options, target: Target) -> tuple[ThinkingOff, ...]:
     workspace = outcome.workspace
-    needed = outcome.needed()
+    if target.rules.thinking_before_calls and is_thinking(options) and _lacks_thinking(workspace):
+        return (ThinkingOff(),)
+    return ()
+
+
+def _lacks_thinking(workspace: Workspace) -> bool:
+    """Whether the running tool cycle, or an assistant turn at the end, does not begin with thinking."""
     # The last segment holds the last turn, except in a conversation without turns.
-    is_running = workspace.prefix_state.cycle_begins is False and workspace.prefix_state.last_role != "assistant"
-    if is_running and target.rules.thinking_before_calls and is_thinking(options):
-        return (*needed, ThinkingOff())
-    return needed
+    begun: Message | None = None
+    for message in reversed(workspace.messages):
+        if message.role != "assistant":
+            break
+        begun = message
+    if begun is None:
+        return workspace.prefix_state.cycle_begins is False
+    return not begun.content or begun.content[0].kind != "thinking"

@@ -6,6 +6,7 @@ file. An inserted message has the path of the message before it, `("messages",)`
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from enum import StrEnum
 from typing import Final, final
@@ -42,16 +43,21 @@ class ChangeCode(StrEnum):
     # media
     NATIVE_REPLACED = "native_replaced"
     NATIVE_DROPPED = "native_dropped"
+    NATIVE_REFUSED = "native_refused"
     MEDIA_OMITTED = "media_omitted"
     MEDIA_FLATTENED = "media_flattened"
     MEDIA_TOO_LARGE = "media_too_large"
     MEDIA_EVICTED = "media_evicted"
+    MEDIA_SHORTENED = "media_shortened"
     MEDIA_MOVED = "media_moved"
     MEDIA_RESOLVED = "media_resolved"
     MEDIA_UNREACHABLE = "media_unreachable"
     MEDIA_TYPE_NAMED = "media_type_named"
     FILE_AS_TEXT = "file_as_text"
     FILE_AS_IMAGE = "file_as_image"
+    IMAGE_AS_FILE = "image_as_file"
+    SOURCES_AS_TEXT = "sources_as_text"
+    FILE_CONTEXT_AS_TEXT = "file_context_as_text"
     # reasoning
     THINKING_DROPPED = "thinking_dropped"
     THINKING_AS_TEXT = "thinking_as_text"
@@ -60,6 +66,7 @@ class ChangeCode(StrEnum):
     SIGNATURE_REMOVED = "signature_removed"
     SIGNATURE_PLACEHOLDER = "signature_placeholder"
     EXTRA_REMOVED = "extra_removed"
+    PROVIDER_HISTORY = "provider_history"
     PREFIX_REMOVED = "prefix_removed"
     CALL_MOVED = "call_moved"
     # ids and names
@@ -77,14 +84,23 @@ class ChangeCode(StrEnum):
     TURN_INSERTED = "turn_inserted"
     RESULT_FILLED = "result_filled"
     FINAL_SPACE = "final_space"
+    # fitting
+    RESULT_SHORTENED = "result_shortened"
+    TURNS_DROPPED = "turns_dropped"
+    SUMMARY_USED = "summary_used"
     # settings
     OPTION_REMOVED = "option_removed"
     OPTION_CLAMPED = "option_clamped"
     THINKING_LEVEL = "thinking_level"
     TOOL_REMOVED = "tool_removed"
     TOOL_ADDED = "tool_added"
+    SERVER_TOOL_MAPPED = "server_tool_mapped"
+    TOOL_SEARCH_REMOVED = "tool_search_removed"
+    NAMESPACE_FLATTENED = "namespace_flattened"
+    TOOL_LOADED = "tool_loaded"
     TOOL_SCHEMA = "tool_schema"
     CACHE_MARK_REMOVED = "cache_mark_removed"
+    CACHE_MARK_MOVED = "cache_mark_moved"
     # histories: reading and writing stored sessions
     RECORD_LEFT_OUT = "record_left_out"
     BRANCH_LEFT_OUT = "branch_left_out"
@@ -125,6 +141,10 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.ARGUMENTS_UNPARSED: "The tool arguments are not valid JSON; the part that could be parsed is sent.",
     ChangeCode.NATIVE_REPLACED: "A block that only another protocol supports is replaced by its fallback content.",
     ChangeCode.NATIVE_DROPPED: "A block that only another protocol supports is removed; it has no fallback content.",
+    ChangeCode.NATIVE_REFUSED: (
+        "A block of the target's own protocol that it would refuse (a call without its result, a result without its "
+        "call, a malformed block) is replaced by its fallback content, or removed if it has none."
+    ),
     ChangeCode.MEDIA_OMITTED: "The model does not support this kind of media; a placeholder text is sent instead.",
     ChangeCode.MEDIA_FLATTENED: (
         "The protocol does not support this media type here; a short text with its type is sent instead."
@@ -135,18 +155,28 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.MEDIA_EVICTED: (
         "The conversation has more images or files than the target accepts; the oldest become placeholder texts."
     ),
+    ChangeCode.MEDIA_SHORTENED: (
+        "An older image or file is replaced by a placeholder text, so that the conversation fits the window."
+    ),
     ChangeCode.MEDIA_MOVED: (
         "Media is moved to a user turn, because the target does not accept it in its original place."
     ),
-    ChangeCode.MEDIA_RESOLVED: "A URL or file id is replaced by the content that Policy(media=...) supplies for it.",
+    ChangeCode.MEDIA_RESOLVED: (
+        "A URL or file id is replaced by its content: that of Policy(media=...), or the data of a data URL."
+    ),
     ChangeCode.MEDIA_UNREACHABLE: (
         "The target cannot read this media; a placeholder text is sent. Supply the bytes with Policy(media=...)."
     ),
-    ChangeCode.MEDIA_TYPE_NAMED: "The missing MIME type is set from the first bytes of the data.",
+    ChangeCode.MEDIA_TYPE_NAMED: "A missing or wrong MIME type is set from the first bytes of the data.",
     ChangeCode.FILE_AS_TEXT: "A text file is sent as text, because the target does not accept it as a file.",
     ChangeCode.FILE_AS_IMAGE: "A file that is an image is sent as an image.",
+    ChangeCode.IMAGE_AS_FILE: "An image whose type is that of a document, sound or video is sent as a file.",
+    ChangeCode.SOURCES_AS_TEXT: "The web pages that a turn of another model cites are listed as text behind it.",
+    ChangeCode.FILE_CONTEXT_AS_TEXT: (
+        "The context of a file is sent as text before it, because the target has no field for it."
+    ),
     ChangeCode.THINKING_DROPPED: (
-        "Thinking is removed, because the target does not accept it or the policy excludes it."
+        "Thinking is removed: the target does not accept it, the policy excludes it, or the window is too small."
     ),
     ChangeCode.THINKING_AS_TEXT: (
         'Thinking of another model is sent as plain text; Policy(reasoning="drop") removes it.'
@@ -158,6 +188,9 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
         "The target requires a signature here; the placeholder that its documentation allows is added."
     ),
     ChangeCode.EXTRA_REMOVED: "Fields that only another protocol or provider supports (extra) are removed.",
+    ChangeCode.PROVIDER_HISTORY: (
+        "A reference to content that only another provider holds is removed; add that content to the conversation."
+    ),
     ChangeCode.PREFIX_REMOVED: "The target cannot continue a given message (prefix); the flag is removed.",
     ChangeCode.CALL_MOVED: (
         "Tool calls are moved to the end of their turn, because the target accepts nothing after them."
@@ -179,6 +212,14 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.TURN_INSERTED: "A short turn is inserted, because the target requires it in its order of turns.",
     ChangeCode.RESULT_FILLED: "A short text is added to a tool result without text, which the target refuses.",
     ChangeCode.FINAL_SPACE: "White space at the end of the last turn, which the target refuses, is removed.",
+    ChangeCode.RESULT_SHORTENED: (
+        "The middle of a long tool result is removed, so that the conversation fits the window of the target."
+    ),
+    ChangeCode.TURNS_DROPPED: (
+        "The oldest messages are left out, so that the conversation fits the window of the target. Policy(fit=...)"
+        " says how; a Summary of them is sent in their place."
+    ),
+    ChangeCode.SUMMARY_USED: "A summary is sent in the place of messages that are left out.",
     ChangeCode.OPTION_REMOVED: "An option that the target does not support in this request is removed.",
     ChangeCode.OPTION_CLAMPED: "An option is changed to the nearest value that the target accepts.",
     ChangeCode.THINKING_LEVEL: "The model does not support this thinking level; the nearest one is used.",
@@ -186,8 +227,23 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.TOOL_ADDED: (
         "A tool that only the history uses is declared, because the target requires a definition of every tool."
     ),
+    ChangeCode.SERVER_TOOL_MAPPED: (
+        "A tool that another provider runs is replaced by the target's own; the detail names options that are lost."
+    ),
+    ChangeCode.TOOL_SEARCH_REMOVED: (
+        "A search for tools, which the target does not support, is removed; all tools are sent with their definitions."
+    ),
+    ChangeCode.NAMESPACE_FLATTENED: (
+        "The functions of a namespace are sent one by one, with the namespace in their names; replies are mapped back."
+    ),
+    ChangeCode.TOOL_LOADED: (
+        "A deferred tool is sent in full, because the history has a call of it that another model made."
+    ),
     ChangeCode.TOOL_SCHEMA: "The JSON schema of a tool is changed to the subset that the target accepts.",
-    ChangeCode.CACHE_MARK_REMOVED: "The target accepts fewer cache marks; the oldest are removed.",
+    ChangeCode.CACHE_MARK_REMOVED: (
+        "The target accepts fewer cache marks, or none in this place; the oldest, or those, are removed."
+    ),
+    ChangeCode.CACHE_MARK_MOVED: "The target refuses a cache mark in this place; it is moved to the nearest other one.",
     ChangeCode.RECORD_LEFT_OUT: (
         "Records of the session that are no part of the conversation (settings, statistics, display) are left out."
     ),
@@ -243,17 +299,33 @@ def describe_loss(code: ChangeCode, loss: Loss) -> str:
 
 @final
 class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One change, with the path of the changed value in the given conversation."""
+    """One change, with the path of the changed value in the given conversation.
+
+    A change of several messages has the path of the first one, and the index of the last one in `last`.
+    """
 
     code: ChangeCode
     path: Path
     loss: Loss
     detail: str = ""
+    last: int | None = None
 
     def sentence(self) -> str:
         """Describe the change: path, sentence, and detail if there is one."""
         detail = f" ({self.detail})" if self.detail else ""
         return f"{render_path(self.path)}: {SENTENCES[self.code]}{detail}"
+
+
+_ROOTS: Final = {"system_prompt": -2, "messages": -1, "tools": sys.maxsize - 1, "options": sys.maxsize}
+
+
+def place_of(change: Change) -> int:
+    """Give the sort key of a change: reports are in the order of the request."""
+    path = change.path
+    root = path[0]
+    if root == "messages" and len(path) > 1:
+        return path[1]  # pyright: ignore[reportReturnType] - an index; called for every change of a long report
+    return _ROOTS[str(root)]
 
 
 @final

@@ -16,6 +16,7 @@ from segue.protocols.kit.protocol import read_samples as read_samples
 from segue.protocols.kit.streaming import Frame as Frame
 from segue.protocols.kit.streaming import StreamDecoder as StreamDecoder
 from segue.protocols.kit.streaming import StreamReader as StreamReader
+from segue.protocols.kit.token_count import TokenCount as TokenCount
 from segue.protocols.kit.verbatim import choose as choose
 from segue.protocols.kit.verbatim import chosen as chosen
 from segue.protocols.kit.verbatim import data_of as data_of
@@ -41,6 +42,7 @@ __all__ = [
     "Sample",
     "StreamDecoder",
     "StreamReader",
+    "TokenCount",
     "Violation",
     "WireError",
     "all_protocols",

@@ -7,20 +7,26 @@ the caller passes, else the catalogue's only provider for this protocol and mode
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from msgspec.structs import replace
 
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage
+from segue.counting.words import count_words
 from segue.errors import ConversationError, DecodeError, UnknownProtocol
-from segue.models.catalogue import find_models, find_provider, get_model
+from segue.models.catalogue import Catalogue, find_models, find_provider, get_model
 from segue.models.model import Model
+from segue.models.model_ids import first_party_prefixes, first_party_providers
 from segue.protocols.detection import detect_reply
 from segue.protocols.kit.codec import Endpoint, Violation, WireError
+from segue.protocols.kit.json_values import detached
 from segue.protocols.kit.reading import as_mapping
 from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.registry import get_protocol, resolve_dialect, resolve_rules
+
+WINDOW_EXCEEDED: Final = "window_exceeded"
+"""The code of a violation: the body is larger than the window of the model."""
 
 
 def resolve_endpoint(model: Model) -> Endpoint:
@@ -28,32 +34,44 @@ def resolve_endpoint(model: Model) -> Endpoint:
     return Endpoint(model, resolve_rules(model), resolve_dialect(model))
 
 
-def find_endpoint(protocol: str | None, model: Model | str | None, named: str | None = None) -> Endpoint:
+def find_endpoint(
+    protocol: str | None,
+    model: Model | str | None,
+    named: str | None = None,
+    catalogue: Catalogue | None = None,
+) -> Endpoint:
     """Find the endpoint from the caller's arguments and from `named`, the model that the body names.
 
     Raises:
         UnknownProtocol: neither the caller nor the model names a protocol.
     """
-    if isinstance(model, str):
-        model = get_model(model)
+    if isinstance(model, str) or (model is not None and catalogue is not None):
+        model = get_model(model, catalogue=catalogue)
     if model is not None:
         target = model if protocol is None or protocol == model.protocol else replace(model, protocol=protocol)
         return resolve_endpoint(target)
     if protocol is None:
         raise UnknownProtocol("neither a protocol nor a model is given; pass protocol=... or model=...", name="")
     model_id = named or ""
-    provider = find_provider(protocol, model_id) if model_id else None
+    provider = find_provider(protocol, model_id, catalogue=catalogue) if model_id else None
     if provider is not None:
-        known = [entry for entry in find_models(provider=provider, protocol=protocol) if entry.id == model_id]
+        entries = find_models(provider=provider, protocol=protocol, catalogue=catalogue)
+        known = [entry for entry in entries if entry.id == model_id]
         if known:
             return resolve_endpoint(known[0])
     return resolve_endpoint(Model(model_id, provider or get_protocol(protocol).provider, protocol))
 
 
 def decode_request(
-    body: Mapping[str, object] | Sequence[object], *, protocol: str, model: Model | str | None = None
+    body: Mapping[str, object] | Sequence[object],
+    *,
+    protocol: str,
+    model: Model | str | None = None,
+    catalogue: Catalogue | None = None,
 ) -> Prompt:
     """Read a request body, or its bare list of messages.
+
+    `catalogue` has models and providers of the user's own, for the model that the body names.
 
     Raises:
         DecodeError: the body does not follow the protocol; has the path.
@@ -61,13 +79,15 @@ def decode_request(
     if not isinstance(body, (Mapping, list, tuple)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DecodeError(f"a request has to be an object or a list of messages, not {type(body).__name__}")
     named = _named(body) if isinstance(body, Mapping) else None
-    return get_protocol(protocol).decode_request(body, find_endpoint(protocol, model, named))
+    return get_protocol(protocol).decode_request(body, find_endpoint(protocol, model, named, catalogue))
 
 
 def encode_request(
     prompt: Prompt | Context, *, protocol: str | None = None, model: Model | str | None = None
 ) -> dict[str, Any]:
     """Write a request body without projection; a prompt from `decode_request` gives the original body.
+
+    The body is the caller's own: it shares no dict or list with the prompt.
 
     Raises:
         EncodeError: the protocol does not support something in the prompt; has the path.
@@ -78,7 +98,7 @@ def encode_request(
     endpoint = find_endpoint(protocol, model, whole.model)
     if whole.model is None and endpoint.model.id:
         whole = replace(whole, model=endpoint.model.id)
-    return get_protocol(endpoint.model.protocol).encode_request(whole, endpoint)
+    return detached(get_protocol(endpoint.model.protocol).encode_request(whole, endpoint))
 
 
 def decode_response(
@@ -106,7 +126,7 @@ def encode_response(message: AssistantMessage, *, protocol: str, model: Model | 
     if not isinstance(message, AssistantMessage):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConversationError(f"expected an AssistantMessage, got a value of type {type(message).__name__}")
     endpoint = find_endpoint(protocol, model, message.model or None)
-    return get_protocol(protocol).encode_response(message, endpoint)
+    return detached(get_protocol(protocol).encode_response(message, endpoint))
 
 
 def stream_decoder(
@@ -122,11 +142,55 @@ def decode_error(body: object, *, protocol: str, status: int | None = None) -> W
     return get_protocol(protocol).decode_error(body, status)
 
 
-def check(body: Mapping[str, object], *, protocol: str, model: Model | str | None = None) -> list[Violation]:
-    """List what the provider would refuse in a request body; an empty list if nothing is known."""
+def check(
+    body: Mapping[str, object],
+    *,
+    protocol: str,
+    model: Model | str | None = None,
+    catalogue: Catalogue | None = None,
+) -> list[Violation]:
+    """List what the provider would refuse in a request body; an empty list if nothing is known.
+
+    Without a model, the body is checked for the provider that serves the model it names. The rules of the protocol's
+    own provider do not apply to a model of another maker.
+    """
     if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DecodeError(f"a request body has to be an object, not {type(body).__name__}")
-    return get_protocol(protocol).check(body, find_endpoint(protocol, model, _named(body)))
+    named = _named(body)
+    if model is None and named and find_provider(protocol, named, catalogue=catalogue) is None:
+        maker = _find_other_maker(named, get_protocol(protocol).provider)
+        model = None if maker is None else Model(named, maker, protocol)
+    return check_body(body, find_endpoint(protocol, model, named, catalogue))
+
+
+def check_body(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
+    """List what one endpoint would refuse in a request body.
+
+    A body that is larger than the window is a violation where that is certain: where it has more words than the window
+    has tokens. No known tokenizer joins two words, so its tokens are more.
+    """
+    violations = get_protocol(endpoint.model.protocol).check(body, endpoint)
+    window = endpoint.model.context_window
+    if window and not endpoint.rules.window_option and body.get("truncation") != "auto":
+        words = count_words(body)
+        if words > window:
+            message = f"the request has {words:,} words, so at least as many tokens, and the window has {window:,}"
+            violations = [*violations, Violation(code=WINDOW_EXCEEDED, path=(), message=message)]
+    return violations
+
+
+def _find_other_maker(model_id: str, provider: str) -> str | None:
+    """Give the maker of a model, by its id, if it is not this provider: "" if it is unknown or behind a gateway.
+
+    None for a name that tells nothing, and for a provider that serves models of others.
+    """
+    if not first_party_prefixes(provider):
+        return None
+    gateway, slash, name = model_id.rpartition("/")
+    served = first_party_providers(name)
+    if served and provider not in served:
+        return served[0]
+    return "" if slash and (not served or gateway in served) else None
 
 
 def _named(body: Mapping[str, object]) -> str | None:

@@ -3,7 +3,8 @@
 Each protocol declares its own clues (`segue.protocols.kit.clues`). Weights are added, and each clue counts once,
 because vendors add keys of their own anywhere. A body without any clue whose messages have a role belongs to the
 protocol with `plain_messages`: openai-chat, the most common one. A key that two protocols share counts for both, so
-that many such keys do not outweigh the one clue that separates them.
+that many such keys do not outweigh the one clue that separates them. The key that holds the turns outweighs all clues:
+a body with `messages` is never a request of a protocol whose turns are in `input`, even if a tool has its format.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from functools import lru_cache
 from typing import Final, cast, final
 
 from segue.protocols.kit.clues import Clues
+from segue.protocols.kit.json_values import object_of
 from segue.protocols.registry import all_clues, registered_count
 
 _Clue = Mapping[str, int]
@@ -29,6 +31,7 @@ class _Tables:
 
     def __init__(self, clues: Mapping[str, Clues]) -> None:
         self.body_keys = _merge({name: each.body_keys for name, each in clues.items()})
+        self.object_keys = _merge({name: each.object_keys for name, each in clues.items()})
         self.message_keys = _merge({name: each.message_keys for name, each in clues.items()})
         self.block_keys = _merge({name: each.block_keys for name, each in clues.items()})
         self.types = _merge({name: each.types for name, each in clues.items()})
@@ -39,7 +42,8 @@ class _Tables:
         self.object_arguments = {name: each.object_arguments for name, each in clues.items() if each.object_arguments}
         self.untyped_text = {name: each.untyped_text for name, each in clues.items() if each.untyped_text}
         self.plain_messages = {name: each.plain_messages for name, each in clues.items() if each.plain_messages}
-        self.turns_keys = tuple(dict.fromkeys(each.turns_key for each in clues.values() if each.turns_key is not None))
+        self.turns_key_of = {name: each.turns_key for name, each in clues.items() if each.turns_key is not None}
+        self.turns_keys = tuple(dict.fromkeys(self.turns_key_of.values()))
         self.model_ids: tuple[tuple[str, str | None, _Clue], ...] = tuple(
             (prefix, each.model_ids_need, {name: weight})
             for name, each in clues.items()
@@ -68,13 +72,23 @@ def detect_protocol(body: object) -> str | None:
         scores.update(clues)
     if isinstance(body, list) and not scores and _is_plain(cast("list[object]", body)):
         scores.update(tables.plain_messages)
-    ranked = scores.most_common(2)
-    return ranked[0][0] if ranked else None
+    if isinstance(body, (dict, Mapping)):
+        for name in _with_other_turns(cast("Mapping[str, object]", body), tables):
+            scores.pop(name, None)
+    ranked = scores.most_common(1)
+    return ranked[0][0] if ranked and ranked[0][1] > 0 else None
 
 
-def detect_reply(body: Mapping[str, object]) -> str | None:
+def _with_other_turns(body: Mapping[str, object], tables: _Tables) -> Sequence[str]:
+    """Name the protocols whose turns are under another key than those of the body."""
+    present = {key for key in tables.turns_keys if body.get(key) is not None}
+    return [name for name, key in tables.turns_key_of.items() if key not in present] if present else ()
+
+
+def detect_reply(body: object) -> str | None:
     """Name the protocol of a whole reply; None if no clue is found."""
     scores: dict[str, int] = {}
+    body = object_of(body)
     for clue in _found(body, _read_tables(registered_count()).reply_keys):
         for name, weight in clue.items():
             scores[name] = max(weight, scores.get(name, 0))
@@ -90,7 +104,8 @@ def _clues(body: object, tables: _Tables) -> Iterator[_Clue]:
     if isinstance(body, (dict, Mapping)):
         mapping = cast("Mapping[str, object]", body)
         yield from _found(mapping, tables.body_keys)
-        messages = next((mapping[key] for key in tables.turns_keys if key in mapping), ())
+        yield from (clue for key, clue in tables.object_keys.items() if isinstance(mapping.get(key), Mapping))
+        messages = next((mapping[key] for key in tables.turns_keys if mapping.get(key) is not None), ())
         model_id = mapping.get("model")
         if isinstance(model_id, str):
             yield from _of_model(model_id, mapping, tables)

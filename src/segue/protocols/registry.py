@@ -9,23 +9,23 @@ the caller. Each overrides single fields of the one before it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, TypeVar, cast, final, get_type_hints
+from typing import TYPE_CHECKING, Final, cast, final
 from warnings import warn
 
 import msgspec
 
 from segue._entry_points import find_entry_points
-from segue.conversation.context import Options
 from segue.errors import SettingsError, UnknownProtocol
 from segue.models.catalogue import get_model
 from segue.models.dialect import Dialect
 from segue.models.family import Family
 from segue.models.model import Model
+from segue.models.overrides import Settings, override
 from segue.models.provider import Provider
 from segue.models.providers import PROVIDERS, find_row
 from segue.models.rules import Rules
@@ -226,23 +226,20 @@ def resolve_dialect(model: Model | str, overrides: Mapping[str, object] | None =
     return _resolve(_dialect_of, model, model.dialect, overrides)
 
 
-_Settings = TypeVar("_Settings", Rules, Dialect)
-
-
 def _resolve(
-    find: Callable[[str, str, str, str | None, bytes | None], _Settings],
+    find: Callable[[str, str, str, str | None, bytes | None], Settings],
     model: Model,
     own: Mapping[str, object],
     overrides: Mapping[str, object] | None,
-) -> _Settings:
+) -> Settings:
     """Give the cached settings of a target, with overrides that no cache can hold: `own` are the model's."""
     original = _encode_overrides(own)
     # A known provider needs no URL to be found; without it the cache has fewer entries.
     base_url = None if model.provider in PROVIDERS else model.base_url
     settings = find(model.protocol, model.provider, model.id, base_url, original)
     if original is None:
-        settings = _override(settings, own, where=f"model {model.full_name()}")
-    return _override(settings, overrides, where="the caller") if overrides else settings
+        settings = override(settings, own, where=f"model {model.full_name()}")
+    return override(settings, overrides, where="the caller") if overrides else settings
 
 
 def _encode_overrides(overrides: Mapping[str, object]) -> bytes | None:
@@ -263,10 +260,13 @@ def _rules_of(protocol: str, provider: str, model_id: str, base_url: str | None,
     entry, row = get_protocol(protocol), find_row(provider, base_url)
     rules = entry.rules
     if row is not None:
-        rules = _override(rules, row.rules.get(protocol, {}), where=f"provider {row.name}")
+        rules = override(rules, row.rules.get(protocol, {}), where=f"provider {row.name}")
+        if protocol not in row.file_ids:
+            sources = {name: getattr(rules, name) - {"file_id"} for name in ("image_sources", "file_sources")}
+            rules = msgspec.structs.replace(rules, **sources)
     for family in _families(entry, row, provider, model_id):
-        rules = _override(rules, family.rules, where=f"family {family.pattern}")
-    return _override(rules, _DECODE(original), where=f"model {provider}/{model_id}") if original else rules
+        rules = override(rules, family.rules, where=f"family {family.pattern}")
+    return override(rules, _DECODE(original), where=f"model {provider}/{model_id}") if original else rules
 
 
 @lru_cache(maxsize=4096)
@@ -274,10 +274,10 @@ def _dialect_of(protocol: str, provider: str, model_id: str, base_url: str | Non
     entry, row = get_protocol(protocol), find_row(provider, base_url)
     dialect = entry.dialect
     if row is not None:
-        dialect = _override(dialect, row.dialect.get(protocol, {}), where=f"provider {row.name}")
+        dialect = override(dialect, row.dialect.get(protocol, {}), where=f"provider {row.name}")
     for family in _families(entry, row, provider, model_id):
-        dialect = _override(dialect, family.dialect, where=f"family {family.pattern}")
-    return _override(dialect, _DECODE(original), where=f"model {provider}/{model_id}") if original else dialect
+        dialect = override(dialect, family.dialect, where=f"family {family.pattern}")
+    return override(dialect, _DECODE(original), where=f"model {provider}/{model_id}") if original else dialect
 
 
 def _families(entry: Protocol, row: Provider | None, provider: str, model_id: str) -> Iterator[Family]:
@@ -287,51 +287,3 @@ def _families(entry: Protocol, row: Provider | None, provider: str, model_id: st
 
 _ENCODE: Final = msgspec.json.Encoder().encode
 _DECODE: Final = msgspec.json.Decoder(dict[str, object]).decode
-
-_FIELD_TYPES: Final[Mapping[type, Mapping[str, object]]] = {kind: get_type_hints(kind) for kind in (Rules, Dialect)}
-_FIELD_LABELS: Final[Mapping[type, str]] = {Rules: "rule", Dialect: "dialect field"}
-_OPTION_RULES: Final = frozenset(
-    {"refused_options", "refused_with_thinking", "refused_unless_off", "exclusive_options"}
-)
-"""Rules that name fields of `Options`."""
-_CUMULATIVE: Final = frozenset({"refused_options", "refused_extra"})
-"""Rules whose overrides add names to the set, or remove them with a leading `-`."""
-
-
-def _override(settings: _Settings, overrides: Mapping[str, object], *, where: str) -> _Settings:
-    if not overrides:
-        return settings
-    types, label = _FIELD_TYPES[type(settings)], _FIELD_LABELS[type(settings)]
-    values: dict[str, object] = {}
-    for key, value in overrides.items():
-        if key not in types:
-            raise _unknown_field(key, types, f"{where}: there is no {label} {key!r}")
-        try:
-            # In stored JSON a set or a tuple is a list; this converts it to the type of the field.
-            values[key] = msgspec.convert(value, types[key])
-        except msgspec.ValidationError as error:
-            raise SettingsError(f"{where}: {label} {key!r} cannot be {value!r}: {error}", key=key) from error
-        if key in _OPTION_RULES:
-            _check_options(msgspec.convert(value, frozenset[str]), f"{where}: {label} {key!r}")
-        if key in _CUMULATIVE:
-            values[key] = _add_or_remove(getattr(settings, key), msgspec.convert(value, frozenset[str]))
-    return msgspec.structs.replace(settings, **values)
-
-
-def _add_or_remove(refused: frozenset[str], names: frozenset[str]) -> frozenset[str]:
-    removed = {name[1:] for name in names if name.startswith("-")}
-    return (refused | {name for name in names if not name.startswith("-")}) - removed
-
-
-def _check_options(names: frozenset[str], place: str) -> None:
-    for name in sorted(names):
-        if name.removeprefix("-") not in Options.__struct_fields__:
-            raise _unknown_field(
-                name, Options.__struct_fields__, f"{place} names an option {name!r} that does not exist"
-            )
-
-
-def _unknown_field(key: str, known: Iterable[str], message: str) -> SettingsError:
-    near = get_close_matches(key, list(known), n=3)
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
-    return SettingsError(message + hint, key=key, suggestions=near)

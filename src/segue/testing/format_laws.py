@@ -11,7 +11,8 @@
 3. *Accepted*: what is written for a model is accepted by its provider, as far as `check` knows.
 4. *Complete*: every text, call, result and image is in what is written, or its message is in the report.
 5. *Pure*: the same input gives the same history and the same bytes.
-6. *Total*: any bytes give a history, or one error of segue; a torn last line is reported.
+6. *Total*: any bytes give a history, or one error of segue; a torn last line is reported, and so is everything that a
+   damaged file still has and its history has no more.
 7. *Stored round trip*: a conversation that was stored in a file of segue is written as it would have been before.
 
 segue's own tests run these functions on every registered format, and its heavy tests continue the written sessions in
@@ -30,7 +31,7 @@ from segue.conversation.content import AnyContent, TextContent
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import Message, SystemMessage, UserMessage
 from segue.conversation.stored import dump, load
-from segue.errors import EmptyConversation, SegueError
+from segue.errors import EmptyConversation
 from segue.histories.api import as_history, read_history, write_history
 from segue.histories.kit.envelope import is_own_text
 from segue.histories.kit.format import Format, FormatSample
@@ -38,11 +39,11 @@ from segue.histories.kit.history import History, Written
 from segue.histories.kit.source import Source
 from segue.histories.registry import register_format
 from segue.models.model import Model
-from segue.projection.report import ChangeCode
 from segue.protocols.api import check, decode_request, encode_request
 from segue.protocols.registry import all_protocols, get_protocol
 from segue.testing.broken_law import BrokenLaw
-from segue.testing.histories import Choices, make_broken_context
+from segue.testing.damaged_files import DamagedFiles
+from segue.testing.histories import make_broken_context
 from segue.testing.protocol_laws import Case
 
 FormatLaw: TypeAlias = Callable[[Format, FormatSample], None]
@@ -264,91 +265,10 @@ def _piece(content: AnyContent) -> tuple[object, ...]:
 
 
 def _check_mutations(record: Format, sample: FormatSample, mutations: int) -> None:
+    damaged = DamagedFiles(record, sample)
     for seed in range(mutations):
-        check_total(record, sample, seed)
-    if sample.source.data is not None and sample.source.data.count(b"\n") > 2 and record.reads_lines:
-        torn = sample.source.data.rstrip()[:-5]
-        history = _read(record, replace_data(sample.source, torn))
-        if not history.report.of(ChangeCode.LINE_UNREADABLE):
-            _fail(record, "total", f"sample {sample.name}", "a torn last line is not reported")
-
-
-def check_total(record: Format, sample: FormatSample, seed: int) -> None:
-    """A damaged file gives a history, or one error of segue.
-
-    Raises:
-        BrokenLaw: it raises another error.
-    """
-    data = sample.source.data
-    if data is None:
-        return
-    try:
-        history = _read(record, replace_data(sample.source, mutate(data, seed)))
-        if record.write is not None:
-            _write(record, history)
-    except SegueError:
-        return
-    except Exception as error:  # noqa: BLE001 - any other exception is the finding
-        _fail(record, "total", f"sample {sample.name}, seed {seed}", f"raised {type(error).__name__}: {error}")
-
-
-def replace_data(source: Source, data: bytes) -> Source:
-    """Give a source with other bytes."""
-    return Source(data=data, name=source.name, neighbours=source.neighbours)
-
-
-_ODD: Final = (b"null", b"0", b'""', b"[]", b"{}", b"true", b"-1e999", b'"\\ud800"', b'{"text": 5}', b"[null]")
-
-
-def mutate(data: bytes, seed: int) -> bytes:
-    """Damage a file: cut it, tear, drop, double or swap lines, change bytes, or replace a value by an odd one."""
-    dice = Choices(seed)
-    lines = data.split(b"\n")
-    way = dice.pick(("cut", "tear", "drop", "double", "swap", "bytes", "value", "value", "value", "value"))
-    at = dice.count(len(lines) - 1) if len(lines) > 1 else 0
-    other = dice.count(len(lines) - 1) if len(lines) > 1 else 0
-    if way == "cut":
-        return data[: dice.count(len(data))]
-    if way == "tear":
-        lines[at] = lines[at][: len(lines[at]) // 2]
-    elif way == "drop":
-        del lines[at]
-    elif way == "double":
-        lines.insert(other, lines[at])
-    elif way == "swap":
-        lines[at], lines[other] = lines[other], lines[at]
-    elif way == "bytes":
-        place = dice.count(len(data))
-        return data[:place] + dice.pick((b"\xff", b"\x00", b"}", b'"', b"\n")) + data[place + 1 :]
-    else:
-        lines[at] = _replace_value(lines[at], dice)
-    return b"\n".join(lines)
-
-
-def _replace_value(line: bytes, dice: Choices) -> bytes:
-    """Replace one value of a line of JSON."""
-    starts = [at for at in range(len(line)) if line[at : at + 1] == b":"]
-    if not starts:
-        return line
-    start = dice.pick(starts) + 1
-    depth, end, quoted = 0, start, False
-    while end < len(line):
-        byte = line[end : end + 1]
-        if quoted:
-            if byte == b"\\":
-                end += 1
-            elif byte == b'"':
-                quoted = False
-        elif byte == b'"':
-            quoted = True
-        elif byte in b"{[":
-            depth += 1
-        elif byte in b"}],":
-            if depth == 0:
-                break
-            depth -= byte != b","
-        end += 1
-    return line[:start] + dice.pick(_ODD) + line[end:]
+        damaged.check(seed)
+    damaged.check_torn_line()
 
 
 # -- laws over generated conversations ---------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ test can identify each message after projection.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Final, TypeVar, cast
 
@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from segue.conversation.content import (
     AnyContent,
     AssistantContent,
+    CacheMark,
     Extra,
     FallbackContent,
     FileContent,
@@ -48,6 +49,8 @@ from segue.protocols.registry import resolve_rules
 T = TypeVar("T")
 
 PNG: Final = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+MP4: Final = "AAAAGGZ0eXBtcDQyAAAAAG1wNDJpc29t"
+TEXT: Final = "VGhpcyBpcyBhIHRleHQsIG5vdCBhIHBpY3R1cmUu"
 PDF: Final = "JVBERi0xLjQKJeLjz9MKMSAwIG9iago8PD4+CmVuZG9iagp0cmFpbGVyCjw8Pj4="
 
 # -- broken histories --------------------------------------------------------------------------------------------------
@@ -150,6 +153,7 @@ class _BrokenTurns:
 
     def __init__(self, seed: int, model: Model, origins: Sequence[tuple[str, str, str]]) -> None:
         self.dice = Choices(seed)
+        self.marks = Choices(-1 - seed)
         self.pick, self.chance, self.count = self.dice.pick, self.dice.chance, self.dice.count
         self.model = model
         self.origins = origins
@@ -170,9 +174,16 @@ class _BrokenTurns:
         )
         return {protocol: dict(data)}
 
+    def mark(self) -> CacheMark | None:
+        return CacheMark() if self.marks.chance(10) else None
+
+    def context(self) -> str | None:
+        return self.marks.pick((None, "From the archive.", "half \ud800", " "))
+
     def text(self) -> TextContent:
         signature = self.pick(_SIGNATURES) if self.chance(4) else None
-        return TextContent(text=self.pick(_TEXTS), text_signature=signature, extra=self.extra())
+        text = self.pick(_TEXTS)
+        return TextContent(text=text, text_signature=signature, cache_mark=self.mark(), extra=self.extra())
 
     def image(self) -> ImageContent:
         data = self.pick((PNG, PNG * 3, "AAAA"))
@@ -183,6 +194,13 @@ class _BrokenTurns:
                 ImageContent(data=data),
                 ImageContent(url="https://example.org/i.png"),
                 ImageContent(url="https://example.org/given.png", mime_type="image/png"),
+                ImageContent(data=PDF, mime_type="application/pdf"),
+                ImageContent(data=PDF, mime_type="image/png"),
+                ImageContent(data=PNG, mime_type="image/jpeg"),
+                ImageContent(data=TEXT, mime_type="image/png"),
+                ImageContent(data=MP4, mime_type="video/mp4"),
+                ImageContent(url="https://example.org/given.pdf", mime_type="application/pdf"),
+                ImageContent(url="https://example.org/f.pdf"),
                 ImageContent(),
             )
         )
@@ -191,7 +209,7 @@ class _BrokenTurns:
     def file(self) -> FileContent:
         made = self.pick(
             (
-                FileContent(data=PDF, mime_type="application/pdf", name="a.pdf"),
+                FileContent(data=PDF, mime_type="application/pdf", name="a.pdf", context=self.context()),
                 FileContent(data="aGVsbG8=", mime_type="text/plain", name="na\ud800me"),
                 FileContent(data="!", mime_type="text/plain"),
                 FileContent(data="IA==", mime_type="text/csv"),
@@ -203,6 +221,17 @@ class _BrokenTurns:
                 FileContent(data="AAAA", mime_type="VIDEO/mp4; x=1"),
                 FileContent(data="AAAA", mime_type="image/png"),
                 FileContent(data="AAAA", mime_type="chemical/x-pdb"),
+                FileContent(data=PNG, mime_type="application/pdf"),
+                FileContent(data=PDF, mime_type="image/jpg"),
+                FileContent(data=PDF, mime_type="audio/wav"),
+                FileContent(data=TEXT, mime_type="application/octet-stream"),
+                FileContent(data=MP4),
+                FileContent(url="https://example.org/v.webm"),
+                FileContent(url="https://youtu.be/abc"),
+                FileContent(file_id="file-abc", mime_type="image/*"),
+                FileContent(file_id="given", mime_type="image/png"),
+                FileContent(file_id="s3://bucket/a"),
+                FileContent(file_id="s3://bucket/a.mp4"),
                 FileContent(),
             )
         )
@@ -229,6 +258,7 @@ class _BrokenTurns:
             thinking="" if redacted else self.pick(_TEXTS),
             thinking_signature=self.pick(_SIGNATURES),
             redacted=redacted,
+            cache_mark=self.mark(),
             extra=self.extra(),
         )
 
@@ -324,6 +354,35 @@ def _copied(piece: AnyContent) -> AnyContent:
     return replace(piece)
 
 
+_GOOGLE_TOOLS: Final[Mapping[str, object]] = {"googleSearch": {}, "codeExecution": {}}
+_SERVER_TOOLS: Final[tuple[tuple[str, Mapping[str, object]], ...]] = (
+    ("cohere-chat", {"type": "web\ud800"}),
+    ("anthropic-messages", {"type": "web_search_20250305", "name": "web_search", "max_uses": 2}),
+    ("anthropic-messages", {"type": "web_fetch_20250910", "name": "web_fetch", "allowed_domains": ["a.org"]}),
+    ("openai-responses", {"type": "web_search", "filters": {"blocked_domains": ["a.org"]}}),
+    ("openai-responses", {"type": "code_interpreter", "container": {"type": "auto"}}),
+    ("openai-responses", {"type": "file_search", "vector_store_ids": ["vs_1"]}),
+    ("openai-responses", {"type": "tool_search"}),
+    (
+        "openai-responses",
+        {
+            "type": "namespace",
+            "name": "crm",
+            "description": "Customers.",
+            "tools": [
+                {"type": "function", "name": "read", "parameters": {"type": "object"}, "defer_loading": True},
+                {"type": "function", "name": "find_customer", "parameters": {"type": "object"}},
+            ],
+        },
+    ),
+    ("google-genai", _GOOGLE_TOOLS),
+    ("bedrock-converse", {"systemTool": {"name": "nova_grounding"}}),
+    ("openai-chat", {"type": "openrouter:web_search", "parameters": {"user_location": {"city": "Bern"}}}),
+    ("mistral-chat", {"type": "document_library", "library_ids": ["l"]}),
+)
+"""Tools that providers run, and a namespace, by protocol."""
+
+
 def make_broken_context(
     seed: int, model: Model, most: int = 9, *, origins: Sequence[tuple[str, str, str]] = ORIGINS
 ) -> Context:
@@ -343,8 +402,8 @@ def make_broken_context(
     tools: list[ToolDefinition | NativeTool] = []
     for _ in range(turns.count(2)):
         if turns.chance(4):
-            protocol = turns.pick((model.protocol, "cohere-chat"))
-            tools.append(NativeTool(protocol=protocol, definition={"type": "web\ud800"}, extra=turns.extra()))
+            protocol, definition = turns.pick((*_SERVER_TOOLS, (model.protocol, {"type": "web\ud800"})))
+            tools.append(NativeTool(protocol=protocol, definition=definition, extra=turns.extra()))
         else:
             schema = turns.pick(_SCHEMAS)
             name, description = turns.pick(_NAMES), turns.pick(_DESCRIPTIONS)
@@ -368,7 +427,7 @@ def make_options(seed: int) -> Options | None:
         parallel_tool_calls=dice.pick((None, True, False)),
         output_schema=dice.pick((None, {"oneOf": [{"type": "object"}]})),
         session_id=dice.pick((None, "s")),
-        extra=dice.pick((None, {"cohere-chat": {"k": 1}})),
+        extra=dice.pick((None, {"cohere-chat": {"k": 1}}, {"openai-chat": {"web_search_options": {}}})),
     )
 
 

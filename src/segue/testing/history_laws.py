@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias, cast
 
 import msgspec
 from msgspec.structs import replace
 
+from segue.conversation.content import SystemContent
 from segue.conversation.context import Context, Options
+from segue.conversation.messages import SystemMessage, UserMessage
 from segue.errors import EmptyConversation
 from segue.models.model import Model
 from segue.outbox import Outbox
-from segue.projection.projector import project
+from segue.projection.policy import Fit, Policy
+from segue.projection.projector import Projector, project
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.protocol import Protocol
 from segue.request import Request, prepare
@@ -28,6 +31,8 @@ from segue.testing.compare import (
 from segue.testing.histories import make_broken_context, make_options, make_own_context
 
 HistoryLaw: TypeAlias = Callable[[Protocol, Model, int], None]
+
+_HUGE: Final = 1_000_000_000
 
 _SENT_OPTIONS: Final = (
     "max_tokens",
@@ -48,9 +53,11 @@ def history_name(model: Model, seed: int) -> str:
     return f"model {model.full_name()}, seed {seed}"
 
 
-def _prepare(context: Context, model: Model, options: Options | None = None) -> Request | None:
+def _prepare(
+    context: Context, model: Model, options: Options | None = None, policy: Policy | None = None
+) -> Request | None:
     try:
-        return prepare(context, model, options=options)
+        return prepare(context, model, options=options, policy=policy)
     except EmptyConversation:
         return None
 
@@ -134,6 +141,39 @@ def check_prefix(record: Protocol, model: Model, seed: int) -> None:
             expect_equal(record, "an answered request is a prefix of later ones", where, after[: len(before)], before)
 
 
+def check_fits(record: Protocol, model: Model, seed: int) -> None:
+    """For a small window older messages are left out; the request fits, is accepted, and a prefix of the next one.
+
+    Raises:
+        BrokenLaw: the request is too large or refused, or its beginning changes although no cut moved.
+    """
+    law, context = "a history fits a small window", make_broken_context(seed, model)
+    whole = _prepare(context, replace(model, context_window=_HUGE))
+    if whole is None or whole.projection.window is None:
+        return
+    window = max(16, whole.projection.window.estimate * (20 + seed % 70) // 100)
+    small = replace(model, context_window=window, max_input=0)
+    policy = Policy(fit=Fit(reserve=0))
+    projector = Projector(small, policy)
+    for place in [*answered_prefixes(context), len(context.messages)]:
+        part = replace(context, messages=context.messages[:place])
+        where = f"{history_name(model, seed)}, window {window}, first {place} messages"
+        projection = project(part, small, policy=policy)
+        expect_equal(record, law, where, projector.project(part), projection)
+        if any(requirement.kind == "windowTooSmall" for requirement in projection.requirements):
+            continue
+        if projection.window is None or projection.window.estimate > projection.window.limit:
+            fail(record, law, where, f"too large: {projection.window}")
+        request = _prepare(part, small, policy=policy)
+        if request is None:
+            continue
+        if violations := record.check(request.body, resolve_endpoint(small)):
+            fail(record, law, where, repr(violations))
+        again = project(projection.context, small, policy=policy)
+        if again.context is not projection.context or again.report.changes:
+            fail(record, law, where, f"projecting it again changes it: {again.report.summary()}")
+
+
 def check_pure(record: Protocol, model: Model, seed: int) -> None:
     """`prepare` does not change the history, and gives the same bytes every time.
 
@@ -201,13 +241,44 @@ def check_incremental(record: Protocol, model: Model, seed: int) -> None:
             expect_equal(record, "an outbox writes what prepare writes", where, found, wanted.content)
 
 
+def check_instructions(record: Protocol, model: Model, seed: int) -> None:
+    """Instructions before the first turn stay instructions, each a text of its own, also without any turn.
+
+    Raises:
+        BrokenLaw: a text is missing, joined with another one or in a user turn, or `check` finds a violation.
+    """
+    law, where = "instructions before the first turn stay instructions", history_name(model, seed)
+    texts = [f"Rule {number}." for number in range(1, 2 + seed % 3)]
+    prompt = texts[0] if seed % 2 else None
+    leading = tuple(SystemMessage.of(text) for text in texts[seed % 2 :])
+    turns = (UserMessage.of("hi"),) if seed % 5 else ()
+    request = prepare(Context(system_prompt=prompt, messages=(*leading, *turns)), model)
+    endpoint = resolve_endpoint(model)
+    if violations := record.check(request.body, endpoint):
+        fail(record, law, where, repr(violations))
+    if not endpoint.rules.system_prompt:
+        return
+    sent = request.projection.context
+    found = [sent.system_prompt] if isinstance(sent.system_prompt, str) else _texts_of(sent.system_prompt or ())
+    for message in sent.messages:
+        if message.role == "system":
+            found += _texts_of(message.content)
+    expect_equal(record, law, where, found, texts)
+
+
+def _texts_of(content: Sequence[SystemContent]) -> list[str]:
+    return [piece.text for piece in content if piece.kind == "text"]
+
+
 HISTORY_LAWS: Final[tuple[HistoryLaw, ...]] = (
     check_valid,
     check_projected_round_trip,
     check_own_history,
     check_prefix,
+    check_fits,
     check_pure,
     check_idempotent,
     check_options,
     check_incremental,
+    check_instructions,
 )

@@ -15,9 +15,11 @@ from segue.protocols.api import resolve_endpoint
 from segue.protocols.detection import detect_protocol, detect_reply
 from segue.protocols.kit.clues import Clues
 from segue.protocols.kit.protocol import Protocol, Sample
+from segue.protocols.kit.storable import UNREADABLE
 from segue.protocols.kit.streaming import Frame
 from segue.testing.broken_law import expect_equal, fail
 from segue.testing.frames import split_stream, write_stream
+from segue.testing.value_laws import check_call_arguments, check_shifted_indexes, check_wrong_values
 
 SampleLaw: TypeAlias = Callable[[Protocol, Sample], None]
 
@@ -145,9 +147,11 @@ def check_damaged_stream(record: Protocol, sample: Sample) -> None:
         for damaged, change in _damaged(frame):
             where = f"{sample.name}, frame {at}{change}"
             try:
-                events, _ = _decode_stream(record, [*frames[:at], damaged, *frames[at + 1 :]])
+                events, message = _decode_stream(record, [*frames[:at], damaged, *frames[at + 1 :]])
             except Exception as error:  # noqa: BLE001 - any exception is the finding
                 fail(record, "a damaged stream is read", where, f"{type(error).__name__}: {error}")
+            if UNREADABLE in (message.error_message or ""):
+                fail(record, "a damaged stream is read", where, message.error_message or "")
             _check_events(record, where, events)
 
 
@@ -162,7 +166,9 @@ def check_damaged_bodies(record: Protocol, sample: Sample) -> None:
         try:
             record.check(body, endpoint)
             back = record.encode_request(record.decode_request(body, endpoint), endpoint)
-        except DecodeError:
+        except DecodeError as error:
+            if error.reason.startswith(UNREADABLE):
+                fail(record, law, f"{sample.name}, request{where}", str(error))
             continue
         except Exception as error:  # noqa: BLE001 - any exception is the finding
             fail(record, law, f"{sample.name}, request{where}", f"{type(error).__name__}: {error}")
@@ -170,7 +176,9 @@ def check_damaged_bodies(record: Protocol, sample: Sample) -> None:
     for body, where in _damaged(sample.response):
         try:
             back = record.encode_response(record.decode_response(body, endpoint, {}), endpoint)
-        except DecodeError:
+        except DecodeError as error:
+            if error.reason.startswith(UNREADABLE):
+                fail(record, law, f"{sample.name}, response{where}", str(error))
             continue
         except Exception as error:  # noqa: BLE001 - the same
             fail(record, law, f"{sample.name}, response{where}", f"{type(error).__name__}: {error}")
@@ -231,4 +239,7 @@ SAMPLE_LAWS: Final[tuple[SampleLaw, ...]] = (
     check_tool_names,
     check_damaged_stream,
     check_damaged_bodies,
+    check_wrong_values,
+    check_call_arguments,
+    check_shifted_indexes,
 )

@@ -9,11 +9,12 @@ from client.wires import TEXT, WIRES
 from segue.client.flow.backoff import FALLBACK_KINDS, Retry, compute_wait
 from segue.client.flow.decisions import strip_origin
 from segue.client.flow.request_flow import Ask, Flow
+from segue.client.flow.shortening import window_key
 from segue.client.flow.steps import Aborted, Broken, Head, Moment
 from segue.conversation.content import ImageContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, Options
-from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, Usage, UserMessage
-from segue.errors import EmptyConversation, ProjectionRefused, SettingsError
+from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
+from segue.errors import DoesNotFit, EmptyConversation, ProjectionRefused, SettingsError
 from segue.failures.failure import FailureKind
 from segue.models.model import Model
 from segue.projection.policy import Policy
@@ -61,7 +62,23 @@ def kinds(reported: Run) -> list[FailureKind | None]:
 
 # -- retry -------------------------------------------------------------------------------------------------------------
 
-TRANSIENT = {"a rate": RATE, "a server that is down": DOWN, "a broken connection": RESET}
+UNUSABLE = bad(
+    400,
+    {
+        "error": {
+            "message": "Failed to call a function. See 'failed_generation' for more details.",
+            "type": "invalid_request_error",
+            "code": "tool_use_failed",
+            "failed_generation": "<function=look_up>",
+        }
+    },
+)
+TRANSIENT = {
+    "a rate": RATE,
+    "a server that is down": DOWN,
+    "a broken connection": RESET,
+    "a reply that Groq cannot use": UNUSABLE,
+}
 
 
 @pytest.mark.parametrize("failure", TRANSIENT.values(), ids=TRANSIENT.keys())
@@ -244,7 +261,7 @@ def test_the_stored_history_is_projected_anew_for_each_model():
 def test_an_overflow_goes_to_the_first_model_with_a_larger_window():
     reported = run(ask(CLAUDE, CLAUDE, GPT, QWEN), TOO_LONG, good("openai-chat"))
     assert reported.asked == [CLAUDE.id, GPT.id]
-    history = AssistantMessage(content=(TextContent(text="."),), usage=Usage(total_tokens=5000))
+    history = AssistantMessage(content=(TextContent(text="word " * 5000),))
     long = Context(messages=(UserMessage.of("a"), history, UserMessage.of("b")))
     reported = run(ask(CLAUDE, GPT, QWEN, context=long), TOO_LONG, good("openai-chat"))
     assert reported.asked == [CLAUDE.id, QWEN.id]
@@ -263,18 +280,133 @@ def test_an_overflow_fails_if_no_window_is_large_enough():
 
 def test_a_silent_overflow_goes_to_a_model_with_a_larger_window():
     crowded = Model(GPT.id, GPT.provider, GPT.protocol, context_window=4)
-    reported = run(ask(crowded, QWEN, emits=False), good("openai-chat"), good("openai-chat"))
+    whole = Policy(fit=None)
+    reported = run(ask(crowded, QWEN, emits=False, policy=whole), good("openai-chat"), good("openai-chat"))
     assert reported.asked == [GPT.id, QWEN.id]
-    alone = run(ask(crowded, emits=False), good("openai-chat"))
+    alone = run(ask(crowded, emits=False, policy=whole), good("openai-chat"))
     assert alone.events[-1].type == "done"
 
 
 def test_a_silent_overflow_of_a_reply_that_the_caller_has_is_no_failure():
     crowded = Model(GPT.id, GPT.provider, GPT.protocol, context_window=4)
-    reported = run(ask(crowded, QWEN), good("openai-chat"))
+    reported = run(ask(crowded, QWEN, policy=Policy(fit=None)), good("openai-chat"))
     assert reported.asked == [GPT.id]
     assert kinds(reported) == [None]
     assert reported.events[-1].type == "done"
+
+
+# -- an overflow: once more with less history --------------------------------------------------------------------------
+
+WIDE = Model("gpt-wide", "openai", "openai-chat", context_window=20_000)
+UNKNOWN = Model("my-model", "local", "openai-chat")
+LONG = Context(
+    messages=tuple(
+        UserMessage.of(f"question {number // 2}")
+        if number % 2 == 0
+        else AssistantMessage(content=(TextContent(text=f"answer {number // 2}: " + "word " * 200),))
+        for number in range(80)
+    )
+).add(UserMessage.of("the last question"))
+
+
+def overflow(used: int | None = None, limit: int | None = None) -> ScriptedAnswer:
+    text = "This model's maximum context length is exceeded."
+    if limit is not None:
+        text = (
+            f"This model's maximum context length is {limit} tokens. However, your messages resulted in {used} tokens."
+        )
+    return bad(400, {"error": {"code": "context_length_exceeded", "message": text}})
+
+
+OVERFLOWS = {
+    "a limit that is named": (WIDE, overflow(12_500, 12_000)),
+    "a limit that is named where no window is known": (UNKNOWN, overflow(12_500, 12_000)),
+    "no limit named": (WIDE, overflow()),
+    "no limit named where no window is known": (UNKNOWN, overflow()),
+    "a count far above the estimate": (WIDE, overflow(40_000, 20_000)),
+}
+
+
+@pytest.mark.parametrize(("model", "refused"), OVERFLOWS.values(), ids=OVERFLOWS.keys())
+def test_after_an_overflow_less_history_is_sent_once(model: Model, refused: ScriptedAnswer):
+    reported = run(ask(model, QWEN, context=LONG), refused, good("openai-chat"))
+    assert reported.asked == [model.id, model.id]
+    first, second = reported.flow.attempts
+    assert (first.reason, second.reason) == ("first", "shortened")
+    assert (first.window, second.failure) == (None, None)
+    assert second.window
+    assert len(reported.requests[1].content) < 0.7 * len(reported.requests[0].content)
+    assert ChangeCode.TURNS_DROPPED in {change.code for change in second.report.changes}
+    assert "question 0" in str(reported.requests[1].body)
+    assert reported.requests[1].body["messages"][-1]["content"] == "the last question"
+    assert reported.waits == []
+
+
+def test_the_limit_that_the_provider_names_is_kept_to_in_its_own_tokens():
+    reported = run(ask(WIDE, context=LONG), overflow(40_000, 20_000), good("openai-chat"))
+    sizes = [len(request.content) for request in reported.requests]
+    assert sizes[1] / sizes[0] * 40_000 < 20_000
+
+
+def test_less_history_is_sent_only_once_before_the_fallback():
+    reported = run(
+        ask(WIDE, QWEN, context=LONG), overflow(12_500, 12_000), overflow(11_000, 9_000), good("openai-chat")
+    )
+    assert reported.asked == [WIDE.id, WIDE.id, QWEN.id]
+    assert [attempt.reason for attempt in reported.flow.attempts] == ["first", "shortened", "fallback"]
+    assert [attempt.window for attempt in reported.flow.attempts][2] is None
+    alone = run(ask(WIDE, context=LONG), overflow(12_500, 12_000), overflow(11_000, 9_000))
+    assert kinds(alone) == [FailureKind.OVERFLOW] * 2
+    assert [event.type for event in alone.events] == ["start", "error"]
+
+
+def test_a_fallback_is_shortened_once_as_well():
+    wider = Model("gpt-wider", "openai", "openai-chat", context_window=30_000)
+    refused = overflow(12_500, 12_000)
+    reported = run(ask(WIDE, wider, context=LONG), refused, refused, refused, refused)
+    assert [(each.model.id, each.reason) for each in reported.flow.attempts] == [
+        (WIDE.id, "first"),
+        (WIDE.id, "shortened"),
+        (wider.id, "fallback"),
+        (wider.id, "shortened"),
+    ]
+
+
+def test_a_shortened_request_is_retried_as_it_is():
+    reported = run(ask(WIDE, context=LONG), overflow(12_500, 12_000), DOWN, good("openai-chat"))
+    assert [attempt.reason for attempt in reported.flow.attempts] == ["first", "shortened", "retry"]
+    assert reported.requests[1].content == reported.requests[2].content
+
+
+SHORTENED_NEVER = {
+    "the policy sends everything": Policy(fit=None),
+    "the policy refuses losses": Policy(refuse=frozenset({Loss.CONTENT})),
+}
+
+
+@pytest.mark.parametrize("policy", SHORTENED_NEVER.values(), ids=SHORTENED_NEVER.keys())
+def test_history_is_not_shortened_where(policy: Policy):
+    reported = run(ask(WIDE, context=LONG, policy=policy), overflow(12_500, 12_000))
+    assert kinds(reported) == [FailureKind.OVERFLOW]
+
+
+def test_a_window_that_was_found_smaller_is_used_from_the_start():
+    found = run(ask(WIDE, context=LONG), overflow(12_500, 12_000), good("openai-chat"))
+    window = found.flow.attempts[1].window
+    assert window is not None
+    reported = run(ask(WIDE, context=LONG, windows={window_key(WIDE): window}), good("openai-chat"))
+    assert reported.requests[0].content == found.requests[1].content
+    assert [(attempt.reason, attempt.window) for attempt in reported.flow.attempts] == [("first", window)]
+
+
+def test_what_does_not_fit_at_all_goes_to_the_fallback_without_a_request():
+    tiny = Model("gpt-tiny", "openai", "openai-chat", context_window=30)
+    whole = Context(messages=(UserMessage.of("word " * 200),))
+    reported = run(ask(tiny, QWEN, context=whole), good("openai-chat"))
+    assert reported.asked == [QWEN.id]
+    assert kinds(reported) == [FailureKind.OVERFLOW, None]
+    with pytest.raises(DoesNotFit):
+        run(ask(tiny, context=whole))
 
 
 def test_a_refusal_is_an_answer_unless_fallback_on_includes_it():

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from client.both_clients import AT_ONCE
 from client.wires import TEXT, WIRES
 from segue.client.http.clients import AsyncClient, Client
+from segue.client.session import locks
 from segue.client.session.conversation import AsyncConversation, Conversation
 from segue.conversation.content import TextContent, ToolCall
 from segue.conversation.context import Context, ToolDefinition
@@ -71,6 +74,48 @@ def test_questions_and_answers_are_stored(server: ScriptedServer, client: Client
     assert [turn["role"] for turn in turns] == ["developer", "user", "assistant", "user"] or turns[0][
         "role"
     ] == "system"
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["threads", "tasks"])
+def test_a_window_that_is_smaller_than_expected_is_found_once(server: ScriptedServer, is_async: bool):
+    message = "This model's maximum context length is 4000 tokens. However, your messages resulted in 5000 tokens."
+    refused = Reply.json({"error": {"code": "context_length_exceeded", "message": message}}, status=400)
+    server.reply(refused, CHAT.answer(), CHAT.answer())
+    long = tuple(
+        message
+        for number in range(20)
+        for message in (
+            UserMessage.of(f"question {number}"),
+            AssistantMessage(content=(TextContent(text="word " * 200),)),
+        )
+    )
+    model, context = CHAT.model(server.url), Context(messages=long)
+
+    async def ask_async() -> list[str]:
+        client = AsyncClient(api_key="a-key-of-nobody")
+        async with client, AsyncConversation(model, client=client, context=context) as conversation:
+            await conversation.ask("one")
+            reasons = [attempt.reason for attempt in conversation.attempts]
+            await conversation.ask("two")
+            return [*reasons, *(attempt.reason for attempt in conversation.attempts)]
+
+    def ask() -> list[str]:
+        with (
+            Client(api_key="a-key-of-nobody") as client,
+            Conversation(model, client=client, context=context) as conversation,
+        ):
+            conversation.ask("one")
+            reasons = [attempt.reason for attempt in conversation.attempts]
+            conversation.ask("two")
+            return [*reasons, *(attempt.reason for attempt in conversation.attempts)]
+
+    assert (asyncio.run(ask_async()) if is_async else ask()) == ["first", "shortened", "first"]
+    whole, shortened, later = (received.json()["messages"] for received in server.requests)
+    assert isinstance(whole, list)
+    assert isinstance(shortened, list)
+    assert isinstance(later, list)
+    assert len(shortened) < len(whole) / 2
+    assert later[: len(shortened)] == shortened
 
 
 def test_the_conversation_continues_after_a_tool_result(server: ScriptedServer, client: Client):
@@ -251,8 +296,74 @@ def test_a_second_writer_is_refused_until_the_first_is_closed(server: ScriptedSe
     assert not (tmp_path / "session.jsonl.lock").exists()
 
 
+def through_a_symbolic_link(path: Path, link: Path) -> Path:
+    link.symlink_to(path)
+    return link
+
+
+def through_a_linked_folder(path: Path, link: Path) -> Path:
+    link.symlink_to(path.parent)
+    return link / path.name
+
+
+def through_a_relative_link(path: Path, link: Path) -> Path:
+    link.symlink_to(os.path.relpath(path, link.parent))
+    return link
+
+
+def through_a_hard_link(path: Path, link: Path) -> Path:
+    link.hardlink_to(path)
+    return link
+
+
+LINKS = [through_a_symbolic_link, through_a_linked_folder, through_a_relative_link]
+if sys.platform == "linux":
+    LINKS.append(through_a_hard_link)
+
+
+@pytest.mark.parametrize("is_new", [True, False], ids=["a new file", "an existing file"])
+@pytest.mark.parametrize("first_is_linked", [False, True], ids=["the link second", "the link first"])
+@pytest.mark.parametrize("make_link", LINKS, ids=lambda make: make.__name__)
+def test_one_file_has_one_writer_whatever_path_leads_to_it(
+    server: ScriptedServer, client: Client, tmp_path, make_link, first_is_linked, is_new
+):
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    path = tmp_path / "a" / "session.jsonl"
+    model = CHAT.model(server.url)
+    if not is_new or (make_link is through_a_hard_link and first_is_linked):
+        append_message(path, UserMessage.of("hi"))
+    link = tmp_path / "b" / "link"
+    is_late = make_link is through_a_hard_link and not path.exists()
+    other = path if is_late else make_link(path, link)
+    first, second = (other, path) if first_is_linked else (path, other)
+    with Conversation(model, client=client, path=first) as conversation:
+        second = make_link(path, link) if is_late else second
+        with pytest.raises(SessionLocked, match="close it first"):
+            Conversation(model, client=client, path=second)
+        conversation.add(UserMessage.of("ho"))
+        append_message(second, UserMessage.of("by hand"))  # single lines may be appended by others
+    with Conversation(model, client=client, path=second) as conversation:
+        texts = [message.content[0] for message in conversation.messages]
+    assert texts[-2:] == [TextContent(text="ho"), TextContent(text="by hand")]
+    assert not list(tmp_path.rglob("*.lock"))
+
+
+def test_a_lock_that_would_keep_appends_out_is_given_up(tmp_path, monkeypatch):
+    """On a network file system the two kinds of locks are one."""
+    path = tmp_path / "session.jsonl"
+    append_message(path, UserMessage.of("hi"))
+    monkeypatch.setattr(locks, "_blocks_appends", lambda session: True)
+    lock = locks.SessionLock(path)
+    append_message(path, UserMessage.of("ho"))
+    with pytest.raises(SessionLocked):
+        locks.SessionLock(path)
+    lock.release()
+
+
 HOLDER = """
 import sys
+from pathlib import Path
 from segue.client.session.locks import SessionLock
 lock = SessionLock(sys.argv[1])
 print("held", flush=True)

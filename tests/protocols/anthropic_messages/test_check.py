@@ -106,6 +106,32 @@ REFUSED = {
         body(user(TEXT), assistant(TEXT, CALL), user(RESULT), **BUDGET),
         SONNET,
     ),
+    "a blank text beside thinking": (
+        "blank_text",
+        body(user(TEXT), assistant(SIGNED, {"type": "text", "text": "\n"}, CALL), user(RESULT)),
+        SONNET,
+    ),
+    "a mark on thinking": (
+        "cache_mark_thinking",
+        body(user(TEXT), assistant({**SIGNED, **MARK}, TEXT), user(TEXT)),
+        SONNET,
+    ),
+    "a mark on a tool loaded later": (
+        "cache_mark_deferred",
+        body(tools=[TOOL, {**TOOL, "name": "g", "defer_loading": True, **MARK}]),
+        SONNET,
+    ),
+    "an answer begun while thinking is on": ("prefill_thinking", body(user(TEXT), assistant(TEXT), **BUDGET), SONNET),
+    "an answer begun with thinking while it is off": (
+        "thinking_while_off",
+        body(user(TEXT), assistant(SIGNED, TEXT), thinking={"type": "disabled"}),
+        SONNET,
+    ),
+    "thinking in a cycle while it is off": (
+        "thinking_while_off",
+        body(user(TEXT), assistant(SIGNED, CALL), user(RESULT), thinking={"type": "disabled"}),
+        SONNET,
+    ),
     "an answer begun for a model that takes none": ("last_assistant", body(user(TEXT), assistant(TEXT)), OPUS),
     "an answer begun that ends in a space": (
         "final_space",

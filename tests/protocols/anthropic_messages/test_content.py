@@ -70,12 +70,7 @@ USER = {
     ),
     "an image by file id with a cache mark": (
         {"type": "image", "source": {"type": "file", "file_id": "file_1"}, "cache_control": MARK},
-        NativeContent(
-            protocol=P,
-            block={"type": "image", "source": {"type": "file", "file_id": "file_1"}},
-            fallback=(FileContent(file_id="file_1", mime_type="image/*"),),
-            cache_mark=HOUR,
-        ),
+        FileContent(file_id="file_1", mime_type="image/*", cache_mark=HOUR),
     ),
     "a document with a cache mark": (
         {"type": "document", "source": {"type": "file", "file_id": "file_1"}, "cache_control": MARK},
@@ -105,10 +100,7 @@ USER = {
     ),
     "an image by file id": (
         {"type": "image", "source": {"type": "file", "file_id": "file_1"}},
-        native(
-            {"type": "image", "source": {"type": "file", "file_id": "file_1"}},
-            FileContent(file_id="file_1", mime_type="image/*"),
-        ),
+        FileContent(file_id="file_1", mime_type="image/*"),
     ),
     "an image whose source has more keys": (
         {"type": "image", "source": {"type": "url", "url": "https://e.org/a", "detail": "low"}},
@@ -130,7 +122,8 @@ USER = {
             data="JVBERi0=",
             mime_type="application/pdf",
             name="Report",
-            extra={P: {"context": "Draft", "citations": {"enabled": True}}},
+            context="Draft",
+            extra={P: {"citations": {"enabled": True}}},
         ),
     ),
     "a document of plain text": (
@@ -277,7 +270,7 @@ ASSISTANT = {
                     {"type": "web_search_result", "title": "T", "url": "https://e.org", "encrypted_content": "zzz"}
                 ],
             },
-            text("T\nhttps://e.org"),
+            text("[web search results]\n- T: https://e.org"),
         ),
     ),
     "a web search that failed": (
@@ -292,7 +285,7 @@ ASSISTANT = {
                 "tool_use_id": "s",
                 "content": {"type": "web_search_tool_result_error", "error_code": "max_uses_exceeded"},
             },
-            text("Error: max_uses_exceeded"),
+            text("[web search results: failed]\nmax_uses_exceeded"),
         ),
     ),
     "what a program printed": (
@@ -319,7 +312,7 @@ ASSISTANT = {
                     "content": [],
                 },
             },
-            text("42"),
+            text("[output of an executed command]\n42"),
         ),
     ),
     "what an MCP server answered": (
@@ -336,7 +329,7 @@ ASSISTANT = {
                 "is_error": False,
                 "content": [{"type": "text", "text": "yes"}],
             },
-            text("yes"),
+            text("[result of an MCP tool]\nyes"),
         ),
     ),
     "a summary of all before": (
@@ -371,7 +364,20 @@ def test_a_fetched_page_can_be_read_elsewhere():
     block = {"type": "web_fetch_tool_result", "tool_use_id": "s", "content": fetched}
     content = decode_assistant_block(block, SONNET)
     assert isinstance(content, NativeContent)
-    assert content.fallback == (text("https://e.org"), FileContent(data="eA==", mime_type="text/plain", name="T"))
+    assert content.fallback == (text("[fetched web page]\n- T: https://e.org\nx"),)
+
+
+def test_a_fetched_pdf_stays_a_file_behind_its_address():
+    page = {
+        "type": "document",
+        "title": "T",
+        "source": {"type": "base64", "media_type": "application/pdf", "data": "x"},
+    }
+    fetched = {"type": "web_fetch_result", "url": "https://e.org", "content": page}
+    content = decode_assistant_block({"type": "web_fetch_tool_result", "tool_use_id": "s", "content": fetched}, SONNET)
+    assert isinstance(content, NativeContent)
+    assert content.fallback[0] == text("[fetched web page]\n- T: https://e.org")
+    assert [piece.kind for piece in content.fallback] == ["text", "file"]
 
 
 def test_the_names_of_tools_are_mapped_back():

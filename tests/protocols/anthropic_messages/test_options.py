@@ -11,9 +11,10 @@ from segue.conversation.messages import UserMessage
 from segue.errors import EncodeError
 from segue.models.model import Model
 from segue.protocols.anthropic_messages.protocol import PROTOCOL as CODEC
+from segue.protocols.api import decode_request, encode_request
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.registry import resolve_dialect, resolve_rules
-from segue.request import Request, prepare
+from segue.request import Request, convert, prepare
 
 P = "anthropic-messages"
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
@@ -396,3 +397,35 @@ def test_thinking_is_not_sent_where_the_dialect_has_no_format_for_it():
     model = Model("m", "somebody", P, dialect={"thinking_format": "none"})
     endpoint = Endpoint(model, resolve_rules(model), resolve_dialect(model))
     assert written(Options(max_tokens=9, thinking="high"), endpoint) == {"max_tokens": 9}
+
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
+FORM = {"type": "json_schema", "schema": SCHEMA}
+OLD_FORMATS: dict[str, tuple[dict[str, object], object]] = {
+    "alone": ({"output_format": FORM}, SCHEMA),
+    "beside an effort": ({"output_format": FORM, "output_config": {"effort": "low"}}, SCHEMA),
+    "with other keys": ({"output_format": {**FORM, "name": "x"}}, SCHEMA),
+    "beside an empty new one": ({"output_format": FORM, "output_config": {"format": None}}, SCHEMA),
+    "beside the new one": ({"output_format": {"type": "x"}, "output_config": {"format": FORM}}, SCHEMA),
+    "null": ({"output_format": None}, None),
+    "of another type": ({"output_format": {"type": "other"}}, None),
+}
+
+
+@pytest.mark.parametrize(("keys", "schema"), OLD_FORMATS.values(), ids=OLD_FORMATS.keys())
+def test_the_older_name_of_the_output_format_is_read(keys, schema):
+    body = {"model": "claude-opus-4-5", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}], **keys}
+    prompt = decode_request(body, protocol="anthropic-messages")
+    assert prompt.options.output_schema == schema
+    assert encode_request(prompt, protocol="anthropic-messages") == body
+
+
+def test_a_new_request_has_the_newer_name_of_the_output_format():
+    body = {"model": "m", "max_tokens": 99, "messages": [{"role": "user", "content": "hi"}], "output_format": FORM}
+    for target in ("anthropic/claude-opus-4-8", "anthropic/claude-sonnet-4-5"):
+        sent = convert(body, source="anthropic-messages", target=target).body
+        assert sent["output_config"]["format"] == FORM
+        assert "output_format" not in sent
+    other = convert(body, source="anthropic-messages", target="openai/gpt-5")
+    assert other.body["text"]["format"]["schema"] == SCHEMA
+    assert other.report.lossless

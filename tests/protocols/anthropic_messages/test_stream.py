@@ -438,3 +438,38 @@ def test_blocks_behind_those_of_the_start_begin_anew():
     begun = {"type": "message_start", "message": {**START["message"], "content": [{"type": "text", "text": "a"}]}}
     frames = [begun, opened(0, type="text", text=""), text_delta(0, "b"), closed(0), ended("end_turn"), STOP]
     assert [piece.text for piece in decoded(*frames)[1].content if piece.kind == "text"] == ["a", "b"]
+
+
+# -- another model writes the rest -------------------------------------------------------------------------------------
+
+HANDOVER = {
+    "type": "fallback",
+    "from": {"model": "claude-opus-5"},
+    "to": {"model": "claude-sonnet-5-20260101"},
+    "trigger": {"type": "refusal"},
+}
+
+
+def test_a_fallback_block_names_the_writer_of_the_rest():
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": "I "}, HANDOVER, {"type": "text", "text": "can."}]
+    frames = [frame for index, block in enumerate(blocks) for frame in (opened(index, **block), closed(index))]
+    _, streamed = finished(*frames)
+    body = CODEC.encode_response(streamed, SONNET)
+    whole = CODEC.decode_response(body, SONNET, {})
+    prompt = CODEC.decode_request({"messages": [{"role": "assistant", "content": blocks}]}, SONNET)
+    for message in (streamed, whole, prompt.context.messages[0]):
+        assert message.role == "assistant"
+        assert message.response_model == "claude-sonnet-5-20260101"
+        assert message.model == SONNET.model.id
+    assert body["content"] == blocks
+    _, broken = decoded(START, *frames)
+    assert broken.response_model == "claude-sonnet-5-20260101"
+
+
+def test_an_event_without_an_index_belongs_to_the_block_that_was_opened_last():
+    def bare(frame: dict) -> dict:
+        return {key: value for key, value in frame.items() if key != "index"}
+
+    frames = [opened(0, type="text", text=""), bare(text_delta(0, "a")), bare(text_delta(0, "b")), bare(closed(0))]
+    assert finished(*frames)[1].content == (TextContent(text="ab"),)
+    assert finished(*map(bare, frames))[1].content == (TextContent(text="ab"),)

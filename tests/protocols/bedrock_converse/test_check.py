@@ -7,6 +7,7 @@ import pytest
 from protocols import traffic
 from protocols.bedrock_converse.endpoints import (
     ANYONE,
+    DEEPSEEK,
     KIMI,
     LLAMA,
     NOVA,
@@ -34,6 +35,7 @@ VIDEO = {"video": {"format": "mp4", "source": {"bytes": "AAAA"}}}
 POINT = {"cachePoint": {"type": "default"}}
 HOUR = {"cachePoint": {"type": "default", "ttl": "1h"}}
 BUDGET = {"additionalModelRequestFields": {"thinking": {"type": "enabled", "budget_tokens": 2048}}}
+DISABLED = {"additionalModelRequestFields": {"thinking": {"type": "disabled"}}}
 
 
 def user(*blocks):
@@ -78,7 +80,7 @@ REFUSED = {
     "a turn without content": ("no_content", body(user()), SONNET),
     "a blank turn": ("blank_text", body(user({"text": " "})), SONNET),
     "the assistant begins": ("first_turn", body(assistant(TEXT), user(TEXT)), NOVA),
-    "the last turn is the assistant's": ("last_assistant", body(user(TEXT), assistant(TEXT)), NOVA),
+    "the last turn is the assistant's": ("last_assistant", body(user(TEXT), assistant(TEXT)), DEEPSEEK),
     "the newest Claude is not begun for": ("last_assistant", body(user(TEXT), assistant(TEXT)), OPUS),
     "a forced tool for a model that chooses itself": (
         "tool_choice",
@@ -205,6 +207,22 @@ REFUSED = {
     ),
     "a turn that ends in reasoning": ("final_thinking", body(user(TEXT), assistant(SIGNED), user(TEXT)), SONNET),
     "calls without the reasoning before them": ("thinking_before_calls", body(*CYCLE, **TOOLS, **BUDGET), SONNET),
+    "a cache point behind reasoning": (
+        "cache_mark_thinking",
+        body(user(TEXT), assistant(SIGNED, POINT, TEXT), user(TEXT)),
+        SONNET,
+    ),
+    "an answer begun while thinking is on": ("prefill_thinking", body(user(TEXT), assistant(TEXT), **BUDGET), SONNET),
+    "an answer begun with reasoning while thinking is off": (
+        "thinking_while_off",
+        body(user(TEXT), assistant(SIGNED, TEXT), **DISABLED),
+        SONNET,
+    ),
+    "reasoning in a cycle while thinking is off": (
+        "thinking_while_off",
+        body(user(TEXT), assistant(SIGNED, CALL), user(RESULT), **TOOLS, **DISABLED),
+        SONNET,
+    ),
     # -- media
     "a picture of the assistant's": ("block_role", body(user(TEXT), assistant(IMAGE), user(TEXT)), SONNET),
     "a video for Claude": ("media_kind", body(user(TEXT, VIDEO)), SONNET),
@@ -341,6 +359,8 @@ TAKEN = {
         body(*CYCLE, assistant(TEXT), user(TEXT), **TOOLS, **BUDGET),
         SONNET,
     ),
+    "a last turn of the assistant for Nova": (body(user(TEXT), assistant(TEXT)), NOVA),
+    "and for the next Nova": (body(user(TEXT), assistant(TEXT)), NOVA_2),
     "a video in S3 for Nova": (
         body(user({"video": {"format": "mp4", "source": {"s3Location": {"uri": "s3://bucket/a.mp4"}}}})),
         NOVA_2,

@@ -78,7 +78,7 @@ USER = {
     ),
     "a document with citations": (
         FileContent(
-            data="AAAA", mime_type="text/csv", name="a", extra={P: {"citations": {"enabled": True}, "context": "c"}}
+            data="AAAA", mime_type="text/csv", name="a", context="c", extra={P: {"citations": {"enabled": True}}}
         ),
         {
             "document": {

@@ -168,7 +168,7 @@ TURNS = {
         [user(text("hi"), {"cachePoint": {"type": "x"}})],
     ),
     "a cache point behind reasoning": (
-        (reply(ThinkingContent(thinking="hm", thinking_signature="s"), NativeContent(protocol=P, block=POINT)),),
+        (reply(ThinkingContent(thinking="hm", thinking_signature="s", cache_mark=CacheMark())),),
         [assistant({"reasoningContent": {"reasoningText": {"text": "hm", "signature": "s"}}}, POINT)],
     ),
     "content that is a text": (

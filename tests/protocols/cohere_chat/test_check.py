@@ -81,6 +81,8 @@ TAKEN = {
     ],
     "instructions anywhere (Risuai #633)": [HI, {"role": "system", "content": "x"}],
     "a plan beside calls": [HI, {**CALLING, "tool_plan": "I will."}, DONE],
+    "an empty text beside calls": [HI, {**CALLING, "content": [{"type": "text", "text": ""}]}, DONE],
+    "an empty string beside calls": [HI, {**CALLING, "content": ""}, DONE],
     "thinking beside calls": [HI, {**CALLING, "content": [{"type": "thinking", "thinking": "hm"}]}, DONE],
 }
 

@@ -183,7 +183,10 @@ MODEL = {
     "a program": ({"executableCode": {"code": "1"}}, native({"executableCode": {"code": "1"}})),
     "what it printed": (
         {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "42\n"}},
-        native({"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "42\n"}}, TextContent(text="42\n")),
+        native(
+            {"codeExecutionResult": {"outcome": "OUTCOME_OK", "output": "42\n"}},
+            TextContent(text="[output of executed code]\n42"),
+        ),
     ),
     "a drawn picture": (
         {"inlineData": {"mimeType": "image/png", "data": PNG}, "thoughtSignature": "c2VhbA=="},

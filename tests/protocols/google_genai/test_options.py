@@ -12,7 +12,7 @@ from segue.conversation.context import Context, NativeTool, Options, Prompt, Too
 from segue.conversation.messages import UserMessage
 from segue.errors import EncodeError
 from segue.models.model import Model
-from segue.protocols.api import resolve_endpoint
+from segue.protocols.api import decode_request, encode_request, resolve_endpoint
 from segue.protocols.google_genai.protocol import PROTOCOL as CODEC
 from segue.protocols.kit.verbatim import data_of
 from segue.request import prepare
@@ -193,3 +193,41 @@ def test_the_url_decides_whether_it_streams():
     request = prepare(Context(messages=(UserMessage.of("hi"),)), NEWER.model, options=Options(stream=True))
     assert request.url.endswith(":streamGenerateContent?alt=sse")
     assert "stream" not in request.body
+
+
+def test_numbers_stand_for_the_types_of_a_schema_and_for_the_mode():
+    """Vertex writes enums as numbers; protobuf's classes write `type_`."""
+    nested = {"type": 6, "properties": {"type": {"type": 1}}}
+    parameters = {
+        "type": 6,
+        "properties": {"a": {"type": 1}, "b": {"type": 5, "items": {"type": 3}}, "c": nested, "d": {"type_": 2}},
+        "required": ["a"],
+    }
+    body = {
+        "contents": [{"role": "user", "parts": [{"text": "hi"}]}],
+        "tools": [{"functionDeclarations": [{"name": "f", "parameters": parameters}]}],
+        "toolConfig": {"functionCallingConfig": {"mode": 2, "allowedFunctionNames": ["f"]}},
+        "generationConfig": {
+            "responseMimeType": "application/json",
+            "responseSchema": {"type": 6, "properties": {"a": {"type": 4, "nullable": True}, "b": {"type": 0}}},
+        },
+    }
+    prompt = decode_request(body, protocol="google-genai")
+    assert encode_request(prompt, protocol="google-genai") == body
+    (tool,) = prompt.context.tools
+    assert isinstance(tool, ToolDefinition)
+    assert tool.parameters == {
+        "type": "object",
+        "properties": {
+            "a": {"type": "string"},
+            "b": {"type": "array", "items": {"type": "integer"}},
+            "c": {"type": "object", "properties": {"type": {"type": "string"}}},
+            "d": {"type": "number"},
+        },
+        "required": ["a"],
+    }
+    assert prompt.options.tool_choice == "f"
+    assert prompt.options.output_schema == {
+        "type": "object",
+        "properties": {"a": {"type": ["boolean", "null"]}, "b": {}},
+    }

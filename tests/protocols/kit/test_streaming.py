@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from segue.conversation.messages import StopReason, Usage
+from segue.conversation.stored import dump_message, load_message
 from segue.errors import DecodeError
 from segue.models.model import Model, Price
+from segue.protocols.api import resolve_endpoint, stream_decoder
 from segue.protocols.kit.assembly import Assembly, join_chunks
 from segue.protocols.kit.streaming import StreamDecoder, parse_frame
+from segue.protocols.registry import PROTOCOLS
 
 MODEL = Model("m", "p", "openai-chat", cost=Price(input=2.0, output=10.0))
 
@@ -152,3 +156,31 @@ def test_an_invalid_frame_raises_a_decode_error(frame):
 
 def test_a_frame_with_a_lone_surrogate_is_read():
     assert parse_frame(b'{"delta": "\\ud83d"}') == {"delta": "\ud83d"}
+
+
+@pytest.mark.parametrize("as_bytes", [False, True], ids=["parsed", "bytes"])
+@pytest.mark.parametrize("protocol", ["openai-chat", "mistral-chat", "ollama-chat", "google-genai"])
+def test_a_key_beside_the_reply_is_kept_from_any_chunk(protocol, as_bytes):
+    record = PROTOCOLS[protocol]
+    for sample in record.samples():
+        frames = sample.stream or ()
+        for at in range(len(frames)):
+            decoder = record.stream_decoder(resolve_endpoint(record.example), {})
+            for position, frame in enumerate(frames):
+                given = {**frame, "vendor": {"a": 1}} if position == at else frame
+                decoder.feed(msgspec.json.encode(given) if as_bytes else given)
+            decoder.finish()
+            written = record.encode_response(decoder.message, resolve_endpoint(record.example))
+            assert written["vendor"] == {"a": 1}, (sample.name, at)
+
+
+@pytest.mark.parametrize("path", ["$" + ".a" * 194, "$" + ".a" * 400, "$" + ".a[0]" * 300], ids=["194", "400", "lists"])
+def test_a_deep_path_of_streamed_arguments_can_be_stored(path):
+    decoder = stream_decoder(protocol="google-genai")
+    piece = {"jsonPath": path, "stringValue": "x"}
+    call = {"name": "f", "partialArgs": [piece], "willContinue": True}
+    decoder.feed({"candidates": [{"content": {"parts": [{"functionCall": call}]}}]})
+    decoder.feed({"candidates": [{"content": {"parts": [{"functionCall": {}}]}, "finishReason": "STOP"}]})
+    decoder.finish()
+    assert [call.name for call in decoder.message.tool_calls()] == ["f"]
+    assert load_message(dump_message(decoder.message)) == decoder.message

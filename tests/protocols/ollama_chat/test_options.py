@@ -125,9 +125,9 @@ def test_a_changed_option_is_written_in_the_default_format():
 
 
 def test_options_that_only_ollama_has_are_set_through_extra():
-    options = Options(temperature=0.5, extra={"ollama-chat": {"options": {"num_ctx": 9}, "keep_alive": 0}})
+    options = Options(temperature=0.5, extra={"ollama-chat": {"options": {"num_ctx": 9000}, "keep_alive": 0}})
     body = prepare(HI, QWEN.model, options=options).body
-    assert body["options"] == {"temperature": 0.5, "num_ctx": 9}
+    assert body["options"] == {"temperature": 0.5, "num_ctx": 9000}
     assert body["keep_alive"] == 0
 
 

@@ -171,10 +171,6 @@ REFUSED = {
     "a list as content": ({"messages": [{"role": "user", "content": [{}]}]}, ("messages", 0, "content")),
     "a number as role": ({"messages": [{"role": 1}]}, ("messages", 0, "role")),
     "an image that is a number": ({"messages": [{"role": "user", "images": [1]}]}, ("messages", 0, "images", 0)),
-    "arguments that are a list": (
-        {"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f", "arguments": [1]}}]}]},
-        ("messages", 0, "tool_calls", 0, "function", "arguments"),
-    ),
     "an id that is a number": (
         {"messages": [{"role": "assistant", "tool_calls": [{"id": 1, "function": {"name": "f"}}]}]},
         ("messages", 0, "tool_calls", 0, "id"),

@@ -142,7 +142,7 @@ PARTS = {
     ),
     "a film by its address": (
         {"type": "video_url", "video_url": {"url": "https://x.org/a.mp4"}},
-        FileContent(url="https://x.org/a.mp4", extra=chose("field", "file", "video_url")),
+        FileContent(url="https://x.org/a.mp4", mime_type="video/mp4"),
     ),
     "sound sent as a file": (
         {"type": "file", "file": {"file_data": "data:audio/wav;base64,AAAA", "filename": "a.wav"}},

@@ -170,7 +170,11 @@ REFUSED = {
     ),
     "an assistant message of null": (with_fields(content=None), GPT, ["turn_empty"]),
     "an empty assistant message": (with_fields(), GPT, ["turn_empty"]),
-    "an assistant with no calls, in a list": (with_fields(content=None, tool_calls=[]), GPT, ["turn_empty"]),
+    "an assistant with no calls, in a list": (
+        with_fields(content=None, tool_calls=[]),
+        GPT,
+        ["calls_empty", "turn_empty"],
+    ),
     "a part of another wire": (
         with_fields(content=[{"type": "thinking", "thinking": "t", "signature": "s"}]),
         GPT,
@@ -224,6 +228,9 @@ ACCEPTED = {
     "two user turns": (body(HI, HI), GPT),
     "an assistant last": (body(HI, {"role": "assistant", "content": "a"}), GPT),
     "results in any order": (body(HI, asks(call(), call("c2")), answers("c2"), answers()), GPT),
+    "a call without a result at Ollama": (body(HI, asks()), endpoint("ollama", "qwen3")),
+    "the same before a user turn": (body(HI, asks(), HI), endpoint("ollama", "qwen3")),
+    "a result without a call at Ollama": (body(HI, answers()), endpoint("ollama", "qwen3")),
     "ids that come again in a later turn": (body(HI, asks(), answers(), asks(), answers()), GPT),
     "an empty list of tools": (body(HI, tools=[]), endpoint("huggingface", "x")),
     "a tool without a schema": (body(HI, tools=[{"type": "function", "function": {"name": "f"}}]), GPT),

@@ -77,7 +77,7 @@ def as_written(message: Any) -> Message:
         for piece in sorted(message.content, key=lambda piece: PLACE[piece.kind]):
             last = pieces[-1] if pieces else None
             if piece.kind == "text" and last is not None and last.kind == "text":
-                pieces[-1] = TextContent(text=join_texts(last.text, piece.text))
+                pieces[-1] = TextContent(text=join_texts((last.text, piece.text)))
             elif piece.kind == "thinking" and not piece.thinking:
                 continue
             elif piece.kind == "thinking" and last is not None and last.kind == "thinking":

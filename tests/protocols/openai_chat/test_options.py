@@ -12,8 +12,9 @@ from segue.conversation.content import CacheMark
 from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
 from segue.conversation.messages import UserMessage
 from segue.errors import EncodeError
+from segue.protocols.api import decode_request, encode_request
 from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
-from segue.request import prepare
+from segue.request import convert, prepare
 
 HI = {"role": "user", "content": "hi"}
 HELLO = UserMessage.of("hi")
@@ -322,3 +323,34 @@ def test_the_context_is_not_touched_by_marks():
     prompt = Prompt(context=context, options=Options(cache_retention="short"))
     assert CODEC.encode_request(prompt, CLAUDE) == CODEC.encode_request(prompt, CLAUDE)
     assert context == Context(messages=(HELLO,), system_prompt="s")
+
+
+CHOICES: dict[str, tuple[object, str | None]] = {
+    "any": ("any", "required"),
+    "an object with a mode": ({"type": "any"}, "required"),
+    "an object with the default": ({"type": "auto"}, "auto"),
+    "a tool named directly": ({"type": "tool", "name": "f"}, "f"),
+    "a function named directly": ({"type": "function", "name": "f"}, "f"),
+    "a tool whose name is a mode elsewhere": ({"type": "function", "function": {"name": "any"}}, "any"),
+    "a narrower choice": ({"type": "allowed_tools", "mode": "auto"}, None),
+    "an unknown word": ("sometimes", None),
+}
+
+
+@pytest.mark.parametrize(("given", "choice"), CHOICES.values(), ids=CHOICES.keys())
+def test_tool_choices_of_other_vendors_are_read(given, choice):
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+    body = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "tools": [tool], "tool_choice": given}
+    prompt = decode_request(body, protocol="openai-chat")
+    assert prompt.options.tool_choice == choice
+    assert encode_request(prompt, protocol="openai-chat") == body
+    if choice == "required":
+        assert (
+            convert(body, source="openai-chat", target="openai/gpt-4o", target_protocol="openai-chat").body[
+                "tool_choice"
+            ]
+            == "required"
+        )
+        assert convert(body, source="openai-chat", target="anthropic/claude-opus-4-8").body["tool_choice"] == {
+            "type": "any"
+        }

@@ -670,3 +670,69 @@ def test_a_folded_stream_equals_its_whole_reply(frames, whole):
         key: (whole | {"usage": USAGE})[key] for key in ("id", "model", "created", "usage")
     }
     assert kept.get("citations") == whole.get("citations")
+
+
+# -- keys beside the choices, and lists that grow ----------------------------------------------------------------------
+
+
+def chunks(*given: dict) -> list[dict]:
+    return [{"id": "x", "object": "chat.completion.chunk", "model": "m", **each} for each in given]
+
+
+def delta(finish=None, **fields) -> list[dict]:
+    return [{"index": 0, "delta": fields, "finish_reason": finish}]
+
+
+@pytest.mark.parametrize("as_bytes", [False, True], ids=["parsed", "bytes"])
+def test_keys_beside_the_choices_of_any_chunk_are_kept_and_objects_are_merged(as_bytes):
+    frames: list[Any] = chunks(
+        {"choices": delta(content="a"), "x_groq": {"id": "req", "seed": 1}},
+        {"choices": delta(content="b"), "moderation": {"flagged": False}},
+        {"choices": delta("stop")},
+        {"choices": [], "late": 1, "x_groq": {"id": "req", "usage": {"prompt_tokens": 3, "completion_tokens": 2}}},
+    )
+    message = decoded([json.dumps(frame).encode() for frame in frames] if as_bytes else frames)
+    assert message.text() == "ab"
+    written = CODEC.encode_response(message, GPT)
+    assert written["moderation"] == {"flagged": False}
+    assert written["late"] == 1
+    assert written["x_groq"] == {"id": "req", "seed": 1, "usage": {"prompt_tokens": 3, "completion_tokens": 2}}
+
+
+def test_a_tool_that_the_server_ran_is_kept_once():
+    started = {"index": 0, "type": "search", "arguments": "{}"}
+    ended = {**started, "output": "found"}
+    other = {"index": 1, "type": "python", "arguments": "1"}
+    message = decoded(
+        chunks(
+            {"choices": delta(executed_tools=[started])},
+            {"choices": delta(executed_tools=[ended, other])},
+            {"choices": delta(content="a")},
+            {"choices": delta("stop")},
+        )
+    )
+    written: Any = CODEC.encode_response(message, GPT)
+    assert written["choices"][0]["message"]["executed_tools"] == [ended, other]
+
+
+def test_reasoning_beside_its_details_is_written_back():
+    details = [{"type": "reasoning.text", "text": "hm so", "signature": "s", "index": 0}]
+    frames = chunks(
+        {"choices": delta(reasoning="hm", reasoning_details=[{**details[0], "text": "hm", "signature": None}])},
+        {"choices": delta(reasoning=" so", reasoning_details=[{**details[0], "text": " so"}])},
+        {"choices": delta(content="a")},
+        {"choices": delta("stop")},
+    )
+    streamed = decoded(frames)
+    written: Any = CODEC.encode_response(streamed, GPT)
+    message = written["choices"][0]["message"]
+    assert (message["reasoning"], message["reasoning_details"]) == ("hm so", details)
+    assert CODEC.decode_response(written, GPT, {}).content == streamed.content
+
+
+def decoded(frames):
+    decoder = CODEC.stream_decoder(GPT, {})
+    for frame in frames:
+        decoder.feed(frame)
+    decoder.finish()
+    return decoder.message

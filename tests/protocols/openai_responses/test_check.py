@@ -122,7 +122,10 @@ ACCEPTED = {
     },
     "an id that is used again": {"input": [call(), output(), call(), output()]},
     "a tool search's arguments": {
-        "input": [{"type": "tool_search_call", "call_id": "c", "execution": "client", "arguments": {"query": "x"}}]
+        "input": [
+            {"type": "tool_search_call", "call_id": "c", "execution": "client", "arguments": {"query": "x"}},
+            {"type": "tool_search_output", "call_id": "c", "execution": "client", "tools": []},
+        ]
     },
     "a summary of what a model that does not reason thought": {"input": "x", "reasoning": {"summary": "auto"}},
     "a call that runs on its own": {"input": [user(), call(**{"async": True})]},

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from protocols.openai_responses.bodies import call, cases, endpoint, fixture, reasoning, reply, text_item
 from segue.conversation.events import DoneEvent, ErrorEvent
 from segue.framing.sse import SseDecoder
+from segue.protocols.api import stream_decoder
 from segue.protocols.openai_responses.protocol import PROTOCOL as CODEC
 
 CASES = cases()
@@ -324,3 +325,55 @@ GROWTHS = st.lists(
 @given(frames=GROWTHS)
 def test_events_as_bytes_and_as_objects_are_read_alike(frames):
     assert fold([json.dumps(frame).encode() for frame in frames]) == fold(frames)
+
+
+# -- indexes and ids that vendors leave out, repeat, or begin at 1 -----------------------------------------------------
+
+DONE_ITEM = {"type": "message", "id": "m", "role": "assistant", "content": [{"type": "output_text", "text": "hello"}]}
+
+
+def text_events(*, output: dict, content: dict, done: dict, item: dict = DONE_ITEM) -> list[dict]:
+    """Give the events of one text, with the indexes of the deltas and those of `output_item.done`."""
+    place = {"item_id": "m", **output, **content}
+    return [
+        {"type": "response.created", "response": {"id": "r", "model": "gpt-5.2"}},
+        {"type": "response.output_item.added", **output, "item": {**DONE_ITEM, "content": []}},
+        {"type": "response.output_text.delta", **place, "delta": "hel"},
+        {"type": "response.output_text.delta", **place, "delta": "lo"},
+        {"type": "response.output_text.done", "item_id": "m", **output, "text": "hello"},
+        {"type": "response.output_item.done", **done, "item": item},
+        {"type": "response.completed", "response": {"id": "r", "status": "completed", "output": []}},
+    ]
+
+
+PLACES = {
+    "the only part has the content index 1": {"output": {"output_index": 0}, "content": {"content_index": 1}},
+    "no index at all": {"output": {}, "content": {}, "done": {}},
+    "the item is done without an index": {"done": {}},
+    "the item is done without an index and an id": {
+        "done": {},
+        "item": {key: value for key, value in DONE_ITEM.items() if key != "id"},
+    },
+    "the item is done with another id": {"item": {**DONE_ITEM, "id": "other"}},
+    "output indexes begin at 1": {"output": {"output_index": 1}, "done": {"output_index": 1}},
+    "the item is done under another index": {"done": {"output_index": 7}},
+}
+
+
+@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES.keys())
+def test_a_text_is_not_doubled_by_its_indexes(place):
+    defaults = {"output": {"output_index": 0}, "content": {"content_index": 0}, "done": {"output_index": 0}}
+    decoder = stream_decoder(protocol="openai-responses")
+    events = [event for frame in text_events(**{**defaults, **place}) for event in decoder.feed(frame)]
+    assert "".join(event.delta for event in events if event.type == "text_delta") == "hello"
+    assert [content.kind for content in decoder.message.content] == ["text"]
+    assert decoder.message.text() == "hello"
+
+
+def test_arguments_that_come_only_with_the_item_are_read():
+    for arguments in ('{"a": 1}', {"a": 1}):
+        decoder = stream_decoder(protocol="openai-responses")
+        item = {"type": "function_call", "id": "f", "call_id": "c", "name": "look", "arguments": arguments}
+        decoder.feed({"type": "response.output_item.added", "output_index": 0, "item": item})
+        decoder.feed({"type": "response.completed", "response": {"id": "r", "status": "completed", "output": []}})
+        assert [dict(call.arguments) for call in decoder.message.tool_calls()] == [{"a": 1}]

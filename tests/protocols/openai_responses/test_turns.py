@@ -10,6 +10,7 @@ from segue.conversation.content import ImageContent, NativeContent, TextContent,
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage, SystemMessage, ToolResultMessage, UserMessage
 from segue.errors import EncodeError
+from segue.protocols.api import decode_request, decode_response, encode_request, encode_response
 from segue.protocols.openai_responses.protocol import PROTOCOL as CODEC
 from segue.protocols.openai_responses.turns import TurnReader, write_turn
 
@@ -394,3 +395,26 @@ def test_a_reply_can_be_sent_back_item_by_item():
     message = CODEC.decode_response(reply(*items), endpoint(), {})
     body = CODEC.encode_request(Prompt(context=Context(messages=(message,))), endpoint(THINKER))
     assert body["input"] == items
+
+
+@pytest.mark.parametrize("arguments", [None, {"a": 1}, 7, [], "no JSON"], ids=repr)
+def test_a_call_is_a_call_whatever_its_arguments_are(arguments):
+    item = {"type": "function_call", "id": "f", "call_id": "c", "name": "look", "arguments": arguments}
+    body = {"id": "r", "object": "response", "status": "completed", "model": "gpt-5.2", "output": [item]}
+    message = decode_response(body, protocol="openai-responses", model="openai/gpt-5.2")
+    assert [call.name for call in message.tool_calls()] == ["look"]
+    assert message.stop_reason == "toolUse"
+    assert encode_response(message, protocol="openai-responses")["output"] == [item]
+    sent = encode_request(Context(messages=(message,)), model="openai/gpt-5.2")["input"]
+    assert all(isinstance(call["arguments"], str) for call in sent)
+    request = {"model": "gpt-5.2", "input": [item]}
+    prompt = decode_request(request, protocol="openai-responses")
+    assert encode_request(prompt, protocol="openai-responses") == request
+
+
+def test_a_custom_call_without_input_is_a_call():
+    item = {"type": "custom_tool_call", "id": "f", "call_id": "c", "name": "look", "input": None}
+    body = {"id": "r", "object": "response", "status": "completed", "model": "gpt-5.2", "output": [item]}
+    message = decode_response(body, protocol="openai-responses")
+    assert [dict(call.arguments) for call in message.tool_calls()] == [{"input": ""}]
+    assert encode_response(message, protocol="openai-responses")["output"] == [item]

@@ -34,6 +34,7 @@ from segue.conversation.messages import (
     UserMessage,
 )
 from segue.errors import DecodeError, EmptyConversation, EncodeError
+from segue.projection.report import ChangeCode
 from segue.protocols.detection import detect_protocol
 from segue.protocols.kit.codec import WireError
 from segue.protocols.vscode_lm.protocol import PROTOCOL as CODEC
@@ -118,9 +119,18 @@ ASSISTANT_PARTS: dict[str, tuple[Mapping[str, object], AnyContent]] = {
         {"$": "thinking", "value": "hm"},
         NativeContent(protocol=P, block={"$": "thinking", "value": "hm"}),
     ),
-    "a call whose input is no object": (
-        {**WIRE_CALL, "input": "{}"},
-        NativeContent(protocol=P, block={**WIRE_CALL, "input": "{}"}),
+    "a call whose input is JSON text": (
+        {**WIRE_CALL, "input": '{"a":1}'},
+        ToolCall(
+            id="c1",
+            name="f",
+            arguments={"a": 1},
+            extra={P: {"verbatim": {"input": {"fromDigest": "1f8c00645b7df6ce", "to": '{"a":1}'}}}},
+        ),
+    ),
+    "a call whose input is null": (
+        {**WIRE_CALL, "input": None},
+        ToolCall(id="c1", name="f", arguments={}, extra={P: {"verbatim": {"input": {"from": {}, "to": None}}}}),
     ),
 }
 
@@ -376,6 +386,13 @@ VIOLATIONS = {
         {"messages": [turn("user", part_of("x"))], "options": {"tools": [{"name": "a.b", "description": "d"}]}},
         ["tool_name"],
     ),
+    "a schema without a type": (
+        {
+            "messages": [turn("user", part_of("x"))],
+            "options": {"tools": [{"name": "f", "description": "d", "inputSchema": {"properties": {}}}]},
+        },
+        ["tool_schema"],
+    ),
     "a tool without a description": (
         {"messages": [turn("user", part_of("x"))], "options": {"tools": [{"name": "f", "inputSchema": 1}]}},
         ["tool_description", "tool_schema"],
@@ -555,3 +572,12 @@ def test_any_body_that_can_be_read_is_written_as_received(body):
 def test_any_reply_that_can_be_read_is_written_as_received(body):
     with suppress(DecodeError):
         assert CODEC.encode_response(CODEC.decode_response(body, EDITOR, {}), EDITOR) == body
+
+
+@pytest.mark.parametrize("schema", [{}, {"properties": {"a": {}}}, {"anyOf": [{"type": "object"}]}, {"type": "string"}])
+def test_the_schema_of_a_tool_always_has_a_type(schema):
+    context = Context(messages=(UserMessage.of("hi"),), tools=(ToolDefinition(name="f", parameters=schema),))
+    request = prepare(context, EDITOR.model)
+    assert request.body["options"]["tools"][0]["inputSchema"]["type"] == "object"
+    assert request.report.of(ChangeCode.TOOL_SCHEMA)
+    assert CODEC.check(request.body, EDITOR) == []

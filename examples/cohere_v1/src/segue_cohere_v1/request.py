@@ -297,17 +297,15 @@ class _Reader:
 
 
 def decode_call(wire: JsonObject, call_id: str, tool_names: Mapping[str, str], path: tuple[str | int, ...]) -> ToolCall:
-    """Read a call, of a request or of a reply.
+    """Read a call, of a request or of a reply. Parameters that are not an object are kept as they are in `extra`.
 
     Raises:
-        DecodeError: it has no name, or its parameters are not an object.
+        DecodeError: it has no name.
     """
     name, parameters = wire.get("name"), wire.get("parameters")
     if not isinstance(name, str):
         raise DecodeError("the name of a call has to be a string", path=(*path, "name"))
-    if not isinstance(parameters, Mapping):
-        raise DecodeError("the parameters of a call have to be an object", path=(*path, "parameters"))
-    arguments = dict(cast("Mapping[str, object]", parameters))
+    arguments = dict(cast("Mapping[str, object]", parameters)) if isinstance(parameters, Mapping) else {}
     extra = keep(NAME, wire, {"name": name, "parameters": arguments}, _CALL_KEYS)
     return ToolCall(id=call_id, name=tool_names.get(name, name), arguments=arguments, extra=extra)
 

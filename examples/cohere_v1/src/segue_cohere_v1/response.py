@@ -171,13 +171,15 @@ class _Reader:
         if index not in self._calls:
             if self._text is not None:
                 out.close(self._text)
-            self._calls[index] = out.open_call(f"{out.response_id or 'call'}_{index + 1}", name)
+            self._calls[index] = out.open_call(f"{out.response_id or 'call'}_{len(self._calls) + 1}", name)
         return self._calls[index]
 
     def _set_calls(self, given: object, out: Assembly) -> None:
-        """Replace the streamed calls by the complete ones."""
-        for index, wire in enumerate(expect_objects(given, ("tool_calls",))):
-            call = decode_call(wire, "", {}, ("tool_calls", index))
+        """Replace the streamed calls by the complete ones, in the order of their indexes."""
+        streamed = sorted(self._calls)
+        for at, wire in enumerate(expect_objects(given, ("tool_calls",))):
+            call = decode_call(wire, "", {}, ("tool_calls", at))
+            index = streamed[at] if at < len(streamed) else max(self._calls, default=-1) + 1
             part = self._open_call(index, call.name, out)
             part.name = self._tool_names.get(call.name, call.name)
             part.chunks, part.arguments, part.extra = [], call.arguments, call.extra

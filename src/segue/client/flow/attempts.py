@@ -11,7 +11,7 @@ from segue.failures.failure import Failure
 from segue.models.model import Model
 from segue.projection.report import Report
 
-Reason: TypeAlias = Literal["first", "retry", "without_reasoning", "fallback"]
+Reason: TypeAlias = Literal["first", "retry", "without_reasoning", "shortened", "fallback"]
 
 
 @final
@@ -19,12 +19,14 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """One request: the model, the reason, what projection changed for it, how it ended, how long it took.
 
     `waited` and `duration` are seconds, `started` is Unix milliseconds. `failure` is None if the model answered.
+    `window` is the smaller window that the conversation was fitted to, after the provider had refused it as too long.
     """
 
     model: Model
     reason: Reason = "first"
     report: Report = Report(())
     failure: Failure | None = None
+    window: int | None = None
     started: int = 0
     waited: float = 0.0
     duration: float = 0.0

@@ -3,7 +3,8 @@
 Facts this file relies on:
 - After a rejected signature, one more request without the reasoning of finished turns succeeds; the running tool cycle
   has to stay unchanged.                                  (OmniRoute #7929, gajae #115, openclaw #116987; 2026)
-- A conversation that is too long for one model fits into a larger context window. Waiting does not help.
+- A conversation that is too long for one model fits into a larger context window. Waiting does not help. Before that,
+  one more request with less history is tried: see `shortening`.
 - A long `retry-after` is not waited for while a fallback model could answer.                          (our choice)
 """
 
@@ -38,6 +39,8 @@ class AttemptPlan(msgspec.Struct, frozen=True, kw_only=True):
     wait: float = 0.0
     retries: int = 0
     is_origin_stripped: bool = False
+    window: int | None = None
+    """The smaller window that the conversation is fitted to."""
 
 
 def plan_next_attempt(
@@ -46,7 +49,7 @@ def plan_next_attempt(
     """Plan the attempt after a failure; None to give up."""
     kind = failure.kind
     if kind == FailureKind.OPAQUE_REJECTED and not plan.is_origin_stripped and strip_origin(context) is not context:
-        return AttemptPlan(index=plan.index, reason="without_reasoning", retries=plan.retries, is_origin_stripped=True)
+        return replace(plan, reason="without_reasoning", wait=0.0, is_origin_stripped=True)
     other = _find_fallback(plan.index, failure, candidates, context) if kind in retry.fallback_on else None
     if kind in retry.retry_on and plan.retries < retry.max_retries:
         is_too_long = failure.retry_after is not None and failure.retry_after > retry.longest_retry_after

@@ -8,11 +8,13 @@ Guarantees:
 - Once an event has reached the caller, no further request is sent: an event cannot be taken back.
 - Each attempt is recorded, and every failed one is also a diagnostic of the final message.
 - The stored conversation is projected anew for each model and never changed.
+- Messages that are left out are summarised before the request is sent, and the conversation is projected again.
+- A conversation that a model refuses as too long is sent to it once more with less history, never a third time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from typing import Final, TypeAlias, TypeVar, final
 
 import msgspec
@@ -30,6 +32,7 @@ from segue.client.flow.reading import (
     read_whole,
     with_message,
 )
+from segue.client.flow.shortening import find_smaller_window, is_shorter, window_key, with_window
 from segue.client.flow.steps import (
     CLOSE,
     DRAIN,
@@ -46,14 +49,15 @@ from segue.client.flow.steps import (
     Send,
     Step,
     Steps,
+    Summarise,
+    Summarised,
     Wait,
 )
-from segue.client.flow.storable import make_storable
 from segue.conversation.context import Context, Options
 from segue.conversation.events import DoneEvent, ErrorEvent, Event, StartEvent
-from segue.conversation.messages import AssistantMessage, StopReason
+from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason
 from segue.conversation.stored import dump_message, load_message
-from segue.errors import DecodeError, ProjectionRefused, SegueError
+from segue.errors import DecodeError, DoesNotFit, ProjectionRefused, SegueError
 from segue.failures.classify import classify, is_context_overflow
 from segue.failures.failure import Failure, FailureKind
 from segue.models.model import Model
@@ -63,11 +67,14 @@ from segue.projection.report import Report
 from segue.request import Request, prepare
 
 Prepare: TypeAlias = Callable[[Context, Model, Options | None, Policy | None], Request]
+WithWindow: TypeAlias = Callable[[Policy | None, int], Policy]
 _Result = TypeVar("_Result")
 _StepsFor: TypeAlias = Generator[Step, Answer, _Result]
 
 _ERROR_BYTES: Final = 1_000_000
 """How many bytes of an error body are read: some servers answer with a web page."""
+_ROUNDS: Final = 2
+"""How many summaries are made for one attempt."""
 
 
 def prepare_request(context: Context, model: Model, options: Options | None, policy: Policy | None) -> Request:
@@ -91,6 +98,11 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     retry: Retry = Retry()
     emits: bool = True
     prepare: Prepare = prepare_request
+    windows: Mapping[str, int] = msgspec.field(default_factory=dict[str, int])
+    """Windows that earlier requests found to be smaller than those of the catalogue, by `window_key`."""
+    with_window: WithWindow = with_window
+    summarises: bool = False
+    """Whether the shell can have messages summarised that are left out."""
 
 
 @final
@@ -112,6 +124,9 @@ class Flow:
         self.attempts: tuple[Attempt, ...] = ()
         self.ending: Ending | None = None
         self.report: Report = Report(())
+        self._context = ask.context
+        self._may_summarise = ask.summarises
+        self._diagnostics: tuple[Diagnostic, ...] = ()
         self._plan = AttemptPlan()
         self._began = Moment(0.0, 0, 0.0)
         self._reading: StreamReading | None = None
@@ -119,6 +134,7 @@ class Flow:
         self._has_emitted = False
         self._outcome: _Outcome | None = None
         self._is_recorded = False
+        self._request: Request | None = None  # of the current attempt; after an overflow, the one that is sent next
 
     @property
     def model(self) -> Model:
@@ -148,11 +164,13 @@ class Flow:
             outcome = yield from self._attempt()
             if outcome.failure is None or self._has_emitted:
                 return outcome.events
-            plan = plan_next_attempt(
-                self._plan, outcome.failure, ask.candidates, ask.context, retry=ask.retry, chance=self._began.chance
+            plan = self._plan_shortened(outcome.failure) or plan_next_attempt(
+                self._plan, outcome.failure, ask.candidates, self._context, retry=ask.retry, chance=self._began.chance
             )
             if plan is None:
                 return outcome.events
+            if plan.reason != "shortened":
+                self._request = None
             self._outcome = self._reading = None
             self._is_recorded = False
             self._plan = plan
@@ -163,7 +181,10 @@ class Flow:
 
     def _attempt(self) -> _StepsFor[_Outcome]:
         self._began = _as_moment((yield NOW))
-        request = self._prepare()
+        request = self._request or self._prepare(self._plan)
+        if not isinstance(request, Failure):
+            request = yield from self._with_summaries(request)
+        self._request = None if isinstance(request, Failure) else request
         if isinstance(request, Failure):
             outcome = self._failed(request)
         else:
@@ -191,6 +212,7 @@ class Flow:
             reason=self._plan.reason,
             report=self.report,
             failure=failure,
+            window=self._window(self._plan),
             started=self._began.unix_ms,
             waited=self._plan.wait,
             duration=moment.clock - self._began.clock,
@@ -200,17 +222,79 @@ class Flow:
         self._is_recorded = True
         yield Note(attempt)
 
-    def _prepare(self) -> Request | Failure:
+    def _with_summaries(self, request: Request) -> _StepsFor[Request]:
+        """Have the messages summarised that a request leaves out; the request stays as it is if that fails.
+
+        A summary is longer than the note that it replaces, so a message more may have to go: then once more.
+        """
+        for _ in range(_ROUNDS if self._may_summarise else 0):
+            wanted = next((each for each in request.requirements if each.kind == "summaryWanted"), None)
+            if wanted is None:
+                break
+            answer = yield Summarise(self._context, request, wanted)
+            if not isinstance(answer, Summarised) or answer.context is None:
+                self._may_summarise = False
+                if isinstance(answer, Summarised):
+                    details: dict[str, object] = {"first": wanted.first, "last": wanted.last}
+                    note = Diagnostic(type="summary_failed", message=answer.problem, details=details)
+                    self._diagnostics = (*self._diagnostics, note)
+                break
+            self._context = answer.context
+            projected = self._prepare(self._plan)
+            if isinstance(projected, Failure):
+                break
+            request = projected
+        return request
+
+    def _window(self, plan: AttemptPlan) -> int | None:
+        return plan.window or self.ask.windows.get(window_key(self.model))
+
+    def _plan_shortened(self, failure: Failure) -> AttemptPlan | None:
+        """After an overflow, plan one more attempt with less history; None if that was tried or nothing can go."""
+        request, plan, policy = self._request, self._plan, self.ask.policy
+        if failure.kind != FailureKind.OVERFLOW or plan.window is not None or request is None:
+            return None
+        window = find_smaller_window(failure, request, policy)
+        if window is None:
+            return None
+        plan = replace(plan, reason="shortened", wait=0.0, window=window)
+        report = self.report
+        try:
+            shortened = self._prepare(plan)
+        except SegueError:
+            return None
+        finally:
+            self.report = report
+        if isinstance(shortened, Failure) or not is_shorter(shortened, request, policy):
+            return None
+        self._request = shortened
+        return plan
+
+    def _prepare(self, plan: AttemptPlan) -> Request | Failure:
         """Project and encode the stored conversation for this model; a failure here may not occur for another model.
 
         Before the first attempt the error is the caller's and is raised. Later it is the failure of this attempt.
         """
-        ask, plan = self.ask, self._plan
-        context, policy = ask.context, ask.policy
+        ask = self.ask
+        context, policy = self._context, ask.policy
+        if (window := self._window(plan)) is not None:
+            policy = ask.with_window(policy, window)
         if plan.is_origin_stripped:
             context, policy = strip_origin(context), cross_model_policy(policy)
         try:
             return ask.prepare(context, self.model, ask.options, policy)
+        except DoesNotFit as error:
+            if len(ask.candidates) == 1 and not self.attempts:
+                raise
+            self.report = Report(())
+            return Failure(
+                kind=FailureKind.OVERFLOW,
+                provider=self.model.provider,
+                used=error.needed,
+                limit=error.limit,
+                evidence="the estimate of the tokens",
+                message=str(error),
+            )
         except ProjectionRefused as error:
             if len(ask.candidates) == 1 and not plan.is_origin_stripped:
                 raise
@@ -302,7 +386,6 @@ class Flow:
 
     def _without_secrets(self, message: AssistantMessage) -> AssistantMessage:
         """Remove secrets that the server repeated anywhere in a failed message."""
-        message = make_storable(message)
         text = dump_message(message).decode()
         purged = self._conceal(text)
         if purged == text:
@@ -350,9 +433,9 @@ class Flow:
         message = replace(
             ending.message,
             timestamp=self._began.unix_ms,
-            diagnostics=(*ending.message.diagnostics, *notes),
+            diagnostics=(*ending.message.diagnostics, *self._diagnostics, *notes),
         )
-        self.ending = with_message(ending, make_storable(message))
+        self.ending = with_message(ending, message)
         new_events = events if self.ask.emits else events[-1:]
         return [*new_events[:-1], self.ending]
 

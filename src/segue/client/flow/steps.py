@@ -12,8 +12,10 @@ from typing import ClassVar, Final, Literal, TypeAlias, final
 import msgspec
 
 from segue.client.flow.attempts import Attempt
+from segue.conversation.context import Context
 from segue.conversation.events import Event
 from segue.failures.failure import FailureKind
+from segue.projection.requirements import SummaryWanted
 from segue.request import Request
 
 
@@ -30,6 +32,16 @@ class Send(msgspec.Struct, frozen=True):
 
     kind: ClassVar[Literal["send"]] = "send"
     request: Request
+
+
+@final
+class Summarise(msgspec.Struct, frozen=True):
+    """Messages are left out of a request: have them summarised. The answer is `Summarised`, or None for no summary."""
+
+    kind: ClassVar[Literal["summarise"]] = "summarise"
+    context: Context
+    request: Request
+    wanted: SummaryWanted
 
 
 @final
@@ -90,7 +102,7 @@ class Emit(msgspec.Struct, frozen=True):
     events: Sequence[Event]
 
 
-Step: TypeAlias = Now | Send | Read | ReadEvents | Drain | Close | Wait | Note | Emit
+Step: TypeAlias = Now | Summarise | Send | Read | ReadEvents | Drain | Close | Wait | Note | Emit
 
 
 @final
@@ -100,6 +112,14 @@ class Moment(msgspec.Struct, frozen=True):
     clock: float
     unix_ms: int
     chance: float
+
+
+@final
+class Summarised(msgspec.Struct, frozen=True):
+    """The conversation with a summary, or why there is none."""
+
+    context: Context | None = None
+    problem: str = ""
 
 
 @final
@@ -118,7 +138,7 @@ class Broken(msgspec.Struct, frozen=True):
     kind: FailureKind = FailureKind.NETWORK
 
 
-Answer: TypeAlias = Moment | Head | bytes | list[Event] | Broken | None
+Answer: TypeAlias = Moment | Summarised | Head | bytes | list[Event] | Broken | None
 Steps: TypeAlias = Generator[Step, Answer, None]
 
 NOW: Final = Now()

@@ -7,19 +7,22 @@ from inspect import isawaitable
 from typing import Self, TypeAlias, TypeVar, cast
 
 from segue.client.flow.request_flow import Ask
-from segue.client.flow.steps import Answer, Broken, Step
+from segue.client.flow.steps import Answer, Broken, Step, Summarise, Summarised
 from segue.client.http.async_sending import AsyncWire
+from segue.client.http.counting import Counting
 from segue.client.http.keys import ask_auth
 from segue.client.http.outgoing_request import RequestBuilder
 from segue.client.http.settings import OnAttempt
 from segue.client.http.shell import TERMINAL, OnEnd, Shell, read_moment
 from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage
-from segue.errors import SettingsError
+from segue.errors import MissingExtra, SettingsError
 from segue.request import Request
 
 _Value = TypeVar("_Value")
 
+AsyncSummariseStep: TypeAlias = Callable[[Summarise], Awaitable[Summarised | None]]
+"""Has messages summarised that a request leaves out."""
 Settle: TypeAlias = Callable[[], Awaitable[None]]
 """Awaited before each request is sent and after `on_end`: waits for work that was started and not awaited."""
 
@@ -41,8 +44,10 @@ class AsyncStream(Shell):
         on_attempt: OnAttempt | None = None,
         on_end: OnEnd | None = None,
         settle: Settle | None = None,
+        summarise: AsyncSummariseStep | None = None,
     ) -> None:
         self._wire = wire
+        self._summarise = summarise
         self._settle = settle
         self._is_busy = False
         super().__init__(ask, builder, wire.conceal, on_attempt=on_attempt, on_end=on_end)
@@ -123,6 +128,8 @@ class AsyncStream(Shell):
                 return await self._wire.read()
             case "now":
                 return read_moment()
+            case "summarise":
+                return None if self._summarise is None else await self._summarise(step)
             case "send":
                 return await self._send(step.request)
             case "wait":
@@ -158,6 +165,31 @@ class AsyncStream(Shell):
         except SettingsError as error:
             return builder.explain(error)
         return None if self._is_closing else await self._wire.send(outgoing)
+
+
+async def count_tokens_async(counting: Counting, builder: RequestBuilder, wire: AsyncWire) -> int:
+    """Let the provider count, and estimate where it does not."""
+    auth = None if counting.request is None else builder.find_auth(counting.model, counting.model.provider)
+    token = None if auth is None else await _await_if_needed(ask_auth(auth, counting.model))
+    outgoing = counting.write(token)
+    if outgoing is None:
+        return counting.estimate()
+    try:
+        if not outgoing.is_signed:
+            import anyio
+
+            await anyio.to_thread.run_sync(builder.sign, outgoing)
+    except (SettingsError, MissingExtra):
+        return counting.estimate()
+    body = bytearray()
+    try:
+        head = await wire.send(outgoing)
+        while isinstance(chunk := await wire.read(), bytes):
+            body += chunk
+    finally:
+        await wire.close()
+    tokens = counting.read(head, bytes(body))
+    return counting.estimate() if tokens is None else tokens
 
 
 async def _await_if_needed(value: _Value | Awaitable[_Value]) -> _Value:

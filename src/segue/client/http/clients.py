@@ -12,14 +12,16 @@ from msgspec.structs import replace
 
 from segue.client.flow.attempts import Attempt
 from segue.client.flow.request_flow import Ask, Prepare, prepare_request
+from segue.client.flow.shortening import window_key, with_window
 from segue.client.http.async_sending import AsyncWire
-from segue.client.http.async_streams import AsyncStream, Settle
+from segue.client.http.async_streams import AsyncStream, AsyncSummariseStep, Settle, count_tokens_async
+from segue.client.http.counting import Counting
 from segue.client.http.loops import HttpByLoop
 from segue.client.http.outgoing_request import RequestBuilder
 from segue.client.http.sending import Wire
 from segue.client.http.settings import ClientSettings, OnAttempt, Setup, import_httpx2, shared_tls
 from segue.client.http.shell import OnEnd
-from segue.client.http.streams import Stream
+from segue.client.http.streams import Stream, SummariseStep, count_tokens
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import AssistantMessage
 from segue.models.catalogue import Catalogue
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 
 _MAX_IDLE: Final = 100
 """Idle connections that are kept; connections in use are not limited."""
+_FITTED: Final = 8
+"""Policies for smaller windows that are kept."""
 
 
 class _BaseClient:
@@ -42,6 +46,8 @@ class _BaseClient:
         self._builder = RequestBuilder(self._setup)
         self._routed: tuple[Policy | None, Policy | None] = (None, with_routers(None, self._setup.catalogue))
         self._answered: dict[tuple[str, ...], str] = {}  # by the candidates: the model that answered last
+        self._windows: dict[str, int] = {}  # by the model: a window that proved to be smaller than the known one
+        self._fitted: list[tuple[Policy | None, int, Policy]] = []  # the last policies for such windows
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -56,6 +62,7 @@ class _BaseClient:
         *,
         emits: bool,
         prepare: Prepare | None,
+        summarises: bool = False,
     ) -> Ask:
         """Collect the arguments of a request. With `sticky`, the model that answered last is the first candidate."""
         candidates = self._builder.find_candidates(model, fallback_models)
@@ -74,6 +81,9 @@ class _BaseClient:
             retry=self._setup.retry,
             emits=emits,
             prepare=prepare or prepare_request,
+            windows=dict(self._windows),
+            with_window=self._with_window,
+            summarises=summarises,
         )
 
     @property
@@ -89,6 +99,21 @@ class _BaseClient:
             self._routed = (policy, routed)
         return routed
 
+    def _counting(
+        self, context: Context, model: Model | str, options: Options | None, policy: Policy | None
+    ) -> Counting:
+        (target,) = self._builder.find_candidates(model, ())
+        return Counting(self._builder, context, target, options, self._find_policy(policy))
+
+    def _with_window(self, policy: Policy | None, window: int) -> Policy:
+        """Give a policy for another window: one object for one policy and window, as outboxes need it."""
+        for given, known, fitted in self._fitted:
+            if given is policy and known == window:
+                return fitted
+        fitted = with_window(policy, window)
+        self._fitted = [*self._fitted[1 - _FITTED :], (policy, window, fitted)]
+        return fitted
+
     def _hooks(self, ask: Ask, on_attempt: OnAttempt | None, on_end: OnEnd | None) -> tuple[OnAttempt | None, OnEnd]:
         listeners = [listener for listener in (self._setup.on_attempt, on_attempt) if listener is not None]
 
@@ -99,6 +124,8 @@ class _BaseClient:
         def end(message: AssistantMessage, attempts: tuple[Attempt, ...]) -> None:
             if self._setup.sticky and attempts and attempts[-1].failure is None:
                 self._answered[_names(ask.candidates)] = attempts[-1].model.full_name()
+            if attempts and attempts[-1].failure is None and attempts[-1].window is not None:
+                self._windows[window_key(attempts[-1].model)] = attempts[-1].window
             if on_end is not None:
                 on_end(message, attempts)
 
@@ -194,14 +221,38 @@ class Client(_BaseClient):
         prepare: Prepare | None = None,
         on_attempt: OnAttempt | None = None,
         on_end: OnEnd | None = None,
+        summarise: SummariseStep | None = None,
     ) -> Stream:
         """Make a request without sending it. With `emits=False` the only event is the terminal one.
 
-        `prepare` replaces projection and encoding: with an `Outbox` only new messages are encoded.
+        `prepare` replaces projection and encoding: with an `Outbox` only new messages are encoded. `summarise` is
+        called before a request is sent that leaves messages out without a summary.
         """
-        ask = self._ask(context, model, options, policy, fallback_models, emits=emits, prepare=prepare)
+        summarises = summarise is not None
+        ask = self._ask(
+            context, model, options, policy, fallback_models, emits=emits, prepare=prepare, summarises=summarises
+        )
         notify, end = self._hooks(ask, on_attempt, on_end)
-        return Stream(ask, self._builder, Wire(self._http), on_attempt=notify, on_end=end)
+        return Stream(ask, self._builder, Wire(self._http), on_attempt=notify, on_end=end, summarise=summarise)
+
+    def count_tokens(
+        self,
+        context: Context,
+        model: Model | str,
+        *,
+        options: Options | None = None,
+        policy: Policy | None = None,
+    ) -> int:
+        """Count the input tokens of a conversation for a model, with nothing left out, before sending it.
+
+        The provider counts them where it has an endpoint for that and answers; otherwise they are estimated, like
+        `estimate_tokens`. The model does not run, and nothing is retried.
+
+        Raises:
+            UnknownModel: the catalogue has no model of that name.
+        """
+        counting = self._counting(context, model, options, policy)
+        return count_tokens(counting, self._builder, Wire(self._http))
 
     def close(self) -> None:
         """Close every connection."""
@@ -291,12 +342,28 @@ class AsyncClient(_BaseClient):
         on_attempt: OnAttempt | None = None,
         on_end: OnEnd | None = None,
         settle: Settle | None = None,
+        summarise: AsyncSummariseStep | None = None,
     ) -> AsyncStream:
         """Make a request without sending it, like `Client.begin`. `settle` is awaited before sending and at the end."""
-        ask = self._ask(context, model, options, policy, fallback_models, emits=emits, prepare=prepare)
+        summarises = summarise is not None
+        ask = self._ask(
+            context, model, options, policy, fallback_models, emits=emits, prepare=prepare, summarises=summarises
+        )
         notify, end = self._hooks(ask, on_attempt, on_end)
         wire = AsyncWire(self._http.here)
-        return AsyncStream(ask, self._builder, wire, on_attempt=notify, on_end=end, settle=settle)
+        return AsyncStream(ask, self._builder, wire, on_attempt=notify, on_end=end, settle=settle, summarise=summarise)
+
+    async def count_tokens(
+        self,
+        context: Context,
+        model: Model | str,
+        *,
+        options: Options | None = None,
+        policy: Policy | None = None,
+    ) -> int:
+        """Count the input tokens of a conversation for a model, like `Client.count_tokens`."""
+        counting = self._counting(context, model, options, policy)
+        return await count_tokens_async(counting, self._builder, AsyncWire(self._http.here))
 
     async def close(self) -> None:
         """Close every connection."""

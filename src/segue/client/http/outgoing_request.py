@@ -97,15 +97,17 @@ class RequestBuilder:
         """Find the `auth` function for a model."""
         return choose_for(self.setup.auth, model.provider, first)
 
-    def write(self, request: Request, body: Body | None, token: Token | None, first: str) -> OutgoingRequest | Broken:
-        """Build the HTTP request; `Broken` if the key is missing.
+    def write(
+        self, request: Request, body: Body | None, token: Token | None, first: str, *, url: str | None = None
+    ) -> OutgoingRequest | Broken:
+        """Build the HTTP request; `Broken` if the key is missing. `url` replaces that of the request.
 
         Raises:
             SettingsError: there is no URL, or the key cannot be sent.
         """
         setup, model = self.setup, request.model
         row, dialect = self._find_row(model), resolve_dialect(model)
-        url = fill_url(with_query_last(request.url, model.base_url), setup.environment)
+        url = fill_url(with_query_last(url or request.url, model.base_url), setup.environment)
         url, login = split_login(url)
         options = request.projection.options
         headers = {

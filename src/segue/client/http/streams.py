@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from inspect import isawaitable, iscoroutine
 from threading import Lock
-from typing import Self, TypeVar, cast
+from typing import Self, TypeAlias, TypeVar, cast
 
 from segue.client.flow.request_flow import Ask
-from segue.client.flow.steps import Answer, Broken, Step
+from segue.client.flow.steps import Answer, Broken, Step, Summarise, Summarised
+from segue.client.http.counting import Counting
 from segue.client.http.keys import Token, ask_auth
 from segue.client.http.outgoing_request import RequestBuilder
 from segue.client.http.sending import Wire
@@ -15,10 +17,13 @@ from segue.client.http.settings import Body, OnAttempt
 from segue.client.http.shell import TERMINAL, OnEnd, Shell, read_moment
 from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage
-from segue.errors import SettingsError
+from segue.errors import MissingExtra, SettingsError
 from segue.request import Request
 
 _Value = TypeVar("_Value")
+
+SummariseStep: TypeAlias = Callable[[Summarise], Summarised | None]
+"""Has messages summarised that a request leaves out."""
 
 
 class Stream(Shell):
@@ -38,8 +43,10 @@ class Stream(Shell):
         *,
         on_attempt: OnAttempt | None = None,
         on_end: OnEnd | None = None,
+        summarise: SummariseStep | None = None,
     ) -> None:
         self._wire = wire
+        self._summarise = summarise
         self._turn = Lock()  # held by the thread that is reading
         super().__init__(ask, builder, wire.conceal, on_attempt=on_attempt, on_end=on_end)
 
@@ -112,6 +119,8 @@ class Stream(Shell):
                 return self._wire.read()
             case "now":
                 return read_moment()
+            case "summarise":
+                return None if self._summarise is None else self._summarise(step)
             case "send":
                 return self._send(step.request)
             case "wait":
@@ -141,6 +150,28 @@ class Stream(Shell):
         except SettingsError as error:
             return builder.explain(error)
         return None if self._is_closing else self._wire.send(outgoing)
+
+
+def count_tokens(counting: Counting, builder: RequestBuilder, wire: Wire) -> int:
+    """Let the provider count, and estimate where it does not."""
+    auth = None if counting.request is None else builder.find_auth(counting.model, counting.model.provider)
+    token = None if auth is None else cast("Token", _refuse_awaitable(ask_auth(auth, counting.model), "auth"))
+    outgoing = counting.write(token)
+    if outgoing is None:
+        return counting.estimate()
+    try:
+        if not outgoing.is_signed:
+            builder.sign(outgoing)
+    except (SettingsError, MissingExtra):
+        return counting.estimate()
+    head, body = wire.send(outgoing), bytearray()
+    try:
+        while isinstance(chunk := wire.read(), bytes):
+            body += chunk
+    finally:
+        wire.close()
+    tokens = counting.read(head, bytes(body))
+    return counting.estimate() if tokens is None else tokens
 
 
 def _refuse_awaitable(value: _Value, name: str) -> _Value:

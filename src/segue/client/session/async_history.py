@@ -17,9 +17,9 @@ from msgspec.structs import replace
 from segue.client.http.loops import find_loop
 from segue.client.session.file_work import FileWork, wait_for_work
 from segue.client.session.history import History
-from segue.conversation.context import Context
+from segue.conversation.context import Context, Summary
 from segue.conversation.messages import Message
-from segue.conversation.stored import dump_message
+from segue.conversation.stored import dump_message, dump_summary
 from segue.errors import SegueError
 
 
@@ -36,6 +36,7 @@ class AsyncHistory:
         self._history: History | None = None
         self._context: Context | None = None
         self._written = 0  # the messages of the context that the file holds
+        self._summaries_written = 0
         self._last: Future[None] | None = None
         self._error: OSError | SegueError | None = None
         self.removed: tuple[Message, ...] = ()  # by the last error
@@ -63,6 +64,7 @@ class AsyncHistory:
         if self._context is None:
             self._context = self.history.context
             self._written = len(self._context.messages)
+            self._summaries_written = len(self._context.summaries)
         return self._context
 
     async def wait_until_open(self) -> None:
@@ -93,7 +95,22 @@ class AsyncHistory:
         if find_loop() is None:
             self._raise_error()  # without an event loop the messages have been written by now
 
-    def _write(self, history: History, line: bytes) -> None:
+    def append_summary(self, summary: Summary) -> None:
+        """Add a summary; `flush` raises the error if it cannot be written.
+
+        Raises:
+            ConversationError: the conversation was closed.
+            DumpError: the summary cannot be stored.
+        """
+        context, history = self.context, self.history
+        if self._has_file:
+            if self.is_closed:
+                raise history.closed_error()
+            line = dump_summary(summary)
+            self._last = self._work.submit(lambda: self._write(history, line, is_summary=True))
+        self._context = context.add_summary(summary)
+
+    def _write(self, history: History, line: bytes, *, is_summary: bool = False) -> None:
         if self._error is not None:
             return
         try:
@@ -101,7 +118,10 @@ class AsyncHistory:
         except (OSError, SegueError) as error:
             self._error = error
         else:
-            self._written += 1
+            if is_summary:
+                self._summaries_written += 1
+            else:
+                self._written += 1
 
     async def flush(self) -> None:
         """Wait until every message is written.
@@ -118,7 +138,11 @@ class AsyncHistory:
         if error is not None:
             context = self.context
             self.removed = context.messages[self._written :]
-            self._context = replace(context, messages=context.messages[: self._written])
+            self._context = replace(
+                context,
+                messages=context.messages[: self._written],
+                summaries=context.summaries[: self._summaries_written],
+            )
             raise error
 
     async def close(self) -> None:

@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
+from inspect import isawaitable, iscoroutinefunction
 from threading import Lock
-from typing import Final, Protocol, Self, TypedDict, TypeVar, Unpack
+from typing import Final, Protocol, Self, TypedDict, TypeVar, Unpack, cast
 from weakref import ref
 
 from segue.client.flow.attempts import Attempt
+from segue.client.flow.steps import Summarise as SummariseStep
+from segue.client.flow.steps import Summarised
 from segue.client.http.async_streams import AsyncStream
 from segue.client.http.clients import AsyncClient, Client
 from segue.client.http.settings import ClientSettings
@@ -22,8 +25,9 @@ from segue.client.http.streams import Stream
 from segue.client.session.async_history import AsyncHistory
 from segue.client.session.history import History, new_result, new_user_message
 from segue.client.session.outboxes import Outboxes
+from segue.client.session.summarising import Answer, Summarise, Summarising
 from segue.conversation.content import SystemContent, ToolCall, ToolResultContent, UserContent
-from segue.conversation.context import Context, Options, Tool
+from segue.conversation.context import Context, Options, Summary, Tool
 from segue.conversation.messages import AssistantMessage, Message
 from segue.errors import ConversationError, SettingsError
 from segue.models.catalogue import Catalogue, get_model
@@ -51,6 +55,10 @@ class ConversationSettings(TypedDict, total=False):
     """Models to try, in order, when a request to the model fails."""
     sticky: bool
     """Keep using a fallback model after it has answered."""
+    summarise: Model | str | Summarise | None
+    """Who summarises messages that no longer fit the window: a model, or a function that gets a `SummaryTask` and
+    returns a text or a reply. It may be async in an `AsyncConversation`. The summary is stored beside the messages. If
+    it fails, a short note is sent in its place."""
 
 
 _OF_OPTIONS: Final = frozenset(Options.__struct_fields__)
@@ -90,6 +98,8 @@ class _AnyHistory(Protocol):
 
     def append(self, *messages: Message) -> None: ...
 
+    def append_summary(self, summary: Summary) -> None: ...
+
 
 class _Turn:
     """One request: whether its user message is stored, without which its answer is not stored either."""
@@ -115,6 +125,8 @@ class _BaseConversation:
         self._attempts: tuple[Attempt, ...] = ()
         self._unkept: AssistantMessage | None = None
         self._settings = settings
+        self._summarise = _find_summariser(settings.get("summarise"), catalogue)
+        self._refused: int | None = None  # the last message of a part whose summary failed: it is not tried again
         self._model = None if model is None else get_model(model, catalogue=catalogue)
 
     def _open(self) -> History:
@@ -241,11 +253,36 @@ class _BaseConversation:
                 emits=emits,
                 prepare=self._outboxes.prepare,
                 on_end=keep,
+                summarise=None if self._summarise is None else partial(self._perform_summary, turn),
             )
             self._get_history().append(*messages)
             turn.is_stored = True
             self._reply = ref(reply)
             return reply
+
+    def _perform_summary(self, turn: _Turn, step: SummariseStep) -> object:
+        raise NotImplementedError
+
+    def _begin_summary(self, turn: _Turn, step: SummariseStep) -> Summarising | None:
+        """Prepare a summary; None if there is none to make, or the last one of these messages failed."""
+        window = step.request.projection.window
+        if not turn.is_stored or window is None or self._refused == step.wanted.last:
+            return None
+        writer = self._summarise if isinstance(self._summarise, Model) else None
+        making = Summarising(step.context, step.wanted, step.request.model, limit=window.limit, writer=writer)
+        return making if making.is_worthwhile else None
+
+    def _end_summary(self, step: SummariseStep, making: Summarising) -> Summarised:
+        """Store a finished summary."""
+        summary = making.finish()
+        self._get_history().append_summary(summary)
+        self._refused = None
+        return Summarised(step.context.add_summary(summary))
+
+    def _refuse_summary(self, step: SummariseStep, error: Exception) -> Summarised:
+        """Go on without a summary: the note stays, and the answer has a diagnostic."""
+        self._refused = step.wanted.last
+        return Summarised(None, str(error) or type(error).__name__)
 
     def _keep(self, message: AssistantMessage, attempts: tuple[Attempt, ...], *, is_override: bool) -> None:
         """Store an answer, and with `sticky` the model that gave it."""
@@ -257,6 +294,10 @@ class _BaseConversation:
             self._unkept = message
             history.append(message)
             self._unkept = None
+
+
+def _find_summariser(given: Model | str | Summarise | None, catalogue: Catalogue | None) -> Model | Summarise | None:
+    return get_model(given, catalogue=catalogue) if isinstance(given, (str, Model)) else given
 
 
 def _last_model(context: Context, name: str) -> str:
@@ -289,6 +330,12 @@ class Conversation(_BaseConversation):
         **settings: Unpack[ConversationSettings],
     ) -> None:
         super().__init__(model, settings, None if client is None else client.catalogue)
+        if iscoroutinefunction(self._summarise):
+            raise SettingsError(
+                "summarise= is an async function, which Conversation cannot await; use AsyncConversation, or pass a"
+                " sync function",
+                key="summarise",
+            )
         self._history = self._open()
         self._client = client or Client()
         self._owns_client = client is None
@@ -326,6 +373,21 @@ class Conversation(_BaseConversation):
     ) -> Stream:
         """Send a user message, if any, and return the events of the answer. The answer is stored however it ends."""
         return self._ask(_Turn(), self._client.begin, content, model=model, options=options, policy=policy, emits=True)
+
+    def _perform_summary(self, turn: _Turn, step: SummariseStep) -> Summarised | None:
+        try:
+            making = self._begin_summary(turn, step)
+            if making is None:
+                return None
+            while (task := making.task) is not None:
+                writer = self._summarise
+                if isinstance(writer, Model):
+                    making.take(self._client.complete(task.context, writer))
+                elif writer is not None:
+                    making.take(cast("Answer", writer(task)))
+            return self._end_summary(step, making)
+        except Exception as error:  # noqa: BLE001  # whatever a summariser raises, the request can be sent
+            return self._refuse_summary(step, error)
 
     def close(self) -> None:
         """End a running reply, release the lock of the file, and close the client if the conversation made it."""
@@ -392,6 +454,22 @@ class AsyncConversation(_BaseConversation):
         turn = _Turn()
         begin = partial(self._client.begin, settle=partial(self._settle, turn))
         return self._ask(turn, begin, content, model=model, options=options, policy=policy, emits=True)
+
+    async def _perform_summary(self, turn: _Turn, step: SummariseStep) -> Summarised | None:
+        try:
+            making = self._begin_summary(turn, step)
+            if making is None:
+                return None
+            while (task := making.task) is not None:
+                writer = self._summarise
+                if isinstance(writer, Model):
+                    making.take(await self._client.complete(task.context, writer))
+                elif writer is not None:
+                    answer = writer(task)
+                    making.take(await answer if isawaitable(answer) else answer)
+            return self._end_summary(step, making)
+        except Exception as error:  # noqa: BLE001  # whatever a summariser raises, the request can be sent
+            return self._refuse_summary(step, error)
 
     async def _settle(self, turn: _Turn) -> None:
         """Wait until every message is written. If one cannot be, the answer is not stored either."""

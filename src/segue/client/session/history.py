@@ -11,7 +11,8 @@ import msgspec
 
 from segue.client.session.locks import SessionLock
 from segue.conversation.content import SystemContent, TextContent, ToolCall, ToolResultContent, UserContent
-from segue.conversation.context import Context, Tool
+from segue.conversation.context import Context, Summary, Tool
+from segue.conversation.exact import is_exact
 from segue.conversation.messages import Message, ToolResultMessage, UserMessage
 from segue.errors import ConversationError
 from segue.sessions import StrPath, append_header, append_line, append_message, append_summary, read_session
@@ -72,13 +73,15 @@ class History:
             wanted = msgspec.structs.replace(wanted, system_prompt=system_prompt)
         if tools is not None:
             wanted = msgspec.structs.replace(wanted, tools=tuple(tools))
-        if path is not None and (stored is None or wanted != stored):
+        if path is not None and (stored is None or not is_exact(wanted, stored)):
             append_header(path, wanted, fsync=self._fsync)
         if path is not None and stored is None:
             for message in wanted.messages:
                 append_message(path, message, fsync=self._fsync)
             for summary in wanted.summaries:
                 append_summary(path, summary, fsync=self._fsync)
+        if self._lock is not None:
+            self._lock.lock_file()  # the file exists now
         return wanted
 
     def append(self, *messages: Message) -> None:
@@ -88,15 +91,33 @@ class History:
             ConversationError: the conversation was closed, so another process may own the file now.
         """
         with self._turn:
-            for message in messages:
-                if self._path is not None:
-                    if self.is_closed:
-                        raise self.closed_error()
-                    append_message(self._path, message, fsync=self._fsync)
-                self.context = self.context.add(message)
+            written = 0
+            try:
+                for message in messages:
+                    if self._path is not None:
+                        if self.is_closed:
+                            raise self.closed_error()
+                        append_message(self._path, message, fsync=self._fsync)
+                    written += 1
+            finally:
+                # At once: adding many messages one by one would copy the conversation for each.
+                self.context = self.context.add(*messages[:written])
+
+    def append_summary(self, summary: Summary) -> None:
+        """Add a summary.
+
+        Raises:
+            ConversationError: the conversation was closed.
+        """
+        with self._turn:
+            if self._path is not None:
+                if self.is_closed:
+                    raise self.closed_error()
+                append_summary(self._path, summary, fsync=self._fsync)
+            self.context = self.context.add_summary(summary)
 
     def write_line(self, line: bytes) -> None:
-        """Append one dumped message to the file only; `context` stays as it is.
+        """Append one dumped message or summary to the file only; `context` stays as it is.
 
         Raises:
             ConversationError: the conversation was closed.

@@ -1,10 +1,13 @@
-"""A lock that allows one writer for each session file.
+"""A lock that allows one writer for each session file, whatever path leads to it.
 
 Facts this file relies on:
 - An `flock(2)` lock belongs to an open file description. A second `open` of the same file cannot lock it, not even in
   the same process. The lock ends with the process.                                                    (flock(2), Linux)
 - `append_message` locks the session file itself for each line, so the long-lived lock is a file beside it:
-  `<path>.lock`.
+  `<path>.lock`. It is beside the real file: all symbolic links to a session lead to one lock file.
+- Hard links are different real paths of one file. On Linux a lock of a byte range by an open file description locks the
+  file itself, and does not affect `flock`. NFS implements both as one: there `append_message` would wait for us, so the
+  second lock is given up.                                                                 (fcntl(2), flock(2), Linux)
 - Another process may remove the lock file between our `open` and our lock. So after locking, the path is checked again.
 - On Windows the standard library locks a range of bytes, which also ends with the process.     (msvcrt documentation)
 """
@@ -13,6 +16,7 @@ from __future__ import annotations
 
 import errno
 import os
+import struct
 import sys
 from contextlib import suppress
 from typing import Final
@@ -28,6 +32,9 @@ else:
 _LOCKED_ERRNOS: Final = frozenset({errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK, errno.EDEADLK})
 """The errors of a lock that is already held. Any other error means that the file system has no locks."""
 
+_LOCKED_BYTE: Final = 1 << 62
+"""The byte of a session file that is locked for as long as a conversation writes to it; no file is that long."""
+
 
 class SessionLock:
     """Locks a session file from construction until `release`, or until the process ends.
@@ -37,12 +44,14 @@ class SessionLock:
     """
 
     def __init__(self, path: StrPath) -> None:
-        self._path = f"{os.fspath(path)}.lock"
+        self._session = os.fspath(path)
+        self._path = f"{os.path.realpath(path)}.lock"
         self._handle: int | None = None
+        self._file: int | None = None
         while self._handle is None:
             handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
             try:
-                _lock(handle, self._path)
+                _lock(handle, self._session)
             except BaseException:
                 os.close(handle)
                 raise
@@ -50,17 +59,34 @@ class SessionLock:
                 self._handle = handle
             else:
                 os.close(handle)  # the previous holder removed it: there is a new lock file, or none
+        try:
+            self.lock_file()
+        except BaseException:
+            self.release()
+            raise
+
+    def lock_file(self) -> None:
+        """Lock the file itself, once it exists: another hard link to it has another lock file.
+
+        Raises:
+            SessionLocked: another conversation writes to the file through another link.
+        """
+        if self._file is None and self._handle is not None:
+            self._file = _lock_file(self._session)
 
     def release(self) -> None:
         """Release the lock; a second call does nothing."""
         handle, self._handle = self._handle, None
+        file, self._file = self._file, None
+        if file is not None:
+            os.close(file)
         if handle is not None:
             with suppress(OSError):  # Windows cannot remove a file that is open
                 os.unlink(self._path)  # noqa: PTH108  # the path is a string
             os.close(handle)
 
 
-def _lock(handle: int, path: str) -> None:
+def _lock(handle: int, session: str) -> None:
     try:
         if sys.platform == "win32":
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
@@ -68,10 +94,47 @@ def _lock(handle: int, path: str) -> None:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
         if error.errno in _LOCKED_ERRNOS:
-            raise SessionLocked(
-                f"another conversation is writing to {path.removesuffix('.lock')}; close it first, or use another file"
-            ) from None
+            raise _locked(session) from None
         # Some network file systems have no locks; there a second writer cannot be detected.
+
+
+def _lock_file(session: str) -> int | None:
+    """Lock a byte of an existing session file and return its handle; None where that is not possible."""
+    if sys.platform != "linux":
+        return None
+    try:
+        handle = os.open(session, os.O_RDWR)
+    except OSError:
+        return None  # it does not exist yet, or cannot be written; reading or appending raises the error
+    is_kept = False
+    try:
+        request = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, _LOCKED_BYTE, 1, 0)
+        fcntl.fcntl(handle, fcntl.F_OFD_SETLK, request)
+        is_kept = not _blocks_appends(session)
+    except OSError as error:
+        if error.errno in _LOCKED_ERRNOS:
+            raise _locked(session) from None
+    finally:
+        if not is_kept:
+            os.close(handle)
+    return handle if is_kept else None
+
+
+def _blocks_appends(session: str) -> bool:
+    """Whether the lock that was just taken also keeps `append_message` out, as on network file systems."""
+    probe = os.open(session, os.O_RDWR)
+    try:
+        fcntl.flock(probe, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno in _LOCKED_ERRNOS
+    else:
+        return False
+    finally:
+        os.close(probe)
+
+
+def _locked(session: str) -> SessionLocked:
+    return SessionLocked(f"another conversation is writing to {session}; close it first, or use another file")
 
 
 def _is_same_file(handle: int, path: str) -> bool:

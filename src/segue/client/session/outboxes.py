@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import Final
 
 from segue.conversation.context import Context, Options
+from segue.conversation.exact import is_exact
 from segue.models.model import Model
 from segue.outbox import Outbox
 from segue.projection.policy import Policy
@@ -19,14 +21,17 @@ class Outboxes:
 
     def __init__(self) -> None:
         self._kept: list[tuple[Model, Policy | None, Outbox]] = []  # in order of use, the most recent last
+        self._lock = Lock()
 
     def prepare(self, context: Context, model: Model, options: Options | None, policy: Policy | None) -> Request:
         """Project and encode the conversation for a model, like `segue.request.prepare`."""
-        return self._find(model, policy).prepare(context, options=options)
+        with self._lock:
+            outbox = self._find(model, policy)
+        return outbox.prepare(context, options=options)
 
     def _find(self, model: Model, policy: Policy | None) -> Outbox:
         for place, (known, its_policy, outbox) in enumerate(self._kept):
-            if known == model and its_policy is policy:
+            if is_exact(known, model) and its_policy is policy:
                 self._kept.append(self._kept.pop(place))
                 return outbox
         outbox = Outbox(model, policy)

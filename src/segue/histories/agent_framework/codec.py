@@ -23,9 +23,7 @@ from segue.conversation.messages import (
     UserMessage,
 )
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
-from segue.histories.kit.lines import object_of, objects_of, text_of
-from segue.histories.kit.origins import TurnOrigin, find_origin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.pieces import (
+from segue.histories.kit.framework_pieces import (
     Media,
     arguments_text,
     is_media,
@@ -39,6 +37,8 @@ from segue.histories.kit.pieces import (
     usage_of,
     whole_input,
 )
+from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.turn_origins import TurnOrigin, find_origin, marked_origin, origin_mark, set_origin
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "agent-framework"

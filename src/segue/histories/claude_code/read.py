@@ -45,6 +45,11 @@ WIRE: Final = Wire("anthropic-messages", "messages")
 SYNTHETIC: Final = "<synthetic>"
 INTERRUPTED: Final = "[Request interrupted by user"
 
+_REPLY: Final = frozenset({"id", "type", "role", "model", "content", "stop_reason", "stop_sequence"})
+_COUNTS: Final = frozenset(
+    {"input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "cache_creation",
+     "output_tokens_details"}
+)  # fmt: skip
 _WRITTEN_ANEW: Final = frozenset({"type", "parentUuid", "sessionId", "message", "toolUseResult", "rendered", SEGUE})
 """Fields of a line that are not kept beside the message: they are in the message, or a new file has others."""
 
@@ -305,6 +310,7 @@ class _Reader:
         self.tree = tree
         self.notes = notes
         self._noted: set[str] = set()
+        self._decoded: dict[str, tuple[Message, ...]] = {}
 
     def messages(self, nodes: Sequence[Node]) -> list[Message]:
         """Give the messages of lines; lines that hold none are noted as records."""
@@ -323,6 +329,10 @@ class _Reader:
             else:
                 open_group = _Group(message_id, [node])
                 groups.append(open_group)
+        asked = [node for node in nodes if node.type == "user" and node.uuid not in self._decoded]
+        turns = [{**object_of(node.fields(self.notes).get("message")), "role": "user"} for node in asked]
+        for node, decoded in zip(asked, WIRE.decode_users(turns), strict=False):
+            self._decoded[node.uuid] = decoded
         for at, group in enumerate(groups):
             if isinstance(group, _Group):
                 following = groups[at + 1] if at + 1 < len(groups) else None
@@ -349,11 +359,13 @@ class _Reader:
     def _user(self, node: Node) -> list[Message]:
         fields = node.fields(self.notes)
         message = object_of(fields.get("message"))
-        try:
-            decoded = WIRE.decode([{**message, "role": "user"}])
-        except DecodeError as error:
-            self._unreadable(node, str(error))
-            return []
+        decoded = self._decoded.get(node.uuid)
+        if decoded is None:
+            try:
+                decoded = WIRE.decode([{**message, "role": "user"}])
+            except DecodeError as error:
+                self._unreadable(node, str(error))
+                return []
         time = milliseconds_of(fields.get("timestamp"))
         envelope = without(fields, _WRITTEN_ANEW)
         own = fields.get("isMeta") is True
@@ -388,12 +400,18 @@ class _Reader:
                 self._record(node, "assistant/api-error")
             return []
         bodies = [object_of(fields.get("message")) for fields in lines]
+        for node, each in zip(group.lines, bodies, strict=True):
+            if not isinstance(each.get("content"), (str, list)):
+                self._unreadable(node, "the message has no content")
         contents = [_blocks(body.get("content")) for body in bodies]
         body = {**bodies[0], **{key: bodies[-1][key] for key in ("stop_reason", "usage") if key in bodies[-1]}}
         body |= {"role": "assistant", "type": "message", "content": [block for blocks in contents for block in blocks]}
         model = text_of(body.get("model")) or ""
         try:
-            message = WIRE.decode_reply(body, "" if model == SYNTHETIC else model)
+            # All other fields of the reply are kept in the envelope; the codec would compare each with its default.
+            known = {name: body[name] for name in _REPLY if name in body}
+            known["usage"] = {name: count for name, count in object_of(body.get("usage")).items() if name in _COUNTS}
+            message = WIRE.decode_reply(known, "" if model == SYNTHETIC else model)
         except DecodeError as error:
             for node in group.lines:
                 self._unreadable(node, str(error))

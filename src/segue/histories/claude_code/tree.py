@@ -19,7 +19,7 @@ from typing import Any, Final, final
 
 import msgspec
 
-from segue.histories.kit.lines import Line, decode_object, object_of, objects_of, split_lines, text_of
+from segue.histories.kit.lines import Line, decode_object, last_number, object_of, objects_of, split_lines, text_of
 from segue.histories.kit.notes import Notes
 
 CONVERSATION: Final = frozenset({"user", "assistant", "attachment", "system"})
@@ -91,9 +91,9 @@ _FACTS: Final = frozenset({"custom-title", "ai-title", "summary", "agent-name", 
 def read_tree(data: bytes, notes: Notes) -> Tree:
     """Read all lines; those without a uuid are noted as records."""
     tree = Tree({}, {}, {})
-    lines = list(split_lines(data))
-    for at, line in enumerate(lines):
-        head = _read_head(line, notes, last=at == len(lines) - 1)
+    last = last_number(data)
+    for line in split_lines(data):
+        head = _read_head(line, notes, last=line.number == last)
         if head is None:
             continue
         if not head.uuid or head.type == "":

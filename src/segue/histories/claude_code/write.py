@@ -49,7 +49,7 @@ def write(draft: Draft) -> Output:
     if title and (derived is None or title_of(derived) != title):
         writer.lines.append({"type": "custom-title", "customTitle": title, "sessionId": draft.id})
     data = b"".join(json_line(line) for line in writer.lines)
-    return Output((WrittenFile(name=name, data=data),), ("claude", "-r", draft.id))
+    return Output((WrittenFile(name=name, data=data),), ("claude", "-r", draft.id), ("claude", "-r", "{file}"))
 
 
 def _groups(messages: Sequence[Message]) -> list[list[Message]]:

@@ -11,6 +11,7 @@ Facts this file rests on (Codex CLI 0.166.0, seen 2026-11-15; openai/codex 2026-
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Final, cast, final
@@ -27,6 +28,10 @@ _LARGEST: Final = 2**30
 """The largest size of a file after it is decompressed."""
 _DEEPEST: Final = 50
 """How many forks of forks are followed."""
+
+UNSENT: Final = "segue_item"
+"""The kind of a line with an item that the program must not send: it skips lines of a kind that it does not know."""
+_ITEM_LINES: Final = frozenset({"response_item", UNSENT})
 
 REPLY_ITEMS: Final = frozenset({"user", "developer", "system"})
 """Roles of messages that a model did not write."""
@@ -96,16 +101,31 @@ def decompress(data: bytes) -> bytes:
             continue
         try:
             if module == "zstandard":
-                with library.ZstdDecompressor().stream_reader(data) as reader:
+                with library.ZstdDecompressor().stream_reader(data, read_across_frames=True) as reader:
                     plain = cast("bytes", reader.read(_LARGEST + 1))
             else:
-                plain = cast("bytes", library.ZstdDecompressor().decompress(data, max_length=_LARGEST + 1))
+                plain = _decompress_frames(library.ZstdDecompressor, data)
         except Exception as error:  # the libraries have errors of their own
             raise LoadError(f"the compressed session cannot be read: {error}") from error
         if len(plain) > _LARGEST:
             raise LoadError(f"the compressed session has more than {_LARGEST} bytes; it is not read")
         return plain
     raise LoadError("the session is compressed; `pip install zstandard`, or decompress it with `zstd -d`")
+
+
+def _decompress_frames(new: Callable[[], Any], data: bytes) -> bytes:
+    """Decompress one frame after another; a decompressor stops at the end of its frame."""
+    pieces: list[bytes] = []
+    left = _LARGEST + 1
+    while data and left > 0:
+        frame = new()
+        piece = cast("bytes", frame.decompress(data, max_length=left))
+        pieces.append(piece)
+        left -= len(piece)
+        if not frame.eof:
+            break
+        data = cast("bytes", frame.unused_data)
+    return b"".join(pieces)
 
 
 def read_rollout(source: Source, notes: Notes) -> Rollout:
@@ -136,7 +156,10 @@ def _read_lines(source: Source, data: bytes, rollout: Rollout, notes: Notes, *, 
                 _read_base(source, payload, rollout, notes, depth)
         elif kind == "turn_context":
             model = text_of(payload.get("model")) or model
-        elif kind == "response_item":
+        elif kind in _ITEM_LINES:
+            if not payload:
+                notes.unreadable(line.number, "an item without its payload")
+                continue
             if payload.get("type") == "ghost_snapshot":
                 notes.record("response_item/ghost_snapshot", line.number, len(line.data), _kept(fields, notes))
             else:

@@ -7,7 +7,8 @@ Facts this file rests on (Codex CLI 0.166.0, seen 2026-11-15):
 - The title is the first `event_msg/user_message`.
 - A message of the role `system`, and one with an unknown part, is dropped without a word; `developer` is sent.
 - A message without `type`, or with its content as text, is dropped as well, although the API accepts both.
-- `reasoning` is sent even without encrypted content.
+- `reasoning` is sent even without encrypted content, and also that of an interrupted turn, whose answer is not stored.
+  OpenAI refuses reasoning without the item that it led to.                              (vercel/ai #7099)
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ from typing import Any, Final, cast
 
 from segue.conversation.messages import AssistantMessage, Message, StopReason, Usage
 from segue.histories.codex.read import METADATA, NAME, WIRE
+from segue.histories.codex.rollout import UNSENT
 from segue.histories.kit.envelope import find_envelope, find_title, is_own_text, origin_fields, plain_text
 from segue.histories.kit.format import Draft, Output
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import objects_of, text_of, title_of
 from segue.histories.kit.stamps import file_time_of, iso_of, make_id, time_of
 from segue.histories.kit.writing import Clock, json_line
+from segue.projection.report import ChangeCode, Loss
 
 VERSION: Final = "0.166.0"
 """The version of the program whose format is written."""
@@ -131,11 +134,21 @@ class _Writer:
         if message.role == "assistant":
             self._turn_context(message)
         fields = origin_fields(message, WIRE.protocol) if message.role == "assistant" and envelope is None else {}
+        kinds = {content.kind for content in message.content}
+        unsent = message.role == "assistant" and kinds == {"thinking"}
+        if unsent:
+            detail = "the answer to this reasoning is missing; it stays in the file, and the program does not send it"
+            self._draft.notes.add(ChangeCode.THINKING_DROPPED, ("messages", self._at(message)), Loss.OPAQUE, detail)
         for item, own in self._items(message):
             self._time = text_of(own.get("timestamp")) or iso_of(self._clock.at(time_of(message)))
             payload = {**item, METADATA: own[METADATA]} if METADATA in own else item
-            self._line("response_item", payload, fields)
+            self._line(UNSENT if unsent else "response_item", payload, fields)
         self._events(message)
+
+    def _at(self, message: Message) -> int:
+        """Give the place of a message in the given history."""
+        places = (at for at, each in enumerate(self._draft.history.context.messages) if each is message)
+        return next(places, len(self._draft.history.context.messages))
 
     def add_title(self) -> None:
         """Write the title, if it is not the first text of the user."""

@@ -12,10 +12,10 @@ Facts this file rests on (Gemini CLI 0.61.0, seen 2026-11-15; google-gemini/gemi
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final, final
+from typing import Any, Final, cast, final
 
 from segue.errors import LoadError
-from segue.histories.kit.lines import Line, decode_object, decode_objects, object_of, objects_of, text_of
+from segue.histories.kit.lines import Line, decode_object, decode_objects, object_of, text_of
 from segue.histories.kit.notes import Notes
 from segue.projection.report import ChangeCode, Loss
 
@@ -66,7 +66,7 @@ def read_log(data: bytes, notes: Notes) -> Log:
     whole = _read_whole(data)
     if whole is not None:
         log.header = {key: value for key, value in whole.items() if key != "messages"}
-        log.entries = [entry for item in objects_of(whole.get("messages")) if (entry := _merge(log, item, 1))]
+        log.entries = _merge_all(log, whole.get("messages"), 1, notes)
         return log
     for line, fields in decode_objects(data, notes):
         _apply(log, fields, line, notes)
@@ -88,8 +88,7 @@ def _apply(log: Log, fields: dict[str, Any], line: Line, notes: Notes) -> None:
     changes = object_of(fields.get("$set"))
     if changes:
         if "messages" in changes:
-            items = objects_of(changes["messages"])
-            log.entries = [entry for item in items if (entry := _merge(log, item, line.number)) is not None]
+            log.entries = _merge_all(log, changes["messages"], line.number, notes)
         log.header |= {key: value for key, value in changes.items() if key != "messages"}
         rest = 0 if "messages" in changes else len(line.data)
         if rest:
@@ -105,6 +104,18 @@ def _apply(log: Log, fields: dict[str, Any], line: Line, notes: Notes) -> None:
             notes.record(text_of(fields.get("type")) or "unknown", line.number, len(line.data))
         elif entry not in log.entries:
             log.entries.append(entry)
+
+
+def _merge_all(log: Log, items: object, line: int, notes: Notes) -> list[Entry]:
+    """Give the messages of a list; one without an id is noted."""
+    entries: list[Entry] = []
+    for item in cast("list[object]", items) if isinstance(items, list) else []:
+        entry = _merge(log, object_of(item), line)
+        if entry is None:
+            notes.unreadable(line, "a message without an id")
+        elif entry not in entries:
+            entries.append(entry)
+    return entries
 
 
 def _merge(log: Log, fields: dict[str, Any], line: int) -> Entry | None:

@@ -181,6 +181,9 @@ def _read_compaction(log: Log, notes: Notes) -> Compaction | None:
     summary = _summary_entries(log)
     dropped = [entry for entry in _dropped(log) if entry.kind in {"user", "gemini"}]
     if not summary or not dropped:
+        if dropped:
+            detail = f"{len(dropped)} messages that a later line of the log removed"
+            notes.add(ChangeCode.BRANCH_LEFT_OUT, ("branches", len(log.taken_back)), Loss.CONTENT, detail)
         return None
     older = name_results(_Reader(notes, silent=True).messages(dropped))
     time = milliseconds_of(summary[0].fields.get("timestamp"))

@@ -11,6 +11,7 @@ Facts this file rests on (Gemini CLI 0.61.0, seen 2026-11-15):
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -24,6 +25,7 @@ from segue.histories.kit.stamps import file_time_of, iso_of, make_id, time_of
 from segue.histories.kit.writing import Clock, json_line
 
 _GROUPED: Final = frozenset({"toolResult", "user"})
+_RESUME: Final = ("gemini", "--session-file", "{file}")
 
 
 def write(draft: Draft) -> Output:
@@ -48,9 +50,9 @@ def write(draft: Draft) -> Output:
         header["summary"] = title
     data = b"".join(json_line(line) for line in (header, *lines))
     time = file_time_of(draft.started)[:16]
-    slug = draft.settings.get(cwd) or cwd.rstrip("/").rpartition("/")[2] or "root"
+    slug = draft.settings.get(cwd) or re.sub(r"[^A-Za-z0-9_-]+", "-", cwd.rstrip("/").rpartition("/")[2]) or "root"
     name = f"tmp/{slug}/chats/session-{time}-{draft.id[:8]}.jsonl"
-    return Output((WrittenFile(name=name, data=data),), ("gemini", "--session-file", name.rpartition("/")[2]))
+    return Output((WrittenFile(name=name, data=data),), _RESUME, _RESUME)
 
 
 def _groups(messages: Sequence[Message]) -> list[list[Message]]:

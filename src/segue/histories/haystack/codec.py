@@ -14,9 +14,7 @@ from segue.conversation.content import AssistantContent, FileContent, TextConten
 from segue.conversation.messages import AssistantMessage, Message, SystemMessage, ToolResultMessage, Usage, UserMessage
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
 from segue.histories.kit.framework import items_of
-from segue.histories.kit.lines import object_of, objects_of, text_of
-from segue.histories.kit.origins import find_origin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.pieces import (
+from segue.histories.kit.framework_pieces import (
     Media,
     is_base64,
     is_media,
@@ -29,6 +27,8 @@ from segue.histories.kit.pieces import (
     usage_of,
     whole_input,
 )
+from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.turn_origins import find_origin, marked_origin, origin_mark, set_origin
 
 NAME: Final = "haystack"
 TITLE: Final = "Haystack"

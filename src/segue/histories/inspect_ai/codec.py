@@ -30,9 +30,7 @@ from segue.conversation.messages import (
 )
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
 from segue.histories.kit.framework import items_of
-from segue.histories.kit.lines import object_of, objects_of, text_of
-from segue.histories.kit.origins import TurnOrigin, find_origin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.pieces import (
+from segue.histories.kit.framework_pieces import (
     Media,
     image_of,
     is_media,
@@ -46,6 +44,8 @@ from segue.histories.kit.pieces import (
     string_of,
     texts_of,
 )
+from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.turn_origins import TurnOrigin, find_origin, marked_origin, origin_mark, set_origin
 
 NAME: Final = "inspect-ai"
 TITLE: Final = "Inspect AI"

@@ -28,9 +28,7 @@ from segue.conversation.messages import (
 from segue.errors import DecodeError, EncodeError
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
 from segue.histories.kit.framework import items_of
-from segue.histories.kit.lines import object_of, objects_of, text_of
-from segue.histories.kit.origins import TurnOrigin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.pieces import (
+from segue.histories.kit.framework_pieces import (
     Media,
     arguments_text,
     is_media,
@@ -42,6 +40,8 @@ from segue.histories.kit.pieces import (
     shown,
     string_of,
 )
+from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.turn_origins import TurnOrigin, marked_origin, origin_mark, set_origin
 from segue.histories.kit.wire import Wire
 from segue.projection.report import ChangeCode, Loss
 

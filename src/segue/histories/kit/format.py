@@ -22,13 +22,15 @@ class Place:
 
     `variables` are environment variables that name the folder, the first one that is set wins; a value such as
     `XDG_DATA_HOME/opencode` adds a folder to that of the variable. `folder` is the default, relative to the home
-    folder. `patterns` find the files of sessions below it, `databases` SQLite databases.
+    folder; `system_folders` are those of other systems, by the name that Python gives them (`darwin`, `win32`).
+    `patterns` find the files of sessions below it, `databases` SQLite databases.
     """
 
     folder: str
     variables: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
     databases: tuple[str, ...] = ()
+    system_folders: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @final
@@ -66,10 +68,12 @@ class Draft(NamedTuple):
 
 @final
 class Output(NamedTuple):
-    """What a format wrote: the files, and the command that continues the session."""
+    """What a format wrote: the files, and the commands that take them in and continue the session, see `Written`."""
 
     files: tuple[WrittenFile, ...]
     resume: tuple[str, ...] = ()
+    resume_file: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
 
 
 @final
@@ -103,8 +107,9 @@ class Format:
     is only read. `give` makes the framework's own objects of written files, and needs it to be installed.
     `adds_own_text` says that the program adds instructions and reminders by itself, so that those of
     another agent are left out; `closes_calls` that it adds a result to a call that has none, `reads_lines` that it
-    is JSON Lines, so that a line that is cut off is left out. `keeps_folders` says that the program finds the files of
-    a session by the folders that they lie in.
+    is JSON Lines, so that a line that is cut off is left out. `archive_members` are patterns of the files in a zip
+    archive that hold the conversations. `keeps_folders` says that the program finds the files of a session by the
+    folders that they lie in.
     """
 
     name: str
@@ -124,6 +129,7 @@ class Format:
     adds_own_text: bool = True
     closes_calls: bool = True
     reads_lines: bool = True
+    archive_members: tuple[str, ...] = ()
     keeps_folders: bool = False
     known_records: frozenset[str] = frozenset()
     samples: Callable[[], tuple[FormatSample, ...]] = field(default=_no_samples)

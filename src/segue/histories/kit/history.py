@@ -147,11 +147,15 @@ class WrittenFile(_Value, frozen=True, kw_only=True):
 class Written(_Value, frozen=True, kw_only=True):
     """A history in another format: the files, the command that continues it, and what could not be kept.
 
-    Nothing is on the disk yet: `save_history` stores the files.
+    Nothing is on the disk yet: `save_history` stores the files. `resume` continues the session from the folder of the
+    agent, `resume_file` from any other folder; empty if the program cannot. `setup` is run before it, for a program
+    that keeps its sessions in a database. In all of them `{file}` stands for the path of the stored file.
     """
 
     format: str
     id: str
     files: tuple[WrittenFile, ...]
     resume: tuple[str, ...] = ()
+    resume_file: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
     report: Report = Report()

@@ -29,10 +29,24 @@ class Line(NamedTuple):
 
 
 def split_lines(data: bytes) -> Iterator[Line]:
-    """Split a file into lines; blank ones are left out."""
-    for number, line in enumerate(data.split(b"\n"), 1):
+    """Split a file into lines; blank ones are left out. A line is copied when it is asked for, not all at once."""
+    start = number = 0
+    while start < len(data):
+        end = data.find(b"\n", start)
+        end = len(data) if end < 0 else end
+        number += 1
+        line = data[start:end]
+        start = end + 1
         if line and not line.isspace():
             yield Line(number, line)
+
+
+def last_number(data: bytes) -> int:
+    """Give the number of the last line that is not blank."""
+    end = len(data)
+    while end and data[end - 1 : end].isspace():
+        end -= 1
+    return data.count(b"\n", 0, end) + 1
 
 
 def decode_object(line: Line, notes: Notes, *, last: bool = False) -> dict[str, Any] | None:
@@ -54,9 +68,9 @@ def decode_object(line: Line, notes: Notes, *, last: bool = False) -> dict[str, 
 
 def decode_objects(data: bytes, notes: Notes) -> Iterator[tuple[Line, dict[str, Any]]]:
     """Parse every line as an object; lines that are none are noted and left out."""
-    lines = list(split_lines(data))
-    for at, line in enumerate(lines):
-        fields = decode_object(line, notes, last=at == len(lines) - 1)
+    last = last_number(data)
+    for line in split_lines(data):
+        fields = decode_object(line, notes, last=line.number == last)
         if fields is not None:
             yield line, fields
 

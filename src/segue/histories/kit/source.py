@@ -36,6 +36,10 @@ class Database(Protocol):
         """Give the rows of a table whose columns have these values, in the order in which they were inserted."""
         ...
 
+    def column(self, table: str, name: str) -> Iterator[object]:
+        """Give the different values of one column of a table."""
+        ...
+
 
 @final
 @dataclass(frozen=True)

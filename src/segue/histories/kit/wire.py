@@ -15,6 +15,7 @@ from segue.protocols.api import find_endpoint, resolve_endpoint
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.registry import get_protocol
 
+_SEPARATOR: Final = "-"
 _LEAD: Final = UserMessage.of("-")
 
 
@@ -59,6 +60,26 @@ class Wire:
         with _as_decode_errors():
             prompt = get_protocol(self.protocol).decode_request(body, _endpoint(self.protocol, model, provider))
         return prompt.context.messages[len(lead) :]
+
+    def decode_users(self, turns: Sequence[Mapping[str, object]]) -> list[tuple[Message, ...]]:
+        """Read many turns of the user at once; an empty list if one of them does not follow the protocol.
+
+        A request costs more to read than most of its turns. A turn of the model between two turns keeps them apart.
+        """
+        joined: list[object] = []
+        for turn in turns:
+            joined += (turn, {"role": "assistant", "content": _SEPARATOR})
+        try:
+            messages = self.decode(joined) if joined else ()
+        except DecodeError:
+            return []
+        groups: list[tuple[Message, ...]] = []
+        start = 0
+        for at, message in enumerate(messages):
+            if isinstance(message, AssistantMessage):
+                groups.append(messages[start:at])
+                start = at + 1
+        return groups if len(groups) == len(turns) else []
 
     def decode_reply(self, body: Mapping[str, object], model: str, provider: str | None = None) -> AssistantMessage:
         """Read a whole reply of a model.

@@ -26,9 +26,9 @@ from segue.conversation.content import (
 )
 from segue.conversation.messages import AssistantMessage
 from segue.errors import DecodeError, EncodeError
+from segue.histories.kit.framework_pieces import item_signature, make_call, read_media, string_of
 from segue.histories.kit.lines import object_of, objects_of, text_of
-from segue.histories.kit.origins import TurnOrigin
-from segue.histories.kit.pieces import item_signature, make_call, read_media, string_of
+from segue.histories.kit.turn_origins import TurnOrigin
 from segue.histories.kit.wire import Wire
 
 NAME: Final = "langchain"

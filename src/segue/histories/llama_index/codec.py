@@ -29,9 +29,7 @@ from segue.conversation.messages import (
     UserMessage,
 )
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
-from segue.histories.kit.lines import object_of, objects_of, text_of
-from segue.histories.kit.origins import TurnOrigin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.pieces import (
+from segue.histories.kit.framework_pieces import (
     Media,
     Shown,
     arguments_text,
@@ -47,6 +45,8 @@ from segue.histories.kit.pieces import (
     shown,
     string_of,
 )
+from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.turn_origins import TurnOrigin, marked_origin, origin_mark, set_origin
 from segue.projection.report import ChangeCode
 
 NAME: Final = "llama-index"

@@ -153,15 +153,15 @@ def _load_rows(database: Database, session: str | None) -> dict[str, Any]:
         raise LoadError(f"the database has no session {session!r}" if session else "the database has no session")
     row = max(rows, key=lambda each: integer_of(each.get("time_updated")))
     parts: dict[object, list[dict[str, Any]]] = {}
-    for part in sorted(database.rows("part", session_id=row["id"]), key=lambda each: str(each.get("id"))):
-        fields = {**_parsed(part.get("data")), "id": part["id"], "messageID": part["message_id"]}
-        parts.setdefault(part["message_id"], []).append({**fields, "sessionID": row["id"]})
+    for part in sorted(database.rows("part", session_id=row.get("id")), key=lambda each: str(each.get("id"))):
+        fields = {**_parsed(part.get("data")), "id": part.get("id"), "messageID": part.get("message_id")}
+        parts.setdefault(part.get("message_id"), []).append({**fields, "sessionID": row.get("id")})
     messages = [
         {
-            "info": {**_parsed(each.get("data")), "id": each["id"], "sessionID": row["id"]},
-            "parts": parts.get(each["id"], []),
+            "info": {**_parsed(each.get("data")), "id": each.get("id"), "sessionID": row.get("id")},
+            "parts": parts.get(each.get("id"), []),
         }
-        for each in database.rows("message", session_id=row["id"])
+        for each in database.rows("message", session_id=row.get("id"))
     ]
     return {"info": _session_info(row), "messages": messages}
 
@@ -379,7 +379,10 @@ class _Reader:
         state = object_of(part.get("state"))
         status = text_of(state.get("status"))
         if status not in {"completed", "error"}:
-            return  # the program was killed while the tool ran
+            # The program was killed while the tool ran; then there is no output yet.
+            if state.get("output") or state.get("error"):
+                self._record(part, "state of a call")
+            return
         text = state.get("output") if status == "completed" else state.get("error")
         content: list[ToolResultContent] = [TextContent(text=text)] if isinstance(text, str) and text else []
         for attachment in objects_of(state.get("attachments")):

@@ -37,7 +37,8 @@ def write(draft: Draft) -> Output:
         writer.add(at, message)
     session = writer.session
     data = json_line({"info": writer.info(), "messages": writer.entries})
-    return Output((WrittenFile(name=f"{session}.json", data=data),), ("opencode", "-s", session))
+    resume = ("opencode", "-s", session)
+    return Output((WrittenFile(name=f"{session}.json", data=data),), resume, resume, ("opencode", "import", "{file}"))
 
 
 class _Writer:
@@ -110,7 +111,8 @@ class _Writer:
         for part in objects_of(envelope.get("parts")):
             kept = {key: value for key, value in part.items() if key not in {"id", "messageID", "sessionID"}}
             parts.append(self._part(entry_id, **kept))
-        self._clock.at(cast("int | None", object_of(info.get("time")).get("created")))
+        created = object_of(info.get("time")).get("created")
+        self._clock.at(created if isinstance(created, int) else None)
         self._entry(info, parts)
 
     def _entry(self, info: dict[str, Any], parts: list[dict[str, Any]]) -> None:

@@ -16,9 +16,7 @@ from segue.conversation.content import AssistantContent, NativeContent, TextCont
 from segue.conversation.messages import AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
 from segue.histories.kit.framework import items_of
-from segue.histories.kit.lines import object_of, objects_of, text_of
-from segue.histories.kit.origins import TurnOrigin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.pieces import (
+from segue.histories.kit.framework_pieces import (
     Media,
     arguments_text,
     encode_json,
@@ -30,6 +28,8 @@ from segue.histories.kit.pieces import (
     stop_of,
     string_of,
 )
+from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.turn_origins import TurnOrigin, marked_origin, origin_mark, set_origin
 from segue.projection.report import ChangeCode
 
 NAME: Final = "opentelemetry"

@@ -65,7 +65,7 @@ def write(draft: Draft) -> Output:
     time = f"{file_time_of(draft.started)}-{draft.started % 1000:03d}Z"
     name = f"sessions/--{folder}--/{time}_{draft.id}.jsonl"
     data = b"".join(json_line(line) for line in lines)
-    return Output((WrittenFile(name=name, data=data),), ("pi", "--session", draft.id))
+    return Output((WrittenFile(name=name, data=data),), ("pi", "--session", draft.id), ("pi", "--session", "{file}"))
 
 
 def _entry_fields(message: Message, envelope: Mapping[str, object]) -> dict[str, Any]:

@@ -37,9 +37,7 @@ from segue.conversation.messages import (
 )
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
 from segue.histories.kit.framework import items_of
-from segue.histories.kit.lines import object_of, objects_of, text_of
-from segue.histories.kit.origins import TurnOrigin, find_origin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.pieces import (
+from segue.histories.kit.framework_pieces import (
     arguments_text,
     encode_json,
     is_media,
@@ -53,7 +51,9 @@ from segue.histories.kit.pieces import (
     usage_of,
     whole_input,
 )
+from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.stamps import iso_of, milliseconds_of
+from segue.histories.kit.turn_origins import TurnOrigin, find_origin, marked_origin, origin_mark, set_origin
 from segue.histories.pydantic_ai.media import read_media_item, write_media_item
 
 NAME: Final = "pydantic-ai"

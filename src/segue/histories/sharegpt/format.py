@@ -21,8 +21,8 @@ from segue.histories.kit.framework import (
     list_of,
     load_value,
 )
+from segue.histories.kit.framework_pieces import encode_json
 from segue.histories.kit.lines import object_of, text_of
-from segue.histories.kit.pieces import encode_json
 from segue.histories.kit.source import Neighbours, Source
 from segue.histories.sharegpt.codec import CODEC, IMAGES, MARK, TITLE
 from segue.histories.sharegpt.samples import samples

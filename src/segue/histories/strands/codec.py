@@ -26,10 +26,10 @@ from segue.conversation.messages import (
 )
 from segue.errors import EncodeError
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
+from segue.histories.kit.framework_pieces import is_base64, note_signatures, note_unsupported, shown
 from segue.histories.kit.lines import integer_of, object_of, text_of
-from segue.histories.kit.origins import TurnOrigin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.pieces import is_base64, note_signatures, note_unsupported, shown
 from segue.histories.kit.stamps import iso_of, milliseconds_of
+from segue.histories.kit.turn_origins import TurnOrigin, marked_origin, origin_mark, set_origin
 from segue.histories.kit.wire import Wire
 from segue.projection.report import ChangeCode, Loss
 

@@ -36,9 +36,7 @@ from segue.conversation.messages import (
 )
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
 from segue.histories.kit.framework import items_of
-from segue.histories.kit.lines import object_of, objects_of, text_of
-from segue.histories.kit.origins import TurnOrigin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.pieces import (
+from segue.histories.kit.framework_pieces import (
     ANY_IMAGE,
     Media,
     encode_json,
@@ -55,6 +53,8 @@ from segue.histories.kit.pieces import (
     usage_of,
     whole_input,
 )
+from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.turn_origins import TurnOrigin, marked_origin, origin_mark, set_origin
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "vercel-ui"

@@ -56,6 +56,22 @@ async function openFile(file) {
   showSize();
 }
 
+async function listSessions() {
+  const sessions = await (await ask("api/sessions")).json();
+  $("sessions").hidden = sessions.length === 0;
+  $("session").append(...sessions.map((each) => make("option", { value: each.source },
+    `${each.source.split(":")[0]}: ${each.title}${each.project ? ` (${each.project})` : ""}`)));
+}
+
+async function openSession() {
+  if (!$("session").value) return;
+  $("problem").textContent = "";
+  const read = await (await ask("api/session", { text: $("session").value })).json();
+  $("text").value = read.text;
+  $("left-out").textContent = read.leftOut.join(" ");
+  showSize();
+}
+
 function showSize() {
   const length = $("text").value.length;
   $("size").textContent = length ? `${length.toLocaleString("en")} characters` : "";
@@ -154,12 +170,11 @@ function drawDetail() {
 
 function factsOf(target) {
   const facts = [fact("URL", target.url || "none: this model has no base URL")];
-  const tokens = `about ${target.tokens.toLocaleString("en")} tokens`;
-  if (target.window) {
-    const share = Math.round((100 * target.tokens) / target.window);
-    facts.push(fact("Length", `${tokens} of ${target.window.toLocaleString("en")} (${share} %) `,
-      make("meter", { min: 0, max: target.window, high: target.window * 0.9, value: target.tokens, "aria-label": "Share of the context window" })));
-  } else facts.push(fact("Length", tokens));
+  const length = target.fits ? target.length : make("strong", {}, target.length);
+  if (target.limit) {
+    facts.push(fact("Length", length, " ",
+      make("meter", { min: 0, max: target.limit, high: target.limit * 0.9, value: target.tokens, "aria-label": "Share of the context window" })));
+  } else facts.push(fact("Length", length));
   facts.push(fact("Body", `${target.bytes.toLocaleString("en")} bytes`));
   const cache = target.cache;
   facts.push(fact("Prompt cache", cache
@@ -301,6 +316,7 @@ async function start() {
     $("add").click();
   });
   $("file").addEventListener("change", () => $("file").files[0] && openFile($("file").files[0]));
+  $("session").addEventListener("change", () => openSession().catch((error) => { $("problem").textContent = error.message; }));
   $("text").addEventListener("input", showSize);
   $("text").addEventListener("dragover", (event) => {
     event.preventDefault();
@@ -330,6 +346,7 @@ async function start() {
     $("text").value = begun.opened;
     showSize();
   }
+  await listSessions();
 }
 
 start().catch((error) => { $("problem").textContent = error.message; });

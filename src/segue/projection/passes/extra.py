@@ -3,6 +3,7 @@
 Facts this file rests on:
 - A codec reads only the `extra` of its own protocol. One protocol serves many providers, and strict ones answer unknown
   keys with 400 or 422.                                               (qwen-code #3304, LibreChat #6724)
+- What was received in a form that the provider refuses is refused again; `acceptance` has the sources.
 - The keys `verbatim` and `shape` (in older files) under a protocol's key record the wire format; all others are data.
 - A key that is not the name of a protocol is never sent: formats of stored sessions keep their records there.
 
@@ -112,6 +113,11 @@ def _withhold(workspace: Workspace, index: int, *, same_provider: bool) -> None:
             losses.append(extra_loss(piece.extra, kept))
             content[position] = replace(piece, extra=kept)
     if losses:
+        message = replace(message, content=tuple(content), extra=extra)
+    accepted = workspace.target.acceptance.accepted(message)
+    if accepted is not message:
+        losses.append(Loss.NONE)
+    if losses:
         loss = Loss.OPAQUE if Loss.OPAQUE in losses else Loss.NONE
         workspace.note(ChangeCode.EXTRA_REMOVED, workspace.path(index), loss)
-        workspace.put(index, replace(message, content=tuple(content), extra=extra))
+        workspace.put(index, accepted)

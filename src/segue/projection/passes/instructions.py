@@ -4,49 +4,123 @@ Facts this file rests on:
 - Instructions in the middle of a conversation stay in their place: moving them to the prompt would change the cached
   prefix.                                                         (Rapid-MLX #1543, langchain #38849)
 - Every protocol with a system prompt reads instructions before the first turn as the prompt.     (protocols' rules)
+- Some targets need a turn beside the instructions: "messages: at least one message is required".  (langchain #31657)
+
+Instructions before the first turn join the prompt as pieces of their own. Where there is a prompt and system messages
+are accepted anywhere, they stay messages.
+
+A request can consist of instructions alone. What it sent must not change when it is answered: the instructions that it
+had are the prompt, later ones are not, and the short user turn that it needed stays first.
 """
 
 from __future__ import annotations
 
 from segue.conversation.content import SystemContent, TextContent
 from segue.conversation.messages import SystemMessage, UserMessage
+from segue.models.rules import Rules
 from segue.projection.passes.cache_marks import last_mark
 from segue.projection.passes.extra import lost_extra
 from segue.projection.policy import fill
 from segue.projection.report import ChangeCode, Loss
+from segue.projection.workspace.scan import UNFINISHED
 from segue.projection.workspace.workspace import INSERTED, SystemPrompt, Workspace, joined_text
 
 
 def place_instructions(workspace: Workspace) -> None:
     """Move or convert the system prompt and system messages that the target does not accept in their place."""
     rules, prefix_state = workspace.target.rules, workspace.prefix_state
-    if prefix_state.last_role is None:
-        if rules.system_prompt and (prefix_state.system_prompt is None or prefix_state.hoisted):
-            _hoist_first(workspace)
-        elif not rules.system_prompt and prefix_state.system_prompt is not None and workspace.messages:
-            _prompt_as_user(workspace, prefix_state.system_prompt)
+    if not prefix_state.has_begun:
+        _begin(workspace)
     if rules.system_messages != "anywhere" and "s" in workspace.scan.roles:
         _place_later(workspace)
 
 
-def _hoist_first(workspace: Workspace) -> None:
-    """Make system messages before the first turn the system prompt."""
-    content: list[SystemContent] = []
-    count = 0
+def has_instructions(prompt: SystemPrompt) -> bool:
+    """Whether a system prompt has something that a model can read."""
+    if prompt is None or isinstance(prompt, str):
+        return bool(prompt and prompt.strip())
+    return any(piece.kind != "text" or piece.text.strip() for piece in prompt)
+
+
+# -- the beginning of a conversation -----------------------------------------------------------------------------------
+
+
+def _begin(workspace: Workspace) -> None:
+    """Send the instructions before the first turn, and a turn if the target needs one beside them."""
+    rules, prefix_state = workspace.target.rules, workspace.prefix_state
+    if not rules.system_prompt:
+        if prefix_state.system_prompt is not None:
+            _prompt_as_user(workspace, prefix_state.system_prompt)
+        prefix_state.has_begun = bool(workspace.messages)
+        return
+    leading = 0
     for message in workspace.messages:
         if message.role != "system":
             break
-        workspace.note(ChangeCode.SYSTEM_AS_PROMPT, workspace.path(count), lost_extra(message.extra))
-        content += message.content
-        count += 1
+        leading += 1
+    request = None
+    if leading or not workspace.messages or workspace.places[0] > 0:
+        request = _request_of_instructions(workspace, leading)
+    if leading:
+        _join_prompt(workspace, leading if request is None else _count_before(workspace, leading, request))
+    if request is not None and _needs_turn(rules):
+        at = 0 if rules.first_user else _count_before(workspace, len(workspace.messages), request)
+        opening = UserMessage.of(workspace.target.policy.texts.first_turn)
+        place = workspace.insertion(ChangeCode.TURN_INSERTED, "the target requires a turn beside the instructions")
+        messages, places = workspace.messages, workspace.places
+        workspace.keep([*messages[:at], opening, *messages[at:]], [*places[:at], place, *places[at:]])
+    prefix_state.has_begun = request is not None or bool(workspace.messages)
+
+
+def _needs_turn(rules: Rules) -> bool:
+    return rules.first_user or not rules.last_assistant or not rules.instructions_alone
+
+
+def _count_before(workspace: Workspace, count: int, place: int) -> int:
+    """Count the first messages, at most `count`, that were given before a place."""
+    return next((at for at in range(count) if workspace.places[at] >= place), count)
+
+
+def _request_of_instructions(workspace: Workspace, leading: int) -> int | None:
+    """Find the place of the turn that answers a request of instructions alone; None if there was no such request.
+
+    That is the first finished assistant turn, if nothing but instructions is sent of the messages before it. If nothing
+    else is sent of the whole segment, it is the turn that will follow.
+    """
+    earliest = 0
+    if not has_instructions(workspace.prefix_state.system_prompt):
+        leads = enumerate(workspace.messages[:leading])
+        first = next((at for at, it in leads if it.role == "system" and has_instructions(it.content)), None)
+        if first is None:
+            return None
+        earliest = workspace.places[first] + 1
+    start = workspace.end - len(workspace.given)
+    kept = next((place for place in workspace.places[leading:] if place >= 0), workspace.end)
+    for place in range(max(start, earliest, 1), min(kept + 1, workspace.end)):
+        message = workspace.given[place - start]
+        if message.role == "assistant" and message.stop_reason not in UNFINISHED:
+            return place
+    return workspace.end if kept == workspace.end else None
+
+
+def _join_prompt(workspace: Workspace, count: int) -> None:
+    """Make the first system messages part of the system prompt."""
+    prefix_state = workspace.prefix_state
+    earlier = prefix_state.system_prompt
+    if workspace.target.rules.system_messages == "anywhere" and earlier is not None and not prefix_state.hoisted:
+        return
+    content: list[SystemContent] = []
+    for index, message in enumerate(workspace.messages[:count]):
+        if message.role == "system":
+            workspace.note(ChangeCode.SYSTEM_AS_PROMPT, workspace.path(index), lost_extra(message.extra))
+            content += message.content
     if count:
-        if not workspace.prefix_state.hoisted:
+        if not prefix_state.hoisted:
             workspace.note(ChangeCode.SYSTEM_AS_PROMPT, ("system_prompt",), Loss.NONE)
-        earlier = (
-            workspace.prefix_state.system_prompt if isinstance(workspace.prefix_state.system_prompt, tuple) else ()
-        )
-        workspace.prefix_state.system_prompt = (*earlier, *content)
-        workspace.prefix_state.hoisted = True
+        if isinstance(earlier, str):
+            earlier = (TextContent(text=earlier),) if earlier else ()
+        prefix_state.system_prompt = (*(earlier or ()), *content)
+        prefix_state.hoisted = True
         workspace.keep(workspace.messages[count:], workspace.places[count:])
 
 
@@ -56,6 +130,11 @@ def _prompt_as_user(workspace: Workspace, prompt: SystemPrompt) -> None:
     place = workspace.insertion(ChangeCode.TURN_INSERTED, "the system prompt")
     workspace.keep([opening, *workspace.messages], [place, *workspace.places])
     workspace.prefix_state.system_prompt = None
+    if any(piece.cache_mark is not None for piece in opening.content):
+        workspace.scan.extra = True
+
+
+# -- later instructions ------------------------------------------------------------------------------------------------
 
 
 def _place_later(workspace: Workspace) -> None:

@@ -6,8 +6,6 @@ Facts this file rests on:
 - Several protocols have no media in tool results: they move to one user turn after all results of the batch, never
   between results.                                              (OpenHands #7700, vllm #43203; pi-ai does the same)
 - Some targets cannot fetch URLs, and a file id is valid only at its provider.   (litellm and pydantic-ai, read 2026-11)
-- Beyond a limit the oldest images are evicted, several at once, so that the cached prefix changes rarely.
-                                                                       (gsd-2 #2874, pi #401, pi-condense #3)
 - No history raises an error: what cannot be sent becomes a placeholder and, if the caller can supply it, a requirement.
 
 Media are not decoded, with two exceptions: a text file that is sent as text, and the first bytes of media without a
@@ -25,8 +23,8 @@ from segue.conversation.messages import AssistantMessage, Message, SystemMessage
 from segue.errors import Path
 from segue.projection.passes.cache_marks import moved_mark
 from segue.projection.passes.extra import lost_extra
+from segue.projection.passes.held_content import note_reference, reference_of_native
 from segue.projection.passes.media_fit import Fit, Media, fit_media, kind_of
-from segue.projection.policy import fill
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.requirements import MediaNeeded
 from segue.projection.workspace.workspace import INSERTED, Workspace
@@ -146,8 +144,9 @@ class _Media:
         if pieces is not None and pieces.differs():
             message = replace(message, content=tuple(pieces.content))
             self.workspace.put(index, message, pieces.origins)
-            # A fallback may be blank; a turn may now be empty or end in thinking.
-            self.workspace.scan.blank = self.workspace.scan.thinks_last = True
+            # A fallback may be blank or stand behind a call; a turn may now be empty or end in thinking.
+            scan = self.workspace.scan
+            scan.blank = scan.thinks_last = scan.text_after_call = True
         self.out.append(message)
         self.places.append(self.workspace.places[index])
 
@@ -188,19 +187,23 @@ class _Media:
         self.from_assistant = []
         if not any(piece.kind == "native" for piece in message.content):
             return None
-        is_own = self.workspace.target.ownership.is_own(message)
+        is_own, protocol = self.workspace.is_own(index), self.workspace.target.model.protocol
         pieces = _Pieces(message.content, self.workspace.origins(index))
         for position, piece in enumerate(message.content):
-            if piece.kind != "native" or (is_own and piece.protocol == self.workspace.target.model.protocol):
+            why = self.refusal(index, position)
+            if piece.kind == "native" and piece.protocol == protocol and self.lost_signature(index):
+                why = "its signed turn is not complete"  # the same reason for all, whichever of them was found first
+            if piece.kind != "native" or (is_own and piece.protocol == protocol and why is None):
                 pieces.keep(position)
                 continue
             path = self.workspace.content_path(index, position)
-            self.note_native(piece, path)
+            self.note_native(piece, path, why)
             for spare in _fallback_without_extra(piece):
                 if spare.kind == "text":
                     pieces.add(spare, position)
                     continue
                 fit = self.fit(spare, path, self.rules.user_media if follower == "user" else (), in_result=False)
+                self.add_context(spare, fit, path, pieces, position)
                 if fit.content.kind == "text":
                     pieces.add_fit(fit, position)
                 else:
@@ -214,9 +217,11 @@ class _Media:
         pieces = _Pieces(message.content, self.workspace.origins(index))
         for position, piece in enumerate(message.content):
             path = self.workspace.content_path(index, position)
-            for spare in self.unwrapped(piece, path):
+            for spare in self.unwrapped(piece, path, self.refusal(index, position)):
                 if spare.kind == "image" or spare.kind == "file":
-                    pieces.add_fit(self.fit(spare, path, (), in_result=False), position)
+                    fit = self.fit(spare, path, (), in_result=False)
+                    self.add_context(spare, fit, path, pieces, position)
+                    pieces.add_fit(fit, position)
                 else:
                     pieces.add(spare, position)
         return pieces
@@ -232,11 +237,12 @@ class _Media:
                 pieces.keep(position)
                 continue
             path = self.workspace.content_path(index, position)
-            for spare in self.unwrapped(piece, path):
+            for spare in self.unwrapped(piece, path, self.refusal(index, position)):
                 if spare.kind != "image" and spare.kind != "file":
                     pieces.add(spare, position)
                     continue
                 fit = self.fit(spare, path, patterns, in_result=in_result)
+                self.add_context(spare, fit, path, pieces, position)
                 if fit.moves and fit.content.kind != "text":
                     self.move(fit.content, path, index)
                     pieces.moved = True
@@ -254,22 +260,38 @@ class _Media:
             self.workspace.note(ChangeCode.MEDIA_MOVED, path, lost_extra(piece.extra))
             self.from_results.append(piece if piece.extra is None else replace(piece, extra=None))
 
-    def unwrapped(self, piece: UserContent, path: Path) -> Sequence[UserContent]:
-        """Give the fallback of a native block of another protocol; any other piece unchanged."""
-        if piece.kind != "native" or piece.protocol == self.workspace.target.model.protocol:
+    def refusal(self, index: int, position: int) -> str | None:
+        """Give why the target would refuse a native block of its own protocol; None if it would not."""
+        refused = self.workspace.refused
+        return refused.get((self.workspace.places[index], position)) if refused else None
+
+    def lost_signature(self, index: int) -> bool:
+        """Whether the target wrote a turn but its signed blocks are not complete."""
+        return self.workspace.places[index] in self.workspace.cross_model
+
+    def unwrapped(self, piece: UserContent, path: Path, why: str | None) -> Sequence[UserContent]:
+        """Give the fallback of a native block of another protocol or that is refused; any other piece unchanged."""
+        if piece.kind != "native" or (piece.protocol == self.workspace.target.model.protocol and why is None):
             return (piece,)
-        self.note_native(piece, path)
+        self.note_native(piece, path, why)
         return _fallback_without_extra(piece)
 
-    def note_native(self, piece: NativeContent, path: Path) -> None:
-        if piece.fallback:
-            self.workspace.note(ChangeCode.NATIVE_REPLACED, path, Loss.OPAQUE, piece.protocol)
+    def note_native(self, piece: NativeContent, path: Path, why: str | None) -> None:
+        loss = Loss.OPAQUE if piece.fallback else Loss.CONTENT
+        if why is not None:
+            self.workspace.note(ChangeCode.NATIVE_REFUSED, path, loss, why)
+        elif piece.fallback:
+            self.workspace.note(ChangeCode.NATIVE_REPLACED, path, loss, piece.protocol)
         else:
-            self.workspace.note(ChangeCode.NATIVE_DROPPED, path, Loss.CONTENT, piece.protocol)
+            reference = reference_of_native(piece)
+            if reference is not None:
+                note_reference(self.workspace, reference, path)
+            else:
+                self.workspace.note(ChangeCode.NATIVE_DROPPED, path, Loss.CONTENT, piece.protocol)
 
     def fit(self, piece: Media, path: Path, patterns: tuple[str, ...], *, in_result: bool) -> Fit:
         """Fit one piece and report the changes."""
-        fit = self.evicted(piece, fit_media(piece, self.workspace.target, patterns, in_result=in_result))
+        fit = fit_media(piece, self.workspace.target, patterns, in_result=in_result)
         fit.content = moved_mark(fit.content, piece.cache_mark)
         for code, loss, detail in fit.changes:
             self.workspace.note(code, path, loss, detail)
@@ -279,18 +301,16 @@ class _Media:
             self.workspace.scan.extra = True  # content of `Policy.media` may have an `extra`
         return fit
 
-    def evicted(self, piece: Media, fit: Fit) -> Fit:
-        """Count media that will be sent; replace the oldest beyond the target's limit by a placeholder."""
-        prefix_state, (images, files) = self.workspace.prefix_state, self.workspace.evicted
-        if fit.content.kind == "image":
-            prefix_state.images += 1
-            is_evicted = prefix_state.images <= images
-        elif fit.content.kind == "file":
-            prefix_state.files += 1
-            is_evicted = prefix_state.files <= files
-        else:
-            return fit
-        if not is_evicted:
-            return fit
-        text = fill(self.texts.media_evicted, kind=kind_of(piece))
-        return Fit(TextContent(text=text), (ChangeCode.MEDIA_EVICTED, Loss.CONTENT, ""), placeholder=True)
+    def add_context(self, given: Media, fit: Fit, path: Path, pieces: _Pieces, position: int) -> None:
+        """Keep the context of a document with it; append it as a text where it cannot be sent so."""
+        if given.kind != "file" or given.context is None:
+            return
+        if fit.content.kind == "file" and self.rules.file_context and kind_of(fit.content) == "document":
+            if fit.content.context is None:  # content of `Policy.media`
+                fit.content = replace(fit.content, context=given.context)
+            return
+        if fit.content.kind == "file":
+            fit.content = replace(fit.content, context=None)
+        # The text is inserted, so the path is that of the content as a whole.
+        self.workspace.note(ChangeCode.FILE_CONTEXT_AS_TEXT, path[:3], Loss.NONE)
+        pieces.add(TextContent(text=given.context), position)

@@ -1,7 +1,9 @@
 """Fit one image or file to a target: keep it, convert it, or replace it by a text.
 
-The checks, in this order: does the model support this kind of media, does the protocol allow its MIME type here or in a
-user turn, can the target read the source, is it too large. Content of `Policy.media` passes the same checks.
+First the type: the first bytes of the data outrank the MIME type, and both outrank the class of the content, so that a
+PDF in an `ImageContent` is sent as a file, and an image in a `FileContent` as an image. Then the checks, in this order:
+does the model support this kind of media, does the protocol allow its MIME type here or in a user turn, can the target
+read the source, is it too large. Content of `Policy.media` passes the same checks.
 """
 
 from __future__ import annotations
@@ -9,30 +11,34 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Mapping
 from typing import Final
 
 from msgspec.structs import replace
 
 from segue.conversation.content import FileContent, ImageContent, TextContent
+from segue.conversation.media_types import (
+    ALIASES,
+    UNKNOWN_TYPES,
+    class_of,
+    is_readable,
+    plain_type,
+    shows_other_class,
+    type_of_address,
+    type_of_data,
+    type_of_image_address,
+)
 from segue.models.model import Modality
 from segue.projection.passes.extra import extra_loss, kept_extra, lost_extra
 from segue.projection.policy import fill
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.surrogates import clean_text
 from segue.projection.workspace.workspace import Target
+from segue.protocols.kit.reading import split_data_url, standard_base64
 
 Media = ImageContent | FileContent
 
-_FIRST_BYTES: Final[Mapping[str, str]] = {
-    "iVBORw0KGgo": "image/png",
-    "/9j/": "image/jpeg",
-    "R0lGOD": "image/gif",
-    "UklGR": "image/webp",
-    "JVBERi": "application/pdf",
-}
-"""First characters of the base64 of a file -> its MIME type (from the magic numbers of the formats)."""
-
+_STORED: Final = re.compile(r"(?:s3|gs|file|blob)://", re.IGNORECASE)
+"""URLs of files that only one provider or one machine can read: they are file ids."""
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 
 Noted = tuple[ChangeCode, Loss, str]
@@ -59,63 +65,123 @@ class Fit:
 
 
 def kind_of(piece: Media) -> Modality:
-    """Give the value of `Model.input` that a piece of media requires."""
-    if piece.kind == "image":
-        return "image"
-    match (piece.mime_type or "").partition("/")[0].lower():
-        case "audio" | "video" | "image" as family:
-            return family
-        case _:
-            return "document"
+    """Give the value of `Model.input` that a piece of media requires, by its MIME type or its address."""
+    mime = _type_of(piece)
+    return class_of(mime) if mime else "image" if piece.kind == "image" else "document"
 
 
 def fit_media(piece: Media, target: Target, patterns: tuple[str, ...], *, in_result: bool) -> Fit:
     """Fit one piece to the target. `patterns` are the MIME types that the protocol allows in this place."""
-    kind = kind_of(piece)
+    typed, noted = _typed(piece, target, patterns, in_result=in_result)
+    kind = kind_of(typed)
     if kind not in target.model.input:
-        return _as_text(piece) or _unreadable(kind, target, in_result=in_result)
-    if piece.kind == "file" and kind == "image" and piece.file_id is None:
-        image = ImageContent(
-            data=piece.data, url=piece.url, mime_type=piece.mime_type, cache_mark=piece.cache_mark, extra=piece.extra
-        )
-        fit = fit_media(image, target, patterns, in_result=in_result)
-        fit.changes = ((ChangeCode.FILE_AS_IMAGE, Loss.NONE, piece.name or ""), *fit.changes)
-        return fit
-    named = _named(piece)
-    fits_here = _supports(patterns, named)
-    if not fits_here and not (in_result and _supports(target.rules.user_media, named)):
-        return _as_text(piece) or _flattened(piece, kind, target)
-    if _is_broken(named):
+        return _as_text(typed, piece) or _unreadable(kind, target, in_result=in_result)
+    fits_here = _supports(patterns, typed)
+    if not fits_here and not (in_result and _supports(target.rules.user_media, typed)):
+        return _as_text(typed, piece) or _flattened(typed, kind, target)
+    if _is_broken(typed):
         return _unreachable(piece, kind, target)
-    if not _is_reachable(named, target):
+    if not _is_reachable(typed, kind, target) or (target.rules.media_type_required and not _is_precise(typed)):
         return _supplied(piece, target, patterns, in_result=in_result) or _unreachable(piece, kind, target)
-    if _is_too_large(named, kind, target):
+    if _is_too_large(typed, kind, target):
         text = fill(target.policy.texts.media_too_large, kind=kind)
         return Fit(TextContent(text=text), (ChangeCode.MEDIA_TOO_LARGE, Loss.CONTENT, ""), placeholder=True)
-    if named is not piece:
-        return Fit(named, (ChangeCode.MEDIA_TYPE_NAMED, Loss.NONE, named.mime_type or ""), moves=not fits_here)
-    return Fit(piece, moves=not fits_here)
+    return Fit(typed, *noted, moves=not fits_here)
 
 
-def _named(piece: Media) -> Media:
-    """Set a missing MIME type from the first bytes of the data."""
-    if piece.mime_type is not None or piece.data is None:
-        return piece
-    mime = next((mime for start, mime in _FIRST_BYTES.items() if piece.data.startswith(start)), None)
-    return piece if mime is None else replace(piece, mime_type=mime)
+# -- the type ----------------------------------------------------------------------------------------------------------
+
+
+def _typed(piece: Media, target: Target, patterns: tuple[str, ...], *, in_result: bool) -> tuple[Media, list[Noted]]:
+    """Give the piece the MIME type of its bytes and the class of its MIME type; also give the changes.
+
+    Where the class changes, `extra` is removed: it describes a part of another type.
+    """
+    noted: list[Noted] = []
+    parts = None if piece.url is None or piece.data is not None else split_data_url(piece.url)
+    if parts is not None:
+        piece = replace(piece, url=None, data=standard_base64(parts[1]), mime_type=piece.mime_type or parts[0])
+        noted.append((ChangeCode.MEDIA_RESOLVED, Loss.NONE, "data URL"))
+    allowed = (*patterns, *target.rules.user_media) if in_result else patterns
+    mime = _real_type(piece, allowed, exact=target.rules.exact_image_types)
+    if mime is None and target.rules.media_type_required and not _is_precise(piece):
+        mime = _type_of(piece) or type_of_address(None if piece.kind == "image" else piece.file_id)
+    if mime is not None:
+        piece = replace(piece, mime_type=mime)
+        noted.append((ChangeCode.MEDIA_TYPE_NAMED, Loss.NONE, mime))
+    kind = kind_of(piece)
+    if piece.kind == "image" and kind != "image":
+        noted.append((ChangeCode.IMAGE_AS_FILE, lost_extra(piece.extra), _type_of(piece)))
+        return _file_of(piece), noted
+    if piece.kind == "file" and kind == "image" and (piece.file_id is None or piece.data or piece.url):
+        noted.insert(0, (ChangeCode.FILE_AS_IMAGE, lost_extra(piece.extra), piece.name or ""))
+        return _image_of(piece), noted
+    return piece, noted
+
+
+def _file_of(image: ImageContent) -> FileContent:
+    return FileContent(data=image.data, url=image.url, mime_type=_type_of(image), cache_mark=image.cache_mark)
+
+
+def _image_of(file: FileContent) -> ImageContent:
+    return ImageContent(data=file.data, url=file.url, mime_type=file.mime_type, cache_mark=file.cache_mark)
+
+
+def _real_type(piece: Media, allowed: tuple[str, ...], *, exact: bool) -> str | None:
+    """Give the MIME type that has to replace the given one; None where the given one may stay.
+
+    Bytes of another class always decide. Within a class they decide where the target checks the type of images, and
+    where it supports only one of the two types.
+    """
+    given = plain_type(piece.mime_type)
+    found = None if piece.data is None else type_of_data(piece.data)
+    if found is not None and shows_other_class(given, found):
+        named = None if piece.kind == "image" else type_of_address(piece.name)
+        return named if named is not None and not shows_other_class(named, found) else found
+    if found is not None and found != given and class_of(found) == class_of(given) == "image":
+        if exact or _is_allowed(allowed, found) != _is_allowed(allowed, given):
+            return found
+        return None
+    alias = ALIASES.get(given)
+    if alias is not None and _is_allowed(allowed, alias) and not _is_allowed(allowed, given):
+        return alias
+    return None
+
+
+def _type_of(piece: Media) -> str:
+    """Give the plain MIME type; that of the address where none is given; an empty string where both are unknown."""
+    mime = plain_type(piece.mime_type)
+    if mime or piece.data is not None:
+        return mime
+    if piece.kind == "image":
+        return type_of_image_address(piece.url) or ""
+    return type_of_address(piece.url) or type_of_address(piece.name) or type_of_address(piece.file_id) or ""
+
+
+def _is_precise(piece: Media) -> bool:
+    """Whether the MIME type names a format, not only a class."""
+    mime = plain_type(piece.mime_type)
+    return mime not in UNKNOWN_TYPES and not mime.endswith("/*")
+
+
+def _is_allowed(patterns: tuple[str, ...], mime: str) -> bool:
+    """Whether a pattern allows a type; `image/*` as a type is allowed where any image is."""
+    family = mime.partition("/")[0]
+    if mime.endswith("/*"):
+        return any(pattern == "*" or pattern.startswith(f"{family}/") for pattern in patterns)
+    return any(pattern in ("*", mime, f"{family}/*") for pattern in patterns)
 
 
 def _supports(patterns: tuple[str, ...], piece: Media) -> bool:
     """Whether the patterns allow a piece. Without a type, an image by URL is allowed, data only if all types are."""
-    mime = (piece.mime_type or "").partition(";")[0].strip().lower()
-    family = mime.partition("/")[0] if mime else kind_of(piece)
+    mime = _type_of(piece)
     if not mime and piece.data is not None:
         return "*" in patterns
-    if not mime and family == "document":
-        return any(pattern.partition("/")[0] not in ("image", "audio", "video") for pattern in patterns)
-    return any(
-        pattern in ("*", mime, f"{family}/*") or (not mime and pattern.startswith(f"{family}/")) for pattern in patterns
-    )
+    if piece.kind == "image" and not piece.mime_type:
+        mime = "image/*"  # the extension of an address does not prove which image it is
+    if mime:
+        return _is_allowed(patterns, mime)
+    return any(pattern.partition("/")[0] not in ("image", "audio", "video") for pattern in patterns)
 
 
 def _is_broken(piece: Media) -> bool:
@@ -125,19 +191,21 @@ def _is_broken(piece: Media) -> bool:
         return False
     if not data or len(data) % 4 or not _BASE64.fullmatch(data[:64].rstrip("=") + data[-4:]):
         return True
-    return (piece.mime_type or "").lower().startswith("text/") and _as_text(piece) is None
+    return plain_type(piece.mime_type).startswith("text/") and _text_of(piece) is None
 
 
-def _is_reachable(piece: Media, target: Target) -> bool:
+def _is_reachable(piece: Media, kind: Modality, target: Target) -> bool:
     rules = target.rules
-    sources = rules.image_sources if piece.kind == "image" else rules.file_sources
+    sources = rules.image_sources if kind == "image" else rules.file_sources
     if piece.data is not None and "data" in sources:
         return True
-    if piece.url is not None and "url" in sources:
+    is_stored = piece.url is not None and _STORED.match(piece.url) is not None
+    if piece.url is not None and not is_stored and "url" in sources and _supports(rules.url_media, piece):
         return True
-    if piece.kind == "image" or piece.file_id is None or "file_id" not in sources:
+    file_id = piece.url if is_stored else None if piece.kind == "image" else piece.file_id
+    if file_id is None or "file_id" not in sources:
         return False
-    return rules.file_id_pattern is None or re.fullmatch(rules.file_id_pattern, piece.file_id) is not None
+    return rules.file_id_pattern is None or re.fullmatch(rules.file_id_pattern, file_id) is not None
 
 
 def _is_too_large(piece: Media, kind: Modality, target: Target) -> bool:
@@ -153,7 +221,7 @@ def _is_too_large(piece: Media, kind: Modality, target: Target) -> bool:
 def _supplied(piece: Media, target: Target, patterns: tuple[str, ...], *, in_result: bool) -> Fit | None:
     """Fit the content of `Policy.media` for a URL or file id; None if there is none that the target can read."""
     supplied = target.policy.media.get(_reference(piece) or "")
-    if supplied is None or not _is_reachable(supplied, target):
+    if supplied is None or not _is_reachable(supplied, kind_of(supplied), target):
         return None
     loss = lost_extra(piece.extra)
     if supplied.extra is not None:
@@ -192,12 +260,19 @@ def _flattened(piece: Media, kind: Modality, target: Target) -> Fit:
     return Fit(TextContent(text=text), (ChangeCode.MEDIA_FLATTENED, Loss.CONTENT, mime), placeholder=True)
 
 
-def _as_text(piece: Media) -> Fit | None:
-    """Convert a text file to text; None if it is no text file or not valid UTF-8."""
-    if piece.kind != "file" or piece.data is None or not (piece.mime_type or "").lower().startswith("text/"):
+def _as_text(piece: Media, given: Media) -> Fit | None:
+    """Convert a text file to text; None if it is no text file or not valid UTF-8. `given` is the piece before."""
+    text = _text_of(piece)
+    if text is None:
+        return None
+    name = "" if piece.kind == "image" else piece.name or ""
+    return Fit(TextContent(text=text), (ChangeCode.FILE_AS_TEXT, lost_extra(given.extra), name))
+
+
+def _text_of(piece: Media) -> str | None:
+    if piece.data is None or not is_readable(plain_type(piece.mime_type)):
         return None
     try:
-        text = base64.b64decode(piece.data, validate=True).decode("utf-8")
+        return base64.b64decode(piece.data, validate=True).decode("utf-8")
     except (binascii.Error, UnicodeDecodeError, ValueError):
         return None
-    return Fit(TextContent(text=text), (ChangeCode.FILE_AS_TEXT, lost_extra(piece.extra), piece.name or ""))

@@ -103,7 +103,7 @@ def _separate_assistants(workspace: Workspace) -> None:
     for index, message in enumerate(workspace.messages):
         here = workspace.places[index]
         if message.role == "assistant" and previous == "assistant":
-            left_gap = place is not None and here > place + 1
+            left_gap = place is not None and here > place + 1 and here not in workspace.joined
             if workspace.target.rules.alternate or left_gap:
                 messages.append(UserMessage.of(workspace.target.policy.texts.last_turn))
                 places.append(workspace.insertion(ChangeCode.TURN_INSERTED, "between two assistant turns"))
@@ -133,7 +133,7 @@ def _bridge_results(workspace: Workspace) -> None:
 def _end_on_user(workspace: Workspace, last: AssistantMessage) -> None:
     """Fix a last assistant turn, unless it has open calls or is to be continued."""
     rules, texts, index = workspace.target.rules, workspace.target.policy.texts, len(workspace.messages) - 1
-    if last.tool_calls():
+    if last.tool_calls() or workspace.prefix_state.waiting:  # the provider goes on with a call of its own
         return
     left_gap = 0 <= workspace.places[index] < workspace.end - 1
     if (not rules.last_assistant and not _is_resumable(workspace, last)) or (left_gap and _wants_user_between(rules)):
@@ -172,13 +172,18 @@ def _record_roles(workspace: Workspace) -> None:
 
 
 def _record_thinking_cycle(workspace: Workspace) -> None:
-    """Find the first turn of the current tool cycle: the first one with calls after the last user turn."""
+    """Find the first turn of the current tool cycle: the first one with calls after the last user turn.
+
+    Assistant turns directly before it are one turn with it on the wire.
+    """
     opener: AssistantMessage | None = None
+    joins = False
     for message in reversed(workspace.messages):
         if message.role == "user":
             workspace.prefix_state.cycle_begins = None
             break
-        if message.role == "assistant" and message.tool_calls():
+        joins = message.role == "assistant" and (joins or bool(message.tool_calls()))
+        if joins and message.role == "assistant":
             opener = message
     if opener is not None and workspace.prefix_state.cycle_begins is None:
         workspace.prefix_state.cycle_begins = opener.content[0].kind == "thinking"

@@ -1,4 +1,4 @@
-"""Pass 3: give every tool call exactly one result, in call order, directly behind the turn with the calls.
+"""Pass 3, part 2: give every tool call exactly one result, in call order, directly behind the turn with the calls.
 
 Facts this file rests on:
 - Every provider refuses a call without a result and a result without a call.         (claude-code #1237, ellmer #459,
@@ -14,6 +14,8 @@ An inserted result has no timestamp and no random id: it is the same in every pr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TypeAlias
 
 import msgspec
 from msgspec.structs import replace
@@ -22,19 +24,36 @@ from segue.conversation.content import AssistantContent, TextContent, ToolCall, 
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from segue.projection.passes.cache_marks import last_mark, moved_mark
 from segue.projection.passes.extra import lost_extra
-from segue.projection.passes.matching import Call, match_results
+from segue.projection.passes.held_content import has_reference, is_continued
+from segue.projection.passes.matching import Call, Unsettled, match_results
+from segue.projection.passes.native_blocks import refuse_native_blocks
 from segue.projection.policy import Texts, fill
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.surrogates import clean_text
 from segue.projection.workspace.workspace import INSERTED, Workspace, joined_text
+from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.replay import TOOL_RESULT
+
+_Answer: TypeAlias = tuple[str, str, int | None]
 
 
 def pair_results(workspace: Workspace) -> None:
     """Pair calls and results; a history that is already paired is not changed."""
+    natives = refuse_native_blocks(workspace)
     if not workspace.scan.paired:
         _Pairing(workspace).run()
+    elif workspace.scan.native:
+        _record_references(workspace)
+    if natives is not None:
+        natives.record()
     if workspace.scan.original:
         _repair_arguments(workspace)
+
+
+def _record_references(workspace: Workspace) -> None:
+    protocol = workspace.target.model.protocol
+    if any(map(partial(has_reference, protocol=protocol), workspace.messages)):
+        workspace.prefix_state.has_references = True
 
 
 class _Pairing:
@@ -44,10 +63,12 @@ class _Pairing:
         self.workspace = workspace
         self.given = workspace.messages
         self.results: dict[Call, int] = {}
+        self.native_results: dict[tuple[int, int], int] = {}
         self.out: list[Message] = []
         self.places: list[int] = []
         self.order: list[int] = []
         """The previous index of each message of the new list; -1 for an inserted one."""
+        self.is_continued = is_continued(workspace)
 
     def run(self) -> None:
         """Rebuild the list: each turn, its results, then the messages that were between them."""
@@ -57,21 +78,26 @@ class _Pairing:
             self.results |= {call: index for index, call in matches.duplicates.items()}
         taken = set(self.results.values())
         repeated = matches.owners()
+        self.find_native_answers(taken)
         last_turn = self.last_turn(repeated)
         for index, message in enumerate(self.given):
             if message.role == "assistant":
                 self.emit(index)
-                calls = message.tool_calls()
+                calls = self.calls_of(index, message)
                 if calls:
-                    self.emit_results(index, calls, is_trailing=index == last_turn and self.workspace.final)
+                    self.emit_results(calls, is_trailing=index == last_turn and self.workspace.final)
             elif message.role != "toolResult":
                 self.emit(index)
+                if self.workspace.scan.native and has_reference(message, self.workspace.target.model.protocol):
+                    self.is_continued = self.workspace.prefix_state.has_references = True
             elif index in taken:
                 continue
             elif index in repeated:
                 self.workspace.note(
                     ChangeCode.RESULT_DUPLICATE, self.workspace.path(index), Loss.CONTENT, message.tool_call_id
                 )
+            elif self.workspace.prefix_state.made_native(message.tool_call_id):
+                raise Unsettled
             else:
                 self.emit_orphan(index, message)
         if self.order != list(range(len(self.given))):
@@ -90,18 +116,51 @@ class _Pairing:
         self.places.append(self.workspace.places[index])
         self.order.append(index)
 
-    def emit_results(self, turn: int, calls: Sequence[ToolCall], *, is_trailing: bool) -> None:
+    def find_native_answers(self, taken: set[int]) -> None:
+        """Add the results of native calls to the results; a result of a function call is not one of them."""
+        answers = self.workspace.native_answers
+        if answers:
+            indexes = {place: index for index, place in enumerate(self.workspace.places)}
+            for (result, _), call in answers.items():
+                if indexes[result] not in taken:
+                    self.native_results[call] = indexes[result]
+            taken.update(self.native_results.values())
+
+    def calls_of(self, index: int, message: AssistantMessage) -> list[_Answer]:
+        """Give the calls of a turn, in order: id, name, and the index of the result or None.
+
+        Native calls are among them if a tool result answers them, or has to.
+        """
+        place, replay = self.workspace.places[index], self.workspace.target.protocol.replay
+        is_own = bool(replay.pairs) and self.workspace.scan.native and self.workspace.is_own(index)
+        calls: list[_Answer] = []
+        count = 0
+        for position, piece in enumerate(message.content):
+            if piece.kind == "toolCall":
+                calls.append((piece.id, piece.name, self.results.get((index, count))))
+                count += 1
+            elif piece.kind == "native" and is_own and piece.protocol == self.workspace.target.model.protocol:
+                if (place, position) in self.workspace.refused:
+                    continue
+                kind, inner = replay.read(piece.block)
+                pair, result = replay.call_of(kind), self.native_results.get((place, position))
+                call_id = text_of(inner.get(pair.call_id)) if pair is not None else None
+                if pair is not None and call_id and (result is not None or pair.results == (TOOL_RESULT,)):
+                    calls.append((call_id, text_of(inner.get("type")) or kind, result))
+        return calls
+
+    def emit_results(self, calls: Sequence[_Answer], *, is_trailing: bool) -> None:
         """Append the result of each call; an error result is inserted for a missing one.
 
         With `Policy(trailing_calls="open")` the calls behind the last one that has a result stay without one, because
         the caller will still run them. Calls before it get an error result: results are sent in call order, and what
         was sent must not change.
         """
-        found = [self.results.get((turn, position)) for position in range(len(calls))]
+        count = len(calls)
         if is_trailing and self.workspace.target.policy.trailing_calls == "open":
-            while found and found[-1] is None:
-                found.pop()
-        for call, index in zip(calls, found, strict=False):
+            while count and calls[count - 1][2] is None:
+                count -= 1
+        for call_id, name, index in calls[:count]:
             if index is not None:
                 if self.order[-1] + 1 != index:
                     self.workspace.has_moves = True
@@ -110,17 +169,20 @@ class _Pairing:
                 continue
             self.out.append(
                 ToolResultMessage(
-                    tool_call_id=call.id,
-                    tool_name=call.name,
+                    tool_call_id=call_id,
+                    tool_name=name,
                     content=(TextContent(text=self.workspace.target.policy.texts.missing_result),),
                     is_error=True,
                 )
             )
-            self.places.append(self.workspace.insertion(ChangeCode.RESULT_MISSING, clean_text(call.id)))
+            self.places.append(self.workspace.insertion(ChangeCode.RESULT_MISSING, clean_text(call_id)))
             self.order.append(-1)
 
     def emit_orphan(self, index: int, message: ToolResultMessage) -> None:
         workspace, path = self.workspace, self.workspace.path(index)
+        if self.is_continued:
+            self.emit(index)
+            return
         if workspace.target.policy.orphan_results == "drop":
             workspace.note(ChangeCode.RESULT_ORPHANED, path, Loss.CONTENT, clean_text(message.tool_call_id))
             return
@@ -166,11 +228,14 @@ def _repair_arguments(workspace: Workspace) -> None:
 
 def _repair_argument_texts(workspace: Workspace, index: int, message: AssistantMessage) -> None:
     content: list[AssistantContent] = list(message.content)
+    is_changed = False
     for position, piece in enumerate(content):
         if piece.kind == "toolCall" and piece.arguments_text is not None and not _text_matches_arguments(piece):
             workspace.note(ChangeCode.ARGUMENTS_UNPARSED, workspace.content_path(index, position), Loss.CONTENT)
             content[position] = replace(piece, arguments_text=None)
-            workspace.put(index, replace(message, content=tuple(content)))
+            is_changed = True
+    if is_changed:
+        workspace.put(index, replace(message, content=tuple(content)))
 
 
 def _text_matches_arguments(call: ToolCall) -> bool:

@@ -10,6 +10,8 @@ Facts this file rests on:
                                       (mastra #8738, opencode #38620, rig #751)
 - Gemini 3 refuses a step whose first call has no signature; it accepts a documented placeholder for other models'
   calls.                              (litellm #16893; recorded traffic, 2026-11)
+- Claude up to 4.5 works in one mode during a tool cycle: "When thinking is disabled, an `assistant` message in the
+  final position cannot contain `thinking`."  (forgecode #1853 and #1195, the second at Vertex)
 - Whether to send thinking of other models is a policy: as text it may be imitated, dropped it is lost.
                                       (ktsoator/or, alchemy-rs and tirea disagree)
 """
@@ -27,6 +29,7 @@ from segue.errors import Path
 from segue.projection.passes.extra import lost_extra
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.workspace.workspace import Target, Workspace
+from segue.protocols.kit.readable_signatures import is_wrapped, read_wrapped
 
 Treatment: TypeAlias = Literal["channel", "text", "drop"]
 
@@ -67,6 +70,11 @@ def thinking_treatment(target: Target) -> Treatment:
             assert_never(target.policy.reasoning)
 
 
+_FIXED: Final = frozenset({"thinking"})
+_FIXED_IN_OWN: Final = frozenset({"thinking", "native"})
+"""Kinds of content that calls do not move past: the target signed them in this order, or a server tool wrote them."""
+
+
 class _Reasoning:
     """Processes the assistant turns of a segment."""
 
@@ -75,6 +83,7 @@ class _Reasoning:
         self.target = workspace.target
         self.replay = workspace.target.rules.reasoning_replay
         self.treatment: Treatment = thinking_treatment(workspace.target)
+        self.content: tuple[AssistantContent, ...] = ()
         texts = workspace.target.policy.texts
         self.placeholder = texts.call_signature if workspace.target.rules.call_signature == "required" else None
 
@@ -87,7 +96,9 @@ class _Reasoning:
             or self.workspace.cross_model
             or (scan.unsigned and self.replay in ("signed", "none"))
             or (scan.signed and self.replay == "none")
+            or (self.workspace.thinking_off and (scan.signed or scan.unsigned))
             or (scan.phases and not self.target.rules.text_phases)
+            or (scan.text_after_call and self.target.rules.calls_last)
             or (self.placeholder is not None and (scan.without_signature or scan.unclean))
         )
 
@@ -96,7 +107,11 @@ class _Reasoning:
         is_as_scanned = not workspace.reordered and not workspace.cross_model
         for index, message in enumerate(workspace.messages):
             if type(message) is AssistantMessage:
-                self.turn(index, message, is_own=index not in foreign if is_as_scanned else workspace.is_own(index))
+                is_own = index not in foreign if is_as_scanned else workspace.is_own(index)
+                if is_own and workspace.thinking_off:
+                    is_own = not self.is_in_cycle(index, message)
+                self.content = message.content
+                self.turn(index, message, is_own=is_own)
 
     # -- one turn ------------------------------------------------------------------------------------------------------
 
@@ -153,7 +168,7 @@ class _Reasoning:
             is_call = type(piece) is ToolCall
             out[position] = replace(piece, thought_signature=None) if is_call else replace(piece, text_signature=None)
             is_changed = True
-        if dropped or (is_mixed and self.target.rules.calls_last and not is_own):
+        if dropped or (is_mixed and self.target.rules.calls_last):
             self.rearrange(index, message, out, dropped, is_own=is_own)
         elif is_changed:
             workspace.messages[index] = replace(message, content=tuple(out))
@@ -167,8 +182,10 @@ class _Reasoning:
     def can_replay_all(self, message: AssistantMessage) -> bool:
         """Whether an own turn can be replayed unchanged."""
         wants_signature = self.placeholder is not None
+        called, calls_last = False, self.target.rules.calls_last
         for piece in message.content:
             if type(piece) is ToolCall:
+                called = calls_last
                 signature = piece.thought_signature
                 if signature == "" or (wants_signature and signature is None):
                     return False
@@ -177,10 +194,26 @@ class _Reasoning:
                 if piece.thinking_signature == "" or not self.can_replay(piece):
                     return False
             elif type(piece) is TextContent and (
-                piece.text_signature == "" or (piece.phase is not None and not self.target.rules.text_phases)
+                called or piece.text_signature == "" or (piece.phase is not None and not self.target.rules.text_phases)
             ):
                 return False
         return True
+
+    def is_in_cycle(self, index: int, message: AssistantMessage) -> bool:
+        """Whether thinking of a turn is refused while thinking is off: the turn has calls, or the request ends with it.
+
+        Only the last turn of the running cycle is refused. Those before it were the last ones once, so they are sent
+        as they were sent then, and the cached prefix stays valid. Consecutive turns are one turn on the wire.
+        """
+        if not any(piece.kind == "thinking" for piece in message.content):
+            return False
+        if message.tool_calls():
+            return True
+        # Where a message was dropped behind the turn, a user turn will be inserted.
+        messages, places = self.workspace.messages, self.workspace.places
+        if index == len(messages) - 1:
+            return self.workspace.final and places[index] + 1 == self.workspace.end
+        return places[index] + 1 == places[index + 1] and messages[index + 1].role == "assistant"
 
     def is_own_turn(self, message: AssistantMessage) -> bool:
         """Whether an own turn keeps its signatures: without any of its thinking the others are not valid."""
@@ -200,9 +233,10 @@ class _Reasoning:
     ) -> None:
         """Remove dropped content, and move calls to the end if the target requires it."""
         workspace = self.workspace
-        order = [position for position in range(len(out)) if position not in dropped]
-        if self.target.rules.calls_last and not is_own:
-            order = self.calls_last(index, out, order)
+        gone = set(dropped)
+        order = [position for position in range(len(out)) if position not in gone]
+        if self.target.rules.calls_last:
+            order = self.calls_last(index, out, order, _FIXED_IN_OWN if is_own else _FIXED)
         content = tuple([out[position] for position in order])
         if len(content) == len(message.content) and all(map(is_, content, message.content)):
             return
@@ -214,15 +248,15 @@ class _Reasoning:
         origins = order if known is None else [known[position] for position in order]
         workspace.put(index, replace(message, content=content), origins)
 
-    def calls_last(self, index: int, out: list[AssistantContent], order: list[int]) -> list[int]:
-        """Give the order with calls behind the text; calls do not move past thinking."""
+    def calls_last(self, index: int, out: list[AssistantContent], order: list[int], fixed: frozenset[str]) -> list[int]:
+        """Give the order with calls behind the text; calls do not move past content of the kinds `fixed`."""
         text_first: list[int] = []
         calls: list[int] = []
         for position in order:
             if out[position].kind == "toolCall":
                 calls.append(position)
                 continue
-            if out[position].kind == "thinking":
+            if out[position].kind in fixed:
                 text_first += calls
                 calls = []
             text_first.append(position)
@@ -239,6 +273,8 @@ class _Reasoning:
                 return piece
             workspace.note(_SIGNATURE_DROPPED, path, _NONE)
             return replace(piece, thinking_signature=None)
+        if is_wrapped(signature):
+            piece = self.unwrapped(piece)
         if piece.redacted:
             workspace.note(_DROPPED, path, _OPAQUE, "redacted")
         elif piece.thinking.isspace() or not piece.thinking:
@@ -246,15 +282,23 @@ class _Reasoning:
         elif self.treatment == "text":
             loss = _OPAQUE if signature else lost_extra(piece.extra)
             workspace.changes.append(Change(code=_AS_TEXT, path=path, loss=loss))
-            return TextContent(text=piece.thinking)
+            return TextContent(text=piece.thinking, cache_mark=piece.cache_mark)
         elif self.treatment == "drop":
             workspace.note(_DROPPED, path, _CONTENT)
         elif signature is None:
             return piece
         else:
             workspace.changes.append(Change(code=_UNSIGNED, path=path, loss=_OPAQUE if signature else _NONE))
-            return ThinkingContent(thinking=piece.thinking, extra=piece.extra)
+            return ThinkingContent(thinking=piece.thinking, cache_mark=piece.cache_mark, extra=piece.extra)
         return None
+
+    def unwrapped(self, piece: ThinkingContent) -> ThinkingContent:
+        """Give thinking whose signature holds its text; without the text if the turn has it already."""
+        text = read_wrapped(piece.thinking_signature)
+        others = [other for other in self.content if other.kind == "thinking"]
+        if text is None or any(text == other.thinking and not is_wrapped(other.thinking_signature) for other in others):
+            return replace(piece, redacted=True)
+        return replace(piece, thinking=text, redacted=False)
 
     def first_call(self, piece: ToolCall, path: Path, *, is_own: bool) -> ToolCall:
         """Give the first call of a step the documented placeholder, unless it has a signature of the target."""

@@ -21,6 +21,7 @@ _NAMES_BELOW: Final = frozenset({"properties", "patternProperties", "$defs", "de
 """Keywords whose value maps names to schemas."""
 _VALUES_BELOW: Final = frozenset({"const", "default", "enum", "example", "examples"})
 """Keywords whose value is plain JSON, not a schema."""
+_ROOT_TYPES: Final = frozenset({"properties", "required"})
 _CHOICES: Final = ("allOf", "anyOf", "oneOf")
 
 
@@ -36,7 +37,17 @@ def fit_schema(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
         loss = Loss.CONTENT if "type" in fitted else loss
         root: dict[str, object] = {"type": "object", "properties": dict[str, object]()}
         fitted = root | {key: value for key, value in fitted.items() if key != "type"}
+    if rules.schema_root_object and _is_malformed(fitted):
+        fitted, loss = {key: value for key, value in fitted.items() if key not in _ROOT_TYPES}, Loss.CONTENT
+        fitted["properties"] = dict[str, object]()
     return fitted, loss
+
+
+def _is_malformed(schema: Schema) -> bool:
+    """Whether `properties` or `required` of an object has a value of another type, which no provider accepts."""
+    required = schema.get("required", [])
+    is_list = isinstance(required, list) and all(isinstance(name, str) for name in cast("list[object]", required))
+    return not (isinstance(schema.get("properties", {}), Mapping) and is_list)
 
 
 def _without(value: object, refused: frozenset[str], *, names: bool = False) -> object:

@@ -3,7 +3,8 @@
 Facts this file rests on:
 - Newer models answer 400 to sampling parameters and to thinking levels they do not have.   (Anthropic documentation,
   2026-11; pi-ai clamps levels)
-- Tools that a provider runs itself do not exist at other providers.                 (vercel/ai #8132)
+- Tools that a provider runs itself are refused by others; `server_tools` beside this file replaces them.
+                                                                                      (vercel/ai #8132)
 - Some targets require a definition of every tool that the history uses.  (vercel/ai #7537, pydantic-ai #1966,
   strands #998)
 - One provider accepts a strict tool with optional properties, another refuses it.
@@ -12,7 +13,8 @@ Facts this file rests on:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
 from operator import is_
 from typing import Final, cast
 
@@ -21,17 +23,27 @@ from msgspec.structs import replace
 from segue.conversation.content import Extra
 from segue.conversation.context import Options, Tool, ToolDefinition
 from segue.errors import Path
+from segue.models.rules import Rules
+from segue.projection.passes.cache_marks import move_tool_marks
 from segue.projection.passes.extra import extra_loss, kept_extra
+from segue.projection.passes.held_content import lost_references, note_reference
 from segue.projection.passes.names import wire_name
+from segue.projection.passes.namespaces import flat_functions, load_called
 from segue.projection.passes.schemas import fit_schema
+from segue.projection.passes.server_tools import has_server_tools, replace_server_tools
 from segue.projection.passes.text import is_clean_extra
 from segue.projection.passes.thinking import fit_thinking
 from segue.projection.report import Change, ChangeCode, Loss
+from segue.projection.workspace.namespace_table import NO_NAMESPACES, find_namespaces
 from segue.projection.workspace.surrogates import AnyValue, clean_value, is_clean_value, only_joins
 from segue.projection.workspace.workspace import FittedTools, Target, Workspace
+from segue.protocols.kit.held_content import Reference
+from segue.protocols.kit.namespaces import FunctionName
+from segue.protocols.kit.ranges import fits_user_id
 from segue.protocols.kit.schemas import is_closed
 
 _NO_OPTIONS: Final = Options()
+_HASHED: Final = "the SHA-256 of the id, because the target does not accept its length"
 _SAMPLING: Final = frozenset({"temperature", "top_p"})
 """Providers that refuse these use the value 1, so removing a 1 loses nothing.
 (OpenAI: "Only the default (1) value is supported", qwen-code #921 of 2025-10; recorded: gpt-5-nano took a 1)"""
@@ -41,9 +53,12 @@ def fit_settings(workspace: Workspace) -> None:
     """Fit tools and options; only the last segment of a conversation has them."""
     if workspace.settings is None:
         return
-    tools = _add_called(workspace, _fit_tools(workspace, workspace.settings.tools))
-    if workspace.settings.options != _NO_OPTIONS:
-        workspace.settings.options = _Options(workspace, tools).fit(workspace.settings.options)
+    given = workspace.settings.options
+    fitted = _fit_tools(workspace, workspace.settings.tools, given.extra)
+    tools = _add_called(workspace, fitted.tools)
+    options = given if fitted.extra is given.extra else replace(given, extra=fitted.extra)
+    if options is not given or options != _NO_OPTIONS:
+        options = workspace.settings.options = _Options(workspace, tools).fit(options)
     workspace.settings.tools = tools
 
 
@@ -52,15 +67,17 @@ def is_thinking(options: Options) -> bool:
     return options.thinking not in (None, "off", 0)
 
 
-def _fit_tools(workspace: Workspace, given: tuple[Tool, ...]) -> tuple[Tool, ...]:
+def _fit_tools(workspace: Workspace, given: tuple[Tool, ...], extra: Extra | None) -> FittedTools:
     """Fit the tools; the target caches the result for the same tuple."""
-    fitted = workspace.target.fitted_tools
-    if fitted is None or fitted.given is not given:
-        tools = _Tools(workspace.target)
-        fitted = workspace.target.fitted_tools = FittedTools(given, tools.fit(given), tools.changes, tools.wire_names)
+    prefix_state, fitted = workspace.prefix_state, workspace.target.fitted_tools
+    key = (given, extra, bool(prefix_state.called), tuple(prefix_state.loaded))
+    if fitted is None or not fitted.is_for(key):
+        tools = _Tools(workspace.target, extra, has_calls=key[2], loaded=prefix_state.loaded)
+        out = tools.fit(given)
+        fitted = workspace.target.fitted_tools = FittedTools(key, out, tools.extra, tools.changes, tools.wire_names)
     workspace.changes += fitted.changes
-    workspace.prefix_state.wire_names.update(fitted.wire_names)
-    return fitted.tools
+    prefix_state.wire_names.update(fitted.wire_names)
+    return fitted
 
 
 def _add_called(workspace: Workspace, tools: tuple[Tool, ...]) -> tuple[Tool, ...]:
@@ -70,7 +87,10 @@ def _add_called(workspace: Workspace, tools: tuple[Tool, ...]) -> tuple[Tool, ..
         return tools
     names = {tool.name for tool in tools if tool.kind == "function"}
     added: list[Tool] = []
-    for name in workspace.prefix_state.called:
+    called = list(workspace.prefix_state.called)
+    if not tools and not called and (native := workspace.prefix_state.native_name) is not None:
+        called.append(wire_name(native, rules))  # any definition will do: the provider ran the tool itself
+    for name in called:
         if name not in names:
             workspace.note(ChangeCode.TOOL_ADDED, ("tools",), Loss.NONE, name)
             schema = {"type": "object", "properties": dict[str, object]()}
@@ -82,9 +102,14 @@ def _add_called(workspace: Workspace, tools: tuple[Tool, ...]) -> tuple[Tool, ..
 class _Tools:
     """Fits the tools of a request to one target."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(
+        self, target: Target, extra: Extra | None, *, has_calls: bool, loaded: Mapping[FunctionName, None]
+    ) -> None:
         self.target = target
         self.rules = target.rules
+        self.extra = extra
+        self.has_calls = has_calls
+        self.loaded = loaded
         self.changes: list[Change] = []
         self.wire_names: dict[str, str] = {}
 
@@ -94,8 +119,9 @@ class _Tools:
     def fit(self, given: tuple[Tool, ...]) -> tuple[Tool, ...]:
         """Fit the tools; the same tuple when nothing changes."""
         out: list[Tool] = []
+        places: list[int] = []
         names: set[str] = set()
-        for index, tool in enumerate(given):
+        for index, tool in self.expanded(given):
             fitted = self.one(tool, ("tools", index))
             if fitted is None:
                 continue
@@ -108,7 +134,40 @@ class _Tools:
                 self.remove(("tools", index), f"the target accepts {self.rules.max_tools} tools")
                 continue
             out.append(fitted)
+            places.append(index)
+        if self.rules.cache_mark_refused_beside:
+            self.changes += move_tool_marks(out, places, self.rules, self.target.model.protocol)
         return given if len(out) == len(given) and all(map(is_, out, given)) else tuple(out)
+
+    def expanded(self, given: tuple[Tool, ...]) -> Iterable[tuple[int, Tool]]:
+        """Replace namespaces and server tools; give every tool with the index of the one that it replaces."""
+        if not self.rules.tools or not (self.loaded or has_server_tools(given, self.extra)):
+            return enumerate(given)
+        flat = [(index, one) for index, tool in enumerate(given) for one in self.flattened(index, tool)]
+        replaced = replace_server_tools(self.target, flat, self.extra, has_calls=self.has_calls)
+        self.changes += replaced.changes
+        self.extra = replaced.extra
+        return replaced.tools
+
+    def flattened(self, index: int, tool: Tool) -> Iterable[Tool]:
+        """Give the functions of a namespace where the target has none; send functions in full that were called."""
+        protocol = tool.protocol if tool.kind == "native" else self.target.model.protocol
+        codec = find_namespaces(protocol)
+        if codec is None:
+            return (tool,)
+        if protocol == self.target.model.protocol and self.rules.tool_namespaces:
+            loaded = load_called(tool, self.loaded, codec)
+            if loaded is not tool:
+                self.note(ChangeCode.TOOL_LOADED, ("tools", index), Loss.NONE)
+            return (loaded,)
+        space = codec.read(tool) if tool.kind == "native" else None
+        if space is None:
+            return (tool,)
+        functions = flat_functions(space, self.target.namespaces or NO_NAMESPACES, self.rules)
+        self.note(ChangeCode.NAMESPACE_FLATTENED, ("tools", index), Loss.NONE, space.name)
+        self.note(ChangeCode.NAMESPACE_FLATTENED, ("tools",), Loss.NONE, ", ".join(one.name for _, one in functions))
+        self.wire_names.update((given, function.name) for given, function in functions if given != function.name)
+        return [function for _, function in functions]
 
     def remove(self, path: Path, why: str) -> None:
         self.note(ChangeCode.TOOL_REMOVED, path, Loss.CONTENT, why)
@@ -121,7 +180,11 @@ class _Tools:
             if tool.protocol != self.target.model.protocol:
                 self.remove(path, f"only {tool.protocol} supports it")
                 return None
-            return self.keep_supported_extra(replace(tool, definition=self.clean(tool.definition, path)), tool, path)
+            kept = self.keep_supported_extra(replace(tool, definition=self.clean(tool.definition, path)), tool, path)
+            if self.target.acceptance.refuses_tool(kept, None):
+                self.remove(path, "the target refuses its definition")
+                return None
+            return kept
         description, cleaned = self.clean(tool.description, path), self.clean(tool.parameters, path)
         name = wire_name(tool.name, self.rules)
         if name != tool.name:
@@ -152,6 +215,10 @@ class _Tools:
         extra = given.extra
         if extra is not None:
             kept = kept_extra(extra, self.target.model.protocol, self.rules, same_provider=True)
+            if self.target.acceptance.has_form(kept):
+                plain = self.target.acceptance.without_form(kept)
+                if self.target.acceptance.refuses_tool(replace(fitted, extra=kept), replace(fitted, extra=plain)):
+                    kept = plain
             if kept is not extra:
                 self.note(ChangeCode.EXTRA_REMOVED, path, extra_loss(extra, kept))
             if kept is not None and not is_clean_extra(kept, self.target.model.protocol):
@@ -164,6 +231,7 @@ class _Options:
     """Fits the options of a request to one target."""
 
     def __init__(self, workspace: Workspace, tools: Sequence[Tool]) -> None:
+        self.workspace = workspace
         self.target = workspace.target
         self.model = workspace.target.model
         self.rules = workspace.target.rules
@@ -247,6 +315,8 @@ class _Options:
             shortened = given.session_id[: rules.max_session_id or None]
             if shortened != given.session_id:
                 self.clamp("session_id", shortened, Loss.NONE, f"the first {rules.max_session_id} characters")
+        if given.user_id is not None and self.is_unchanged(given, "user_id") and not fits_user_id(given.user_id, rules):
+            self.clamp("user_id", _hashed(given.user_id, rules), Loss.NONE, _HASHED)
         if given.output_schema is not None and self.is_unchanged(given, "output_schema"):
             self.fit_output_schema(given.output_schema, self.refusal_of_schema(given))
 
@@ -297,6 +367,7 @@ class _Options:
         choice = given.tool_choice
         if choice is not None and self.is_unchanged(given, "tool_choice"):
             names = {tool.name for tool in self.tools if tool.kind == "function"}
+            named = names | {str(tool.definition.get("name")) for tool in self.tools if tool.kind == "native"}
             kind = choice if choice in ("auto", "none", "required") else "name"
             wire = self.wire_names.get(choice, choice) if kind == "name" else choice
             harmless = Loss.NONE if kind == "auto" or (kind == "none" and not self.tools) else Loss.CONTENT
@@ -304,7 +375,7 @@ class _Options:
                 self.remove("tool_choice", "there are no tools", harmless)
             elif kind not in self.rules.tool_choices:
                 self.remove("tool_choice", "the target does not support this choice", harmless)
-            elif kind == "name" and wire not in names:
+            elif kind == "name" and wire not in named:
                 self.remove("tool_choice", "there is no such tool")
             elif thinks and kind in ("name", "required") and not self.rules.forced_choice_with_thinking:
                 self.remove("tool_choice", "the target refuses it while thinking is on")
@@ -318,8 +389,16 @@ class _Options:
         if given.extra is not None:
             kept = kept_extra(given.extra, self.model.protocol, self.rules, same_provider=True)
             kept = self.without_refused(kept, given, thinks=thinks)
+            kept = self.without_unaccepted(kept, given)
             if kept is not given.extra:
-                self.note(ChangeCode.EXTRA_REMOVED, ("options", "extra"), extra_loss(given.extra, kept))
+                lost = lost_references(given.extra, kept)
+                for _, reference in lost:
+                    note_reference(self.workspace, reference, ("options", "extra"))
+                others = _without_references(given.extra, lost) if lost else given.extra
+                if others != kept:
+                    self.note(ChangeCode.EXTRA_REMOVED, ("options", "extra"), extra_loss(others or {}, kept))
+            kept = self.with_fitting_users(kept)
+            if kept is not given.extra:
                 self.changed["extra"] = kept
             if kept is not None and not is_clean_extra(kept, self.model.protocol):
                 self.note(ChangeCode.SURROGATE_REPLACED, ("options", "extra"), Loss.OPAQUE)
@@ -338,6 +417,32 @@ class _Options:
         others = {protocol: inner for protocol, inner in extra.items() if protocol != self.model.protocol}
         return ({**others, self.model.protocol: rest} if rest else others) or None
 
+    def with_fitting_users(self, extra: Extra | None) -> Extra | None:
+        """Shorten user ids that the body has beside that of the options; the same object when there are none."""
+        part = (extra or {}).get(self.model.protocol, {})
+        fitted = dict(part)
+        for key in self.rules.user_id_keys & part.keys():
+            value = part[key]
+            if isinstance(value, str) and not fits_user_id(value, self.rules):
+                fitted[key] = _hashed(value, self.rules)
+        if extra is None or fitted == part:
+            return extra
+        self.note(ChangeCode.OPTION_CLAMPED, ("options", "extra"), Loss.NONE, _HASHED)
+        return {**extra, self.model.protocol: fitted}
+
+    def without_unaccepted(self, extra: Extra | None, given: Options) -> Extra | None:
+        """Remove keys whose values `check` refuses; the same object when there are none."""
+        part = (extra or {}).get(self.model.protocol, {})
+        if extra is None or not part:
+            return extra
+        fitted = replace(given, **{**self.changed, "extra": extra})
+        refused = self.target.acceptance.refused_keys(fitted, tuple(self.tools))
+        if not refused:
+            return extra
+        rest = {key: value for key, value in part.items() if key not in refused}
+        others = {protocol: inner for protocol, inner in extra.items() if protocol != self.model.protocol}
+        return ({**others, self.model.protocol: rest} if rest else others) or None
+
     def clean(self, given: Options) -> None:
         for name in given.__struct_fields__:
             value = cast("object", self.changed.get(name, getattr(given, name)))
@@ -345,6 +450,22 @@ class _Options:
                 loss = Loss.NONE if only_joins(value) else Loss.CONTENT
                 self.note(ChangeCode.SURROGATE_REPLACED, ("options", name), loss)
                 self.changed[name] = clean_value(value)
+
+
+def _without_references(extra: Extra, lost: Sequence[tuple[str, Reference]]) -> Extra | None:
+    """Remove the references that are reported on their own."""
+    parts = {
+        protocol: {key: value for key, value in part.items() if (protocol, key) not in names}
+        for names in [{(protocol, reference.key) for protocol, reference in lost}]
+        for protocol, part in extra.items()
+    }
+    return {protocol: part for protocol, part in parts.items() if part} or None
+
+
+def _hashed(user_id: str, rules: Rules) -> str:
+    """Give the SHA-256 of a user id in hexadecimal, as providers recommend for ids; the same in every process."""
+    hashed = sha256(user_id.encode("utf-8", "surrogatepass")).hexdigest()
+    return hashed[: rules.max_user_id or None]
 
 
 def _without_keys(given: Mapping[str, object], refused: frozenset[str] | set[str]) -> Mapping[str, object]:

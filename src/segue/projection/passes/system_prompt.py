@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from segue.conversation.content import NativeContent, SystemContent
 from segue.errors import Path
+from segue.projection.passes.cache_marks import move_system_marks
 from segue.projection.passes.extra import extra_loss, kept_extra, lost_extra
 from segue.projection.passes.media_fit import fit_media
 from segue.projection.passes.text import clean_piece, is_clean_extra
@@ -24,8 +25,10 @@ def fit_system_prompt(given: SystemPrompt, target: Target) -> tuple[SystemPrompt
     fitting = _Fitting(target)
     if isinstance(given, str):
         return fitting.text(given, ("system_prompt",), Loss.NONE), tuple(fitting.changes)
+    pieces, moves = move_system_marks(given, target)
+    fitting.changes += moves
     out: list[SystemContent] = []
-    for position, piece in enumerate(given):
+    for position, piece in enumerate(pieces):
         out.extend(fitting.piece(piece, ("system_prompt", position)))
     if not out and not fitting.changes:
         fitting.note(ChangeCode.TEXT_BLANK, ("system_prompt",), Loss.NONE)
@@ -69,11 +72,14 @@ class _Fitting:
     def native(self, given: NativeContent, path: Path) -> list[SystemContent]:
         """Keep a block of the target's protocol; replace another one by its fallback, with media as short texts."""
         if given.protocol == self.target.model.protocol:
-            return [self.keep_supported_extra(self.clean_native(given, path), path)]
-        if not given.fallback:
+            cleaned = self.clean_native(given, path)
+            if cleaned.kind != "native" or not self.is_refused(cleaned):
+                return [self.keep_supported_extra(cleaned, path)]
+            self.note(ChangeCode.NATIVE_REFUSED, path, Loss.OPAQUE if given.fallback else Loss.CONTENT, "malformed")
+        elif not given.fallback:
             self.note(ChangeCode.NATIVE_DROPPED, path, Loss.CONTENT, given.protocol)
-            return []
-        self.note(ChangeCode.NATIVE_REPLACED, path, Loss.OPAQUE, given.protocol)
+        else:
+            self.note(ChangeCode.NATIVE_REPLACED, path, Loss.OPAQUE, given.protocol)
         out: list[SystemContent] = []
         for spare in given.fallback:
             if spare.kind == "text":
@@ -85,6 +91,12 @@ class _Fitting:
             if fit.content.kind == "text":
                 out += self.piece(fit.content, path)
         return out
+
+    def is_refused(self, given: NativeContent) -> bool:
+        """Whether the target refuses a native block of its own protocol."""
+        replay = self.target.protocol.replay
+        kind, _ = replay.read(given.block)
+        return kind in replay.malformed or (not replay.is_known(kind) and self.target.acceptance.refuses_prompt(given))
 
     def clean_native(self, given: NativeContent, path: Path) -> SystemContent:
         cleaned = clean_piece(given, self.target.model.protocol)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from segue.conversation.context import ThinkingLevel
+from segue.conversation.context import Options, ThinkingLevel
 from segue.models.thinking import (
     ANSWER_ROOM,
     budget_for_level,
@@ -70,6 +70,14 @@ def fit_thinking(asked: ThinkingLevel | int, target: Target, max_tokens: int | N
     if wanted not in ("off", 0) and dialect.takes_budget():
         steps += _fit_budget(wanted, target, max_tokens)
     return [] if steps and steps[-1].thinking == asked else steps
+
+
+def is_thinking_off(options: Options, target: Target) -> bool:
+    """Whether the request will turn thinking off, by its option or because there is no room for it."""
+    if options.thinking is None or "thinking" in target.rules.refused_options:
+        return False
+    steps = fit_thinking(options.thinking, target, options.max_tokens)
+    return (steps[-1].thinking if steps else options.thinking) in ("off", 0)
 
 
 def _removed(why: str, loss: Loss = Loss.CONTENT) -> Fitted:

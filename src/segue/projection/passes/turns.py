@@ -84,12 +84,16 @@ def _write_errors_as_text(workspace: Workspace) -> None:
     texts, ownership = workspace.target.policy.texts, workspace.target.ownership
     roles = roles_of(workspace)
     indexes = range(len(workspace.messages)) if workspace.reordered else workspace.scan.errors
+    searched, caller_at = 0, -1
     for index in indexes:
         message = workspace.messages[index]
         if message.role == "toolResult" and is_error_text(message, texts):
             # After pairing, every result follows the turn with its call.
-            caller = workspace.messages[roles.rindex("a", 0, index)]
-            if caller.role == "assistant" and not ownership.is_own(caller):
+            found = roles.rfind("a", searched, index)
+            caller_at, searched = found if found >= 0 else caller_at, index
+            # Only a result for a turn that the provider holds follows none.
+            caller = workspace.messages[caller_at] if caller_at >= 0 else None
+            if caller is None or (caller.role == "assistant" and not ownership.is_own(caller)):
                 _write_error_as_text(workspace, index, message)
 
 
@@ -120,10 +124,18 @@ def _drop_blank_texts(workspace: Workspace) -> None:
                 break
         else:
             continue
-        is_signed = message.role == "assistant" and any(
-            piece.kind == "thinking" and piece.thinking_signature for piece in message.content
-        )
-        _drop_blanks(workspace, index, blank=refuses_blank and not is_signed)
+        _drop_blanks(workspace, index, blank=refuses_blank and not _keeps_blanks(workspace, message))
+
+
+def _keeps_blanks(workspace: Workspace, message: Message) -> bool:
+    """Whether texts of white space stay, because they belong to a turn with signed thinking."""
+    if message.role != "assistant":
+        return False
+    if not any(piece.kind == "thinking" and piece.thinking_signature for piece in message.content):
+        return False
+    if workspace.target.rules.signed_blank_text == "kept":
+        return True
+    return any(piece.kind == "text" and piece.text.strip() for piece in message.content)
 
 
 def _drop_blanks(workspace: Workspace, index: int, *, blank: bool) -> None:

@@ -10,7 +10,7 @@ Facts this file rests on:
 from __future__ import annotations
 
 from segue.conversation.messages import AssistantMessage
-from segue.models.catalogue import packaged_catalogue
+from segue.models.catalogue import is_router
 from segue.models.equivalence import find_model_family_id, is_equivalent
 from segue.models.model import Model
 from segue.models.model_ids import NATIVE_PROTOCOLS
@@ -20,11 +20,12 @@ from segue.projection.policy import SameModel
 class Ownership:
     """Decides for one target whether it wrote a message; caches the answer for each origin."""
 
-    __slots__ = ("_known", "_model", "_same_model")
+    __slots__ = ("_known", "_model", "_routers", "_same_model")
 
-    def __init__(self, model: Model, same_model: SameModel | None) -> None:
+    def __init__(self, model: Model, same_model: SameModel | None, routers: frozenset[str] = frozenset()) -> None:
         self._model = model
         self._same_model = same_model
+        self._routers = routers
         self._known: dict[tuple[str, str, str, str | None], bool] = {}
 
     @property
@@ -37,12 +38,12 @@ class Ownership:
         origin = (message.protocol, message.provider, message.model, message.response_model)
         known = self._known.get(origin)
         if known is None:
-            known = self._known[origin] = _is_same_model(message, self._model)
+            known = self._known[origin] = _is_same_model(message, self._model, self._routers)
         # `Policy.same_model` may use more than the origin, so its answer is not cached.
         return known or (self._same_model is not None and self._same_model(message, self._model))
 
 
-def _is_same_model(message: AssistantMessage, model: Model) -> bool:
+def _is_same_model(message: AssistantMessage, model: Model, routers: frozenset[str]) -> bool:
     if model.router:
         # Many models answer under this id: the next reply may come from another one than the signature.
         return False
@@ -50,7 +51,8 @@ def _is_same_model(message: AssistantMessage, model: Model) -> bool:
     if same_endpoint and message.model == model.id:
         return True
     if message.response_model and same_endpoint and message.response_model == model.id:
-        return _is_router(message.provider, message.model)
+        is_own_router = f"{message.provider}/{message.model}".lower() in routers
+        return is_own_router or is_router(message.provider, message.model)
     return _is_same_family(message, model)
 
 
@@ -59,9 +61,3 @@ def _is_same_family(message: AssistantMessage, model: Model) -> bool:
     if family is None or not {message.protocol, model.protocol} <= NATIVE_PROTOCOLS[family[0]]:
         return False
     return is_equivalent(message.provider, message.model, model.provider, model.id)
-
-
-def _is_router(provider: str, model_id: str) -> bool:
-    return any(
-        model.router for model in packaged_catalogue().models if model.provider == provider and model.id == model_id
-    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from segue.conversation.content import SystemContent
+from segue.protocols.kit.namespaces import FunctionName
 
 
 class PrefixState:
@@ -20,13 +21,18 @@ class PrefixState:
         "_parent",
         "called",
         "cycle_begins",
-        "files",
+        "has_begun",
+        "has_references",
         "hoisted",
-        "images",
         "last_place",
         "last_role",
+        "loaded",
+        "native_ids",
+        "native_name",
         "provider",
         "system_prompt",
+        "unanswered",
+        "waiting",
         "wire_names",
     )
 
@@ -38,22 +44,48 @@ class PrefixState:
         """Given tool name -> name on the wire, for the names that were changed."""
         self.called: dict[str, None] = {} if parent is None else dict(parent.called)
         """The wire names of all tools that the conversation calls, in order."""
-        self.images: int = 0 if parent is None else parent.images
-        self.files: int = 0 if parent is None else parent.files
+        self.loaded: dict[FunctionName, None] = {} if parent is None else dict(parent.loaded)
+        """Deferred functions that calls of other models name, so that they have to be sent in full."""
         self.provider: str | None = None if parent is None else parent.provider
         """The provider of the last assistant turn. Messages after it were most likely written for that provider."""
         self.system_prompt: str | tuple[SystemContent, ...] | None = None if parent is None else parent.system_prompt
         self.hoisted: bool = parent is not None and parent.hoisted
         """The system prompt to send, and whether it was made from leading system messages."""
+        self.has_begun: bool = parent is not None and parent.has_begun
+        """Whether a message is sent, or a request of instructions alone was answered: later instructions do not become
+        part of the system prompt."""
+        self.has_references: bool = parent is not None and parent.has_references
+        """Whether a message names a stored item, which may be the call of a later result."""
         self.last_role: str | None = None if parent is None else parent.last_role
         self.last_place: int | None = None if parent is None else parent.last_place
         """The role of the last projected message, and the index of the last given one that was kept."""
         self.cycle_begins: bool | None = None if parent is None else parent.cycle_begins
         """Whether the first turn of the current tool cycle begins with thinking; None between cycles."""
 
+        self.waiting: dict[str, str] = {} if parent is None else dict(parent.waiting)
+        """Native calls that the provider has not finished at the end: id -> kind of block."""
+        self.unanswered: set[str] = set()
+        """The ids of native calls that were replaced because they have no result."""
+        self.native_ids: set[str] = set()
+        """The ids of native calls that are sent."""
+        self.native_name: str | None = None if parent is None else parent.native_name
+        """The name of a tool that native calls use."""
+
     def fork(self) -> PrefixState:
         """Give a state that continues from this one without changing it."""
         return PrefixState(self)
+
+    # -- native calls --------------------------------------------------------------------------------------------------
+
+    def made_native(self, call_id: str) -> bool:
+        """Whether an earlier segment has a native call of this id, sent or replaced because it has no result."""
+        if call_id in self.unanswered or call_id in self.native_ids:
+            return True
+        return self._parent is not None and self._parent.made_native(call_id)
+
+    def sent_native(self, call_id: str) -> bool:
+        """Whether a native call of this id is sent."""
+        return call_id in self.native_ids or (self._parent is not None and self._parent.sent_native(call_id))
 
     # -- ids of calls --------------------------------------------------------------------------------------------------
 

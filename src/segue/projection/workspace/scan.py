@@ -22,7 +22,7 @@ from typing import Final
 from segue.conversation.content import AnyContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
 from segue.projection.workspace.ownership import Ownership
-from segue.projection.workspace.surrogates import is_clean, is_clean_value
+from segue.projection.workspace.surrogates import NOT_FINITE, is_clean, is_clean_argument, is_clean_value
 from segue.protocols.kit.reading import REPLY
 
 UNFINISHED: Final = frozenset({"error", "aborted"})
@@ -30,6 +30,12 @@ UNFINISHED: Final = frozenset({"error", "aborted"})
 
 
 _NESTED: Final = frozenset({dict, list})
+_ESCAPED: Final = 6
+"""The most characters that JSON writes for one: `\\u0000`."""
+_CALL: Final = 64
+"""More than what a call counts for beside its name and arguments, in characters."""
+_SCALAR: Final = 32
+"""More than the characters of a number or another value that is no text, with its punctuation."""
 
 
 class Scan:
@@ -41,15 +47,19 @@ class Scan:
         "errors",
         "extra",
         "foreign",
+        "length",
         "media",
         "names",
         "native",
         "paired",
         "phases",
+        "protocols",
+        "replies",
         "result_names",
         "roles",
         "signed",
         "original",
+        "text_after_call",
         "thinks_last",
         "unclean",
         "unfinished",
@@ -69,6 +79,9 @@ class Scan:
         """The names of tools that occur only in results."""
         self.foreign: set[int] = set()
         """Indexes of assistant turns that the target did not write."""
+        self.length: int = 0
+        """Not fewer than the characters of all texts, thinking, signatures, names and arguments as JSON; media and
+        native blocks are left out."""
         self.paired: bool = True
         """Each batch of calls is directly followed by its results, in call order, and there are no other results."""
         self.unfinished: bool = False
@@ -87,10 +100,16 @@ class Scan:
         """An empty signature, or thinking that has neither text nor a signature."""
         self.without_signature: bool = False
         """The first call of a turn has no signature."""
+        self.text_after_call: bool = False
+        """A turn has text behind a call."""
         self.thinks_last: bool = False
         """A turn ends in thinking."""
         self.phases: bool = False
         """A text of an assistant turn has a phase."""
+        self.protocols: set[str] = set()
+        """The protocols of all assistant turns."""
+        self.replies: bool = False
+        """An assistant turn has an `extra`, if only what it keeps of its reply."""
         self.extra: bool = False
         """A message or content has an `extra` (beyond what it keeps of its reply), a cache mark or a prefix."""
         self.errors: list[int] = []
@@ -107,15 +126,16 @@ class Scan:
 
     def add_rare(self, piece: AnyContent) -> None:
         """Record media, native blocks and fields that are rarely set."""
-        if piece.extra is not None or (piece.kind != "thinking" and piece.cache_mark is not None):
+        if piece.extra is not None or piece.cache_mark is not None:
             self.extra = True
         if piece.kind == "native":
             self.media = self.native = True
+            self.extra = self.extra or any(spare.cache_mark is not None for spare in piece.fallback)
         elif piece.kind == "image" or piece.kind == "file":
             self.media = True
             texts = (piece.data, piece.url, piece.mime_type)
             if piece.kind == "file":
-                texts = (*texts, piece.file_id, piece.name)
+                texts = (*texts, piece.file_id, piece.name, piece.context)
             self.unclean = self.unclean or not all(map(is_clean_value, texts))
 
     def add_text(self, content: Sequence[AnyContent]) -> None:
@@ -124,6 +144,7 @@ class Scan:
             self.blank = True
         for piece in content:
             if piece.kind == "text":
+                self.length += len(piece.text) + len(piece.text_signature or "")
                 if not piece.text.strip():
                     self.blank = True
                 elif not is_clean(piece.text):
@@ -139,6 +160,7 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
     characters: list[str] = []
     call_ids, names = scan.call_ids, scan.names
     arguments: list[Mapping[str, object]] = []
+    length = values = 0  # characters, and values of arguments
     called = answered = 0  # the number of calls, and of those that have their result or cannot get one any more
     writer: AssistantMessage | None = None  # the turn before, if its origin alone decides who wrote it
     is_foreign = False
@@ -161,6 +183,7 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
             for piece in content:
                 if type(piece) is TextContent:
                     text = piece.text
+                    length += len(text)
                     if not text or text.isspace():
                         scan.blank = True
                     elif not text.isascii() and not is_clean(text):
@@ -186,12 +209,17 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
             ):
                 is_foreign = not ownership.is_own(message)
                 writer = message if ownership.is_certain else None
+                scan.protocols.add(message.protocol)
             if is_foreign:
                 scan.foreign.add(len(characters) - 1)
             if message.stop_reason in UNFINISHED:
                 scan.unfinished = True
             extra = message.extra
-            if message.prefix or (extra is not None and (REPLY not in extra or len(extra) != 1)):
+            if extra is not None:
+                scan.replies = True
+                if REPLY not in extra or len(extra) != 1:
+                    scan.extra = True
+            if message.prefix:
                 scan.extra = True
             kind = None
             first = called + 1
@@ -202,13 +230,22 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
                     call_ids.append(piece.id)
                     names[piece.name] = None
                     arguments.append(piece.arguments)
+                    values += len(piece.arguments)
                     for value in piece.arguments.values():
                         if type(value) is str:
+                            length += _ESCAPED * len(value)
                             if not value.isascii() and not is_clean(value):
                                 scan.unclean = True
-                        elif type(value) in _NESTED and not is_clean_value(value):
-                            scan.unclean = True
+                        elif type(value) in _NESTED:
+                            if not is_clean_argument(value):
+                                scan.unclean = True
+                            length += _ESCAPED * len(repr(value))
+                        elif type(value) is int:
+                            length += value.bit_length()
+                        elif type(value) is float and value - value != 0:
+                            raise ValueError(NOT_FINITE)
                     if piece.arguments_text is not None:
+                        length += len(piece.arguments_text)
                         scan.original = True
                         if not is_clean(piece.arguments_text):
                             scan.unclean = True
@@ -216,25 +253,33 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
                     if signature is None:
                         if called == first:
                             scan.without_signature = True
-                    elif not signature or not signature.isascii():
-                        scan.add_unusual_signature(signature)
+                    else:
+                        length += len(signature)
+                        if not signature or not signature.isascii():
+                            scan.add_unusual_signature(signature)
                     if piece.extra is not None or piece.cache_mark is not None:
                         scan.extra = True
                 elif type(piece) is TextContent:
                     text = piece.text
+                    length += len(text)
                     if not text or text.isspace():
                         scan.blank = True
                     elif not text.isascii() and not is_clean(text):
                         scan.unclean = True
                     signature = piece.text_signature
-                    if signature is not None and (not signature or not signature.isascii()):
-                        scan.add_unusual_signature(signature)
+                    if signature is not None:
+                        length += len(signature)
+                        if not signature or not signature.isascii():
+                            scan.add_unusual_signature(signature)
+                    if called >= first:
+                        scan.text_after_call = True
                     if piece.phase is not None:
                         scan.phases = True
                     if piece.extra is not None or piece.cache_mark is not None:
                         scan.extra = True
                 elif type(piece) is ThinkingContent:
                     text = piece.thinking
+                    length += len(text)
                     if not text.isascii() and not is_clean(text):
                         scan.unclean = True
                     signature = piece.thinking_signature
@@ -244,9 +289,10 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
                             scan.unusable = True
                     else:
                         scan.signed = True
+                        length += len(signature)
                         if not signature.isascii():
                             scan.add_unusual_signature(signature)
-                    if piece.extra is not None:
+                    if piece.extra is not None or piece.cache_mark is not None:
                         scan.extra = True
                 else:
                     scan.add_rare(piece)
@@ -261,7 +307,10 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
             scan.add_text(message.content)
     if answered < called:
         scan.paired = False
-    if not all(map(is_clean, set[str]().union(*arguments))):
+    keys = set[str]().union(*arguments)
+    if not all(map(is_clean, keys)):
         scan.unclean = True
+    scan.length += length + values * (_SCALAR + _ESCAPED * max(map(len, keys), default=0))
+    scan.length += called * (_CALL + max(map(len, names), default=0))
     scan.roles = "".join(characters)
     return scan

@@ -7,6 +7,7 @@ Facts this file rests on:
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from operator import is_
@@ -18,6 +19,7 @@ _PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _HALF: Final = re.compile("[\ud800-\udfff]")
 
 _NUMBERS: Final = (int, float)
+NOT_FINITE: Final = "JSON cannot represent NaN or an infinity"
 _ENCODE: Final = msgspec.json.Encoder().encode
 
 AnyValue = TypeVar("AnyValue")
@@ -47,6 +49,32 @@ def is_clean_value(value: object) -> bool:
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
         return _is_clean(value)  # not storable as JSON; check its strings one by one
     return True
+
+
+def is_clean_argument(value: object) -> bool:
+    """Whether every string inside an argument of a call is clean.
+
+    Raises:
+        ValueError: it holds NaN or an infinity. msgspec would write null, which is another value.
+    """
+    try:
+        if b"null" in _ENCODE(value) and _has_infinity(value):
+            raise ValueError(NOT_FINITE)
+    except (TypeError, UnicodeEncodeError, RecursionError, msgspec.MsgspecError):
+        return is_clean_value(value)
+    return True
+
+
+def _has_infinity(value: object) -> bool:
+    pending = [value]
+    for item in pending:
+        if isinstance(item, float) and not math.isfinite(item):
+            return True
+        if isinstance(item, Mapping):
+            pending.extend(cast("Mapping[str, object]", item).values())
+        elif isinstance(item, list | tuple):
+            pending.extend(cast("list[object]", item))
+    return False
 
 
 def _is_clean(value: object) -> bool:

@@ -9,11 +9,11 @@ passes: only then is it certain that the message was not merged into another one
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import Final, TypeAlias
 
-from segue.conversation.content import AnyContent, SystemContent
+from segue.conversation.content import AnyContent, Extra, SystemContent
 from segue.conversation.context import Options, Tool
 from segue.conversation.messages import Message
 from segue.errors import Path
@@ -22,12 +22,20 @@ from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.projection.policy import Policy
 from segue.projection.report import Change, ChangeCode, Loss
-from segue.projection.requirements import MediaNeeded
+from segue.projection.requirements import HistoryNeeded, MediaNeeded
+from segue.projection.workspace.acceptance import Acceptance
+from segue.projection.workspace.namespace_table import NamespaceTable
 from segue.projection.workspace.ownership import Ownership
 from segue.projection.workspace.prefix_state import PrefixState
 from segue.projection.workspace.scan import Scan, scan_messages
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.namespaces import FunctionName
+from segue.protocols.kit.protocol import Protocol
+from segue.protocols.registry import get_protocol
 
 SystemPrompt: TypeAlias = str | tuple[SystemContent, ...] | None
+
+ToolsKey: TypeAlias = tuple[tuple[Tool, ...], Extra | None, bool, tuple[FunctionName, ...]]
 
 ROLE_CODES: Final = {"user": "u", "assistant": "a", "toolResult": "t", "system": "s"}
 INSERTED: Final = -1
@@ -35,23 +43,46 @@ INSERTED: Final = -1
 
 
 class FittedTools:
-    """The tools of a request after fitting them to the target, and the changes."""
+    """The tools of a request after fitting them to the target, the `extra` of the options, and the changes.
 
-    __slots__ = ("changes", "given", "tools", "wire_names")
+    `key` is what they were fitted for: the given tools and `extra`, and what the history calls.
+    """
+
+    __slots__ = ("changes", "extra", "key", "tools", "wire_names")
 
     def __init__(
-        self, given: tuple[Tool, ...], tools: tuple[Tool, ...], changes: list[Change], wire_names: dict[str, str]
+        self,
+        key: ToolsKey,
+        tools: tuple[Tool, ...],
+        extra: Extra | None,
+        changes: list[Change],
+        wire_names: dict[str, str],
     ) -> None:
-        self.given: tuple[Tool, ...] = given
+        self.key: ToolsKey = key
         self.tools: tuple[Tool, ...] = tools
+        self.extra: Extra | None = extra
         self.changes: list[Change] = changes
         self.wire_names: dict[str, str] = wire_names
+
+    def is_for(self, key: ToolsKey) -> bool:
+        """Whether the tools were fitted for the same request: the same tools and `extra`, equal calls."""
+        return self.key[0] is key[0] and self.key[1] is key[1] and self.key[2:] == key[2:]
 
 
 class Target:
     """Everything the passes need to know about the target, resolved once; `fitted_tools` caches the last tools."""
 
-    __slots__ = ("dialect", "fitted_tools", "ownership", "model", "policy", "rules")
+    __slots__ = (
+        "acceptance",
+        "dialect",
+        "fitted_tools",
+        "model",
+        "namespaces",
+        "ownership",
+        "policy",
+        "protocol",
+        "rules",
+    )
 
     def __init__(self, model: Model, rules: Rules, dialect: Dialect, policy: Policy) -> None:
         self.model: Model = model
@@ -59,8 +90,12 @@ class Target:
         self.dialect: Dialect = dialect
         """Used only to find out which thinking options it can express."""
         self.policy: Policy = policy
-        self.ownership: Ownership = Ownership(model, policy.same_model)
+        self.protocol: Protocol = get_protocol(model.protocol)
+        self.acceptance: Acceptance = Acceptance(self.protocol, Endpoint(model, rules, dialect))
+        self.ownership: Ownership = Ownership(model, policy.same_model, policy.routers)
         self.fitted_tools: FittedTools | None = None
+        self.namespaces: NamespaceTable | None = None
+        """The namespaces among the tools of the request that is projected."""
 
 
 class Settings:
@@ -76,11 +111,11 @@ class Settings:
 class Workspace:
     """A segment of messages that the passes change.
 
-    Only the last segment has `settings`; `final` is True for it. `evicted` are the numbers of the oldest images and
-    files of the whole conversation that are replaced by a placeholder.
+    Only the last segment has `settings`; `final` is True for it.
     """
 
     __slots__ = (
+        "_given_before",
         "_insertions",
         "_start",
         "blocks",
@@ -89,18 +124,22 @@ class Workspace:
         "changes",
         "end",
         "cross_model",
-        "evicted",
         "final",
         "follows",
+        "given",
         "has_moves",
+        "joined",
         "messages",
+        "native_answers",
         "needed",
         "places",
+        "refused",
         "reordered",
         "results",
         "settings",
         "scan",
         "target",
+        "thinking_off",
     )
 
     def __init__(
@@ -111,14 +150,14 @@ class Workspace:
         *,
         offset: int = 0,
         settings: Settings | None = None,
-        evicted: tuple[int, int] = (0, 0),
     ) -> None:
+        self.given: Sequence[Message] = messages
         self.messages: list[Message] = list(messages)
         self.places: Sequence[int] = range(offset, offset + len(messages))
         self.blocks: dict[int, list[int]] = {}
         self.scan: Scan = scan_messages(messages, target.ownership)
         self.changes: list[Change] = []
-        self.needed: list[MediaNeeded] = []
+        self.needed: list[MediaNeeded | HistoryNeeded] = []
         self.cross_model: set[int] = set()
         """Places of own turns that lost a signed block: their other signatures cannot be replayed either."""
         self.changed: bool = False
@@ -132,11 +171,20 @@ class Workspace:
         """The place of the last given message that was kept in the segment before."""
         self._start = offset
         self.end: int = offset + len(messages)
-        self.evicted: tuple[int, int] = evicted
         self.has_moves: bool = False
         self.results: set[int] = set()
         """Whether results may have moved, and the places of those that may have."""
+        self.thinking_off: bool = False
+        """Whether the request turns thinking off and the target then refuses thinking in a tool cycle."""
+        self.refused: dict[tuple[int, int], str] = {}
+        """Native blocks that the target would refuse: (place, position in the content) -> why."""
+        self.native_answers: dict[tuple[int, int], tuple[int, int]] = {}
+        """Tool results that answer a native call: (place, -1) -> (place, position) of the call."""
+        self.joined: set[int] = set()
+        """Places of assistant turns that directly follow one with a call that the provider has not finished."""
         self._insertions: list[tuple[ChangeCode, str]] = []
+        self._given_before: list[int] | None = None
+        """For each message the place of the last given one up to it, computed when an inserted one needs it."""
 
     # -- changes -------------------------------------------------------------------------------------------------------
 
@@ -160,14 +208,24 @@ class Workspace:
                     self.note(code, self.path(index), Loss.NONE, detail)
 
     def _note_moves(self, order: list[int]) -> None:
-        """Report every result whose order relative to another message changed."""
-        lowest_behind = list(accumulate(reversed(order), min))
-        lowest_behind.reverse()
-        highest_before = -1
-        for index, place in enumerate(order):
-            if place in self.results and (highest_before > place or lowest_behind[index] < place):
+        """Report the results that moved: the fewest that explain the new order; all other messages kept theirs."""
+        kept: set[int] = set()
+        gap: list[int] = []
+        start = -1
+        for place in order:
+            if place in self.results:
+                gap.append(place)
+                continue
+            kept.update(_longest_increasing([moved for moved in gap if start < moved < place]))
+            gap, start = [], place
+        kept.update(_longest_increasing([moved for moved in gap if moved > start]))
+        for place in order:
+            if place in self.results and place not in kept:
                 self.note(ChangeCode.RESULT_MOVED, ("messages", place), Loss.NONE)
-            highest_before = max(highest_before, place)
+
+    def length(self) -> int | None:
+        """Give not fewer than the characters of the messages; None if passes changed them, or if they have media."""
+        return None if self.changed or self.scan.media else self.scan.length
 
     # -- original indexes ----------------------------------------------------------------------------------------------
 
@@ -182,11 +240,15 @@ class Workspace:
 
     def path(self, index: int) -> Path:
         """Give the original path of the message at `index`; for an inserted one, of the message before it."""
-        while index >= 0:
-            if self.places[index] >= 0:
-                return ("messages", self.places[index])
-            index -= 1
-        return ("messages",) if self.follows is None else ("messages", self.follows)
+        place = self.places[index]
+        if place >= 0:
+            return ("messages", place)
+        if self._given_before is None:
+            # All of them at once: looking back from each of many insertions in a row would be quadratic.
+            last = -1 if self.follows is None else self.follows
+            self._given_before = [last := place if place >= 0 else last for place in self.places]
+        before = self._given_before[index]
+        return ("messages",) if before < 0 else ("messages", before)
 
     def content_path(self, index: int, block: int) -> Path:
         """Give the original path of content `block` of the message at `index`."""
@@ -218,7 +280,30 @@ class Workspace:
         """Replace all messages after inserting, dropping or moving some."""
         self.messages = messages
         self.places = places
+        self._given_before = None
         self.changed = self.reordered = True
+
+
+def _longest_increasing(places: list[int]) -> list[int]:
+    """Give the longest increasing subsequence; the earliest places where several are as long."""
+    lowest: list[int] = []  # the lowest place that ends an increasing subsequence of each length
+    ends: list[int] = []  # for each length, the index of that place
+    before: list[int] = []
+    for index, place in enumerate(places):
+        length = bisect_left(lowest, place)
+        before.append(ends[length - 1] if length else -1)
+        if length == len(lowest):
+            lowest.append(place)
+            ends.append(index)
+        else:
+            lowest[length], ends[length] = place, index
+    found: list[int] = []
+    index = ends[-1] if ends else -1
+    while index >= 0:
+        found.append(places[index])
+        index = before[index]
+    found.reverse()
+    return found
 
 
 def roles_of(workspace: Workspace) -> str:

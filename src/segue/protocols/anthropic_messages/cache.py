@@ -68,10 +68,11 @@ def join_mark(native: Block, mark: CacheMark | None) -> Wire:
 # -- marks that the options ask for ------------------------------------------------------------------------------------
 
 
-def place_marks(body: Wire, endpoint: Endpoint, retention: CacheRetention) -> None:
-    """Put marks into a body that was just written; a body that already has marks is left alone."""
+def place_marks(body: Wire, endpoint: Endpoint, retention: CacheRetention, *, anchored: bool) -> None:
+    """Put marks into a body that was just written; a body with marks is left alone, unless segue `anchored` it."""
     dialect = endpoint.dialect
-    if dialect.cache_format != "anthropic" or not endpoint.rules.cache_marks or _is_marked(body):
+    is_marked = not anchored and _is_marked(body)
+    if dialect.cache_format != "anthropic" or not endpoint.rules.cache_marks or is_marked:
         return
     mark = encode_mark(CacheMark(ttl="1h" if retention == "long" and dialect.cache_long == "1h" else None))
     tools, system = body.get("tools"), body.get("system")

@@ -13,16 +13,16 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.protocols.anthropic_messages.cache import CACHE_CONTROL
 from segue.protocols.anthropic_messages.check_turns import Turns, kind_of
-from segue.protocols.anthropic_messages.thinking import NOT_EVERYWHERE
 from segue.protocols.kit.checking import check_json, matches_alphabet, objects_of
-from segue.protocols.kit.claude_thinking import LEAST_BUDGET
 from segue.protocols.kit.codec import Endpoint, Violation
+from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import object_of
-from segue.protocols.kit.ranges import check_range, check_stops
+from segue.protocols.kit.ranges import check_range, check_stops, check_user_ids
 from segue.protocols.kit.reading import text_of
 
 _EFFORTS: Final = frozenset({"low", "medium", "high", "xhigh", "max"})  # anthropic 2.8.0
 _FORCED: Final = frozenset({"any", "tool"})
+_THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 _SAMPLING: Final[Mapping[str, str]] = {"temperature": "temperature", "top_p": "top_p", "top_k": "temperature"}
 """Parameters of the body -> the field of `Options` whose rule they follow."""
 
@@ -48,6 +48,9 @@ def _check_limits(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vi
         # many projects; Anthropic documentation: models overview)
         message = f"max_tokens: {most} is too much for {endpoint.model.id}; set at most {endpoint.model.max_tokens}"
         yield Violation(code="max_tokens", path=("max_tokens",), message=message)
+
+    # The lengths are in the rows of the providers, with their sources.
+    yield from check_user_ids(body, endpoint.rules)
 
 
 def _check_system(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
@@ -134,31 +137,32 @@ def _check_choice(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vi
 
 
 def _check_thinking(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
-    thinking = object_of(body.get("thinking"))
+    thinking, rules = object_of(body.get("thinking")), endpoint.rules
     if thinking.get("type") == "enabled":
         budget, most = thinking.get("budget_tokens"), body.get("max_tokens")
         path: Path = ("thinking", "budget_tokens")
         # "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024" (anthropic 2.8.0)
-        if not isinstance(budget, int) or budget < LEAST_BUDGET:
-            if endpoint.rules.reasoning_replay == "signed":  # other vendors of this protocol accept it
-                message = f"a thinking budget must be at least {LEAST_BUDGET} tokens; raise it"
+        if not isinstance(budget, int) or budget < rules.min_thinking_budget:
+            if rules.reasoning_replay == "signed":  # other vendors of this protocol accept it
+                message = f"a thinking budget must be at least {rules.min_thinking_budget} tokens; raise it"
                 yield Violation(code="thinking_budget", path=path, message=message)
         elif isinstance(most, int) and budget >= most and not body.get("tools"):
             # "`max_tokens` must be greater than `thinking.budget_tokens`"; with tools the budget may span several
             # rounds of interleaved thinking (documentation: extended thinking)
             message = f"max_tokens must be greater than the budget of {budget} tokens; raise it, or lower the budget"
             yield Violation(code="thinking_budget", path=path, message=message)
-    elif thinking.get("type") == "disabled" and "off" not in endpoint.rules.thinking_levels:
+    elif thinking.get("type") == "disabled" and "off" not in rules.thinking_levels:
         # Refused by Fable, Mythos and the 5.5 generation (pydantic-ai 2.66.0, live)
         message = f"{endpoint.model.id} does not support disabled thinking; remove `thinking`"
         yield Violation(code="thinking_off", path=("thinking", "type"), message=message)
-    given = object_of(body.get("output_config")).get("effort")
-    effort, levels = text_of(given), endpoint.model.thinking_levels.values()
-    refused = effort in NOT_EVERYWHERE and endpoint.model.reasoning and effort not in levels
-    if given is not None and (effort not in _EFFORTS or refused):
+    effort, place = object_of(body.get("output_config")).get("effort"), ("output_config", "effort")
+    if effort is not None and (text_of(effort) not in _EFFORTS or "output_config.effort" in rules.refused_extra):
+        # "This model does not support the effort parameter." (documentation: effort, from Opus 4.5 on)
+        message = f"{endpoint.model.id} does not support effort level {effort!r}; remove it or choose another level"
+        yield Violation(code="effort", path=place, message=message)
+    else:
         # "This model does not support effort level 'xhigh'. Supported levels: ..." (recorded traffic, 2026-11)
-        message = f"{endpoint.model.id} does not support effort level {given!r}; choose another level"
-        yield Violation(code="effort", path=("output_config", "effort"), message=message)
+        yield from check_effort(effort, place, endpoint, "effort")
 
 
 def _check_sampling(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
@@ -216,6 +220,14 @@ def _check_marks(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vio
             yield Violation(
                 code="cache_mark_blank", path=(*path, key), message="a blank text cannot be cached; remove the mark"
             )
+        if kind_of(block) in _THINKING:
+            # Thinking cannot be marked itself (documentation: prompt caching)
+            message = "thinking cannot have a mark; put it on another block"
+            yield Violation(code="cache_mark_thinking", path=(*path, key), message=message)
+        if path[0] == "tools" and any(block.get(beside) for beside in endpoint.rules.cache_mark_refused_beside):
+            # A deferred tool is not part of the cached prefix (documentation: tool use with prompt caching)
+            message = "a tool whose loading is deferred cannot have a mark; put it on another tool"
+            yield Violation(code="cache_mark_deferred", path=(*path, key), message=message)
         if mark.get("ttl") != "1h":
             short = True
         elif short:

@@ -11,11 +11,16 @@ from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias, cast
 
 from segue.errors import Path
+from segue.models.model_ids import is_claude
 from segue.models.rules import Rules
+from segue.protocols.anthropic_messages.native import REPLAY
 from segue.protocols.anthropic_messages.rules import PROVIDER
-from segue.protocols.kit.checking import objects_of
+from segue.protocols.kit.checking import check_base64, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
+from segue.protocols.kit.json_values import object_of
+from segue.protocols.kit.media_checks import check_address, check_bytes
 from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.replay import NO_CALL, NO_RESULT, Turn, find_halves
 
 Object: TypeAlias = Mapping[str, object]
 Placed: TypeAlias = tuple[Path, Object]
@@ -78,10 +83,14 @@ class Turns:
             yield from self._check_turn(index, turn, last=position == len(self.turns) - 1)
         for position, run in enumerate(self.runs):
             yield from self._check_pairing(position, run)
+        yield from self._check_native_pairs()
         yield from self._check_system()
         yield from self._check_end()
         yield from self._check_cycle()
         yield from self._check_media()
+        yield from check_base64(
+            self.body.get("messages"), ("messages",), lambda block: ("data",) if block.get("type") == "base64" else ()
+        )
 
     # -- one turn ------------------------------------------------------------------------------------------------------
 
@@ -92,14 +101,15 @@ class Turns:
             message = f"the role {role!r} is not supported; use user, assistant or system"
             yield Violation(code="role", path=(*path, "role"), message=message)
         blocks = _blocks_of(turn, path)
-        blank = all(block.get("type") == "text" and _is_blank(block) for _, block in blocks)
+        texts = [block for _, block in blocks if block.get("type") == "text"]
+        blank = all(map(_is_blank, texts)) and bool(texts or not blocks)
         if blank and self.rules.refused_text != "none" and not (last and role == "assistant" and not blocks):
             # "text content blocks must be non-empty" / "must contain non-whitespace text" (arunalabs/mode #9,
-            # LibreChat-AI/agents #124): refused where a turn has no other content
+            # LibreChat-AI/agents #124): refused where a turn has no other text
             yield Violation(
                 code="blank_text",
                 path=(*path, "content"),
-                message="the turn has no content that is not blank; remove it",
+                message="the turn has no text that is not blank; remove the blank one",
             )
         for place, block in blocks:
             yield from self._check_block(block, place, role)
@@ -159,10 +169,12 @@ class Turns:
     # -- calls and results ---------------------------------------------------------------------------------------------
 
     def _check_pairing(self, position: int, run: Run) -> Iterator[Violation]:
+        if not self.rules.paired_calls:
+            return
         if run.role == "assistant":
             following = self.runs[position + 1] if position + 1 < len(self.runs) else None
             answered = (
-                _ids(following.of("tool_result"), "tool_use_id") if following and following.role == "user" else []
+                _ids(following.of("tool_result"), "tool_use_id") if following and following.role == "user" else ()
             )
             seen: set[object] = set()
             for path, block in run.of("tool_use"):
@@ -176,12 +188,24 @@ class Turns:
                     message = f"the call {call_id!r} has no result in the next turn; add one"
                     yield Violation(code="call_without_result", path=path, message=message)
                 seen.add(call_id)
+            if self.rules.calls_last and is_claude(self.endpoint.model.id):
+                yield from self._check_after_calls(run)
         elif run.role == "user":
             yield from self._check_results(position, run)
 
+    def _check_after_calls(self, run: Run) -> Iterator[Violation]:
+        called = False
+        for path, block in run.blocks:
+            if called and kind_of(block) == "text":
+                # "`tool_use` ids were found without `tool_result` blocks immediately after" (vercel/ai #8318, #13013)
+                message = "text comes after a call in its turn; move it before the calls"
+                yield Violation(code="text_after_call", path=path, message=message)
+            # Nothing is known about text behind thinking or server tools that follow a call.
+            called = kind_of(block) == "tool_use" or (called and kind_of(block) == "text")
+
     def _check_results(self, position: int, run: Run) -> Iterator[Violation]:
         before = self.runs[position - 1] if position else None
-        calls = _ids(before.of("tool_use"), "id") if before and before.role == "assistant" else []
+        calls = _ids(before.of("tool_use"), "id") if before and before.role == "assistant" else ()
         seen: set[object] = set()
         texts = False
         for path, block in run.blocks:
@@ -210,6 +234,41 @@ class Turns:
                     # "all content must be type 'text' if 'is_error' is true" (vellum-assistant #18387, 2026-03-17)
                     message = "an error result has media; keep its text alone"
                     yield Violation(code="error_result_media", path=path, message=message)
+
+    def _check_native_pairs(self) -> Iterator[Violation]:
+        """Check that calls of tools that the provider runs have their results; `native.REPLAY` has the sources."""
+        turns: list[Turn[Path]] = []
+        for index, turn in self.turns:
+            placed = _blocks_of(turn, ("messages", index))
+            blocks = [(path, *REPLAY.read(block)) for path, block in placed]
+            callers = (REPLAY.reference_of(block) for _, block in placed)
+            if turn.get("role") == "assistant":
+                turns.append(Turn("assistant", blocks, frozenset(caller for caller in callers if caller)))
+            elif turn.get("role") != "system":
+                is_result = bool(blocks) and all(kind == "tool_result" for _, kind, _ in blocks)
+                turns.append(Turn("results" if is_result else "user", blocks))
+        rules = self.rules
+        found = find_halves(turns, REPLAY, alternate=rules.alternate, may_wait=rules.pending_calls)
+        for path, why in found.refused.items():
+            if why == NO_RESULT:
+                message = "the call of a server tool has no result; remove it"
+                yield Violation(code="call_without_result", path=path, message=message)
+            elif why == NO_CALL:
+                message = "the result of a server tool has no call before it; remove it"
+                yield Violation(code="result_without_call", path=path, message=message)
+        yield from self._check_callers()
+
+    def _check_callers(self) -> Iterator[Violation]:
+        """Check that a call that names the code that made it stands behind that code."""
+        known: set[str | None] = set()
+        for run in self.runs:
+            known |= {text_of(block.get("id")) for _, block in run.of(*_SERVER_CALLS)}
+            for path, block in run.blocks:
+                caller = REPLAY.reference_of(block)
+                if caller is not None and caller not in known:
+                    # The id of the call of the code, which has to be there (anthropic 2.8.0: ServerToolCaller)
+                    message = f"no call before it has the id {caller!r}; remove `caller`"
+                    yield Violation(code="caller_unknown", path=(*path, "caller"), message=message)
 
     # -- the order of turns --------------------------------------------------------------------------------------------
 
@@ -255,10 +314,28 @@ class Turns:
             yield Violation(code="final_space", path=path, message="the last turn ends in white space; strip it")
 
     def _check_cycle(self) -> Iterator[Violation]:
-        """Check the turn that opened the running cycle of calls: with a thinking budget it must begin with thinking."""
-        thinking = self.body.get("thinking")
-        enabled = isinstance(thinking, Mapping) and cast("Object", thinking).get("type") == "enabled"
-        if not enabled or not self.rules.thinking_before_calls:
+        """Check the running cycle of calls and a last assistant turn, which have to be in the mode of the request.
+
+        With a thinking budget they must begin with thinking; with thinking disabled they may not contain any. A request
+        without `thinking` is not checked: it is refused only at times.
+        """
+        mode = object_of(self.body.get("thinking")).get("type")
+        if mode not in ("enabled", "disabled") or not self.rules.thinking_before_calls:
+            return
+        last = next((run for run in reversed(self.runs) if run.role == "assistant"), None)
+        if mode == "disabled":
+            if last is not None and self._is_final(last):
+                for path, _ in last.of(*_THINKING):
+                    # "When thinking is disabled, an `assistant` message in the final position cannot contain
+                    # `thinking`." (forgecode #1853, and #1195 at Vertex)
+                    message = "the last assistant turn contains thinking while thinking is disabled; remove it"
+                    yield Violation(code="thinking_while_off", path=path, message=message)
+            return
+        if last is not None and last is self.runs[-1] and last.blocks and kind_of(last.blocks[0][1]) not in _THINKING:
+            # "Expected `thinking` or `redacted_thinking`, but found `text`. When `thinking` is enabled, a final
+            # `assistant` message must start with a thinking block." (aider #3820; documentation: prefill)
+            message = "an answer cannot be begun while thinking is enabled; add a user turn, or disable thinking"
+            yield Violation(code="prefill_thinking", path=last.blocks[0][0], message=message)
             return
         opener: Run | None = None
         for run in reversed(self.runs):
@@ -271,6 +348,11 @@ class Turns:
             # `assistant` message must start with a thinking block" (opencode #3077)
             message = "a turn that calls tools must begin with thinking while thinking is enabled; disable thinking"
             yield Violation(code="thinking_before_calls", path=opener.blocks[0][0], message=message)
+
+    def _is_final(self, run: Run) -> bool:
+        """Whether nothing but results of tools follows a run."""
+        following = self.runs[self.runs.index(run) + 1 :]
+        return all(kind_of(block) == "tool_result" for later in following for _, block in later.blocks)
 
     # -- media ---------------------------------------------------------------------------------------------------------
 
@@ -292,6 +374,10 @@ class Turns:
         if kind == "url" and "url" not in (self.rules.image_sources if is_image else self.rules.file_sources):
             # "URL content sources are not yet supported for this model" (Bedrock: chatlas #410, 2026-09-01)
             yield Violation(code="media_source", path=path, message="URLs are not supported here; send the data")
+        if kind == "url":
+            # anthropic 2.8.0: the URL of an image, or of a PDF
+            allowed = ("image/*",) if is_image else ("application/pdf", "text/*")
+            yield from check_address(source.get("url"), allowed, (*path, "url"))
         if kind != "base64":
             return
         mime, data = text_of(source.get("media_type")), source.get("data")
@@ -300,6 +386,8 @@ class Turns:
             yield Violation(
                 code="media_type", path=(*path, "media_type"), message=f"the type {mime!r} is not supported; convert it"
             )
+        else:
+            yield from check_bytes(data, mime, (*path, "data"), exact=self.rules.exact_image_types)
         most = self.rules.max_image_bytes if is_image else self.rules.max_document_bytes
         if most and isinstance(data, str) and len(data) * 3 // 4 > most:
             # "image exceeds 5 MB maximum: 5404560 bytes > 5242880 bytes", of base64 (claude-code #13381)
@@ -329,5 +417,5 @@ def _is_blank(block: Object) -> bool:
     return not str(block.get("text", "")).strip()
 
 
-def _ids(placed: list[Placed], key: str) -> list[object]:
-    return [text_of(block.get(key)) for _, block in placed]
+def _ids(placed: list[Placed], key: str) -> set[object]:
+    return {text_of(block.get(key)) for _, block in placed}

@@ -4,6 +4,8 @@ Facts this file relies on:
 - A thinking block is accepted only with its signature, unchanged; a block whose text is withheld is sent back too.
                                             (Anthropic documentation: extended thinking; strands #2704)
 - Redacted thinking has a signature only, in `data`, which is sent back unchanged.                         (the same)
+- Where a gateway wraps readable thinking as redacted thinking, it is read as thinking; the block is sent back
+  unchanged.                                                                        (see `kit.readable_signatures`)
 - `tool_use.input` is an object on this wire, not text.                           (anthropic 2.8.0, read 2026-11-15)
 - `caller: {"type": "direct"}` of a call is what a call without a caller means.                            (the same)
 
@@ -33,10 +35,12 @@ from segue.protocols.anthropic_messages.media import decode_document, decode_ima
 from segue.protocols.anthropic_messages.native import decode_native
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import Block, Wire, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
+from segue.protocols.kit.readable_signatures import WRAPPED, is_wrapped, read_wrapped
 from segue.protocols.kit.reading import native_block
-from segue.protocols.kit.verbatim import data_of, keep, restore
+from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 
+_REDACTED: Final = "redacted_thinking"
 _DIRECT: Final = {"type": "direct"}
 _UNSIGNED: Final = frozenset({"open", "required"})
 """The values of `Rules.reasoning_replay` that allow thinking without a signature."""
@@ -84,8 +88,11 @@ def decode_assistant_block(block: Block, endpoint: Endpoint) -> AssistantContent
         case "thinking":
             return _decode_thinking(block, endpoint) or decode_native(block)
         case "redacted_thinking" if isinstance(data := block.get("data"), str):
-            content = ThinkingContent(thinking="", thinking_signature=data, redacted=True)
-            return content if len(block) == 2 else _keep_thinking(content, block, endpoint)
+            text = read_wrapped(data)
+            content = ThinkingContent(thinking=text or "", thinking_signature=data, redacted=text is None)
+            if len(block) == 2:
+                return content
+            return _keep_thinking(replace(content, cache_mark=decode_mark(block)), block, endpoint)
         case _:
             return decode_native(block)
 
@@ -101,7 +108,7 @@ def decode_reply_block(block: Block, endpoint: Endpoint, tool_names: Mapping[str
     if content.extra is not None:
         data = data_of(content.extra, PROTOCOL)
         content = replace(content, extra={PROTOCOL: data} if data else None)
-    if content.kind != "thinking" and content.cache_mark is not None:
+    if content.cache_mark is not None:
         content = replace(content, cache_mark=None)
     return content
 
@@ -111,15 +118,20 @@ def _decode_thinking(block: Block, endpoint: Endpoint) -> ThinkingContent | None
     thinking, signature = block.get("thinking"), block.get("signature")
     if not isinstance(thinking, str) or not (signature is None or isinstance(signature, str)):
         return None
-    if signature and len(block) == 3:
+    if signature and len(block) == 3 and not is_wrapped(signature):
         return ThinkingContent(thinking=thinking, thinking_signature=signature)
     if signature == "" and endpoint.dialect.empty_signature:
         signature = None
-    return _keep_thinking(ThinkingContent(thinking=thinking, thinking_signature=signature), block, endpoint)
+    content = ThinkingContent(thinking=thinking, thinking_signature=signature, cache_mark=decode_mark(block))
+    choices = choose("type", _REDACTED, "thinking") if is_wrapped(signature) else EMPTY
+    return _keep_thinking(content, block, endpoint, choices)
 
 
-def _keep_thinking(content: ThinkingContent, block: Block, endpoint: Endpoint) -> ThinkingContent:
-    return replace(content, extra=keep(PROTOCOL, block, _thinking_block(content, endpoint)))
+def _keep_thinking(
+    content: ThinkingContent, block: Block, endpoint: Endpoint, choices: Block = EMPTY
+) -> ThinkingContent:
+    chosen_type = replace(content, extra=keep(PROTOCOL, EMPTY, EMPTY, choices=choices)) if choices else content
+    return replace(content, extra=keep(PROTOCOL, block, _thinking_block(chosen_type, endpoint), choices=choices))
 
 
 def _decode_call(block: Block) -> ToolCall | None:
@@ -127,15 +139,17 @@ def _decode_call(block: Block) -> ToolCall | None:
     call_id, name, given = block.get("id"), block.get("name"), block.get("input")
     if not isinstance(call_id, str) or not isinstance(name, str):
         return None
+    text: str | None = None
     if isinstance(given, dict):
         arguments = cast("Mapping[str, object]", given)
         if len(block) == 4:
             return ToolCall(id=call_id, name=name, arguments=arguments)
     elif isinstance(given, str):
-        arguments = parse_arguments(given).arguments  # some vendors write text
+        parsed = parse_arguments(given)  # some vendors write text
+        arguments, text = parsed.arguments, None if parsed.diagnostic is None else parsed.text
     else:
         arguments = object_of(given)
-    call = ToolCall(id=call_id, name=name, arguments=arguments, cache_mark=decode_mark(block))
+    call = ToolCall(id=call_id, name=name, arguments=arguments, arguments_text=text, cache_mark=decode_mark(block))
     known = ("caller",) if block.get("caller") == _DIRECT else ()
     return replace(call, extra=keep(PROTOCOL, block, _encode_call(call), known))
 
@@ -198,7 +212,13 @@ def encode_assistant_blocks(
                 continue
         elif type(piece) is ThinkingContent:
             signature = piece.thinking_signature
-            if piece.extra is None and signature is not None and not piece.redacted:
+            if (
+                piece.extra is None
+                and signature is not None
+                and not piece.redacted
+                and piece.cache_mark is None
+                and not signature.startswith(WRAPPED)
+            ):
                 blocks.append({"type": "thinking", "thinking": piece.thinking, "signature": signature})
                 continue
             if is_reply:
@@ -267,14 +287,19 @@ def _encode_thinking(content: ThinkingContent, endpoint: Endpoint) -> Wire:
 def _thinking_block(content: ThinkingContent, endpoint: Endpoint) -> Wire:
     """Write a thinking block; a missing signature is empty, or left out where the target allows that."""
     signature = content.thinking_signature
-    if content.redacted:
-        if signature is None:
-            raise EncodeError("redacted thinking has no data (`thinking_signature`); remove it")
-        block: Wire = {"type": "redacted_thinking", "data": signature}
+    if content.redacted and signature is None:
+        raise EncodeError("redacted thinking has no data (`thinking_signature`); remove it")
+    is_redacted = content.redacted or (
+        is_wrapped(signature) and chosen(content.extra, PROTOCOL, "type", _REDACTED) == _REDACTED
+    )
+    if is_redacted:
+        block: Wire = {"type": _REDACTED, "data": signature}
     else:
         block = {"type": "thinking", "thinking": content.thinking}
         if signature is not None:
             block["signature"] = signature
         elif endpoint.dialect.empty_signature or endpoint.rules.reasoning_replay not in _UNSIGNED:
             block["signature"] = ""
+    if content.cache_mark is not None:
+        block[CACHE_CONTROL] = encode_mark(content.cache_mark)
     return block if content.extra is None else restore(block, content.extra, PROTOCOL)

@@ -7,8 +7,8 @@ Facts this file relies on:
 - Neither a URL nor a file id states a type. URLs of documents are URLs of PDFs by the SDK's own name for them; most
   files with an id are PDFs too, and nothing but the neutral type needs one.                               (the same)
 
-Media are not inspected. A block whose source has none of these forms is native, and so is an image with a file id, for
-which there is no neutral type.
+Media are not inspected. A block whose source has none of these forms is native. An image with a file id is a file of
+the type `image/*`: the id does not show which image it is.
 
 Choices kept in `extra`: `source`, the type of the source of a document.
 """
@@ -27,11 +27,12 @@ from segue.errors import EncodeError
 from segue.protocols.anthropic_messages.cache import CACHE_CONTROL, decode_mark, encode_mark
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.json_values import EMPTY, Block, Wire
-from segue.protocols.kit.reading import standard_base64
+from segue.protocols.kit.reading import standard_base64, text_of
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 
 _PDF: Final = "application/pdf"
 _PLAIN: Final = "text/plain"
+_ANY_IMAGE: Final = "image/*"
 _SOURCES: Final[Mapping[str, str]] = {_PDF: "base64", _PLAIN: "text"}
 """The default type of source for the data of a document, by MIME type; other types have none."""
 
@@ -45,9 +46,11 @@ def source_of(block: Block) -> Block:
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
 
 
-def decode_image(block: Block) -> ImageContent | None:
+def decode_image(block: Block) -> ImageContent | FileContent | None:
     """Read an image; None when its source has an unknown form."""
     source = source_of(block)
+    if source.get("type") == "file":
+        return _decode_stored_image(block, source.get("file_id"))
     kind, mime, data = source.get("type"), source.get("media_type"), source.get("data")
     mark = decode_mark(block)
     if kind == "base64" and isinstance(mime, str) and isinstance(data, str):
@@ -65,25 +68,33 @@ def decode_image(block: Block) -> ImageContent | None:
     return replace(image, extra=keep(PROTOCOL, block, encode_image(image)))
 
 
+def _decode_stored_image(block: Block, file_id: object) -> FileContent | None:
+    if not isinstance(file_id, str):
+        return None
+    file = FileContent(file_id=file_id, mime_type=_ANY_IMAGE, cache_mark=decode_mark(block))
+    return replace(file, extra=keep(PROTOCOL, block, encode_file(file)))
+
+
 def decode_document(block: Block) -> FileContent | None:
     """Read a document; None when its source has an unknown form, or is a list of blocks."""
     source, title = source_of(block), block.get("title")
     kind, mime, data = source.get("type"), source.get("media_type"), source.get("data")
     name, mark = title if isinstance(title, str) else None, decode_mark(block)
+    context = text_of(block.get("context")) or None  # an empty one is only format
     choice, keys = Wire(), 2
     if kind in ("base64", "text") and isinstance(mime, str) and isinstance(data, str):
         content = standard_base64(data) if kind == "base64" else _base64_of(data)
-        file = FileContent(data=content, mime_type=mime, name=name, cache_mark=mark)
+        file = FileContent(data=content, mime_type=mime, name=name, context=context, cache_mark=mark)
         choice, keys = choose("source", _default_source(mime), kind), 3
     elif kind == "url" and isinstance(url := source.get("url"), str):
-        file = FileContent(url=url, mime_type=_PDF, name=name, cache_mark=mark)
+        file = FileContent(url=url, mime_type=_PDF, name=name, context=context, cache_mark=mark)
     elif kind == "file" and isinstance(file_id := source.get("file_id"), str):
-        file = FileContent(file_id=file_id, mime_type=_PDF, name=name, cache_mark=mark)
+        file = FileContent(file_id=file_id, mime_type=_PDF, name=name, context=context, cache_mark=mark)
     else:
         return None
     is_plain = len(source) == keys and (keys == 2 or mime in _SOURCES) and not choice
     is_plain = is_plain and (kind != "base64" or file.data is data)
-    if is_plain and len(block) == (2 if name is None else 3):
+    if is_plain and len(block) == 2 + (name is not None) + (context is not None):
         return file
     if choice:
         file = replace(file, extra=keep(PROTOCOL, EMPTY, EMPTY, choices=choice))
@@ -121,6 +132,8 @@ def encode_file(file: FileContent) -> Wire:
         block = _block("document", _document_source(file, mime), file.cache_mark)
         if file.name is not None:
             block["title"] = file.name
+        if file.context is not None:
+            block["context"] = file.context
     return block if file.extra is None else restore(block, file.extra, PROTOCOL)
 
 

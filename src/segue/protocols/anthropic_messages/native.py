@@ -15,12 +15,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias, cast
 
-from segue.conversation.content import FallbackContent, FileContent, NativeContent, TextContent
+from segue.conversation.content import AssistantContent, FallbackContent, FileContent, NativeContent, TextContent
 from segue.protocols.anthropic_messages.cache import split_mark
 from segue.protocols.anthropic_messages.media import decode_document, decode_image, source_of
 from segue.protocols.anthropic_messages.rules import PROTOCOL
-from segue.protocols.kit.json_values import Block
+from segue.protocols.anthropic_messages.server_results import has_page_text, label_of, result_lines
+from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.replay import Pair, Replay
+from segue.protocols.kit.sources import labelled
 
 Fallback: TypeAlias = tuple[FallbackContent, ...]
 
@@ -29,6 +32,19 @@ def decode_native(block: Block) -> NativeContent:
     """Keep a block verbatim, with what other models can read of it."""
     unmarked, mark = split_mark(block)
     return NativeContent(protocol=PROTOCOL, block=unmarked, fallback=fallback_of(unmarked), cache_mark=mark)
+
+
+def find_writer(content: Sequence[AssistantContent]) -> str | None:
+    """Name the model that wrote the end of a turn, if a `fallback` block hands over to another; None if there is none.
+
+    The block marks where the output of one model ends and that of the next begins.      (anthropic 2.8.0, beta)
+    """
+    for piece in reversed(content):
+        if piece.kind == "native" and piece.block.get("type") == "fallback":
+            writer = text_of(object_of(piece.block.get("to")).get("model"))
+            if writer:
+                return writer
+    return None
 
 
 def fallback_of(block: Block) -> Fallback:
@@ -73,20 +89,12 @@ def _content(block: Block) -> Fallback:
     match block.get("type"):
         case "image":
             image = decode_image(block)
-            return (image,) if image is not None else _image_by_id(block)
+            return () if image is None else (image,)
         case "document":
             file = decode_document(block)
             return (file,) if file is not None else _document(block)
         case _:
             return fallback_of(block)
-
-
-def _image_by_id(block: Block) -> Fallback:
-    source = source_of(block)
-    file_id = source.get("file_id")
-    if source.get("type") != "file" or not isinstance(file_id, str):
-        return ()
-    return (FileContent(file_id=file_id, mime_type="image/*"),)
 
 
 def _document(block: Block) -> Fallback:
@@ -101,36 +109,20 @@ def _search_result(block: Block) -> Fallback:
 
 def _result(block: Block) -> Fallback:
     """Read the result of a server tool: what it found, printed or fetched, or why it failed."""
-    content = block.get("content")
-    if isinstance(content, str):
-        return _text(content)
-    lines: list[str] = []
+    content, label = block.get("content"), label_of(block)
+    lines: list[str] = [content] if isinstance(content, str) else []
     media: list[FallbackContent] = []
     for inner in _blocks(content):
-        code = inner.get("error_code")
-        if isinstance(code, str):
-            lines.append(f"Error: {code}")
-            continue
-        found = _found(inner)
-        if found:
-            lines.append(found)
-        for piece in _text_or_content(inner):
+        found = result_lines(inner)
+        lines += found
+        for piece in () if has_page_text(inner) else _text_or_content(inner):
             if piece.kind == "text" and not found:
                 lines.append(piece.text)
             elif piece.kind != "text":
                 media.append(piece)
+    if any(line.strip() for line in lines) and label:
+        return (*_text(labelled(label, lines)), *media)
     return (*_text("\n".join(lines)), *media)
-
-
-_LINES: Final = ("title", "url", "stdout", "stderr", "tool_name")
-
-
-def _found(inner: Block) -> str:
-    """Read the plain fields of one result: title and address of a page, output of a program, name of a tool."""
-    lines = [part.rstrip("\n") for key in _LINES if (part := text_of(inner.get(key)))]
-    references = inner.get("tool_references")
-    lines += [name for found in _blocks(references) if (name := text_of(found.get("tool_name")))]
-    return "\n".join(lines)
 
 
 def _reference(block: Block) -> Fallback:
@@ -158,3 +150,32 @@ _READABLE: Final[Mapping[str, Callable[[Block], Fallback]]] = {
     "container_upload": _upload,
 }
 """How blocks are read that have more than a text or a content."""
+
+
+# -- pairs -------------------------------------------------------------------------------------------------------------
+
+_SERVER_RESULT: Final = "server_tool_result"
+_CLIENT_RESULTS: Final = frozenset({"tool_result", "mcp_tool_result"})
+
+
+def _read(block: Block) -> tuple[str, Block]:
+    """Read the kind of a block: every server tool has its own type of result, and new ones come up."""
+    kind = text_of(block.get("type")) or ""
+    return _SERVER_RESULT if kind.endswith("_tool_result") and kind not in _CLIENT_RESULTS else kind, block
+
+
+REPLAY: Final = Replay(
+    read=_read,
+    pairs=(
+        # "`web_search` tool use with id .. was found without a corresponding `web_search_tool_result` block"
+        # (sdk-python #961, #1339); "unexpected `tool_use_id` found in `advisor_tool_result` blocks" (claude-code
+        # #95406, #89348); unfinished calls: sdk-python #1507, 2026-08-07; pydantic-ai, measured with Claude 4.5
+        Pair(call="server_tool_use", results=(_SERVER_RESULT,), call_id="id", result_id=("tool_use_id",), scope="run"),
+        Pair(call="mcp_tool_use", results=("mcp_tool_result",), call_id="id", result_id=("tool_use_id",), scope="run"),
+    ),
+    whole=frozenset({"mcp_tool_listing", "fallback", "compaction", "container_upload", "tool_reference"}),
+    malformed=frozenset({"text", "tool_use", "tool_result", "thinking", "redacted_thinking"}),
+    forms=frozenset({"@turn", "content:unwrap", "is_error:bool"}),  # recorded traffic, 2026-11
+    reference=("caller", "tool_id"),  # anthropic 2.8.0: of calls that code execution made
+)
+"""Calls of tools that the provider runs, and their results."""

@@ -4,13 +4,16 @@ Facts this file relies on:
 - `max_tokens` is required. Without one the model's own limit is sent; without streaming at most what the SDK expects to
   be written in ten minutes (at 128,000 tokens an hour), because it refuses to wait longer.
                                                                                  (anthropic 2.8.0, read 2026-11-15)
+- `output_format` is the name that `output_config.format` had during its beta; both are answered.
+                                    (Anthropic documentation: structured outputs; anthropic 2.8.0, read 2026-11-15)
 - There is no parameter for a seed; a session is sent in headers, where a provider has some.      (anthropic 2.8.0)
 
 Keys that have no field in `Options` are data, at the top and inside of `thinking`, `tool_choice` and `output_config`.
 The format of the rest is written again for the model that the body named, as long as the default is unchanged.
 
-Choices kept in `extra`: `thinking`, `tool_choice`, `format`. Each holds the keys by which a body set one option; they
-are written again as a whole, while the option is the same.
+Choices kept in `extra`: `output_format`, if the format had its older name; `thinking`, `tool_choice`, `format`. Each of
+the last three holds the keys by which a body set one option; they are written again as a whole, while the option is the
+same.
 """
 
 from __future__ import annotations
@@ -40,6 +43,7 @@ _CONFIG: Final = "output_config"
 _EFFORT: Final = "output_config.effort"
 _FORMAT: Final = "output_config.format"
 """While they are compared, the keys of `output_config` that were read are taken out of it."""
+_OLD_FORMAT: Final = "output_format"
 
 
 class _Choice(NamedTuple):
@@ -72,6 +76,9 @@ def decode_options(body: Block, endpoint: Endpoint) -> Options:
     received = {key: value for key, value in body.items() if key not in _CONTEXT_KEYS}
     _split_config(received, options)
     choices: Wire = {}
+    if _is_old_format(body):
+        received[_FORMAT] = received.pop(_OLD_FORMAT)
+        choices = choose(_OLD_FORMAT, _CONFIG, _OLD_FORMAT)
     known: list[str] = []
     for choice in _CHOICES:
         asked, value = _asked(options, choice.name), received.get(choice.key)
@@ -113,10 +120,16 @@ def _decode_fields(body: Block, endpoint: Endpoint) -> Options:
         thinking=decode_thinking(None if thinking is None else object_of(thinking), text_of(effort) or "", endpoint),
         tool_choice=choice,
         parallel_tool_calls=parallel,
-        output_schema=_schema(object_of(config.get("format"))),
+        output_schema=_schema(object_of(body.get(_OLD_FORMAT) if _is_old_format(body) else config.get("format"))),
         user_id=text_of(user_id),
         stream=stream if isinstance(stream, bool) else None,
     )
+
+
+def _is_old_format(body: Block) -> bool:
+    """Whether a body has the older name of the format, and not the newer."""
+    is_new = object_of(body.get(_CONFIG)).get("format") is not None
+    return not is_new and _schema(object_of(body.get(_OLD_FORMAT))) is not None
 
 
 def _schema(form: Block) -> Block | None:
@@ -172,6 +185,8 @@ def encode_options(options: Options, endpoint: Endpoint, named: str | None) -> W
                 wire.pop(key, None)
                 if before[key]:
                     wire[key] = before[key]
+    if _FORMAT in wire and chosen(options.extra, PROTOCOL, _OLD_FORMAT, _CONFIG, model=model) == _OLD_FORMAT:
+        wire[_OLD_FORMAT] = wire.pop(_FORMAT)
     _join_config(wire)
     if named is not None:
         wire["model"] = named  # a body is written without a model again only if the caller passes none
@@ -228,7 +243,7 @@ def _split_config(received: Wire, options: Options) -> None:
     rest = dict(cast("Block", config))
     if "effort" in rest and is_effort_read(options.thinking, received.get("thinking")):
         received[_EFFORT] = rest.pop("effort")
-    if "format" in rest and options.output_schema is not None:
+    if rest.get("format") is not None and options.output_schema is not None:
         received[_FORMAT] = rest.pop("format")
     if rest or not config:
         received[_CONFIG] = rest

@@ -8,18 +8,52 @@ from segue.models.model import Model
 from segue.protocols.anthropic_messages.check import check
 from segue.protocols.anthropic_messages.clues import CLUES
 from segue.protocols.anthropic_messages.errors import decode_error
+from segue.protocols.anthropic_messages.native import REPLAY
 from segue.protocols.anthropic_messages.request import decode_request, encode_request
 from segue.protocols.anthropic_messages.response import decode_response, encode_response
 from segue.protocols.anthropic_messages.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.anthropic_messages.rules import PROTOCOL as NAME
+from segue.protocols.anthropic_messages.server_tools import SERVER_TOOLS
+from segue.protocols.anthropic_messages.sources import cited_sources
 from segue.protocols.anthropic_messages.stream import stream_decoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.kit.token_count import TokenCount, only
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - common signature
     return endpoint.dialect.path or "/v1/messages"
 
+
+_HELD_CONTENT: Final = HeldContent(
+    keys={"container": "the files of a container", "thread": "a stored thread"},
+    history=frozenset({"thread"}),
+)
+"""anthropic 2.8.0: `container` by its id (one of skills alone has none), `thread` of the beta types."""
+
+
+def _count_path(endpoint: Endpoint) -> str:
+    return f"{_path(endpoint, stream=False)}/count_tokens"
+
+
+_COUNTED: Final = frozenset(
+    {
+        "cache_control",
+        "compaction",
+        "context_management",
+        "mcp_servers",
+        "messages",
+        "model",
+        "output_config",
+        "speed",
+        "system",
+        "thinking",
+        "tool_choice",
+        "tools",
+    }
+)
+"""What is counted; `max_tokens` and the rest are refused (anthropic 2.8.0: message_count_tokens_params; 2026-11-15)."""
 
 PROTOCOL: Final = Protocol(
     name=NAME,
@@ -27,8 +61,11 @@ PROTOCOL: Final = Protocol(
     rules=RULES,
     dialect=DIALECT,
     families=FAMILIES,
+    server_tools=SERVER_TOOLS,
+    cited_sources=cited_sources,
     framing="sse",
     path=_path,
+    token_count=TokenCount(path=_count_path, body=only(_COUNTED), field="input_tokens"),
     encode_request=encode_request,
     decode_request=decode_request,
     encode_response=encode_response,
@@ -72,8 +109,10 @@ PROTOCOL: Final = Protocol(
             "tools",
         }
     ),
+    replay=REPLAY,
     clues=CLUES,
     example=Model("claude-opus-4-8", "anthropic", NAME, reasoning=True, input=("text", "image", "document")),
+    held_content=_HELD_CONTENT,
     samples=read_samples(__package__ or ""),
     documentation=Documentation(
         title="Anthropic Messages",

@@ -85,7 +85,7 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
     if context.extra is not None:
         restore(body, context.extra, PROTOCOL)
     if retention is not None and marks:
-        place_marks(body, endpoint, retention)
+        place_marks(body, endpoint, retention, anchored=prompt.anchored)
     return body
 
 

@@ -25,6 +25,7 @@ from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
 from segue.protocols.anthropic_messages.content import decode_reply_block, encode_assistant_blocks
 from segue.protocols.anthropic_messages.errors import decode_error
+from segue.protocols.anthropic_messages.native import find_writer
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire
@@ -82,7 +83,7 @@ def finish_response(
         new_assistant_message(endpoint.model, content=pieces),
         protocol=PROTOCOL,
         response_id=text_of(body.get("id")),
-        response_model=text_of(body.get("model")),
+        response_model=find_writer(pieces) or text_of(body.get("model")),
         usage=decode_usage(body.get("usage"), endpoint),
         stop_reason=stop,
         raw_stop_reason=raw,

@@ -4,7 +4,7 @@ Facts this file relies on (each line below repeats its own):
 - The types and docstrings of the SDK.                                    (anthropic 2.8.0, read 2026-11-15)
 - Answered with 200, although widely believed to be refused: a first turn of the assistant, the same call id in a later
   turn, consecutive turns of one role, a forced tool beside adaptive thinking.           (recorded traffic, 2026-11)
-- A turn of blank text alone is refused, a blank text beside other content is not.
+- A turn whose only text is blank is refused, also beside other blocks; a blank text beside other text is not.
                                                                           (LibreChat-AI/agents #124, 2026-04-30)
 - History with calls does not require tool definitions any more.          (opencode #8246, 2026-01-13; vercel/ai #16987)
 - Adaptive thinking does not require thinking before older calls and accepts a forced tool; thinking with a budget
@@ -48,15 +48,24 @@ RULES: Final = Rules(
     # -- media
     user_media=_MEDIA,  # anthropic 2.8.0: image and document sources
     result_media=_MEDIA,  # anthropic 2.8.0: tool_result content
+    image_sources=frozenset({"data", "url", "file_id"}),  # anthropic 2.8.0: sources of an image
+    url_media=("image/*", "application/pdf"),  # anthropic 2.8.0: the URL of a document is that of a PDF
+    # "specified using the image/jpeg media type, but the image appears to be a image/png image" (llxprt-code #2130)
+    exact_image_types=True,
     error_result_media=False,  # refused with `is_error` (pi-ai 1.5.0)
+    file_context=True,  # anthropic 2.8.0: DocumentBlockParam
     file_id_pattern="file_[A-Za-z0-9]+",  # Anthropic documentation: Files API
     max_images=100,  # 600 from the 4.6 generation on, below (pi-ai 1.5.0 catalogue)
+    max_pages=100,  # AWS documentation: inference API restrictions, read 2026-11-15
+    max_request_media=32_000_000,  # Anthropic documentation: errors, 413 above 32 MB, read 2026-11-15
     max_image_bytes=3_932_160,  # "image exceeds 5 MB maximum", counted in base64
     max_document_bytes=25_165_824,  # 32 MB for the whole request, counted in base64 (413 request_too_large)
     # -- turns
     resumable_stops=frozenset({"pause_turn"}),  # anthropic 2.8.0: the reply is sent back as it is
     refused_text="blank",  # "text content blocks must be non-empty" / "must contain non-whitespace text"
+    signed_blank_text="beside_text",  # the same where it is the only text (LibreChat-AI/agents #124, goose #7343)
     refused_final_space=True,  # "final assistant content cannot end with trailing whitespace"
+    instructions_alone=False,  # "messages: at least one message is required" (langchain #31657)
     system_messages="none",  # "role 'system' is not supported on this model" before Opus 4.8
     # -- reasoning
     reasoning_replay="signed",  # "thinking.signature: Field required" (opencode #42735)
@@ -67,11 +76,14 @@ RULES: Final = Rules(
     refused_options=frozenset({"seed", "session_id"}),  # anthropic 2.8.0: no such parameters
     refused_with_thinking=_SAMPLING,  # Anthropic documentation: extended thinking, feature compatibility
     extra_like=(("top_k", "temperature"),),  # Anthropic documentation: extended thinking; pi #7961
+    max_tokens_needed=True,  # "max_tokens: Field required" (anthropic 2.8.0)
+    user_id_keys=frozenset({"metadata.user_id"}),  # anthropic 2.8.0; the lengths differ by provider
     min_max_tokens=0,  # anthropic 2.8.0: 0 only warms the cache
     max_temperature=1.0,  # Anthropic documentation: messages
     blank_stop=False,  # "stop_sequences: each stop sequence must contain non-whitespace" (litellm #3286)
     cache_marks=4,  # "A maximum of 4 blocks with cache_control may be provided" (sub2api #176)
     cache_mark_key="cache_control",
+    cache_mark_refused_beside=frozenset({"defer_loading"}),  # documentation: tool use with prompt caching
 )
 
 DIALECT: Final = Dialect(
@@ -97,7 +109,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "last_assistant": False,
             "max_images": 600,
             "refused_options": _SAMPLING,
-            "thinking_levels": frozenset({"off", "low", "medium", "high"}),  # efforts: anthropic 2.8.0
+            "thinking_levels": frozenset({"off", "low", "medium", "high", "xhigh", "max"}),  # efforts: anthropic 2.8.0
         },
         dialect={"thinking_format": "adaptive"},
         source="what's new in Claude 4.6 (prefill); `temperature` is deprecated from Opus 4.7 on (pi #7961)",
@@ -132,8 +144,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=CLAUDE_4_6,
-        rules={"exclusive_options": _SAMPLING, "refused_options": ["-temperature", "-top_p"]},
-        source="anthropic 2.8.0 and pi-ai 1.5.0: 4.6 still accepts sampling parameters",
+        rules={
+            "exclusive_options": _SAMPLING,
+            "refused_options": ["-temperature", "-top_p"],
+            # the API refuses xhigh and lists these (recorded 400)
+            "thinking_levels": frozenset({"off", "low", "medium", "high", "max"}),
+        },
+        source="anthropic 2.8.0 and pi-ai 1.5.0: 4.6 still accepts sampling parameters; recorded traffic, 2026-11",
         read="2026-11-15",
     ),
     Family(
@@ -144,7 +161,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=CLAUDE_ALWAYS_THINKS,
-        rules={"thinking_levels": frozenset({"low", "medium", "high"})},
+        rules={"thinking_levels": frozenset({"low", "medium", "high", "xhigh", "max"})},
         source="thinking of type `disabled` answers 400 (pydantic-ai 2.66.0, live; @ai-sdk/anthropic 3.0.138)",
         read="2026-11-15",
     ),
@@ -160,6 +177,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={"system_messages": "before_assistant"},
         providers=("anthropic",),
         source="langchain-anthropic 1.5.13 (2026-10-20) and litellm 1.108.4; pi-ai 1.5.0 does not list it",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=f"{CLAUDE_UP_TO_4_5}|haiku",
+        rules={"server_tools": frozenset({"web_search", "web_fetch", "code_execution", "tool_search"})},
+        providers=("anthropic",),
+        source="the versions from 2026 on need Claude 4.6 (Anthropic documentation: web search); geode #460 (Haiku)",
         read="2026-11-15",
     ),
 )

@@ -27,14 +27,16 @@ from typing import Final, cast
 import msgspec
 
 from segue.conversation.arguments import parse_arguments
+from segue.conversation.content import AssistantContent
 from segue.protocols.anthropic_messages.content import decode_reply_block
-from segue.protocols.anthropic_messages.native import fallback_of
+from segue.protocols.anthropic_messages.native import fallback_of, find_writer
 from segue.protocols.anthropic_messages.response import decode_usage, error_text, finish_response
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.assembly import Assembly, Part, PartKind, join_chunks
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_patch import difference
 from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.readable_signatures import read_wrapped
 from segue.protocols.kit.reading import of_reply, text_of
 from segue.protocols.kit.streaming import StreamDecoder
 
@@ -120,8 +122,8 @@ class _Reader:
 
     def read(self, frame: Block, out: Assembly) -> None:
         kind, index = frame.get("type"), frame.get("index")
-        if isinstance(index, (list, dict)):
-            index = None
+        if not isinstance(index, int):
+            index = self._index_of_last(kind)
         if kind == _DELTA:
             # Nearly every frame comes here, and a cast is a call: so the type is declared, and checked below.
             delta: Wire | None = frame.get("delta")  # pyright: ignore[reportAssignmentType]
@@ -152,9 +154,14 @@ class _Reader:
         elif kind == "error" or (kind is None and "error" in frame):
             self._fail(frame, out)
 
+    def _index_of_last(self, kind: object) -> object:
+        """Give the index of the block that was opened last, for an event without one; a new block has none."""
+        return None if kind == "content_block_start" else next(reversed(self._blocks), None)
+
     def end(self, out: Assembly) -> None:
         """Close all blocks; the assembly then reports that the reply did not end."""
         self._close_all(out)
+        out.response_model = find_writer(_closed(out)) or out.response_model
         out.stop_reason = None
 
     def _begin(self, message: Block, out: Assembly) -> None:
@@ -183,7 +190,9 @@ class _Reader:
                 self._grow_part(part, wire.get("thinking"), out)
             case "redacted_thinking" if isinstance(data := wire.get("data"), str):
                 part = out.open_thinking()
-                part.redacted, part.signature = True, data
+                text = read_wrapped(data)
+                part.redacted, part.signature = text is None, data
+                self._grow_part(part, text, out)
             case "tool_use":
                 part = out.open_call(text_of(wire.get("id")) or "", text_of(wire.get("name")) or "")
             case _:
@@ -223,7 +232,7 @@ class _Reader:
         match part.kind:
             case "text":
                 wire["text"] = text
-            case "thinking" if not part.redacted:
+            case "thinking" if wire.get("type") == "thinking":
                 wire["thinking"] = text
                 if block.signature:
                     wire["signature"] = (text_of(wire.get("signature")) or "") + "".join(block.signature)
@@ -286,18 +295,24 @@ class _Reader:
 
     def _finish(self, out: Assembly) -> None:
         self._close_all(out)
-        pieces = tuple(part.closed for part in out.parts if part.closed is not None)
+        pieces = _closed(out)
         whole = finish_response({**self._message, "content": self._content}, pieces, self._endpoint)
         self._settle(out)
+        out.response_model = whole.response_model
         out.stop_reason, out.error_message, out.extra = whole.stop_reason, whole.error_message, whole.extra
         out.finish()
 
     def _fail(self, frame: Block, out: Assembly) -> None:
         self._close_all(out)
         self._settle(out)
+        out.response_model = find_writer(_closed(out)) or out.response_model
         error = difference({}, {"error": frame.get("error")})
         out.extra = None if error is None else of_reply(PROTOCOL, error)
         out.fail(error_text(frame))
+
+
+def _closed(out: Assembly) -> tuple[AssistantContent, ...]:
+    return tuple(part.closed for part in out.parts if part.closed is not None)
 
 
 def _merge(wire: Wire, delta: Block) -> None:

@@ -25,8 +25,6 @@ LONGEST_WAIT: Final = 21_333
 """Tokens that are expected within ten minutes; longer replies have to be streamed."""
 LEAST_ANSWER: Final = 1_024
 """Tokens that a budget leaves for the answer."""
-NOT_EVERYWHERE: Final = frozenset({"xhigh", "max"})
-"""Efforts that only models which list them take."""
 
 _LEVELS: Final[Mapping[str, ThinkingLevel]] = {
     "low": "low",

@@ -41,6 +41,7 @@ from segue.protocols.anthropic_messages.content import (
     encode_user_blocks,
     encode_user_content,
 )
+from segue.protocols.anthropic_messages.native import find_writer
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.encode_errors import locate_failure
@@ -125,15 +126,19 @@ def _decode_assistant(
 
     pieces = _decode_content(turn, path, decode)
     stop = StopReason.STOP
+    has_native = False
     for piece in pieces:
         if piece.kind == "toolCall":
             names[piece.id] = piece.name
             stop = StopReason.TOOL_USE
+        elif piece.kind == "native":
+            has_native = True
     return AssistantMessage(
         content=pieces,
         protocol=PROTOCOL,
         provider=endpoint.model.provider,
         model=model,
+        response_model=find_writer(pieces) if has_native else None,
         stop_reason=stop,
         extra=_extra_of_turn(turn, "assistant"),
     )

@@ -6,7 +6,7 @@ Facts this file rests on:
 - `ttl` is five minutes unless it is set to one hour.                (botocore 1.44.0 service model, read 2026-11-15)
 
 A cache point becomes the `cache_mark` of the content, tool or tool result before it. It stays a native block where
-nothing precedes it, where another cache point or reasoning precedes it, and where it is of an unknown type.
+nothing precedes it, where another cache point precedes it, and where it is of an unknown type.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final, TypeVar, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.content import AnyContent, CacheMark, Extra, NativeContent, ThinkingContent
+from segue.conversation.content import AnyContent, CacheMark, Extra, NativeContent
 from segue.conversation.context import CacheRetention, NativeTool, Tool
 from segue.conversation.messages import ToolResultMessage
 from segue.protocols.bedrock_converse.rules import PROTOCOL
@@ -36,7 +36,7 @@ _Marked = TypeVar("_Marked", bound=AnyContent | Tool | ToolResultMessage)
 def add_mark(value: _Marked, block: Block) -> _Marked | None:
     """Give the value with the cache point that the block is; None when the value cannot hold it."""
     mark = _decode_mark(block)
-    if mark is None or isinstance(value, ThinkingContent) or value.cache_mark is not None or _is_point(value):
+    if mark is None or value.cache_mark is not None or _is_point(value):
         return None
     return replace(value, cache_mark=mark)
 
@@ -80,10 +80,11 @@ def restore_block(wire: Wire, extra: Extra | None) -> Wire:
 # -- default places ----------------------------------------------------------------------------------------------------
 
 
-def place_marks(body: Wire, endpoint: Endpoint, retention: CacheRetention) -> None:
-    """Add cache points to a new body; a body that has one already is left unchanged."""
+def place_marks(body: Wire, endpoint: Endpoint, retention: CacheRetention, *, anchored: bool) -> None:
+    """Add cache points to a new body; a body that has one already is left unchanged, unless segue `anchored` it."""
     dialect = endpoint.dialect
-    if dialect.cache_format != "bedrock" or not endpoint.rules.cache_marks or _is_marked(body):
+    is_marked = not anchored and _is_marked(body)
+    if dialect.cache_format != "bedrock" or not endpoint.rules.cache_marks or is_marked:
         return
     point = encode_mark(CacheMark(ttl="1h" if retention == "long" and dialect.cache_long == "1h" else None))
     tools = object_of(body.get("toolConfig")).get("tools")

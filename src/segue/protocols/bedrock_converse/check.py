@@ -7,14 +7,15 @@ Real traffic outranks every document: what was answered is not a violation.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Final, cast
 
 from segue.errors import Path
 from segue.protocols.bedrock_converse.cache import MARK
 from segue.protocols.bedrock_converse.check_turns import Turns, violation
-from segue.protocols.kit.checking import check_json, matches_alphabet, objects_of
-from segue.protocols.kit.claude_thinking import LEAST_BUDGET
+from segue.protocols.kit.checking import check_base64, check_json, matches_alphabet, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
+from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.reading import text_of
 
@@ -29,6 +30,7 @@ def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     found += [*_check_tools(body, endpoint), *_check_history(body, endpoint), *_check_choice(body, endpoint)]
     found += [*_check_thinking(body, endpoint), *_check_sampling(body, endpoint), *_check_refused(body, endpoint)]
     found += Turns(body, endpoint).check()
+    found += check_base64(body.get("messages"), ("messages",), lambda block: ("bytes",) if "bytes" in block else ())
     return [*found, *_check_marks(body, endpoint)]
 
 
@@ -144,16 +146,21 @@ def _check_thinking(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     kind = _thinking_type(body)
     if kind == "disabled" and "off" not in endpoint.rules.thinking_levels:
         # Refused by Fable, Mythos and the 5.5 generation (pydantic-ai 2.66.0, live)
-        path: Path = ("additionalModelRequestFields", "thinking", "type")
-        yield violation("thinking_off", path, f"{endpoint.model.id} does not support thinking off; remove it")
+        place: Path = ("additionalModelRequestFields", "thinking", "type")
+        yield violation("thinking_off", place, f"{endpoint.model.id} does not support thinking off; remove it")
+    effort = object_of(object_of(body.get("additionalModelRequestFields")).get("output_config")).get("effort")
+    # "This model does not support effort level 'xhigh'." (of Anthropic's own API: recorded traffic, 2026-11)
+    path: Path = ("additionalModelRequestFields", "output_config", "effort")
+    yield from check_effort(effort, path, endpoint, "effort")
     if kind != "enabled":
         return
     thinking = object_of(object_of(body["additionalModelRequestFields"])["thinking"])
     budget, most = thinking.get("budget_tokens"), object_of(body.get("inferenceConfig")).get("maxTokens")
     path = ("additionalModelRequestFields", "thinking", "budget_tokens")
-    if not isinstance(budget, int) or budget < LEAST_BUDGET:
+    least = endpoint.rules.min_thinking_budget
+    if not isinstance(budget, int) or budget < least:
         # "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024" (anthropic 2.8.0)
-        yield violation("thinking_budget", path, f"the budget has to be at least {LEAST_BUDGET}; raise it")
+        yield violation("thinking_budget", path, f"the budget has to be at least {least}; raise it")
     elif isinstance(most, int) and budget >= most and "toolConfig" not in body:
         # "`max_tokens` must be greater than `thinking.budget_tokens`"; with tools it may span several rounds
         yield violation("thinking_budget", path, "maxTokens has to exceed the budget; raise it")
@@ -213,6 +220,11 @@ def _check_marks(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         # "A maximum of 4 blocks with cache_control may be provided. Found 5." (AWS documentation: four checkpoints)
         message = f"{len(marks)} cache points are more than {most}; remove the oldest"
         yield violation("cache_marks", marks[most][0], message)
+    for path in _behind_reasoning(body):
+        # "Cache point cannot be inserted after reasoning block" (opencode #36517, strands #1820, langchain-aws #1290)
+        yield violation(
+            "cache_mark_thinking", path, "a cache point cannot follow reasoning; put it behind other content"
+        )
     short = False
     for path, mark in marks:
         if path[-1] == 0:
@@ -223,6 +235,14 @@ def _check_marks(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         elif short:
             # A longer ttl may not follow a shorter one; order: tools, system, messages (headroom #2939)
             yield violation("cache_mark_order", path, "a ttl of 1h follows a shorter one; reorder them")
+
+
+def _behind_reasoning(body: Block) -> Iterator[Path]:
+    """Give the cache points that directly follow reasoning."""
+    for turn_index, turn in objects_of(body.get("messages")):
+        for (_, before), (index, block) in pairwise(objects_of(turn.get("content"))):
+            if MARK in block and "reasoningContent" in before:
+                yield ("messages", turn_index, "content", index)
 
 
 def _blocks(body: Block) -> Iterator[tuple[Path, Block]]:

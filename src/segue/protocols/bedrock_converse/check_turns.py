@@ -14,11 +14,15 @@ from segue.errors import Path
 from segue.models.rules import Rules
 from segue.protocols.bedrock_converse.content import MEMBERS
 from segue.protocols.bedrock_converse.document_names import LONGEST
-from segue.protocols.bedrock_converse.media_types import Kind
+from segue.protocols.bedrock_converse.media_types import ALIASES, TYPES, Kind
+from segue.protocols.bedrock_converse.native import REPLAY, SERVER_CALL
 from segue.protocols.kit.checking import matches_alphabet, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import Block, object_of
+from segue.protocols.kit.media_checks import check_bytes
 from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.replay import NO_CALL, find_halves
+from segue.protocols.kit.replay import Turn as PairTurn
 
 Placed: TypeAlias = tuple[Path, Block]
 
@@ -52,7 +56,7 @@ class Turn:
 
     def own_calls(self) -> list[Placed]:
         """Give the calls that the application answers."""
-        return [(path, call) for path, call in self.of("toolUse") if call.get("type") != "server_tool_use"]
+        return [(path, call) for path, call in self.of("toolUse") if call.get("type") != SERVER_CALL]
 
 
 class Turns:
@@ -152,7 +156,9 @@ class Turns:
                 # (aws-sdk-js-v3 #7330)
                 yield violation("result_json", (*place, "json"), "JSON of a result has to be an object; wrap it")
             for kind in _USER_MEDIA & block.keys():
-                yield from self._check_media(cast("Kind", kind), object_of(block[kind]), (*place, kind))
+                media = object_of(block[kind])
+                yield from self._check_media(cast("Kind", kind), media, (*place, kind))
+                yield from self._check_stored(cast("Kind", kind), media, (*place, kind))
         if status == "error" and not content:
             # "... toolResult.content ... empty" for error results (strands)
             yield violation("empty_result", (*path, "content"), "an error result needs content; add a text")
@@ -186,7 +192,8 @@ class Turns:
         if kind in ("video", "audio") and not any(mime.startswith(f"{kind}/") for mime in self.rules.user_media):
             # "This model doesn't support the video content block that you provided" (recorded traffic, 2026-11)
             yield violation("media_kind", path, f"{self.endpoint.model.id} does not support {kind}; remove it")
-        if "s3Location" in source and "file_id" not in self.rules.file_sources:
+        sources = self.rules.image_sources if kind == "image" else self.rules.file_sources
+        if "s3Location" in source and "file_id" not in sources:
             # "document.source.type: Field required" (recorded traffic, 2026-11)
             yield violation("media_place", (*path, "source"), "the model cannot read from S3; send the data")
         data, most = source.get("bytes"), self.rules.max_media_bytes
@@ -200,6 +207,20 @@ class Turns:
         elif most and isinstance(data, str) and len(data) * 3 // 4 > most:
             # service model: Message (3.75 MB an image, 4.5 MB a document); AWS documentation: 25 MB a video
             yield violation("media_size", (*path, "source", "bytes"), f"the data exceeds {most} bytes; send less")
+        mime = TYPES[kind].get(str(media.get("format"))) or ALIASES[kind].get(str(media.get("format")))
+        yield from check_bytes(data, mime, (*path, "source", "bytes"), exact=self.rules.exact_image_types)
+
+    def _check_stored(self, kind: Kind, media: Block, path: Path) -> Iterator[Violation]:
+        """Check media in S3 inside a result.
+
+        Nova accepts an image there; of a document and a video it says "#/messages/2/content/0: extraneous key
+        [toolResult] is not permitted", though it accepts both beside the result (recorded by pydantic-ai, 2026-03).
+        """
+        kinds = {mime.partition("/")[0] for mime in self.rules.result_media}
+        in_s3 = "s3Location" in object_of(media.get("source"))
+        if in_s3 and kinds and (kind if kind != "document" else "application") not in kinds:
+            message = f"the model cannot read a {kind} from S3 in a result; move it to the turn, beside the result"
+            yield violation("result_place", (*path, "source"), message)
 
     def _check_documents(self) -> Iterator[Violation]:
         seen: set[str] = set()
@@ -236,8 +257,9 @@ class Turns:
     def _check_pairing(self, position: int, turn: Turn) -> Iterator[Violation]:
         if turn.role == "assistant":
             after = self.turns[position + 1] if position + 1 < len(self.turns) else None
-            answered = _ids(after.of("toolResult")) if after is not None and after.role == "user" else []
+            answered = _ids(after.of("toolResult")) if after is not None and after.role == "user" else ()
             seen: set[str | None] = set()
+            yield from _check_native_pairs(turn)
             for path, call in turn.own_calls():
                 call_id = text_of(call.get("toolUseId"))
                 if call_id in seen:
@@ -247,9 +269,11 @@ class Turns:
                     # "Expected toolResult blocks at messages.2.content for the following Ids: ..." (vercel/ai #13013)
                     yield violation("call_without_result", path, f"no result follows {call_id!r}; add one")
                 seen.add(call_id)
+            if self.rules.calls_last:
+                yield from self._check_after_calls(turn)
         elif turn.role == "user":
             before = self.turns[position - 1] if position else None
-            calls = _ids(before.own_calls()) if before is not None and before.role == "assistant" else []
+            calls = _ids(before.own_calls()) if before is not None and before.role == "assistant" else ()
             seen = set()
             for path, result in turn.of("toolResult"):
                 call_id = text_of(result.get("toolUseId"))
@@ -261,6 +285,16 @@ class Turns:
                     # "The toolResult blocks at messages.2.content contain duplicate Ids" (hindsight #4250)
                     yield violation("result_taken", path, f"a second result for {call_id!r}; remove it")
                 seen.add(call_id)
+
+    def _check_after_calls(self, turn: Turn) -> Iterator[Violation]:
+        called = False
+        for path, block in turn.blocks:
+            if called and "text" in block:
+                # "Expected toolResult blocks at messages.2.content for the following Ids" (vercel/ai #8318, #13013)
+                yield violation("text_after_call", path, "text follows a call in its turn; move it before the calls")
+            is_call = "toolUse" in block and object_of(block["toolUse"]).get("type") != "server_tool_use"
+            # Nothing is known about text behind reasoning or server tools that follow a call.
+            called = is_call or (called and "text" in block)
 
     # -- the order of turns --------------------------------------------------------------------------------------------
 
@@ -286,9 +320,28 @@ class Turns:
                     yield violation("result_and_words", turn.path, "results and other content share a turn; split it")
 
     def _check_cycle(self) -> Iterator[Violation]:
-        """Check the turn that opened the current cycle of calls: with thinking on it has to begin with reasoning."""
+        """Check the current cycle of calls and a last assistant turn, which have to be in the mode of the request.
+
+        With thinking on they have to begin with reasoning; with thinking disabled they may not contain any.
+        """
         fields = object_of(self.body.get("additionalModelRequestFields"))
-        if object_of(fields.get("thinking")).get("type") != "enabled" or not self.rules.thinking_before_calls:
+        mode = object_of(fields.get("thinking")).get("type")
+        if mode not in ("enabled", "disabled") or not self.rules.thinking_before_calls:
+            return
+        if mode == "disabled":
+            at = max((place for place, turn in enumerate(self.turns) if turn.role == "assistant"), default=None)
+            if at is not None and _are_results(self.turns[at + 1 :]):
+                for path, _ in self.turns[at].of("reasoningContent"):
+                    # "When thinking is disabled, an `assistant` message in the final position cannot contain
+                    # `thinking`." (forgecode #1853; Claude's own rules apply behind Bedrock)
+                    message = "the last assistant turn holds reasoning while thinking is off; remove it"
+                    yield violation("thinking_while_off", path, message)
+            return
+        last = self.turns[-1]
+        if last.role == "assistant" and last.blocks and "reasoningContent" not in last.blocks[0][1]:
+            # "Expected `thinking` or `redacted_thinking`, but found `text`" (aider #3820; documentation: prefill)
+            message = "an answer cannot be begun while thinking is on; add a user turn, or turn thinking off"
+            yield violation("prefill_thinking", last.blocks[0][0], message)
             return
         opener: Turn | None = None
         for turn in reversed(self.turns):
@@ -302,6 +355,11 @@ class Turns:
             yield violation("thinking_before_calls", opener.blocks[0][0], message)
 
 
+def _are_results(turns: list[Turn]) -> bool:
+    """Whether turns hold results of tools, and cache points, alone."""
+    return all("toolResult" in block or "cachePoint" in block for turn in turns for _, block in turn.blocks)
+
+
 def _in_results(turn: Turn) -> list[Placed]:
     found: list[Placed] = []
     for path, result in turn.of("toolResult"):
@@ -311,5 +369,15 @@ def _in_results(turn: Turn) -> list[Placed]:
     return found
 
 
-def _ids(placed: list[Placed]) -> list[str | None]:
-    return [text_of(block.get("toolUseId")) for _, block in placed]
+def _ids(placed: list[Placed]) -> set[str | None]:
+    return {text_of(block.get("toolUseId")) for _, block in placed}
+
+
+def _check_native_pairs(turn: Turn) -> Iterator[Violation]:
+    """Check that a tool that the provider runs has its call and its result in one turn; see `native.REPLAY`."""
+    blocks = [(path, *REPLAY.read(block)) for path, block in turn.blocks]
+    for path, why in find_halves([PairTurn("assistant", blocks)], REPLAY).refused.items():
+        if why == NO_CALL:
+            yield violation("result_without_call", path, "no call in its turn has its id; remove it")
+        else:
+            yield violation("call_without_result", path, "a call that the provider ran has no result; remove it")

@@ -41,7 +41,7 @@ from segue.errors import EncodeError
 from segue.protocols.bedrock_converse.cache import encode_mark, restore_block
 from segue.protocols.bedrock_converse.document_names import DocumentNames
 from segue.protocols.bedrock_converse.media import decode_file, decode_image, encode_file, encode_image
-from segue.protocols.bedrock_converse.native import decode_native, json_text, name_documents
+from segue.protocols.bedrock_converse.native import SERVER_CALL, decode_native, json_text, name_documents
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.sdk import without_bytes
 from segue.protocols.kit.codec import Endpoint
@@ -67,7 +67,6 @@ MEMBERS: Final = frozenset(
     }
 )
 """The types of a block besides text."""
-SERVER_CALL: Final = "server_tool_use"
 CITATIONS: Final = "citations"
 
 _FIELD: Final = "field"
@@ -287,7 +286,7 @@ def encode_assistant_blocks(
             blocks.append({"reasoningContent": {"reasoningText": wire}})
         else:
             blocks.append(encode_assistant_content(piece, endpoint, names, reply=reply))
-        if type(piece) is not ThinkingContent and piece.cache_mark is not None:
+        if piece.cache_mark is not None:
             blocks.append(encode_mark(piece.cache_mark))
     return blocks
 

@@ -29,21 +29,24 @@ _REFUSED: Final = re.compile(r"[^a-zA-Z0-9\-()\[\]]+")
 class DocumentNames:
     """The names of the documents of one request, in their order."""
 
-    __slots__ = ("_taken",)
+    __slots__ = ("_numbers", "_taken")
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
+        self._numbers: dict[str, int] = {}
+        """The number that was found free for a name. Names stay taken, so the lower ones need not be tried again."""
 
     def fitting(self, name: str | None, form: str | None) -> str:
         """Give the valid name for a document of this format at this place, without reserving it."""
         base = legal_name(name, form)
         if base.casefold() not in self._taken:
             return base
-        number = 2
+        number = self._numbers.get(base, 2)
         while True:
             suffix = f" ({number})"
             numbered = base[: LONGEST - len(suffix)].rstrip() + suffix
             if numbered.casefold() not in self._taken:
+                self._numbers[base] = number
                 return numbered
             number += 1
 

@@ -17,6 +17,8 @@ import base64
 import binascii
 from typing import Final
 
+from msgspec.structs import replace
+
 from segue.conversation.content import FileContent, ImageContent
 from segue.errors import EncodeError
 from segue.protocols.bedrock_converse.cache import restore_block
@@ -25,7 +27,7 @@ from segue.protocols.bedrock_converse.media_types import ALIASES, FORMATS, TYPES
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.sdk import without_bytes
 from segue.protocols.kit.json_values import Block, Wire, object_of
-from segue.protocols.kit.reading import standard_base64
+from segue.protocols.kit.reading import standard_base64, text_of
 from segue.protocols.kit.verbatim import choose, chosen, keep
 
 _KNOWN: Final = frozenset({"format"})
@@ -69,12 +71,13 @@ def decode_file(kind: Kind, inner: object, names: DocumentNames) -> FileContent 
     else:
         return None
     given = name if isinstance(name, str) else None
-    media = FileContent(data=data, file_id=file_id, mime_type=mime or _PLAIN, name=given)
+    context = text_of(block.get("context")) or None if kind == "document" else None
+    media = FileContent(data=data, file_id=file_id, mime_type=mime or _PLAIN, name=given, context=context)
     default = _default_block(media, kind, file_id, names, name=given, as_text=field == _TEXT)
     names.take(given)
     choices = choose(_FIELD, _BYTES, _TEXT) if field == _TEXT else {}
     extra = keep(PROTOCOL, {**block, "source": source}, default, known=_KNOWN, choices=choices)
-    return FileContent(data=data, file_id=file_id, mime_type=media.mime_type, name=given, extra=extra)
+    return media if extra is None else replace(media, extra=extra)
 
 
 def _decode_format(kind: Kind, name: object) -> str | None:
@@ -149,6 +152,8 @@ def _default_block(
     if kind == "document":
         inner["name"] = names.fitting(name, form)
     inner["source"] = _encode_source(media.data, place, as_text=as_text)
+    if kind == "document" and media.kind == "file" and media.context is not None:
+        inner["context"] = media.context
     return inner
 
 

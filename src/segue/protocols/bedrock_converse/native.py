@@ -19,8 +19,11 @@ from segue.protocols.bedrock_converse.document_names import DocumentNames
 from segue.protocols.bedrock_converse.media import decode_file, decode_image
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.sdk import without_bytes
+from segue.protocols.bedrock_converse.server_results import cited_pages, label_of
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.replay import Pair, Replay
+from segue.protocols.kit.sources import labelled, write_sources
 
 Fallback: TypeAlias = tuple[FallbackContent, ...]
 
@@ -38,7 +41,7 @@ def name_documents(block: Block, names: DocumentNames) -> None:
 
 def json_text(value: object) -> str:
     """Write a JSON value as text."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def fallback_of(block: Block) -> Fallback:
@@ -92,6 +95,21 @@ def _contents(value: object) -> Fallback:
     return _blocks(object_of(value).get("content"))
 
 
+def _tool_result(value: object) -> Fallback:
+    """Read a result; that of a tool which the provider ran is labelled, its media stand behind it."""
+    pieces, label = _contents(value), label_of(object_of(value))
+    lines = [piece.text for piece in pieces if piece.kind == "text"]
+    if not label or not lines:
+        return pieces
+    return (TextContent(text=labelled(label, lines)), *(piece for piece in pieces if piece.kind != "text"))
+
+
+def _cited(value: object) -> Fallback:
+    """Read a text with citations: the text, then the pages that it cites."""
+    pages = write_sources(cited_pages(object_of(value)))
+    return (*_contents(value), *_text(labelled("sources", pages) if pages else None))
+
+
 def _guarded(value: object) -> Fallback:
     guarded = object_of(value)
     return (*_text(object_of(guarded.get("text")).get("text")), *_image(guarded.get("image")))
@@ -110,9 +128,35 @@ _READABLE: Final[Mapping[str, Callable[[object], Fallback]]] = {
     "document": _document,
     "video": _video,
     "audio": _audio,
-    "toolResult": _contents,
+    "toolResult": _tool_result,
     "guardContent": _guarded,
-    "citationsContent": _contents,
+    "citationsContent": _cited,
     "searchResult": _search_result,
 }
 """Members of a block that have a readable part."""
+
+
+SERVER_CALL: Final = "server_tool_use"
+"""The `type` of a call of a tool that the provider runs."""
+
+
+def _read(block: Block) -> tuple[str, Block]:
+    """Read the kind of a block; a call and a result of the client's tools are content of their own."""
+    for key in ("toolUse", "toolResult", "text", "reasoningContent"):
+        if key in block:
+            inner = object_of(block[key])
+            is_server_call = key != "toolUse" or inner.get("type") == SERVER_CALL
+            return key if is_server_call else "call", inner
+    return "", block
+
+
+REPLAY: Final = Replay(
+    read=_read,
+    pairs=(
+        # Both stand in the turn of the model.  (AWS documentation: system tools; botocore 1.44.0, read 2026-11-15). No
+        # refusal of a half is recorded; half of any other call is refused (vercel/ai #13013, langchain-aws #192).
+        Pair(call="toolUse", results=("toolResult",), call_id="toolUseId", result_id=("toolUseId",), scope="turn"),
+    ),
+    malformed=frozenset({"call", "text", "reasoningContent"}),
+)
+"""Calls of tools that the provider runs, and their results."""

@@ -24,6 +24,7 @@ from typing import Final, TypeAlias, cast
 from msgspec.structs import replace
 
 from segue.conversation.context import Options
+from segue.conversation.fast_checks import is_plain
 from segue.errors import DecodeError, EncodeError
 from segue.protocols.bedrock_converse.native import json_text
 from segue.protocols.bedrock_converse.rules import PROTOCOL
@@ -143,9 +144,10 @@ def _decode_schema(wire: Block) -> Block | None:
     if wire.get("type") != "json_schema" or not isinstance(text, str):
         return None
     try:
-        return parse_frame(text)
+        schema = parse_frame(text)
     except DecodeError:
         return None
+    return schema if is_plain([schema]) else None  # NaN in the text, or a schema that is too deep
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------

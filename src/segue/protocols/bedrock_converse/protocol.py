@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 from urllib.parse import quote
 
@@ -10,14 +11,19 @@ from segue.protocols.bedrock_converse.check import check
 from segue.protocols.bedrock_converse.clues import CLUES
 from segue.protocols.bedrock_converse.document_names import names_documents
 from segue.protocols.bedrock_converse.errors import decode_error
+from segue.protocols.bedrock_converse.native import REPLAY
 from segue.protocols.bedrock_converse.request import decode_request, encode_request
 from segue.protocols.bedrock_converse.response import decode_response, encode_response
 from segue.protocols.bedrock_converse.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.bedrock_converse.rules import PROTOCOL as NAME
 from segue.protocols.bedrock_converse.sdk import sdk_arguments
+from segue.protocols.bedrock_converse.server_tools import SERVER_TOOLS
+from segue.protocols.bedrock_converse.sources import cited_sources
 from segue.protocols.bedrock_converse.stream import stream_decoder
-from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
+from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.kit.token_count import TokenCount
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:
@@ -27,14 +33,41 @@ def _path(endpoint: Endpoint, stream: bool) -> str:
     return f"/model/{quote(endpoint.model.id, safe='')}/{'converse-stream' if stream else 'converse'}"
 
 
+_HELD_CONTENT: Final = HeldContent(
+    keys={"modelId": "a stored prompt"},
+    values={"promptVariables": "a stored prompt"},
+    per_model=frozenset({"promptVariables"}),
+    model_pattern=r":prompt/",
+)
+"""botocore 1.44.0: `modelId` may be the ARN of a prompt of Prompt management, which `promptVariables` fill in."""
+
+_PROFILE: Final = re.compile(r"^(?:us|us-gov|eu|apac|jp|au|ca|sa|global)\.(?=\w+\.)")
+
+
+def _count_path(endpoint: Endpoint) -> str:
+    """Give the path; an inference profile (`us.anthropic...`) is refused, its model is counted (recorded, 2026-11)."""
+    return f"/model/{quote(_PROFILE.sub('', endpoint.model.id), safe='')}/count-tokens"
+
+
+_COUNTED: Final = frozenset({"messages", "system", "toolConfig", "additionalModelRequestFields"})
+"""What is counted (botocore 1.44.0: ConverseTokensRequest; 2026-11-15)."""
+
+
+def _count_body(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  # noqa: ARG001 - common signature
+    return {"input": {"converse": {key: value for key, value in body.items() if key in _COUNTED}}}
+
+
 PROTOCOL: Final = Protocol(
     name=NAME,
     provider=PROVIDER,
     rules=RULES,
     dialect=DIALECT,
     families=FAMILIES,
+    server_tools=SERVER_TOOLS,
+    cited_sources=cited_sources,
     framing="aws-event-stream",
     path=_path,
+    token_count=TokenCount(path=_count_path, body=_count_body, field="inputTokens"),
     encode_request=encode_request,
     decode_request=decode_request,
     encode_response=encode_response,
@@ -62,6 +95,7 @@ PROTOCOL: Final = Protocol(
     },
     affects_later=names_documents,
     sdk_arguments=sdk_arguments,
+    replay=REPLAY,
     clues=CLUES,
     example=Model(
         "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
@@ -70,6 +104,7 @@ PROTOCOL: Final = Protocol(
         reasoning=True,
         input=("text", "image", "document"),
     ),
+    held_content=_HELD_CONTENT,
     samples=read_samples(__package__ or ""),
     documentation=Documentation(
         title="Amazon Bedrock Converse",

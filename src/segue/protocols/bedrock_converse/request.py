@@ -88,7 +88,7 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
     if _TOOLS in frame:
         body["toolConfig"] = {_TOOLS: frame[_TOOLS], **object_of(body.get("toolConfig"))}
     if options.cache_retention is not None and options.cache_retention != "none":
-        place_marks(body, endpoint, options.cache_retention)
+        place_marks(body, endpoint, options.cache_retention, anchored=prompt.anchored)
     return body
 
 

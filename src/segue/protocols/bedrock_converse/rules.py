@@ -47,6 +47,7 @@ _CACHED_FIVE_MINUTES: Final = r"claude-(?:instant|v?[123](?:[-.:@]|$)|(?:opus|so
 """The Claude models before 4.5: their caches last five minutes."""
 
 RULES: Final = Rules(
+    server_tools=frozenset(),  # Nova alone has some, below ("... is not supported for this model": subrouter #237)
     # -- tools
     tools_with_history=True,  # "The toolConfig field must be defined when using toolUse and toolResult content blocks"
     call_id_alphabet="a-zA-Z0-9_.:-",  # service model; recorded traffic, 2026-11: `functions.get_temperature:0`
@@ -59,8 +60,10 @@ RULES: Final = Rules(
     # -- media
     user_media=tuple(mime for formats in FORMATS.values() for mime in formats),  # service model
     result_media=(),
-    image_sources=frozenset({"data"}),  # service model: bytes, or an S3 location, which is a file id here
+    image_sources=frozenset({"data", "file_id"}),  # service model: bytes, or an S3 location, which is a file id here
     file_sources=frozenset({"data", "file_id"}),
+    media_type_required=True,  # service model: `format` is required
+    file_context=True,  # service model: DocumentBlock
     file_id_pattern=r"s3://[a-z0-9][.\-a-z0-9]{1,61}[a-z0-9](?:/.*)?",  # service model
     max_images=20,  # service model
     max_files=5,  # service model
@@ -72,6 +75,7 @@ RULES: Final = Rules(
     alternate=True,
     first_user=True,
     last_assistant=False,  # semantic-kernel #10281
+    instructions_alone=False,  # Claude too needs a message: "at least one message is required" (langchain #31657)
     system_messages="none",  # the role is in the service model; no model is known to accept it
     refused_text="blank",  # "The text field in the ContentBlock object ... is blank"
     empty_result=False,  # refused in error results, and by Nemotron (strands)
@@ -84,6 +88,7 @@ RULES: Final = Rules(
     max_temperature=1.0,  # service model
     max_stop=2500,  # service model
     cache_mark_key="cachePoint",
+    result_cache_marks=False,  # botocore 1.44.0: ToolResultContentBlock has no cache point
 )
 
 DIALECT: Final = Dialect(max_tokens_field="max_tokens", thinking_format="none", auth="aws")
@@ -103,13 +108,15 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "tool_choices": frozenset({"auto", "required", "name"}),
             "tool_error": "flag",
             "user_media": (*_IMAGES, *_DOCUMENTS),
+            "image_sources": frozenset({"data"}),
             "file_sources": frozenset({"data"}),
+            "exact_image_types": True,  # "the image appears to be a image/png image" (llxprt-code #2130)
             "result_media": _IMAGES,
             "error_result_media": False,
             "first_user": False,
             "reasoning_replay": "signed",
             "final_thinking": "text",
-            "thinking_levels": frozenset({"off", "low", "medium", "high"}),  # efforts: anthropic 2.8.0
+            "thinking_levels": frozenset({"off", "low", "medium", "high", "xhigh", "max"}),  # efforts: anthropic 2.8.0
             "refused_with_thinking": _SAMPLING,
             "cache_marks": 4,
             "refused_options": ["-cache_retention", "temperature", "top_p"],
@@ -147,7 +154,12 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=CLAUDE_4_6,
-        rules={"exclusive_options": _SAMPLING, "refused_options": ["-temperature", "-top_p"]},
+        rules={
+            "exclusive_options": _SAMPLING,
+            "refused_options": ["-temperature", "-top_p"],
+            # the API refuses xhigh and lists these (recorded 400)
+            "thinking_levels": frozenset({"off", "low", "medium", "high", "max"}),
+        },
         source="4.6 still accepts sampling settings (anthropic 2.8.0)",
         read="2026-11-15",
     ),
@@ -159,7 +171,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=CLAUDE_ALWAYS_THINKS,
-        rules={"thinking_levels": frozenset({"low", "medium", "high"})},
+        rules={"thinking_levels": frozenset({"low", "medium", "high", "xhigh", "max"})},
         source="thinking of type `disabled` answers 400 (pydantic-ai 2.66.0, live; @ai-sdk/anthropic 3.0.138)",
         read="2026-11-15",
     ),
@@ -169,6 +181,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "tool_choices": frozenset({"auto", "required", "name"}),
             "tool_error": "flag",
             "result_media": _IMAGES,
+            "last_assistant": True,  # a last turn of the assistant was answered with 200 (recorded traffic, 2026-11)
             "cache_marks": 4,
             "refused_options": ["-cache_retention"],
         },
@@ -181,9 +194,16 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={
             "refused_with_thinking": frozenset({"max_tokens", *_SAMPLING}),
             "thinking_levels": frozenset({"off", "low", "medium", "high"}),
+            "server_tools": frozenset({"nova_grounding", "nova_code_interpreter"}),  # AWS documentation: system tools
         },
         dialect={"thinking_format": "level"},
         source="AWS Nova 2 guide: extended thinking; with high effort none of the three may be set (inspect_ai #3767)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"amazon\.nova-premier",
+        rules={"server_tools": frozenset({"nova_grounding"})},
+        source="AWS documentation: web grounding (Nova Premier, US profiles)",
         read="2026-11-15",
     ),
     Family(

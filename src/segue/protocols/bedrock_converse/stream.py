@@ -22,10 +22,10 @@ from typing import Final, cast
 
 from segue.conversation.arguments import parse_arguments
 from segue.conversation.events import Event
-from segue.protocols.bedrock_converse.content import CITATIONS, SERVER_CALL, decode_reasoning, parse_input
+from segue.protocols.bedrock_converse.content import CITATIONS, decode_reasoning, parse_input
 from segue.protocols.bedrock_converse.errors import exception_of
 from segue.protocols.bedrock_converse.fast_decode import DELTA_DECODERS, MISFIT, TextPart
-from segue.protocols.bedrock_converse.native import fallback_of
+from segue.protocols.bedrock_converse.native import SERVER_CALL, fallback_of
 from segue.protocols.bedrock_converse.response import decode_usage, error_text, finish_response
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.sdk import without_bytes

@@ -13,9 +13,19 @@ from typing import Final, cast
 
 from segue.errors import Path
 from segue.protocols.cohere_chat.legacy_v1 import REFUSAL, is_first_request
-from segue.protocols.kit.checking import Found, Messages, calls_of, check_json, messages_of, run_checks
+from segue.protocols.kit.checking import (
+    Found,
+    Messages,
+    calls_of,
+    check_base64,
+    check_json,
+    data_urls,
+    messages_of,
+    run_checks,
+)
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import object_of
+from segue.protocols.kit.media_checks import check_image_url
 
 _ROLES: Final = ("system", "user", "assistant", "tool")
 _BLOCKS: Final[Mapping[str, frozenset[str]]] = {
@@ -41,7 +51,8 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
         # "invalid request: message must be at least 1 token long" (Risuai #504); messages is required (cohere 7.3.1)
         return [messages]
     in_messages = run_checks(_MESSAGE_CHECKS, messages, endpoint)
-    return [*check_json(body), *in_messages, *run_checks(_BODY_CHECKS, body, endpoint)]
+    media = check_base64(body.get("messages"), ("messages",), data_urls)
+    return [*check_json(body), *in_messages, *media, *run_checks(_BODY_CHECKS, body, endpoint)]
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------
@@ -51,7 +62,8 @@ def _check_messages(messages: Messages, endpoint: Endpoint) -> Found:
     """Check roles and content types (cohere 7.3.1), and text beside calls.
 
     "text content is not allowed when tool_calls are provided ... 'messages[2].content[0]'" (vercel/ai #5794,
-    2025-04-15); a model without vision refuses images (Cohere documentation: image inputs).
+    2025-04-15), but an empty one was answered with 200 (recorded traffic, 2026-11); a
+    model without vision refuses images (Cohere documentation: image inputs).
     """
     for index, message in enumerate(messages):
         role, content = message.get("role"), message.get("content")
@@ -70,11 +82,15 @@ def _check_messages(messages: Messages, endpoint: Endpoint) -> Found:
                 allowed = ", ".join(sorted(_BLOCKS[role]))
                 reason = f"content type {kind!r} is not accepted in the role {role!r}; use {allowed}"
                 yield Violation(code="block_unknown", path=path, message=reason)
-            elif kind == "text" and has_calls:
+            elif kind == "text" and has_calls and object_of(block).get("text"):
                 yield _text_beside_calls(path)
             elif kind == "image_url" and "image" not in endpoint.model.input:
                 reason = "the model does not support images; remove it or choose another model"
                 yield Violation(code="image_refused", path=path, message=reason)
+            elif kind == "image_url":
+                given = object_of(block).get(kind)
+                url = given if isinstance(given, str) else object_of(given).get("url")
+                yield from check_image_url(url, (*path, kind))
 
 
 def _text_beside_calls(path: Path) -> Violation:

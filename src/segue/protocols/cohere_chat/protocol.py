@@ -14,7 +14,9 @@ from segue.protocols.cohere_chat.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.cohere_chat.rules import PROTOCOL as NAME
 from segue.protocols.cohere_chat.stream import stream_decoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
+from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.kit.replay import CHAT_REPLAY
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - common signature
@@ -60,6 +62,12 @@ def _sdk_arguments(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  
     return arguments
 
 
+_HELD_CONTENT: Final = HeldContent(
+    keys={"conversation_id": "a stored conversation"}, history=frozenset({"conversation_id"})
+)
+"""cohere 7.3.1: a parameter of v1, which some clients still send."""
+
+
 PROTOCOL: Final = Protocol(
     name=NAME,
     provider=PROVIDER,
@@ -92,8 +100,10 @@ PROTOCOL: Final = Protocol(
         "extra",
     },
     sdk_arguments=_sdk_arguments,
+    replay=CHAT_REPLAY,
     clues=CLUES,
     example=Model("command-a-reasoning", "cohere", NAME, reasoning=True),
+    held_content=_HELD_CONTENT,
     samples=read_samples(__package__ or ""),
     documentation=Documentation(
         title="Cohere Chat v2",

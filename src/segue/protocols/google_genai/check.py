@@ -13,10 +13,12 @@ from functools import lru_cache
 from typing import Final, cast
 
 from segue.errors import Path
-from segue.models.model_ids import GEMINI_1_AND_2, GEMINI_ALWAYS_THINKS
+from segue.models.model_ids import GEMINI_1_AND_2, GEMINI_3_ON, GEMINI_ALWAYS_THINKS
 from segue.models.rules import Rules
+from segue.protocols.google_genai.check_server_tools import check_server_tools
 from segue.protocols.google_genai.check_turns import check_turns, objects_of
 from segue.protocols.google_genai.keys import read_keys, texts_of
+from segue.protocols.google_genai.options import mode_of
 from segue.protocols.kit.checking import check_json
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import Block, object_of
@@ -25,6 +27,7 @@ from segue.protocols.kit.reading import text_of
 
 _BUDGET_ONLY: Final = re.compile(GEMINI_1_AND_2)
 _ALWAYS_THINKS: Final = re.compile(GEMINI_ALWAYS_THINKS)
+_COMBINES_TOOLS: Final = re.compile(GEMINI_3_ON)
 _NAMING_MODES: Final = frozenset({"ANY", "VALIDATED"})
 
 
@@ -33,8 +36,9 @@ def check(body: Block, endpoint: Endpoint) -> list[Violation]:
     wire = read_keys(body)
     generation = read_keys(object_of(wire.get("generationConfig")))
     found = [*check_json(body), *check_turns(wire, endpoint), *_check_tools(wire, endpoint.rules)]
-    found += [*_check_choice(wire), *_check_cache(wire), *_check_thinking(generation, endpoint)]
+    found += [*_check_choice(wire, endpoint), *_check_cache(wire), *_check_thinking(generation, endpoint)]
     found += _check_json_beside_tools(wire, generation, endpoint.rules)
+    found += check_server_tools(wire, endpoint.rules)
     return [*found, *_check_generation(generation, endpoint.rules)]
 
 
@@ -93,17 +97,20 @@ def _check_schema(function: Block, path: Path) -> Iterator[Violation]:
             yield Violation(code="tool_schema", path=(*path, key, "type"), message=message)
 
 
-def _check_choice(wire: Block) -> Iterator[Violation]:
+def _check_choice(wire: Block, endpoint: Endpoint) -> Iterator[Violation]:
     config = read_keys(object_of(wire.get("toolConfig")))
     calling = read_keys(object_of(config.get("functionCallingConfig")))
-    mode = (text_of(calling.get("mode")) or "").upper()
+    mode = mode_of(calling.get("mode"))
     if texts_of(calling.get("allowedFunctionNames")) and mode not in _NAMING_MODES:
         # "Only set when the Mode is ANY."; VALIDATED accepts them too (google-genai 3.1.0)
         path: Path = ("toolConfig", "functionCallingConfig", "allowedFunctionNames")
         message = "function names need the mode ANY or VALIDATED; change the mode or remove the names"
         yield Violation(code="tool_choice", path=path, message=message)
-    if mode and not any("functionDeclarations" in read_keys(tool) for _, tool in objects_of(wire.get("tools"))):
-        # "Function calling config is set without function_declarations." (kelivo #317)
+    tools = [read_keys(tool) for _, tool in objects_of(wire.get("tools"))]
+    has_functions = any(tool.get("functionDeclarations") for tool in tools)
+    if mode and not has_functions and not (tools and _COMBINES_TOOLS.search(endpoint.model.id)):
+        # "Function calling config is set without function_declarations." (kelivo #317); Gemini 3 accepts it beside
+        # Google Search alone (recorded 200)
         message = "a function calling mode is set without functions; remove it or declare functions"
         yield Violation(code="tool_choice", path=("toolConfig", "functionCallingConfig"), message=message)
 
@@ -186,7 +193,7 @@ def _check_json_beside_tools(wire: Block, generation: Block, rules: Rules) -> It
         return
     path: Path = ("generationConfig", "responseMimeType")
     calling = read_keys(object_of(read_keys(object_of(wire.get("toolConfig"))).get("functionCallingConfig")))
-    forces = (text_of(calling.get("mode")) or "").upper() == "ANY"
+    forces = mode_of(calling.get("mode")) == "ANY"
     if not rules.schema_with_tools:
         # "Function calling with a response mime type: 'application/json' is unsupported" (symfony/ai #803 and #1777);
         # "Tool use with ..." of Google's own tools (gemini-balance #264)

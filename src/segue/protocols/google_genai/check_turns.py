@@ -16,14 +16,16 @@ from segue.errors import Path
 from segue.models.model_ids import GEMINI_2_0
 from segue.protocols.google_genai.content import CALL, RESULT, SIGNATURE
 from segue.protocols.google_genai.keys import read_keys
+from segue.protocols.google_genai.media import INLINE
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import Block, object_of
+from segue.protocols.kit.media_checks import check_bytes
 from segue.protocols.kit.reading import text_of
 
 _ROLES: Final = frozenset({"user", "model", "function", None})
-_NO_DATA: Final = frozenset({"thought", SIGNATURE, "partMetadata"})
-"""Keys that are not data. `videoMetadata` may stand in a part of its own, behind the video: 2.0 Flash accepts that
-(recorded by pydantic-ai)."""
+_NO_DATA: Final = frozenset({"thought", "partMetadata"})
+"""Keys that are not data. A signature may stand alone, without the empty text it belongs to, and `videoMetadata` in a
+part of its own, behind the video: both were accepted (recorded by pydantic-ai)."""
 _REFUSES_EMPTY: Final = re.compile(GEMINI_2_0)
 
 
@@ -96,10 +98,26 @@ def _check_parts(index: int, parts: list[tuple[Path, Block]], endpoint: Endpoint
         if part.keys() <= _NO_DATA:
             # "required oneof field 'data' must have one initialized field" (FLIT #70)
             yield Violation(code="no_data", path=path, message="a part has no data; remove it")
+        yield from _check_inline(part, path)
         for field in (CALL, RESULT):
             if field in part and not text_of(object_of(part[field]).get("name")):
                 # "function_response.name: Name cannot be empty." (CLIProxyAPI #2104, aimux #127)
                 yield Violation(code="no_name", path=(*path, field, "name"), message="the tool name is missing; set it")
+        for field, inner in ((CALL, "args"), (RESULT, "response")):
+            value = object_of(part.get(field)).get(inner)
+            if value is not None and not isinstance(value, Mapping):
+                # "Invalid value at 'contents[2].parts[0].function_response.response'
+                # (type.googleapis.com/google.protobuf.Struct)" (Gemini API; google-genai 3.1.0: an object)
+                message = f"`{inner}` has to be an object; put the value into one"
+                yield Violation(code="not_object", path=(*path, field, inner), message=message)
+
+
+def _check_inline(part: Block, path: Path) -> Iterator[Violation]:
+    """Check the data of a part, and of the parts of a result: "Unable to process input image." (quoted by clients)."""
+    inline = read_keys(object_of(part.get(INLINE)))
+    yield from check_bytes(inline.get("data"), inline.get("mimeType"), (*path, INLINE))
+    for at, inner in objects_of(read_keys(object_of(part.get(RESULT))).get("parts")):
+        yield from _check_inline(read_keys(inner), (*path, RESULT, "parts", at))
 
 
 def _check_pairs(turns: list[_Turn]) -> Iterator[Violation]:

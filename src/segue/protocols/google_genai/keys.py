@@ -30,6 +30,7 @@ _KEYS: Final = (
     "topP", "topK", "maxOutputTokens", "stopSequences", "candidateCount", "responseMimeType", "responseSchema",
     "responseJsonSchema", "responseModalities", "thinkingConfig", "includeThoughts", "thinkingBudget",
     "thinkingLevel", "presencePenalty", "frequencyPenalty", "functionCallingConfig", "allowedFunctionNames",
+    "includeServerSideToolInvocations",
     # parts and what is inside
     "inlineData", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult",
     "toolCall", "toolResponse", "audioTranscription", "thoughtSignature", "mimeType", "fileUri", "displayName",

@@ -122,6 +122,6 @@ def encode_file(file: FileContent) -> Wire:
 
 
 def _address(uri: str, mime: str | None) -> Wire:
-    if mime is None:
-        mime = type_of_name(uri)
+    if mime is None or mime.endswith("/*"):
+        mime = type_of_name(uri)  # a class of types is no type
     return {"fileUri": uri} if mime is None else {"mimeType": mime, "fileUri": uri}

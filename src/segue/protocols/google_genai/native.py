@@ -12,11 +12,15 @@ So the output of a program, a transcript and an image have a fallback; calls and
 
 from __future__ import annotations
 
+from typing import Final
+
 from segue.conversation.content import FallbackContent, NativeContent, TextContent
 from segue.protocols.google_genai.keys import read_keys
 from segue.protocols.google_genai.media import MEDIA_FIELDS, decode_media
 from segue.protocols.google_genai.rules import PROTOCOL
+from segue.protocols.google_genai.server_results import describe_output
 from segue.protocols.kit.json_values import Block, object_of
+from segue.protocols.kit.replay import Replay
 
 
 def decode_native(part: Block) -> NativeContent:
@@ -37,7 +41,41 @@ def fallback_of(part: Block) -> tuple[FallbackContent, ...]:
         return ()
     text = wire.get("text")
     if text is None:
-        text = object_of(wire.get("codeExecutionResult")).get("output")
+        text = describe_output(object_of(wire.get("codeExecutionResult")))
     if text is None:
         text = object_of(wire.get("audioTranscription")).get("text")
     return (TextContent(text=text),) if isinstance(text, str) and text.strip() else ()
+
+
+_KINDS: Final = ("executableCode", "codeExecutionResult", "toolCall", "toolResponse")
+
+
+def _read(part: Block) -> tuple[str, Block]:
+    """Read the kind of a part: the key that holds its data."""
+    wire = read_keys(part)
+    kind = next((kind for kind in (*_KINDS, "functionCall", "functionResponse") if kind in wire), "")
+    return kind, object_of(wire.get(kind))
+
+
+REPLAY: Final = Replay(
+    read=_read,
+    # No refusal of a half is known: the API itself sends `executableCode` without a result, and several results for
+    # one code.                                              (recorded traffic, 2026-11; vercel/ai #11485, 2026-07-16)
+    whole=frozenset(_KINDS),
+    malformed=frozenset({"functionCall", "functionResponse"}),
+    forms=frozenset(  # recorded traffic, 2026-11: names in both styles, any form of base64
+        {
+            "fileData.file_uri:as",
+            "fileData.mime_type:as",
+            "functionResponse.response.return_value:as",
+            "function_call:as",
+            "function_response.response.return_value:as",
+            "function_response:as",
+            "inlineData.data:base64",
+            "inline_data.data:base64",
+            "inline_data.mime_type:as",
+            "thought_signature:as",
+        }
+    ),
+    stored=frozenset({"cachedContent"}),
+)

@@ -55,6 +55,8 @@ _UNSUPPORTED: Final = ("parallel_tool_calls", "cache_retention", "session_id", "
 
 _IDLE: Final = frozenset({"auto", "none"})
 """Choices that have no effect without functions, and are refused there."""
+_MODE_NAMES: Final = ("MODE_UNSPECIFIED", "AUTO", "ANY", "NONE", "VALIDATED")
+"""The modes by their numbers.                     (google.cloud.aiplatform v1: FunctionCallingConfig, 2026-11-15)"""
 NAMING_MODES: Final = frozenset({"ANY", "VALIDATED"})
 """Modes that may name functions."""
 
@@ -81,6 +83,14 @@ _AUTOMATIC: Final = -1
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
 
 
+def mode_of(value: object) -> str:
+    """Read the mode of the tool choice, by name or, from Vertex, by its number."""
+    number = integer_of(value)
+    if number is not None and 0 <= number < len(_MODE_NAMES):
+        return _MODE_NAMES[number]
+    return (text_of(value) or "").upper()
+
+
 def decode_options(body: Block, endpoint: Endpoint, read: Collection[str], tools: Sequence[Tool]) -> Options:
     """Read everything but the keys that were `read` already."""
     received = {key: value for key, value in body.items() if key not in read}
@@ -91,7 +101,7 @@ def decode_options(body: Block, endpoint: Endpoint, read: Collection[str], tools
     thinking = read_keys(object_of(generation.get(THINKING)))
     calling = read_keys(object_of(read_keys(object_of(wire.get(TOOL_CONFIG))).get(CALLING)))
     budget, level = thinking.get(BUDGET), thinking.get(LEVEL)
-    mode, names = (text_of(calling.get("mode")) or "").upper(), texts_of(calling.get(_NAMES))
+    mode, names = mode_of(calling.get("mode")), texts_of(calling.get(_NAMES))
     options = Options(
         max_tokens=integer_of(generation.get("maxOutputTokens")),
         temperature=real_of(generation.get("temperature")),
@@ -191,7 +201,7 @@ def _drop_stale_names(body: Wire, extra: Extra) -> None:
     calling = config.get(name_in(config, CALLING))
     if _NAMES in data and isinstance(calling, dict):
         held = cast("Wire", calling)
-        if (text_of(held.get("mode")) or "").upper() not in NAMING_MODES:
+        if mode_of(held.get("mode")) not in NAMING_MODES:
             held.pop(name_in(held, _NAMES), None)
 
 

@@ -8,14 +8,19 @@ from segue.models.model import Model
 from segue.protocols.google_genai.check import check
 from segue.protocols.google_genai.clues import CLUES
 from segue.protocols.google_genai.errors import decode_error
+from segue.protocols.google_genai.native import REPLAY
 from segue.protocols.google_genai.request import decode_request, encode_request
 from segue.protocols.google_genai.response import decode_response, encode_response
 from segue.protocols.google_genai.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.google_genai.rules import PROTOCOL as NAME
 from segue.protocols.google_genai.sdk import sdk_arguments
+from segue.protocols.google_genai.server_tools import SERVER_TOOLS
+from segue.protocols.google_genai.sources import cited_sources
 from segue.protocols.google_genai.stream import stream_decoder
-from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
+from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.kit.token_count import TokenCount
 
 _PATH_PREFIXES: Final = ("models/", "tunedModels/", "projects/", "publishers/")
 """Prefixes of model ids that are paths already."""
@@ -33,14 +38,44 @@ def _path(endpoint: Endpoint, stream: bool) -> str:
     return path.replace("{model}", model_id.removeprefix("models/")) + method
 
 
+_HELD_CONTENT: Final = HeldContent(
+    keys={"cachedContent": "a cached prompt: turns, instructions and tools"},
+    history=frozenset({"cachedContent"}),
+    per_model=frozenset({"cachedContent"}),
+)
+"""google-genai 3.1.0: GenerateContentConfig.cached_content; a cache is made for one model (Google documentation)."""
+
+
+def _count_path(endpoint: Endpoint) -> str:
+    return _path(endpoint, stream=False).removesuffix(":generateContent") + ":countTokens"
+
+
+_COUNTED_AT_VERTEX: Final = frozenset({"contents", "systemInstruction", "tools", "generationConfig"})
+
+
+def _count_body(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:
+    """Write the body to count: Vertex takes the parts of a request, the Gemini API a whole request with its model.
+
+    (google-genai 3.1.0: CountTokensConfig; reference of the Gemini API: models.countTokens; read 2026-11-15)
+    """
+    if endpoint.dialect.path is not None:
+        return {key: value for key, value in body.items() if key in _COUNTED_AT_VERTEX}
+    model_id = endpoint.model.id
+    name = model_id if model_id.startswith(_PATH_PREFIXES) else f"models/{model_id}"
+    return {"generateContentRequest": {"model": name, **body}}
+
+
 PROTOCOL: Final = Protocol(
     name=NAME,
     provider=PROVIDER,
     rules=RULES,
     dialect=DIALECT,
     families=FAMILIES,
+    server_tools=SERVER_TOOLS,
+    cited_sources=cited_sources,
     framing="sse",
     path=_path,
+    token_count=TokenCount(path=_count_path, body=_count_body, field="totalTokens"),
     encode_request=encode_request,
     decode_request=decode_request,
     encode_response=encode_response,
@@ -63,8 +98,10 @@ PROTOCOL: Final = Protocol(
         "options",  # levels become budgets
     },
     sdk_arguments=sdk_arguments,
+    replay=REPLAY,
     clues=CLUES,
     example=Model("gemini-3.5-flash", "google", NAME, reasoning=True, input=("text", "image", "document")),
+    held_content=_HELD_CONTENT,
     samples=read_samples(__package__ or ""),
     documentation=Documentation(
         title="Google GenAI (Gemini API and Vertex)",

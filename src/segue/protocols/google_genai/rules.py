@@ -40,8 +40,10 @@ RULES: Final = Rules(
     # -- media
     user_media=("image/*", "audio/*", "video/*", "application/pdf", "text/*"),  # documentation: file input methods
     result_media=(),  # nested media only from Gemini 3 on, below
+    image_sources=frozenset({"data", "url", "file_id"}),  # google-genai 3.1.0: fileData of any type
     # Files API, and objects of Cloud Storage that were registered with it
     file_id_pattern=r"(?:https://generativelanguage\.googleapis\.com/\S*)?files/\S+|gs://\S+",
+    max_request_media=100_000_000,  # Google's announcement of 2026-01-12: inline data up to 100 MB
     max_images=3600,  # pi-ai 1.5.0 catalogue
     # -- turns
     alternate=True,  # pi #2251: 400 for two of one role; gemini-cli #11814 for the model's
@@ -97,8 +99,28 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=GEMINI_1_AND_2,
+        rules={"server_tools_with_functions": "refused"},
+        source="'Tool use with function calling is unsupported' (go-genai #323, 2025-05-25; celeste-python #197)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=GEMINI_3_ON,
+        rules={"server_tools_with_functions": "flag"},
+        providers=("google",),
+        source="'Please enable tool_config.include_server_side_tool_invocations' (genkit #4970, sub2api #5725)",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"gemma-",
+        rules={"server_tools": None},
+        source="no source tells which of Google's tools Gemma has",
+        read="2026-11-15",
+    ),
+    Family(
         pattern=r"gemini-2\.5",
         rules={"refused_extra": ["generationConfig.presencePenalty", "generationConfig.frequencyPenalty"]},
+        providers=("google",),  # at Vertex, 2.5 Pro accepted both (recorded 200)
         source="'Penalty is not enabled for models/gemini-2.5-pro', of Flash and Flash-Lite alike (vercel/ai #8943)",
         read="2026-11-15",
     ),

@@ -4,6 +4,8 @@ Facts this file rests on:
 - `parameters` and `responseSchema` hold a subset of OpenAPI 3.0: types in capitals, `nullable`, counts as strings (64
   bits); `parametersJsonSchema` and `responseJsonSchema` hold JSON schema. Only one of the two.
                                                                          (google-genai 3.1.0, read 2026-11-15)
+- Vertex also writes a type as the number of its enum, and the SDKs of that time `type_` and `format_` for the keys.
+                                              (google.cloud.aiplatform v1: Type; protobuf's JSON mapping; 2026-11-15)
 - Types are read in any case, keys under both names.            (the same: enums without case; protobuf's JSON mapping)
 """
 
@@ -20,6 +22,12 @@ _LISTS_BELOW: Final = frozenset({"anyOf", "allOf", "oneOf", "prefixItems"})
 _COUNTS: Final = frozenset({"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"})
 
 
+_TYPES: Final = ("TYPE_UNSPECIFIED", "string", "number", "integer", "boolean", "array", "object", "null")
+"""The types by their numbers."""
+_RENAMED: Final[Mapping[str, str]] = {"type_": "type", "format_": "format"}
+"""Names of keys that protobuf's Python classes use, because the plain ones are taken."""
+
+
 def from_openapi(schema: Block) -> Block:
     """Read a schema of Google's dialect; one that is JSON schema already is given unchanged."""
     read = _read(schema)
@@ -29,8 +37,10 @@ def from_openapi(schema: Block) -> Block:
 def _read(schema: Block) -> Wire:
     out: Wire = {}
     for raw, value in schema.items():
-        camel = TO_CAMEL.get(raw, raw)
+        camel = _RENAMED.get(raw) or TO_CAMEL.get(raw, raw)
         key = raw if camel in schema else camel
+        if key == "type" and isinstance(value, int) and 0 <= value < len(_TYPES):
+            value = _TYPES[value]  # noqa: PLW2901 - the number of a type stands for its name
         if key == "type" and isinstance(value, str):
             if value.upper() != "TYPE_UNSPECIFIED":
                 out[key] = value.lower()

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from typing import Final, TypeAlias, cast
 
+from segue.conversation.arguments import MAX_LEVELS
 from segue.protocols.google_genai.content import CALL, SIGNATURE
 from segue.protocols.google_genai.keys import read_keys
 from segue.protocols.kit.assembly import Part, join_chunks
@@ -109,7 +110,7 @@ def _steps(path: str) -> list[Step]:
         name, number, single, double = found.groups()
         steps.append(int(number) if number is not None else name or single or double or "")
         at = found.end()
-    return steps if steps and isinstance(steps[0], str) else [path]
+    return steps if steps and isinstance(steps[0], str) and len(steps) <= MAX_LEVELS else [path]
 
 
 def _joined(node: object) -> object:

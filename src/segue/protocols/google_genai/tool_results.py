@@ -34,6 +34,7 @@ from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.verbatim import choose, chosen, restore
+from segue.protocols.kit.waiting_calls import WaitingCalls
 
 OUTPUT: Final = "output"
 ERROR: Final = "error"
@@ -52,20 +53,15 @@ class Calls:
     """The newest batch of calls that was read, by their ids, and which of them still wait for a result."""
 
     def __init__(self) -> None:
-        self.waiting: list[tuple[str, Block]] = []
+        self._waiting: WaitingCalls[tuple[str, Block]] = WaitingCalls()
+
+    def begin(self, made: Sequence[tuple[str, Block]]) -> None:
+        """Begin a batch."""
+        self._waiting = WaitingCalls((call_id, text_of(call.get("name")), (call_id, call)) for call_id, call in made)
 
     def find(self, call_id: str | None, name: str | None) -> tuple[str, Block] | None:
         """Find the call that a result answers: by its id, else the next one of that name, else the next one."""
-        waiting = self.waiting
-        if call_id:
-            found = next((call for call in waiting if call[0] == call_id), None)
-        elif name:
-            found = next((call for call in waiting if call[1].get("name") == name), None)
-        else:
-            found = waiting[0] if waiting else None
-        if found is not None:
-            waiting.remove(found)
-        return found
+        return self._waiting.answer(call_id, name)
 
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
@@ -157,8 +153,9 @@ def _as_text(value: object) -> tuple[TextContent, ...]:
         return (TextContent(text=value),)
     try:
         return (TextContent(text=msgspec.json.encode(value).decode()),)
-    except (UnicodeEncodeError, ValueError, RecursionError):
-        return (TextContent(text=json.dumps(value)),)  # half a surrogate pair, written as its escape
+    except (TypeError, ValueError, RecursionError):
+        # Half a surrogate pair, written as its escape, or an object that is not JSON.
+        return (TextContent(text=json.dumps(value, default=str)),)
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------

@@ -117,7 +117,7 @@ def _decode_model(turn: Block, path: Path, endpoint: Endpoint, model: str, calls
     pieces = decode_model_parts(parts, f"call_{path[1]}_", _NO_NAMES, endpoint, is_reply=False)
     made = [(piece.id, call_in(part)) for part, piece in zip(parts, pieces, strict=True) if piece.kind == "toolCall"]
     if made:
-        calls.waiting = made
+        calls.begin(made)
     is_default = len(turn) == 2 and type(turn.get("parts")) is list
     return AssistantMessage(
         content=pieces,

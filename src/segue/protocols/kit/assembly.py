@@ -42,10 +42,13 @@ from segue.conversation.events import (
     ToolCallEnd,
     ToolCallStart,
 )
+from segue.conversation.fast_checks import is_plain
+from segue.conversation.limits import ABOVE_A_MESSAGE
 from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason, Usage
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
+from segue.protocols.kit.storable import make_plain, repair
 
 PartKind: TypeAlias = Literal["text", "thinking", "toolCall", "native"]
 Delta: TypeAlias = TextDelta | ThinkingDelta | ToolCallDelta
@@ -118,6 +121,16 @@ class Assembly:
         self.extra: Extra | None = None
         self.started: bool = False
         self.final: AssistantMessage | None = None
+        self._replaced: list[str] | None = None
+        """Texts in place of values that cannot be stored; None as long as every frame was plain JSON."""
+
+    def make_plain(self, frame: Mapping[str, object]) -> Mapping[str, object]:
+        """Give a frame as plain JSON, with text in place of what cannot be stored; the message gets a diagnostic."""
+        if is_plain([frame]):
+            return frame
+        if self._replaced is None:
+            self._replaced = []
+        return make_plain(frame, self._replaced)
 
     # -- parts ---------------------------------------------------------------------------------------------------------
 
@@ -169,6 +182,8 @@ class Assembly:
             return
         if content is None:
             content = self._content(part, record_diagnostics=True)
+        if self._replaced is not None:
+            content = repair(content, ABOVE_A_MESSAGE + 2, self._replaced)
         part.closed = content
         match content.kind:
             case "text":
@@ -259,7 +274,7 @@ class Assembly:
         if usage is not None and usage.cost is None:
             cost = find_cost(self.model.cost, usage, cache_write_long=self.cache_write_long)
             usage = replace(usage, cost=cost)
-        return replace(
+        message = replace(
             new_assistant_message(self.model, content=content),
             protocol=self.protocol,
             response_id=self.response_id,
@@ -271,6 +286,7 @@ class Assembly:
             diagnostics=tuple(self.diagnostics),
             extra=self.extra,
         )
+        return message if self._replaced is None else repair(message, ABOVE_A_MESSAGE, self._replaced)
 
 
 def join_chunks(chunks: list[str]) -> str:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TypeAlias, TypeVar, cast
+from typing import Final, TypeAlias, TypeVar, cast
 
 import msgspec
 
+from segue.errors import Path
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import Block
+from segue.protocols.kit.reading import standard_base64
 
 _Given = TypeVar("_Given")
 
@@ -64,6 +66,45 @@ def objects_of(value: object) -> Iterator[tuple[int, Block]]:
                 yield index, cast("Block", item)
 
 
+_NOT_MEDIA: Final = frozenset({"input", "arguments", "json", "text", "thinking", "tools"})
+"""Keys whose values are the application's own JSON, or text."""
+
+
+def check_base64(value: object, path: Path, keys_of: Callable[[Block], Iterable[str]]) -> Found:
+    """Find media whose base64 is in the URL-safe alphabet or lacks its padding.
+
+    `keys_of` gives the keys of an object that hold base64, or a data URL of it. "Invalid base64 image_url." (OpenAI:
+    comfyui-art-venture #75, 2025-01-06); Anthropic decodes strictly (openclaw #18263, 2026-02-16).
+    """
+    if isinstance(value, list):
+        for index, item in enumerate(cast("list[object]", value)):
+            yield from check_base64(item, (*path, index), keys_of)
+    elif isinstance(value, dict):
+        block = cast("Block", value)
+        for key in keys_of(block):
+            data = block.get(key)
+            digits = data.rpartition(",")[2] if isinstance(data, str) else ""
+            if digits and standard_base64(digits) != digits:
+                message = "the data is not standard base64 with padding; encode it so"
+                yield Violation(code="media_base64", path=(*path, key), message=message)
+        for key, inner in block.items():
+            if key not in _NOT_MEDIA and isinstance(inner, (dict, list)):
+                yield from check_base64(cast("object", inner), (*path, key), keys_of)
+
+
+_URL_KEYS: Final = ("url", "image_url", "file_data", "document_url")
+
+
+def data_urls(block: Block) -> Iterable[str]:
+    """Give the keys of an object of OpenAI's protocols that hold base64: data URLs, and the data of a sound."""
+    for key in _URL_KEYS:
+        text = block.get(key)
+        if isinstance(text, str) and text[:5] == "data:" and ";base64," in text[:200]:
+            yield key
+    if "format" in block and isinstance(block.get("data"), str):
+        yield "data"
+
+
 def calls_of(message: Block) -> list[Block]:
     """Give the tool calls of a message; none if its role is not `assistant`."""
     calls = message.get("tool_calls")
@@ -72,9 +113,36 @@ def calls_of(message: Block) -> list[Block]:
     return [cast("Block", call) for call in cast("list[object]", calls) if isinstance(call, Mapping)]
 
 
-def unanswered(index: int, ids: list[object]) -> Violation:
+class OpenCalls:
+    """The ids of calls that wait for a result, in call order. An id may be any JSON value, and may occur twice."""
+
+    def __init__(self, ids: Iterable[object] = ()) -> None:
+        self._waiting: dict[str, list[object]] = {}
+        for call_id in ids:
+            self._waiting.setdefault(repr(call_id), []).append(call_id)
+
+    def __bool__(self) -> bool:
+        return bool(self._waiting)
+
+    def answer(self, call_id: object) -> bool:
+        """Remove a call that has this id; whether there was one."""
+        key = repr(call_id)
+        waiting = self._waiting.get(key)
+        if waiting is None:
+            return False
+        waiting.pop()
+        if not waiting:
+            del self._waiting[key]
+        return True
+
+    def ids(self) -> list[object]:
+        """Give the ids of the calls without a result."""
+        return [call_id for waiting in self._waiting.values() for call_id in waiting]
+
+
+def unanswered(index: int, calls: OpenCalls) -> Violation:
     """Give the violation for calls of a message that have no results."""
-    named = ", ".join(map(str, ids))
+    named = ", ".join(map(str, calls.ids()))
     return Violation(
         code="call_without_result", path=("messages", index, "tool_calls"), message=f"no result for {named}"
     )

@@ -16,7 +16,6 @@ from segue.protocols.kit.reading import integer_of
 
 Thinking: TypeAlias = ThinkingLevel | int | None
 
-LEAST_BUDGET: Final = 1_024
 DEFAULT_LEVEL: Final[ThinkingLevel] = "high"
 """What the API does when a request asks for thinking without an effort; also what an unknown effort is read as."""
 EFFORTS: Final[Mapping[ThinkingLevel, str]] = {

@@ -25,8 +25,13 @@ class Clues(msgspec.Struct, frozen=True, kw_only=True):
     """The clues to requests and replies of one protocol; each table maps a key or value to its weight."""
 
     turns_key: str | None = "messages"
-    """The key of a body whose list holds all turns; None where no single list does."""
+    """The key of a body whose list holds all turns; None where no single list does.
+
+    A body with the key of another protocol and not with this one is never of this protocol, whatever its other clues.
+    """
     body_keys: Weights = msgspec.field(default_factory=_none)
+    object_keys: Weights = msgspec.field(default_factory=_none)
+    """Keys of a body that count only if their value is an object."""
     message_keys: Weights = msgspec.field(default_factory=_none)
     block_keys: Weights = msgspec.field(default_factory=_none)
     types: Weights = msgspec.field(default_factory=_none)

@@ -25,7 +25,7 @@ Entries:
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, cast
 
 from segue.protocols.kit.json_values import (
@@ -37,6 +37,7 @@ from segue.protocols.kit.json_values import (
     find_path,
     is_list,
     is_object,
+    object_of,
     parse_text,
     reach,
     same,
@@ -137,6 +138,28 @@ def _renamed(received: Block, default: Block, keys: Keys) -> Mapping[str, str]:
             found[key] = name
             taken.add(name)
     return found
+
+
+def form_names(patch: Block, parent: str = "") -> Iterator[str]:
+    """Name the entries of a patch by key and kind ("content:unwrap"), and choices by their name ("@turn")."""
+    for key, entry in patch.items():
+        if key[:1] == "@" and key[1:2] != "@":
+            yield key
+        else:
+            yield from _form_names(object_of(entry), f"{parent}{key}")
+
+
+def _form_names(rule: Block, name: str) -> Iterator[str]:
+    if "in" in rule:
+        yield from form_names(object_of(rule["in"]), f"{name}.")
+    elif "at" in rule:
+        for inner in object_of(rule["at"]).values():
+            yield from _form_names(object_of(inner), f"{name}.#")
+        if "more" in rule:
+            yield f"{name}:more"
+    else:
+        kind = next((kind for kind in ("as", "wrap", "unwrap", "inner", "json", "base64") if kind in rule), None)
+        yield f"{name}:{kind or (type(rule['to']).__name__ if 'to' in rule else 'absent')}"
 
 
 def add_data(wire: Wire, key: str, value: object) -> None:

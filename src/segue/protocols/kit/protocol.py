@@ -18,6 +18,7 @@ from pkgutil import get_data
 from typing import Literal, TypeAlias, final
 
 import msgspec
+from msgspec.structs import force_setattr
 
 from segue.conversation.context import Prompt
 from segue.conversation.messages import AssistantMessage, Message
@@ -28,7 +29,14 @@ from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.protocols.kit.clues import Clues
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation, WireError
+from segue.protocols.kit.held_content import NO_HELD_CONTENT, HeldContent
+from segue.protocols.kit.namespaces import Namespaces
+from segue.protocols.kit.replay import NO_REPLAY, Replay
+from segue.protocols.kit.server_tools import ServerTool
+from segue.protocols.kit.sources import Source
+from segue.protocols.kit.storable import PlainChecks, PlainErrors, StorableRequests, StorableResponses
 from segue.protocols.kit.streaming import StreamDecoder
+from segue.protocols.kit.token_count import TokenCount
 
 Framing: TypeAlias = Literal["sse", "ndjson", "aws-event-stream", "none"]
 
@@ -72,15 +80,19 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `name`: the name that models and callers use, such as `openai-chat`.
     - `provider`: the default provider, where only the protocol is known.
     - `rules`, `dialect`, `families`: what the provider accepts, how it is written, and which families of models differ.
+    - `server_tools`: the tools that providers of this protocol run themselves.
     - `framing`: how a streamed reply is split into frames.
     - `not_carried`: the fields of neutral types that a request body cannot hold. `turns`: the body does not separate
       two turns of the same role. `pieces`: the body joins the texts of a turn.
+    - `held_content`: which parts of a body refer to content that only the provider has.
     - `headers`: headers of every request, besides the key.
+    - `replay`: which blocks of this wire belong together, so that none is sent without the other.
     - `sdk_parameters`: the arguments of the provider's own client; other keys go to `extra_body`.
     - `clues`: keys and values by which detection recognises a body.
     - `example`: a model of this protocol, for tests, documentation and the demo.
     - `samples()`: sample exchanges. A function, so that they are read only when needed.
     - `documentation`: title, link and summary.
+    - `token_count`: the endpoint that counts the tokens of a request, where providers of this protocol have one.
 
     Functions:
 
@@ -92,7 +104,12 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `decode_error(body, status)`: reads an error body, or the error object of a stream.
     - `check(body, endpoint)`: lists what the provider would refuse.
     - `affects_later(message)`: whether the wire format of later messages depends on this one; None: never.
+    - `namespaces`: how tools are grouped in namespaces; None: they are not.
+    - `cited_sources(message)`: the web pages that a reply cites in fields that only this protocol has; None: none.
     - `sdk_arguments(body, endpoint)`: the arguments of an SDK client that does not accept the keys of the body.
+
+    The record wraps `decode_request`, `decode_response`, `decode_error` and `check`: these functions get plain JSON,
+    and their results can be stored (`segue.protocols.kit.storable`).
     """
 
     name: str
@@ -100,6 +117,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     rules: Rules
     dialect: Dialect = Dialect()
     families: tuple[Family, ...] = ()
+    server_tools: tuple[ServerTool, ...] = ()
     framing: Framing
     path: Callable[[Endpoint, bool], str]
     encode_request: Callable[[Prompt, Endpoint], dict[str, object]]
@@ -114,10 +132,26 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     example: Model
     documentation: Documentation
     samples: Callable[[], tuple[Sample, ...]] = _no_samples
+    held_content: HeldContent = NO_HELD_CONTENT
     headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     affects_later: Callable[[Message], bool] | None = None
+    namespaces: Namespaces | None = None
+    cited_sources: Callable[[AssistantMessage], Sequence[Source]] | None = None
+    replay: Replay = NO_REPLAY
     sdk_parameters: frozenset[str] = frozenset()
     sdk_arguments: Callable[[JsonObject, Endpoint], dict[str, object]] | None = None
+    token_count: TokenCount | None = None
+
+    def __post_init__(self) -> None:
+        """Wrap the functions that read a body, so that no codec has to expect values which cannot be stored."""
+        if not isinstance(self.decode_request, StorableRequests):
+            force_setattr(self, "decode_request", StorableRequests(self.decode_request))
+        if not isinstance(self.decode_response, StorableResponses):
+            force_setattr(self, "decode_response", StorableResponses(self.decode_response))
+        if not isinstance(self.decode_error, PlainErrors):
+            force_setattr(self, "decode_error", PlainErrors(self.decode_error))
+        if not isinstance(self.check, PlainChecks):
+            force_setattr(self, "check", PlainChecks(self.check))
 
     @property
     def turns_key(self) -> str | None:

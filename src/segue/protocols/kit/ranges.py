@@ -1,4 +1,4 @@
-"""Check that numbers and stop texts of a request are in the range that the target accepts.
+"""Check that numbers, stop texts and user ids of a request are in the range that the target accepts.
 
 The ranges are fields of `Rules`; each protocol names the source where it calls these functions. Values of a wrong type
 pass: other checks find them.
@@ -12,6 +12,7 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.models.rules import Rules
 from segue.protocols.kit.codec import Violation
+from segue.protocols.kit.json_values import object_of
 
 _RANGES: Final[Mapping[str, tuple[str | None, str | None]]] = {
     "temperature": (None, "max_temperature"),
@@ -42,3 +43,21 @@ def check_stops(value: object, path: Path, rules: Rules) -> Iterator[Violation]:
             yield Violation(
                 code="stop_empty", path=(*path, index), message="a stop text has to have characters; remove it"
             )
+
+
+def check_user_ids(body: Mapping[str, object], rules: Rules) -> Iterator[Violation]:
+    """Find user ids that are shorter or longer than the target accepts."""
+    for key in sorted(rules.user_id_keys):
+        path: Path = tuple(key.split("."))
+        value: object = body
+        for name in path:
+            value = object_of(value).get(name)
+        if isinstance(value, str) and not fits_user_id(value, rules):
+            least, most = max(1, rules.min_user_id), rules.max_user_id
+            message = f"{key} has {len(value)} characters; use {least} to {most}, such as a hash of the id"
+            yield Violation(code="user_id", path=path, message=message)
+
+
+def fits_user_id(value: str, rules: Rules) -> bool:
+    """Whether a user id has a length that the target accepts."""
+    return len(value) >= rules.min_user_id and not 0 < rules.max_user_id < len(value)

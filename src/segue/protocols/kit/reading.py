@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from math import isfinite
 from typing import cast
 
 import msgspec
@@ -36,15 +35,43 @@ def is_of_reply(extra: Extra) -> bool:
     return len(extra) == 1 and REPLY in extra
 
 
-def join_texts(before: str, after: str) -> str:
-    """Join two texts of a turn, for a protocol that has one text per turn.
+class JoinedText:
+    """The texts of a turn, for a protocol that has one text per turn.
 
-    In most cases they are parts of one sentence (citations split it) and are concatenated. If the first ends like a
-    sentence and the second begins like one (as after thinking that is sent as text), they are joined as paragraphs.
+    In most cases they are parts of one sentence (citations split it) and are concatenated. If one ends like a sentence
+    and the next begins like one (as after thinking that is sent as text), they are joined as paragraphs.
     """
-    if before and after and before[-1] in _ENDS and (after[0].isupper() or after[0] in _BEGINNINGS):
-        return f"{before}\n\n{after}"
-    return before + after
+
+    __slots__ = ("_last", "_pieces")
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._last = ""
+
+    def join(self, text: str) -> None:
+        """Add a text, as a paragraph of its own where it looks like one."""
+        if text and self._last in _ENDS and (text[0].isupper() or text[0] in _BEGINNINGS):
+            self._pieces.append("\n\n")
+        self.append(text)
+
+    def append(self, text: str) -> None:
+        """Add a text directly behind the one before."""
+        if text:
+            self._pieces.append(text)
+            self._last = text[-1]
+
+    def __str__(self) -> str:
+        return "".join(self._pieces)
+
+
+def join_texts(texts: Sequence[str]) -> str:
+    """Join the texts of a turn; see `JoinedText`."""
+    if len(texts) == 1:
+        return texts[0]
+    joined = JoinedText()
+    for text in texts:
+        joined.join(text)
+    return str(joined)
 
 
 _ENDS = frozenset(".!?:)]}\"'`*|>")
@@ -120,13 +147,15 @@ def strings_of(value: object) -> tuple[str, ...] | None:
     return tuple(cast("Sequence[str]", items)) if all(isinstance(item, str) for item in items) else None
 
 
+_LARGEST = 1 << 63
+"""A larger count is an error; prices are floats, which could not be multiplied by it."""
+
+
 def number_of(value: object) -> int:
-    """Give a count of tokens; 0 for a value that is not a finite number."""
-    if isinstance(value, bool):
+    """Give a count of tokens; 0 for a value that is not a number, or is larger than any count."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -_LARGEST < value < _LARGEST:
         return 0
-    if isinstance(value, int):
-        return value
-    return int(value) if isinstance(value, float) and isfinite(value) else 0
+    return int(value)
 
 
 def split_data_url(url: str) -> tuple[str | None, str] | None:

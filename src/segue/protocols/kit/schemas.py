@@ -80,7 +80,8 @@ def is_closed(schema: object) -> bool:
     if isinstance(properties, Mapping) or given.get("type") == "object":
         names = list(cast("JsonObject", properties)) if isinstance(properties, Mapping) else []
         required = given.get("required")
-        listed = cast("list[object]", required) if isinstance(required, list) else []
+        named = cast("list[object]", required) if isinstance(required, list) else []
+        listed = {name for name in named if isinstance(name, str)}
         if given.get("additionalProperties") is not False or any(name not in listed for name in names):
             return False
     return all(is_closed(inner) for inner in given.values())

@@ -17,9 +17,16 @@ from segue.conversation.messages import AssistantMessage, StopReason
 from segue.errors import DecodeError
 from segue.protocols.kit.assembly import Assembly
 from segue.protocols.kit.reading import as_mapping
+from segue.protocols.kit.storable import UNEXPECTED, UNREADABLE
 
 _DECODER: Final = msgspec.json.Decoder()
-_UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+_UNREADABLE: Final = (msgspec.DecodeError, ValueError, RecursionError)
+"""What msgspec raises for a frame that the slow path may read; a lone surrogate in a `str` is a ValueError."""
+
+
+_SHALLOW: Final = 32
+"""A frame with so few brackets has no more levels than plain JSON may have."""
+_JSON_TYPES: Final = frozenset[type]({bytes, str, bytearray, memoryview})
 
 
 class SdkChunk(Protocol):
@@ -81,7 +88,7 @@ class StreamDecoder:
         if out.final is not None:
             return []
         named = self._named_shortcut
-        if named is not None and type(frame) is tuple:
+        if named is not None and type(frame) is tuple and len(frame) == 2:
             new_events = named(frame)
             if new_events is not None:
                 return new_events
@@ -93,24 +100,33 @@ class StreamDecoder:
 
     def _read(self, frame: Frame, out: Assembly) -> None:
         try:
-            if isinstance(frame, (bytes, str, bytearray, memoryview)):
+            if type(frame) is bytes and frame.count(b"{") + frame.count(b"[") <= _SHALLOW:
+                payload = _parse_shallow(frame, out)
+            elif isinstance(frame, (bytes, str, bytearray, memoryview)):
                 payload = parse_frame(frame)
+                payload = payload if payload is None else out.make_plain(payload)
             elif isinstance(frame, tuple):
-                payload = _parse_named(*frame)
+                payload = out.make_plain(_parse_named(frame))
             else:
-                payload = as_mapping(frame)
+                payload = out.make_plain(as_mapping(frame))
             if payload is None:
                 self._reader.end(out)
             else:
                 self._reader.read(payload, out)
         except DecodeError as error:
             out.fail(f"a frame of the stream cannot be read: {error}")
+        except UNEXPECTED as error:
+            out.fail(f"a frame of the stream cannot be read: {UNREADABLE}: {type(error).__name__}: {error}")
 
     def finish(self) -> list[Event]:
         """End the stream. An incomplete reply ends with an error and keeps the content received so far."""
-        if self._assembly.final is None:
-            self._reader.end(self._assembly)
-            self._assembly.finish()
+        out = self._assembly
+        if out.final is None:
+            try:
+                self._reader.end(out)
+            except UNEXPECTED as error:
+                out.fail(f"the end of the stream cannot be read: {UNREADABLE}: {type(error).__name__}: {error}")
+            out.finish()
         return self._take()
 
     def abort(self, reason: str = "the request was aborted") -> list[Event]:
@@ -145,11 +161,26 @@ def parse_frame(frame: bytes | bytearray | memoryview | str) -> Mapping[str, obj
     raise DecodeError("a frame has to be a JSON object")
 
 
-def _parse_named(kind: str, frame: bytes) -> Mapping[str, object]:
+def _parse_shallow(frame: bytes, out: Assembly) -> Mapping[str, object] | None:
+    """Parse a frame of few levels. What msgspec accepts of it is plain JSON, so it need not be checked."""
     try:
-        return {kind: _DECODER.decode(frame)}
+        payload: _Json = _DECODER.decode(frame)
     except _UNREADABLE:
-        return {kind: _parse_slowly(frame)}
+        slow = parse_frame(frame)
+        return slow if slow is None else out.make_plain(slow)
+    if payload is None or isinstance(payload, dict):
+        return payload
+    raise DecodeError("a frame has to be a JSON object")
+
+
+def _parse_named(frame: tuple[object, ...]) -> Mapping[str, object]:
+    if len(frame) != 2 or not isinstance(frame[0], str) or type(frame[1]) not in _JSON_TYPES:
+        raise DecodeError("a frame that is a tuple has to be the type of an event and its JSON payload")
+    kind, payload = cast("tuple[str, bytes]", frame)
+    try:
+        return {kind: _DECODER.decode(payload)}
+    except _UNREADABLE:
+        return {kind: _parse_slowly(payload)}
 
 
 def _parse_slowly(frame: bytes | bytearray | memoryview | str) -> _Json:

@@ -14,8 +14,11 @@ from segue.errors import Path
 from segue.protocols.kit.checking import (
     Found,
     Messages,
+    OpenCalls,
     calls_of,
+    check_base64,
     check_json,
+    data_urls,
     matches_alphabet,
     messages_of,
     run_checks,
@@ -23,6 +26,7 @@ from segue.protocols.kit.checking import (
 )
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import object_of
+from segue.protocols.kit.media_checks import check_image_url
 from segue.protocols.kit.ranges import check_range
 
 _FOLLOWS: Final[Mapping[str, frozenset[str]]] = {
@@ -49,7 +53,8 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
         # "Conversation must have at least one message" (mistral-common 1.13.0)
         return [messages]
     in_messages = run_checks(_MESSAGE_CHECKS, messages, endpoint)
-    return [*check_json(body), *in_messages, *run_checks(_BODY_CHECKS, body, endpoint)]
+    media = check_base64(body.get("messages"), ("messages",), data_urls)
+    return [*check_json(body), *in_messages, *media, *run_checks(_BODY_CHECKS, body, endpoint)]
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------
@@ -59,9 +64,10 @@ def _check_order(messages: Messages, endpoint: Endpoint) -> Found:
     """Check the order of roles.
 
     "Input tag 'developer' found using 'role' does not match any of the expected tags" (chatgpt-md #189); "Unexpected
-    role 'user' after role 'tool'", code 3230 (zed #37021, hermes-agent #20154); "Unexpected role 'system' after role
-    'assistant'" (spring-ai #2380); "Expected last role User or Tool (or Assistant with prefix True) for serving but got
-    assistant" (rig #1130); "Conversation must start with a user message or system message" (mistral-common 1.13.0).
+    role 'user' after role 'tool'" by hosts of older versions of the library, as their rules say (hermes-agent #20154);
+    "Unexpected role 'system' after role 'assistant'" (spring-ai #2380); "Expected last role User or Tool (or Assistant
+    with prefix True) for serving but got assistant" (rig #1130); "Conversation must start with a user message or system
+    message" (mistral-common 1.13.0).
     """
     before: str | None = None
     for index, wire in enumerate(messages):
@@ -99,7 +105,7 @@ def _check_pairing(messages: Messages, _: Endpoint) -> Found:
     "Not the same number of function calls and responses", "Unexpected tool call id ... in tool results", "Duplicate
     tool call id ..." (mistral-common 1.13.0).
     """
-    open_ids: list[object] = []
+    open_calls = OpenCalls()
     batch: set[str] = set()
     called_at = 0
     for index, wire in enumerate(messages):
@@ -107,25 +113,26 @@ def _check_pairing(messages: Messages, _: Endpoint) -> Found:
         if role == "tool":
             call_id = wire.get("tool_call_id")
             path = ("messages", index, "tool_call_id")
-            if call_id in open_ids:
-                open_ids.remove(call_id)
+            if open_calls.answer(call_id):
+                pass
             elif str(call_id) in batch:
                 yield Violation(code="result_twice", path=path, message=f"call {call_id!r} has two results; keep one")
             else:
                 message = f"no call before this result has the id {call_id!r}; remove the result or add the call"
                 yield Violation(code="result_without_call", path=path, message=message)
             continue
-        if open_ids and role in ("user", "assistant"):
-            yield unanswered(called_at, open_ids)
-            open_ids = []
+        if open_calls and role in ("user", "assistant"):
+            yield unanswered(called_at, open_calls)
+            open_calls = OpenCalls()
         if role == "assistant":
-            called_at, open_ids = index, [call.get("id") for call in calls_of(wire)]
-            batch = set(map(str, open_ids))
-            if len(batch) < len(open_ids):
+            ids = [call.get("id") for call in calls_of(wire)]
+            called_at, open_calls = index, OpenCalls(ids)
+            batch = set(map(str, ids))
+            if len(batch) < len(ids):
                 path = ("messages", index, "tool_calls")
                 yield Violation(code="call_id_twice", path=path, message="two calls have the same id; make ids unique")
-    if open_ids:
-        yield unanswered(called_at, open_ids)
+    if open_calls:
+        yield unanswered(called_at, open_calls)
 
 
 def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
@@ -208,6 +215,10 @@ def _check_messages(messages: Messages, endpoint: Endpoint) -> Found:
                 # "Image input is not enabled for this model", code 3051 (the refusal verbatim)
                 message = "the model does not support images; remove it or choose another model"
                 yield Violation(code="image_refused", path=path, message=message)
+            elif kind == "image_url":
+                given = object_of(chunk).get(kind)
+                url = given if isinstance(given, str) else object_of(given).get("url")
+                yield from check_image_url(url, (*path, kind))
 
 
 _MESSAGE_CHECKS: Final[tuple[Callable[[Messages, Endpoint], Found], ...]] = (

@@ -20,6 +20,7 @@ from segue.errors import Path
 from segue.protocols.chat_family.message_content import Blocks, decode_text, encode_text
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import native_block, text_of
+from segue.protocols.kit.sources import Source, labelled
 from segue.protocols.mistral_chat.media import decode_media, encode_file, encode_image
 from segue.protocols.mistral_chat.rules import PROTOCOL
 
@@ -42,6 +43,10 @@ def _fallback(chunk: Block) -> tuple[FallbackContent, ...]:
         return inner.fallback if inner.kind == "native" else (inner,)
     if chunk.get("type") == "resource_link":
         text = text_of(chunk.get("uri"))
+    elif chunk.get("type") == "tool_reference" and (url := text_of(chunk.get("url"))) is not None:
+        # A page that a tool of the provider found (mistralai 3.7.0: ToolReferenceChunk).
+        label = f"source of {text_of(chunk.get('tool')) or 'a tool'}"
+        text = labelled(label, [Source(url, text_of(chunk.get("title")) or "").line()])
     elif chunk.get("type") == "thinking":
         text = join_thoughts(chunk.get("thinking"))
     else:

@@ -7,7 +7,9 @@ from typing import Final
 from segue.errors import EncodeError
 from segue.models.model import Model
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
+from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.kit.replay import CHAT_REPLAY
 from segue.protocols.mistral_chat.check import check
 from segue.protocols.mistral_chat.clues import CLUES
 from segue.protocols.mistral_chat.errors import decode_error
@@ -15,6 +17,7 @@ from segue.protocols.mistral_chat.request import decode_request, encode_request
 from segue.protocols.mistral_chat.response import decode_response, encode_response
 from segue.protocols.mistral_chat.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.mistral_chat.rules import PROTOCOL as NAME
+from segue.protocols.mistral_chat.server_tools import SERVER_TOOLS
 from segue.protocols.mistral_chat.stream import stream_decoder
 
 
@@ -71,12 +74,20 @@ def _sdk_arguments(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  
     return dict(body)
 
 
+_HELD_CONTENT: Final = HeldContent(
+    keys={"agent_id": "the instructions and tools of an agent", "conversation_id": "a stored conversation"},
+    history=frozenset({"conversation_id"}),
+)
+"""mistralai 3.7.0: agents and conversations."""
+
+
 PROTOCOL: Final = Protocol(
     name=NAME,
     provider=PROVIDER,
     rules=RULES,
     dialect=DIALECT,
     families=FAMILIES,
+    server_tools=SERVER_TOOLS,
     framing="sse",
     path=_path,
     encode_request=encode_request,
@@ -101,8 +112,10 @@ PROTOCOL: Final = Protocol(
         "extra",
     },
     sdk_arguments=_sdk_arguments,
+    replay=CHAT_REPLAY,
     clues=CLUES,
     example=Model("mistral-large-4", "mistral", NAME, reasoning=True, input=("text", "image", "document")),
+    held_content=_HELD_CONTENT,
     samples=read_samples(__package__ or ""),
     documentation=Documentation(
         title="Mistral Chat",

@@ -4,9 +4,11 @@ Facts this file rests on:
 - The order of roles: after a tool result the assistant, another result or the user; a system message only after a user
   message; last a user message, a tool result, or an assistant message with a prefix.
                                                       (mistral-common 1.13.0 request validator, read 2026-11-15)
-- The service is stricter than its library: it refused a user message after a result as late as 2026-05, and ids that
-  are not nine letters and digits in 2026-03, for a model whose tokenizer (v13) accepts any.
-                                       (hermes-agent #20154, zed #37021; ironclaw #1241, 2026-03-16; opencode #1680)
+- A user message after a result is accepted: it was answered with 200. Older versions of the library, which other hosts
+  run, refuse it ("Unexpected role 'user' after role 'tool'", code 3230).
+                                           (recorded traffic, 2026-11; hermes-agent #20154 at NIM, zed #37021 of 2025)
+- The service is stricter than its library: it refused ids that are not nine letters and digits in 2026-03, for a model
+  whose tokenizer (v13) accepts any.                                        (ironclaw #1241, 2026-03-16; opencode #1680)
 - Replies have ids of nine characters; `prefix: false` and an empty list of calls are accepted.
                                                                                           (recorded traffic, 2026-11)
 """
@@ -40,7 +42,6 @@ RULES: Final = Rules(
     first_user=True,  # mistral-common 1.13.0 does not see the calls of a first message
     last_assistant=False,  # "Expected last role User or Tool (or Assistant with prefix True)" (rig #1130)
     assistant_prefix=True,  # Mistral documentation: prefix
-    user_after_result=False,  # "Unexpected role 'user' after role 'tool'", code 3230
     refused_text="empty",  # "Assistant message must have either content or tool_calls, but not none." (OpenHands #8685)
     system_messages="none",  # "Unexpected role 'system' after role 'assistant'" (spring-ai #2380); never last
     # -- reasoning

@@ -52,6 +52,7 @@ class _Reader:
         self._choice = _Choice()
         self._others: dict[int, tuple[_Choice, Assembly]] = {}
         self._body: Wire = {}
+        self._keys: set[str] = set()  # of frames that were read in full
 
     def read(self, frame: Mapping[str, object], out: Assembly) -> None:
         """Read one frame."""
@@ -60,7 +61,7 @@ class _Reader:
         # Types are declared and then checked: a cast is a function call, and this runs for every frame.
         choices: list[Wire] | None = frame.get("choices")  # pyright: ignore[reportAssignmentType]
         first: Wire | None = choices[0] if isinstance(choices, list) and len(choices) == 1 else None
-        if isinstance(first, dict) and out.started and "usage" not in frame and self._choice.grow(first, out):
+        if isinstance(first, dict) and frame.keys() <= self._keys and self._choice.grow(first, out):
             return
         self._read_frame(frame, out)
         for choice in choices if isinstance(choices, list) else ():
@@ -91,7 +92,10 @@ class _Reader:
             self._body["usage"] = usage
         for key, value in frame.items():
             if key not in _READ and value is not None:
-                self._body.setdefault(key, value)
+                earlier = self._body.setdefault(key, value)
+                if earlier is not value and isinstance(earlier, Mapping) and isinstance(value, Mapping):
+                    self._body[key] = {**cast("Block", earlier), **cast("Block", value)}
+        self._keys.update(frame.keys() - {"usage"})
 
     def _read_choice(self, choice: Block, out: Assembly) -> None:
         index = choice.get("index")

@@ -16,6 +16,7 @@ from segue.errors import Path
 from segue.protocols.kit.checking import check_json
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import Block, object_of
+from segue.protocols.kit.media_checks import ANY_IMAGE, check_bytes
 
 _Found = Iterator[Violation]
 
@@ -134,6 +135,8 @@ def _check_message(wire: Block, path: Path) -> _Found:
             yield Violation(
                 code="image", path=(*path, "images", at), message="an image must be bare base64; send its data"
             )
+        else:
+            yield from check_bytes(image, ANY_IMAGE, (*path, "images", at))
     for place, call in _objects(wire.get("tool_calls"), (*path, "tool_calls")):
         yield from _typed(call, {"id": "string", "function": "object"}, place)
         yield from _typed(object_of(call.get("function")), _FUNCTION, (*place, "function"))

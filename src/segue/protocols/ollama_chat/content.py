@@ -39,7 +39,7 @@ def decode_call(
     """Read one call. A call without a tool name is a native block; a call of a reply keeps no format.
 
     Raises:
-        DecodeError: it is not an object, or its id or arguments have a type that the server refuses.
+        DecodeError: it is not an object, or its id has a type that the server refuses.
     """
     received = expect_object(wire, path)
     function = object_of(received.get("function"))
@@ -47,7 +47,7 @@ def decode_call(
     if not isinstance(name, str):
         return NativeContent(protocol=PROTOCOL, block={"tool_calls": [dict(received)]})
     arguments = function.get(_ARGUMENTS)
-    parsed = _decode_arguments(arguments, (*path, "function", _ARGUMENTS), notes)
+    parsed = _decode_arguments(arguments, notes)
     if not isinstance(call_id, str | None):
         raise DecodeError("the id of a call must be a string", path=(*path, "id"))
     is_default = bool(call_id) and len(received) == 2 and len(function) == 2 and isinstance(arguments, dict)
@@ -80,15 +80,13 @@ def make_call_id(position: int, name: str, arguments: Mapping[str, object]) -> s
     return f"call_{blake2b(source.encode('utf-8', 'surrogatepass'), digest_size=6).hexdigest()}"
 
 
-def _decode_arguments(received: object, path: Path, notes: list[Diagnostic]) -> ParsedArguments:
+def _decode_arguments(received: object, notes: list[Diagnostic]) -> ParsedArguments:
     if isinstance(received, str):
         parsed = parse_arguments(received)
         if parsed.diagnostic is not None:
             notes.append(parsed.diagnostic)
         return parsed
-    if received is None or isinstance(received, dict):
-        return ParsedArguments(arguments=cast("Wire", received or {}))
-    raise DecodeError("the arguments of a call must be an object", path=path)
+    return ParsedArguments(arguments=cast("Wire", received) if isinstance(received, dict) else {})
 
 
 def has_text_arguments(call: ToolCall) -> bool:

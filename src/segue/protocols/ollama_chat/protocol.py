@@ -8,6 +8,7 @@ from segue.errors import EncodeError
 from segue.models.model import Model
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.kit.replay import CHAT_REPLAY
 from segue.protocols.ollama_chat.check import check
 from segue.protocols.ollama_chat.clues import CLUES
 from segue.protocols.ollama_chat.errors import decode_error
@@ -86,6 +87,7 @@ PROTOCOL: Final = Protocol(
         "extra",
     },
     sdk_arguments=_sdk_arguments,
+    replay=CHAT_REPLAY,
     clues=CLUES,
     example=Model("qwen3-vl", "ollama", NAME, reasoning=True),
     samples=read_samples(__package__ or ""),

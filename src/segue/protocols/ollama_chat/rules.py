@@ -21,6 +21,7 @@ PROVIDER: Final = "ollama"
 RULES: Final = Rules(
     # -- tools
     tool_choices=frozenset(),  # server source: no such field
+    paired_calls=False,  # server source: any order of roles; an unanswered call was answered with 200 (recorded)
     tool_error="text",  # server source: a tool message has no flag
     schema_root_object=True,  # ollama 0.6.3 refuses another type there, read 2026-11-15
     # -- media
@@ -31,6 +32,7 @@ RULES: Final = Rules(
     # -- reasoning
     reasoning_replay="open",  # server source: `thinking` of a message is plain text
     # -- options: server source, no such fields
+    window_option=("options", "num_ctx"),  # ollama documentation: context length, read 2026-11-15
     refused_options=frozenset({"parallel_tool_calls", "cache_retention", "session_id", "user_id"}),
 )
 

@@ -30,6 +30,9 @@ from segue.protocols.ollama_chat.turns import encode_assistant
 
 _PIECES: Final = frozenset({"content", "thinking", "tool_calls", "images"})
 """The keys of a message that arrive in pieces; the others hold for the whole message."""
+_REPEATED: Final = ("model", "created_at", "message", "done")
+"""Keys that every line has."""
+_READ_KEYS: Final = frozenset({*_REPEATED, "logprobs", "error"})
 
 
 def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamDecoder:
@@ -42,6 +45,7 @@ class _Reader:
         self._endpoint = endpoint
         self._open: Part | None = None  # the text or the thinking that grows
         self._keys: Wire = {}  # the keys of the whole message
+        self._body: Wire = {}  # other keys of the lines
         self._images: list[object] = []
         self._logprobs: list[object] = []
         self._calls: list[Block] = []  # as received, with the given names of the tools
@@ -63,6 +67,8 @@ class _Reader:
         if "logprobs" in frame:
             received = frame["logprobs"]
             self._logprobs += cast("list[object]", received) if isinstance(received, list) else []
+        if len(frame) > len(_REPEATED):
+            self._body.update((key, value) for key, value in frame.items() if key not in _READ_KEYS)
         if frame.get("done") is True:
             self._finish(frame, out)
             out.finish()
@@ -131,7 +137,7 @@ class _Reader:
             native = native_images(self._images, images)
             out.close(out.add_native(native.block), native)
         pieces = tuple(part.closed for part in out.parts if part.closed is not None)
-        body: Wire = dict(frame)
+        body: Wire = {**self._body, **frame}
         if pieces or error is None:
             turn: Wire = {**encode_assistant(pieces, ("message",), ids=True), **self._keys}
             body["message"] = {**turn, "tool_calls": self._calls} if self._calls else turn

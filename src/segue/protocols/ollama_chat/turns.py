@@ -45,6 +45,7 @@ from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.reading import expect_list, is_of_reply, join_texts, native_block
 from segue.protocols.kit.verbatim import keep, restore
+from segue.protocols.kit.waiting_calls import WaitingCalls
 from segue.protocols.ollama_chat.content import decode_call, encode_calls, has_text_arguments, is_native_call
 from segue.protocols.ollama_chat.media import decode_images, encode_image, is_refused, native_images
 from segue.protocols.ollama_chat.rules import PROTOCOL
@@ -61,6 +62,19 @@ _RESULT_KEYS: Final = _CONTENT_KEYS | {"tool_name", "tool_call_id"}
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
 
 
+class _Calls:
+    """The calls of one turn, and which of them have no result yet."""
+
+    def __init__(self, calls: Sequence[ToolCall]) -> None:
+        self._of_id: dict[str, ToolCall] = {call.id: call for call in reversed(calls)}
+        self._waiting = WaitingCalls((call.id, call.name, call) for call in calls)
+
+    def find(self, call_id: str, name: str) -> ToolCall | None:
+        """Find the call that a result belongs to: the one of its id, else the first unanswered one of its name."""
+        waiting = self._waiting.answer(call_id, name)
+        return self._of_id.get(call_id) if call_id else waiting
+
+
 class TurnReader:
     """The messages read so far, and the calls of the last assistant turn."""
 
@@ -71,8 +85,7 @@ class TurnReader:
         self.messages: list[Message] = []
         self.has_refused_format: bool = False
         """Whether some content has a format that the server refuses."""
-        self._unanswered: list[ToolCall] = []
-        self._calls: list[ToolCall] = []
+        self._calls = _Calls(())
 
     def read(self, turns: Sequence[Block]) -> None:
         """Read all messages.
@@ -119,7 +132,7 @@ class TurnReader:
     def _read_result(self, wire: Block, path: Path) -> None:
         pieces = self._read_content(wire, path)
         call_id, name = _read_text(wire, "tool_call_id", path), _read_text(wire, "tool_name", path)
-        call = self._find_call(call_id, name)
+        call = self._calls.find(call_id, name)
         if call is not None:
             call_id, name = call_id or call.id, name or call.name
         result = ToolResultMessage(tool_call_id=call_id, tool_name=name, content=pieces)
@@ -127,22 +140,12 @@ class TurnReader:
         extra = keep(PROTOCOL, wire, default, known=_RESULT_KEYS)
         self.messages.append(result if extra is None else replace(result, extra=extra))
 
-    def _find_call(self, call_id: str, name: str) -> ToolCall | None:
-        """Find the call that a result belongs to, among those of the last assistant turn."""
-        if call_id:
-            call = next((call for call in self._calls if call.id == call_id), None)
-        else:
-            call = next((call for call in self._unanswered if not name or call.name == name), None)
-        if call is not None and call in self._unanswered:
-            self._unanswered.remove(call)
-        return call
-
     def _read_assistant(self, wire: Block, path: Path) -> None:
         notes: list[Diagnostic] = []
         pieces = decode_assistant(wire, path, notes)
         calls = [piece for piece in pieces if piece.kind == "toolCall"]
         self.has_refused_format = self.has_refused_format or any(map(has_text_arguments, calls))
-        self._calls, self._unanswered = calls, list(calls)
+        self._calls = _Calls(calls)
         extra = None
         if not _is_default(wire, "assistant", _ASSISTANT_KEYS):
             default = encode_assistant(pieces, path, ids=True, verbatim=True)
@@ -295,15 +298,17 @@ def encode_assistant(pieces: Sequence[AssistantContent], path: Path, *, ids: boo
     Raises:
         EncodeError: a native block of another protocol.
     """
-    text, thinking = "", ""
+    texts: list[str] = []
+    thoughts: list[str] = []
     calls: list[ToolCall | NativeContent] = []
     native: Wire | None = None
     for at, piece in enumerate(pieces):
         match piece.kind:
             case "text":
-                text = join_texts(text, piece.text) if text else piece.text
+                texts.append(piece.text)
             case "thinking":
-                thinking = _BETWEEN_TEXTS.join((thinking, piece.thinking)) if thinking else piece.thinking
+                if thoughts or piece.thinking:
+                    thoughts.append(piece.thinking)
             case "toolCall":
                 calls.append(piece)
             case "native":
@@ -315,9 +320,9 @@ def encode_assistant(pieces: Sequence[AssistantContent], path: Path, *, ids: boo
                 _merge(native, block)
             case _:
                 assert_never(piece)
-    wire: Wire = {"role": "assistant", "content": text}
-    if thinking:
-        wire["thinking"] = thinking
+    wire: Wire = {"role": "assistant", "content": join_texts(texts)}
+    if thoughts:
+        wire["thinking"] = _BETWEEN_TEXTS.join(thoughts)
     if calls:
         wire["tool_calls"] = encode_calls(calls, ids=ids, verbatim=verbatim)
     if native:
@@ -326,10 +331,13 @@ def encode_assistant(pieces: Sequence[AssistantContent], path: Path, *, ids: boo
 
 
 def _merge(wire: Wire, block: Block) -> None:
-    """Add the keys of a native block to a message; lists under one key are joined, other keys are not replaced."""
+    """Add the keys of a native block to a message; lists under one key are joined, other keys are not replaced.
+
+    A list of the message is extended in place, so it is never the list of a block.
+    """
     for key, value in block.items():
         held = wire.get(key)
         if isinstance(held, list) and isinstance(value, list):
-            wire[key] = [*cast("list[object]", held), *cast("list[object]", value)]
-        else:
-            wire.setdefault(key, value)
+            cast("list[object]", held).extend(cast("list[object]", value))
+        elif key not in wire:
+            wire[key] = list(cast("list[object]", value)) if isinstance(value, list) else value

@@ -27,7 +27,7 @@ from segue.conversation.messages import Diagnostic
 from segue.errors import EncodeError, Path
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import MISSING, Block, Wire
-from segue.protocols.kit.reading import expect_list, expect_object, join_texts
+from segue.protocols.kit.reading import JoinedText, expect_list, expect_object, join_texts
 from segue.protocols.kit.verbatim import chosen, data_of, keep, restore
 from segue.protocols.openai_chat.calls import (
     decode_call,
@@ -228,7 +228,7 @@ def encode_assistant(
         EncodeError: a block of another protocol, or arguments that are no JSON.
     """
     message: Wire = {"role": "assistant", "content": None}
-    text: str | None = None
+    texts: list[str] = []
     thought: ThinkingContent | None = None
     calls: list[object] = []
     is_common = extra is None or PROTOCOL not in extra
@@ -242,7 +242,7 @@ def encode_assistant(
                     else:
                         calls.append(call)
                 case "text":
-                    text = piece.text if text is None else join_texts(text, piece.text)
+                    texts.append(piece.text)
                     if piece.extra is not None or piece.text_signature is not None or piece.cache_mark is not None:
                         is_common = False
                 case "thinking" if thought is None and piece.thinking and piece.thinking_signature in FIELDS:
@@ -253,7 +253,7 @@ def encode_assistant(
                     is_common = False
     except EncodeError as error:
         raise EncodeError(error.reason, path=path) from error
-    message["content"] = empty_content(endpoint) if text is None else text
+    message["content"] = join_texts(texts) if texts else empty_content(endpoint)
     if not is_common:
         _encode_pieces(message, content, endpoint, path, extra, reply=reply)
     elif thought is not None and thought.thinking_signature is not None:
@@ -323,13 +323,14 @@ def _needs_list(piece: _Part | ToolCall) -> bool:
 
 
 def _join_parts(parts: Sequence[_Part]) -> str:
-    text = _text_of(parts[0])
+    text = JoinedText()
+    text.append(_text_of(parts[0]))
     for earlier, piece in pairwise(parts):
         if piece.kind == "text" and earlier.kind == "text" and piece.extra is None:
-            text = join_texts(text, piece.text)
+            text.join(piece.text)
         else:
-            text += _text_of(piece)
-    return text
+            text.append(_text_of(piece))
+    return str(text)
 
 
 def _text_of(piece: _Part) -> str:

@@ -52,13 +52,13 @@ def encode_mark(mark: CacheMark) -> Wire:
 # -- marks that segue places -------------------------------------------------------------------------------------------
 
 
-def place_marks(body: Wire, retention: CacheRetention | None, endpoint: Endpoint) -> None:
-    """Put marks into a body, if the target supports them and the options ask for them."""
+def place_marks(body: Wire, retention: CacheRetention | None, endpoint: Endpoint, *, anchored: bool) -> None:
+    """Put marks into a body, if the target supports them, the options ask for them, and it has none of the caller's."""
     if endpoint.dialect.cache_format != "anthropic" or retention not in ("short", "long"):
         return
     messages = cast("list[Wire]", body["messages"])
     tools = cast("list[Wire]", body.get("tools") or [])
-    if any(MARK in tool for tool in tools) or any(_is_marked(message) for message in messages):
+    if not anchored and (any(MARK in tool for tool in tools) or any(_is_marked(message) for message in messages)):
         return
     is_long = retention == "long" and endpoint.dialect.cache_long == "1h"
     mark = encode_mark(CacheMark(ttl="1h" if is_long else None))

@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 from segue.errors import Path
-from segue.protocols.kit.checking import Found, Messages, messages_of, run_checks
+from segue.protocols.kit.checking import Found, Messages, check_base64, data_urls, messages_of, run_checks
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
-from segue.protocols.kit.ranges import check_range
+from segue.protocols.kit.efforts import check_effort
+from segue.protocols.kit.ranges import check_range, check_user_ids
 from segue.protocols.kit.reading import real_of
 from segue.protocols.kit.schemas import is_closed
 from segue.protocols.openai_chat.check_turns import MESSAGE_CHECKS, check_name
@@ -27,7 +28,8 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     if isinstance(messages, Violation):
         # openai-openapi 2.3.0: minItems 1; "[] is too short - 'messages'"
         return [messages]
-    return [*run_checks(MESSAGE_CHECKS, messages, endpoint), *run_checks(_BODY_CHECKS, body, endpoint)]
+    media = check_base64(body.get("messages"), ("messages",), data_urls)
+    return [*run_checks(MESSAGE_CHECKS, messages, endpoint), *media, *run_checks(_BODY_CHECKS, body, endpoint)]
 
 
 def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -35,7 +37,8 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
 
     openai-openapi 2.3.0: at most 128; "schema must be a JSON Schema of 'type: "object"'" (text of the refusal);
     "'tool_choice' is only allowed when 'tools' are specified" (OpenAI); "'required' is required to be supplied and to
-    be an array including every key in properties" (OpenAI, of strict functions; recorded 400).
+    be an array including every key in properties" (OpenAI, of strict functions; recorded 400); "Invalid 'tools': empty
+    array. Expected an array with minimum length 1" (OpenAI: vllm #39780, 2026-04-14).
     """
     rules = endpoint.rules
     given = body.get("tools")
@@ -57,6 +60,8 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
         elif rules.strict_closed and function.get("strict") is True and not is_closed(cast("object", schema)):
             message = "strict needs closed objects that require every property; close them or remove strict"
             yield Violation(code="schema_open", path=(*path, "parameters"), message=message)
+    if given == [] and endpoint.model.provider == PROVIDER:
+        yield Violation(code="tools_empty", path=("tools",), message="the list of tools is empty; remove `tools`")
     if not tools and body.get("tool_choice") is not None and endpoint.model.provider == PROVIDER:
         message = "a tool choice without tools; add tools or remove it"
         yield Violation(code="choice_without_tools", path=("tool_choice",), message=message)
@@ -86,6 +91,11 @@ def _check_numbers(body: JsonObject, endpoint: Endpoint) -> Found:
         yield Violation(code="top_logprobs", path=("top_logprobs",), message=message)
 
 
+def _check_user(body: JsonObject, endpoint: Endpoint) -> Found:
+    """User ids, whose lengths are in the rows of the providers, with their sources."""
+    yield from check_user_ids(body, endpoint.rules)
+
+
 def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
     """Options that a model does not support.
 
@@ -95,11 +105,20 @@ def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
     """
     if endpoint.model.provider != PROVIDER or body.get("reasoning_effort") == "none":
         return
-    refused = endpoint.rules.refused_options | endpoint.rules.refused_unless_off
+    rules = endpoint.rules
+    refused = rules.refused_options | rules.refused_unless_off
+    if body.get("reasoning_effort") is not None:
+        refused |= rules.refused_with_thinking  # OpenAI documentation: GPT-5.2, sampling only with effort none
     for option in ("stop", "temperature", "top_p"):
         if option in refused and body.get(option) not in (None, 1, []):
             message = f"the model does not support `{option}`; remove it or choose another model"
             yield Violation(code="option_refused", path=(option,), message=message)
+
+
+def _check_effort(body: JsonObject, endpoint: Endpoint) -> Found:
+    """Efforts: "Unsupported value: 'minimal' is not supported with the 'o4-mini' model." (OpenAI API)."""
+    if endpoint.model.provider == PROVIDER:  # gateways translate them
+        yield from check_effort(body.get("reasoning_effort"), ("reasoning_effort",), endpoint, "effort_refused")
 
 
 def _check_search(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -137,7 +156,9 @@ def _check_reasoning(body: JsonObject, endpoint: Endpoint) -> Found:
 _BODY_CHECKS: Final[tuple[Callable[[JsonObject, Endpoint], Found], ...]] = (
     _check_tools,
     _check_numbers,
+    _check_user,
     _check_refused,
+    _check_effort,
     _check_search,
     _check_limit,
     _check_reasoning,

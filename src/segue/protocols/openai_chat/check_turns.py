@@ -10,9 +10,11 @@ from fnmatch import fnmatchcase
 from typing import Final, cast
 
 from segue.conversation.arguments import parse_arguments
+from segue.conversation.content import FileContent, ImageContent
 from segue.errors import Path
-from segue.protocols.kit.checking import Found, Messages, calls_of, matches_alphabet, unanswered
+from segue.protocols.kit.checking import Found, Messages, OpenCalls, calls_of, matches_alphabet, unanswered
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
+from segue.protocols.kit.media_checks import check_bytes, check_image_url
 from segue.protocols.openai_chat.media import decode_media
 from segue.protocols.openai_chat.reasoning import REASONING_KEYS
 from segue.protocols.openai_chat.rules import PROVIDER
@@ -63,44 +65,48 @@ def _check_pairing(messages: Messages, endpoint: Endpoint) -> Found:
     "Duplicate value for 'tool_call_id' of ..., in messages[7] and messages[8]" (agno #5116, opencode #1211, Azure:
     search2ai #30; for one batch DeepSeek: agent-native #2312, 2026-07-22).
     """
-    if not endpoint.rules.tools:
+    if not endpoint.rules.tools or not endpoint.rules.paired_calls:
         return
-    open_ids: list[object] = []
-    batch: set[object] = set()
+    open_calls = OpenCalls()
+    batch: set[str] = set()
     called_at = 0
     for index, turn in enumerate(messages):
         if turn.get("role") == "tool":
             call_id = turn.get("tool_call_id")
             path = ("messages", index, "tool_call_id")
-            if call_id in open_ids:
-                open_ids.remove(call_id)
+            if open_calls.answer(call_id):
+                pass
             elif str(call_id) in batch:
                 yield Violation(code="result_twice", path=path, message=f"a second result for {call_id!r}; remove it")
             else:
                 message = f"no call before it has the id {call_id!r}; add the call or remove the result"
                 yield Violation(code="result_without_call", path=path, message=message)
             continue
-        if open_ids:
-            yield unanswered(called_at, open_ids)
+        if open_calls:
+            yield unanswered(called_at, open_calls)
         # A call of an unknown type may have no id; no result can name it.
-        open_ids = [call.get("id") for call in calls_of(turn) if "id" in call or "function" in call]
-        batch = set(map(str, open_ids))
-        if len(batch) < len(open_ids):
+        ids = [call.get("id") for call in calls_of(turn) if "id" in call or "function" in call]
+        open_calls, batch = OpenCalls(ids), set(map(str, ids))
+        if len(batch) < len(ids):
             path = ("messages", index, "tool_calls")
             yield Violation(code="call_id_twice", path=path, message="two calls have the same id; rename one")
         called_at = index
-    if open_ids:
-        yield unanswered(called_at, open_ids)
+    if open_calls:
+        yield unanswered(called_at, open_calls)
 
 
 def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
     """Ids and names of calls.
 
     "string too long. Expected a string with maximum length 40" (autogen #6377); "Tool call id was ... but must be a-z,
-    A-Z, 0-9, with a length of 9" (opencode #1680); function name ^[a-zA-Z0-9_-]{1,64}$ (openai 3.49.0).
+    A-Z, 0-9, with a length of 9" (opencode #1680); function name ^[a-zA-Z0-9_-]{1,64}$ (openai 3.49.0); "Invalid
+    'messages[1].tool_calls': empty array." (openai-python #2061, home-assistant #118577).
     """
     rules = endpoint.rules
     for index, message in enumerate(messages):
+        if message.get("tool_calls") == [] and endpoint.model.provider == PROVIDER:
+            place, text = ("messages", index, "tool_calls"), "the list of calls is empty; remove `tool_calls`"
+            yield Violation(code="calls_empty", path=place, message=text)
         for position, call in enumerate(calls_of(message)):
             path: Path = ("messages", index, "tool_calls", position)
             call_id = call.get("id")
@@ -134,6 +140,9 @@ def _are_arguments(received: object) -> bool:
 def check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
     """Check the name of a tool: its length and its characters."""
     rules = endpoint.rules
+    if name == "" and endpoint.model.provider == PROVIDER:
+        # "Invalid 'messages[69].tool_calls[0].function.name': empty string." (continue #11645, #9784)
+        yield Violation(code="tool_name_empty", path=path, message="the name is empty; set it")
     if not isinstance(name, str) or not name:
         return
     if rules.tool_name_max and len(name) > rules.tool_name_max:
@@ -242,7 +251,8 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
             if media is None:
                 continue
             # A gateway accepted an image in an assistant message (recorded by pydantic-ai, 2025-12).
-            if (role == "assistant" and own) or (role == "tool" and not rules.result_media):
+            # OpenRouter and Ollama accepted images in a tool message (recorded 200s, 2026).
+            if (role == "assistant" and own) or (role == "tool" and rules.result_text_only):
                 text = f"a {role} message holds text only; move the media to a user message"
                 yield Violation(code="media_misplaced", path=path, message=text)
                 continue
@@ -253,11 +263,24 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
                 yield Violation(
                     code="image_url_refused", path=path, message="the model does not support image URLs; send the data"
                 )
+            yield from _check_media(block, media, path)
             mime = media.mime_type
-            if role == "user" and mime is not None and not _is_supported(mime, rules.user_media):
+            # The protocol's own list is OpenAI's; without a provider nothing is known about this model.
+            if role == "user" and model.provider and mime is not None and not _is_supported(mime, rules.user_media):
                 yield Violation(
                     code="media_type_refused", path=path, message=f"the model does not support {mime}; remove it"
                 )
+
+
+def _check_media(part: JsonObject, media: ImageContent | FileContent, path: Path) -> Found:
+    """Bytes that are not what the part says: of an image, a file, or a video."""
+    kind = str(part.get("type"))
+    if media.kind == "image":
+        inner = part.get(kind)
+        url = cast("JsonObject", inner).get("url") if isinstance(inner, Mapping) else inner
+        yield from check_image_url(url, (*path, kind))
+    elif media.data is not None:
+        yield from check_bytes(media.data, media.mime_type, (*path, kind))
 
 
 def _check_fields(part: JsonObject, path: Path) -> Found:

@@ -63,12 +63,26 @@ class _Choice(_Form, frozen=True, gc=False):
     token_ids: None = None
 
 
-class _Chunk(msgspec.Struct, frozen=True, gc=False):
-    """Other keys repeat in every chunk but the first and the last, which `stream` reads."""
+class _Chunk(_Form, frozen=True, gc=False):
+    """The keys that repeat in every chunk; `stream` reads a chunk with any other, such as `moderation`."""
 
     choices: tuple[_Choice]
     usage: None = None
     error: None = None
+    id: str | None = None
+    object: str | None = None
+    created: float | None = None
+    model: str | None = None
+    system_fingerprint: str | None = None
+    service_tier: str | None = None
+    provider: str | None = None
+    obfuscation: str | None = None
+    prompt_token_ids: None = None
+    x_groq: None = None
+
+
+REPEATED_KEYS: Final = frozenset(_Chunk.__struct_fields__) - {"x_groq", "prompt_token_ids"}
+"""Keys of a chunk that have the same value in each, or are read elsewhere."""
 
 
 _DECODE: Final = msgspec.json.Decoder(_Chunk).decode

@@ -26,7 +26,7 @@ def fast_encode(
     `field` is the field for thinking that names none; None where such thinking stands in tags. `empty` is the content
     of a message without text.
     """
-    text: str | None = None
+    texts: list[str] = []
     thinking: str | None = None
     target = field
     calls: list[dict[str, object]] = []
@@ -44,7 +44,7 @@ def fast_encode(
         elif type(piece) is TextContent:
             if piece.extra is not None or piece.text_signature is not None or piece.cache_mark is not None:
                 return None
-            text = piece.text if text is None else join_texts(text, piece.text)
+            texts.append(piece.text)
         elif type(piece) is ThinkingContent:
             target = field if piece.thinking_signature is None else piece.thinking_signature
             if thinking is not None or not piece.thinking or target not in FIELDS:
@@ -52,7 +52,7 @@ def fast_encode(
             thinking = piece.thinking
         else:
             return None
-    message: dict[str, object] = {"role": "assistant", "content": empty if text is None else text}
+    message: dict[str, object] = {"role": "assistant", "content": join_texts(texts) if texts else empty}
     if thinking is not None and target is not None:
         message[target] = thinking
     if calls:

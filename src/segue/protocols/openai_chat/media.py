@@ -22,6 +22,7 @@ from typing import Final, TypeVar
 from msgspec.structs import replace
 
 from segue.conversation.content import FileContent, ImageContent
+from segue.conversation.media_types import plain_type, type_of_address
 from segue.errors import EncodeError, Path
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import data_url, split_data_url, standard_base64
@@ -89,13 +90,17 @@ def _read_image(block: Block) -> ImageContent | None:
 
 
 def _read_stream_url(key: str) -> Callable[[Block], FileContent | None]:
-    """Make the reader of `video_url` or `audio_url`."""
+    """Make the reader of `video_url` or `audio_url`; an address that shows no type has the class of the part."""
+    family = f"{key.partition('_')[0]}/"
 
     def read(block: Block) -> FileContent | None:
         url = _read_url(block, key)
         if url is None:
             return None
         content, choices = _content_at(url, FileContent)
+        if content.url is not None:
+            shown = type_of_address(url) or ""
+            content = replace(content, mime_type=shown if shown.startswith(family) else f"{family}*")
         return _keep_format(content, block, {**choices, **choose("field", _default_field(content), key)})
 
     return read
@@ -176,7 +181,7 @@ def encode_file(content: FileContent, path: Path) -> Wire:
         case "video_url" | "audio_url":
             inner = {"url": _url_of(content, path)}
         case "input_audio":
-            mime = content.mime_type or ""
+            mime = _type_of(content)
             data = content.url if content.data is None else content.data
             inner = {"data": data, "format": _AUDIO_FORMATS.get(mime, mime.removeprefix("audio/"))}
         case _:
@@ -201,13 +206,20 @@ def _encode_file(content: FileContent, path: Path) -> Wire:
 
 def _default_field(content: FileContent) -> str:
     """Give the type of the part for a media type."""
-    mime = content.mime_type or ""
+    mime = _type_of(content)
     if content.file_id is None and (content.data is not None or content.url is not None):
         if mime.startswith("video/"):
             return "video_url"
         if mime.startswith("audio/"):
-            return "input_audio"
+            return "audio_url" if mime == "audio/*" else "input_audio"  # the latter names a format
     return "file"
+
+
+def _type_of(content: FileContent) -> str:
+    """Give the MIME type, else the one that a URL shows."""
+    if content.mime_type is None and content.data is None:
+        return type_of_address(content.url) or ""
+    return plain_type(content.mime_type)
 
 
 def _default_name(mime: str | None) -> str:

@@ -6,7 +6,10 @@ from typing import Final
 
 from segue.models.model import Model
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.kit.replay import CHAT_REPLAY
+from segue.protocols.kit.token_count import TokenCount, only
 from segue.protocols.openai_chat.check import check
 from segue.protocols.openai_chat.clues import CLUES
 from segue.protocols.openai_chat.errors import decode_error
@@ -14,6 +17,8 @@ from segue.protocols.openai_chat.request import decode_request, encode_request
 from segue.protocols.openai_chat.response import decode_response, encode_response
 from segue.protocols.openai_chat.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.openai_chat.rules import PROTOCOL as NAME
+from segue.protocols.openai_chat.server_tools import SERVER_TOOLS
+from segue.protocols.openai_chat.sources import cited_sources
 from segue.protocols.openai_chat.stream import stream_decoder
 
 
@@ -64,14 +69,37 @@ _SDK_PARAMETERS: Final = frozenset(
 )
 """The arguments of `chat.completions.create` (openai 3.49.0; read 2026-11-15)."""
 
+_HELD_CONTENT: Final = HeldContent(
+    keys={
+        "previous_response_id": "an earlier response and everything before it",
+        "conversation_id": "a stored conversation",
+        "context_id": "a stored context",
+    },
+    history=frozenset({"previous_response_id", "conversation_id", "context_id"}),
+    blocks={"audio": "a spoken reply"},
+)
+"""A request names earlier audio by its id (openai 3.49.0); the keys are those of vendors of this protocol (Volcengine:
+`context_id` of its context API; Z.ai: `conversation_id`; 2026-11)."""
+
+
+def _count_path(endpoint: Endpoint) -> str:
+    return f"{_path(endpoint, stream=False)}/input_tokens"
+
+
+_COUNTED: Final = frozenset({"chat_template_kwargs", "messages", "model", "reasoning_format", "tool_choice", "tools"})
+"""What is counted. For this protocol llama.cpp has such an endpoint, OpenAI has none (xllamacpp 2026.10, tried)."""
+
 PROTOCOL: Final = Protocol(
     name=NAME,
     provider=PROVIDER,
     rules=RULES,
     dialect=DIALECT,
     families=FAMILIES,
+    server_tools=SERVER_TOOLS,
+    cited_sources=cited_sources,
     framing="sse",
     path=_path,
+    token_count=TokenCount(path=_count_path, body=only(_COUNTED), field="input_tokens"),
     encode_request=encode_request,
     decode_request=decode_request,
     encode_response=encode_response,
@@ -97,8 +125,10 @@ PROTOCOL: Final = Protocol(
         "extra",
     },
     sdk_parameters=_SDK_PARAMETERS,
+    replay=CHAT_REPLAY,
     clues=CLUES,
     example=Model("gpt-5.2", "openai", NAME, reasoning=True, input=("text", "image", "document")),
+    held_content=_HELD_CONTENT,
     samples=read_samples(__package__ or ""),
     documentation=Documentation(
         title="OpenAI Chat Completions",

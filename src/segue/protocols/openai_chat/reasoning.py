@@ -105,40 +105,69 @@ def load_details(signature: str | None) -> list[object] | None:
     return cast("list[object]", entries) if _is_details(entries) else None
 
 
-def merge_details(known: list[dict[str, object]], pieces: object) -> str:
-    """Add the entries of a delta to the known ones; give the readable text that they add."""
-    added = ""
-    for piece in cast("list[object]", pieces) if isinstance(pieces, list) else ():
-        if not isinstance(piece, Mapping):
-            continue
-        entry = cast("Block", piece)
-        text = entry_text(entry)
-        place = _find_entry(known, entry)
-        if place is None:
-            if text and any(entry_text(earlier) for earlier in known):
-                added += "\n\n"
-            known.append(dict(entry))
-        else:
-            for key, value in entry.items():
-                earlier = place.get(key)
-                if key in _GROWING and isinstance(value, str) and isinstance(earlier, str):
-                    place[key] = earlier + value
-                elif value is not None or key not in place:
-                    place[key] = value
-        added += text
-    return added
+class StreamedDetails:
+    """The details of a streamed reply. Texts are joined at the end: a long one arrives in thousands of pieces."""
+
+    def __init__(self) -> None:
+        self._entries: list[dict[str, object]] = []
+        self._pieces: list[dict[str, list[str]]] = []
+        self._of_index: dict[str, int] = {}
+        self._has_text = False
+
+    def __bool__(self) -> bool:
+        return bool(self._entries)
+
+    def add(self, pieces: object) -> str:
+        """Add the entries of a delta; give the readable text that they add."""
+        added: list[str] = []
+        for piece in cast("list[object]", pieces) if isinstance(pieces, list) else ():
+            if not isinstance(piece, Mapping):
+                continue
+            entry = cast("Block", piece)
+            text = entry_text(entry)
+            place = self._find(entry)
+            if place is not None:
+                self._continue(place, entry)
+            else:
+                if text and self._has_text:
+                    added.append("\n\n")
+                if entry.get("index") is not None:
+                    self._of_index[_index_of(entry)] = len(self._entries)
+                self._entries.append(dict(entry))
+                self._pieces.append({})
+            self._has_text = self._has_text or bool(text)
+            added.append(text)
+        return "".join(added)
+
+    def _find(self, entry: Block) -> int | None:
+        """Find the entry that a piece continues: the one of the same index, else the last one of the same type."""
+        if entry.get("index") is not None:
+            return self._of_index.get(_index_of(entry))
+        last = self._entries[-1] if self._entries else None
+        if last is not None and last.get("type") == entry.get("type") and last.get("id") == entry.get("id"):
+            return len(self._entries) - 1
+        return None
+
+    def _continue(self, place: int, entry: Block) -> None:
+        known, pieces = self._entries[place], self._pieces[place]
+        for key, value in entry.items():
+            earlier = known.get(key)
+            if key in _GROWING and isinstance(value, str) and isinstance(earlier, str):
+                pieces.setdefault(key, [earlier]).append(value)
+            elif value is not None or key not in known:
+                known[key] = value
+                pieces.pop(key, None)
+
+    def entries(self) -> list[dict[str, object]]:
+        """Give the entries so far."""
+        return [
+            {**known, **{key: "".join(texts) for key, texts in pieces.items()}}
+            for known, pieces in zip(self._entries, self._pieces, strict=True)
+        ]
 
 
-def _find_entry(known: list[dict[str, object]], entry: Block) -> dict[str, object] | None:
-    """Find the entry that a piece continues: the one of the same index, else the last one of the same type."""
-    index, kind = entry.get("index"), entry.get("type")
-    if index is None:
-        last = known[-1] if known else None
-        return last if last is not None and last.get("type") == kind and last.get("id") == entry.get("id") else None
-    for earlier in reversed(known):
-        if earlier.get("index") == index and earlier.get("type") == kind:
-            return earlier
-    return None
+def _index_of(entry: Block) -> str:
+    return repr((entry.get("index"), entry.get("type")))
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------

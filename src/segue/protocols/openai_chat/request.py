@@ -62,7 +62,7 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
     body: Wire = {"messages": messages, "model": endpoint.model.id if prompt.model is None else prompt.model}
     body.update({key: value for key, value in frame.items() if key in _TOOL_KEYS})
     encode_options(body, prompt.options, context, endpoint, target)
-    place_marks(body, prompt.options.cache_retention, endpoint)
+    place_marks(body, prompt.options.cache_retention, endpoint, anchored=prompt.anchored)
     return body
 
 

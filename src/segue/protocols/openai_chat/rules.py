@@ -30,6 +30,7 @@ from segue.models.model_ids import (
     OPENAI_GPT_5_ALONE,
     OPENAI_GPT_6_ON,
     OPENAI_O_SERIES,
+    OPENAI_THINKING_LEVELS,
 )
 from segue.models.rules import Rules
 
@@ -38,6 +39,9 @@ PROVIDER: Final = "openai"
 
 _SAMPLING: Final = frozenset({"temperature", "top_p"})
 _CACHING: Final = frozenset({"cache_retention", "session_id"})
+
+_OPENAI_IMAGES: Final = ("image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp")
+"""The images that OpenAI reads, also behind a gateway: "is of one the following formats" (gptpdf #6, 2024-06-30)."""
 
 RULES: Final = Rules(
     # -- tools
@@ -60,6 +64,7 @@ RULES: Final = Rules(
     final_thinking="drop",  # reasoning alone is no message (pi-ai 1.5.0)
     # -- options: only OpenAI has a cache key and a retention; its row in `providers` allows them
     refused_options=_CACHING,
+    user_id_keys=frozenset({"user", "safety_identifier", "user_id"}),  # openai 3.49.0; `user_id`: DeepSeek and Z.ai
     max_session_id=64,  # openai-openapi 2.3.0: prompt_cache_key
     max_temperature=2.0,  # openai-openapi 2.3.0
     max_stop=4,  # openai-openapi 2.3.0
@@ -80,8 +85,18 @@ FAMILIES: Final[tuple[Family, ...]] = (
         source="litellm #34210 (live, 2026-07-22); accepted with effort none (experiential #738, 2026-09-03)",
         read="2026-11-15",
     ),
+    *(
+        Family(
+            pattern=pattern,
+            rules={"thinking_levels": frozenset(levels)},
+            providers=("openai", "azure"),
+            source="OpenAI documentation: reasoning effort by model; catalogue of pi-ai 1.5.0",
+            read="2026-11-15",
+        )
+        for pattern, levels in OPENAI_THINKING_LEVELS
+    ),
     Family(
-        pattern=r"(?:^|[/.])o3-mini(?:-|$)",
+        pattern=r"(?:^|[/.:~]|openai-)o3-?mini(?=[-_:@]|$)",
         rules={"refused_options": ["-stop"]},
         source="recorded traffic, 2025: o3-mini accepts it, o1-mini and gpt-5-mini refuse it",
         read="2026-11-15",
@@ -94,8 +109,11 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=f"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_5_1_TO_4}|{OPENAI_GPT_5_5_ON}",
-        rules={"user_media": ("image/*", "application/pdf")},
-        source="'Content blocks are expected to be either text or image_url type' for sound; recorded traffic, 2026-11",
+        rules={"user_media": (*_OPENAI_IMAGES, "application/pdf")},
+        source=(
+            "'Content blocks are expected to be either text or image_url type' for sound; recorded traffic, 2026-11; "
+            "images as for OpenAI"
+        ),
         read="2026-11-15",
     ),
     Family(
@@ -106,6 +124,20 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=r"search",
+        rules={"server_tools": frozenset({"web_search_options"})},
+        providers=("openai", "azure"),
+        source="openai 3.49.0; OpenAI documentation: web search, search models of Chat Completions",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=r"gpt-oss",
+        rules={"server_tools": frozenset({"browser_search", "code_interpreter"})},
+        providers=("groq",),
+        source="Groq documentation: built-in tools of gpt-oss",
+        read="2026-11-15",
+    ),
+    Family(
         pattern=f"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_5_1_TO_4}|{OPENAI_GPT_5_5_ON}",
         rules={"refused_extra": ["max_tokens"]},  # the limit has a new name
         providers=("openai",),
@@ -113,14 +145,14 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
-        pattern=r"(?:^|/)o1-(?:mini|preview)",
+        pattern=r"(?:^|[/.:~]|openai-)o1-?(?:mini|preview)",
         rules={"tools": False, "system_prompt": False, "system_messages": "none"},
         source="\"'messages[0].role' does not support 'system' with this model\"; recorded traffic, 2026-11",
         read="2026-11-15",
     ),
     Family(
         pattern=CLAUDE,
-        rules={"last_assistant": False, "refused_options": _SAMPLING},
+        rules={"last_assistant": False, "refused_options": _SAMPLING, "instructions_alone": False},
         source="the refusals of Claude hold on this protocol too (llxprt-code #1977, pr-agent #2488)",
         read="2026-11-15",
     ),
@@ -145,7 +177,8 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=r"qwen|llama|gemma",
-        rules={"system_messages": "none"},
+        # "No user query found in messages." (Qwen 3.5: dify #33152); Llama 3 ignores it (chat_templates #15)
+        rules={"system_messages": "none", "instructions_alone": False},
         source="'System message must be at the beginning.' in their chat templates (Rapid-MLX #1543, 2026-08-06)",
         read="2026-11-15",
     ),
@@ -161,6 +194,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "last_assistant": False,
         },
         source="mistral-common 1.13.0; hermes-agent #20154 (NIM, 2026-05-05), crush #279, vllm #6862",
+        read="2026-11-15",
+    ),
+    Family(
+        pattern=MISTRAL,
+        rules={"user_after_result": True},
+        providers=("mistral",),
+        source="mistral-common 1.13.0; answered with 200 by Mistral's own service (recorded traffic, 2026-11)",
         read="2026-11-15",
     ),
     Family(
@@ -212,6 +252,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=r"gemini-",
+        rules={"instructions_alone": False},  # "contents is not specified" (chatgpt-plugin #733)
         dialect={"google_signatures": True},
         source="extra_content.google.thought_signature (langchain #34056, ruby_llm #591)",
         read="2026-11-15",

@@ -5,6 +5,8 @@ Facts this file rests on:
   end is `[DONE]`.                                        (openai 3.49.0; pi-ai 1.5.0; recorded traffic, 2026-11)
 - A stream whose last chunk, and no other, has usage is complete even without a finish reason.
                                                            (recorded traffic, 2026-11: openai-chat/0265 and 0307)
+- Groq's `x_groq` has an id in the first chunk and usage in the last; `moderation` comes in a chunk of its own. So keys
+  beside the choices are read from every chunk, and objects are merged.       (groq 1.5.0; recorded traffic, 2026-11)
 - An error may come at any point, as a chunk of its own or beside a choice.           (openai 3.49.0; OpenRouter)
 """
 
@@ -23,7 +25,7 @@ from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.replies import keep_reply, read_stop
 from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.openai_chat.errors import decode_error
-from segue.protocols.openai_chat.fast_decode import Json, find_delta
+from segue.protocols.openai_chat.fast_decode import REPEATED_KEYS, Json, find_delta
 from segue.protocols.openai_chat.response import STOP_REASONS, encode_choice, encode_reply
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.stream_choice import ChoiceReader
@@ -70,7 +72,7 @@ class ChatReader:
         """Read one chunk."""
         self._chunks += 1
         usage, choices = frame.get("usage"), cast("Json", frame.get("choices"))
-        if usage is not None or self._chunks == 1:
+        if usage is not None or self._chunks == 1 or not frame.keys() <= REPEATED_KEYS:
             self._read_frame(frame, usage, out)
         if isinstance(choices, list):
             for choice in choices:
@@ -112,7 +114,11 @@ class ChatReader:
             self._last_usage = self._chunks
         for key, value in frame.items():
             if key not in _READ and value is not None:
-                self._body[key] = value
+                earlier = self._body.get(key)
+                if isinstance(earlier, Mapping) and isinstance(value, Mapping):
+                    self._body[key] = {**cast("Block", earlier), **cast("Block", value)}
+                else:
+                    self._body[key] = value
                 if usage is None and isinstance(value, Mapping):
                     nested = cast("Block", value).get("usage")
                     if isinstance(nested, Mapping) and "prompt_tokens" in nested:

@@ -4,6 +4,8 @@ Facts this file rests on:
 - A message has one text and one reasoning, even if their deltas alternate. A whole reply has each of them once, so here
   each stays open until the end.                                                       (pi-ai 1.5.0, ktsoator/or)
 - Reasoning and text may share a delta, and reasoning comes first.                     (LiteLLM; pi-ai 1.5.0)
+- Groq sends an entry of `executed_tools` when the tool starts and again, under the same index, when it has ended.
+                                                                        (groq 1.5.0: ChoiceDelta.executed_tools)
 - A token that looks like a number may arrive as one: `"content": 6`, also in reasoning.
                                                            (Cloudflare Workers AI: cloudflare/ai #651 of 2026-09-02)
 
@@ -23,7 +25,7 @@ from segue.protocols.openai_chat.calls import find_signature
 from segue.protocols.openai_chat.content import dump_value
 from segue.protocols.openai_chat.fast_decode import Delta, Json
 from segue.protocols.openai_chat.native import REFUSAL_FIELD, audio_content, decode_refusal_part, images_content
-from segue.protocols.openai_chat.reasoning import FIELDS, dump_details, merge_details
+from segue.protocols.openai_chat.reasoning import FIELDS, StreamedDetails, dump_details
 from segue.protocols.openai_chat.stream_calls import CallReader
 from segue.protocols.openai_chat.think_tags import TagReader
 
@@ -44,7 +46,7 @@ class ChoiceReader:
         self._tags: TagReader | None = None
         self._thinking: Part | None = None
         self._growing: dict[str, Part] = {}  # open parts, by the key that adds to them
-        self._details: list[Wire] = []
+        self._details = StreamedDetails()
         self._calls = CallReader(endpoint)
         self._audio: Wire = {}
         self._images: list[object] = []
@@ -177,7 +179,7 @@ class ChoiceReader:
                 added, field = text, name
                 break
         if details := delta.get("reasoning_details"):
-            readable = merge_details(self._details, details)
+            readable = self._details.add(details)
             added = added or readable
         if not added and not details:
             return
@@ -224,7 +226,7 @@ class ChoiceReader:
         """Keep a key of the message; a list, such as annotations, grows."""
         earlier = self.message_fields.get(key)
         if isinstance(value, list) and isinstance(earlier, list):
-            self.message_fields[key] = [*cast("list[object]", earlier), *cast("list[object]", value)]
+            self.message_fields[key] = _merge_entries(cast("list[object]", earlier), cast("list[object]", value))
         else:
             self.message_fields[key] = value
 
@@ -261,7 +263,10 @@ class ChoiceReader:
         if self._tags is not None:
             self._tags.finish()
         if self._details and self._thinking is not None:
-            self._thinking.signature = dump_details(self._details)
+            if self._thinking.signature is not None:
+                # The field beside the details repeats their text.
+                self.message_fields[self._thinking.signature] = join_chunks(self._thinking.chunks)
+            self._thinking.signature = dump_details(self._details.entries())
         if self._signature is not None:
             text = self._text or next((part for part in out.parts if part.kind == "text" and part.extra is None), None)
             if text is not None:
@@ -281,3 +286,25 @@ class ChoiceReader:
         if self._images:
             found["images"] = images_content(self._images)
         return found
+
+
+def _merge_entries(known: list[object], added: list[object]) -> list[object]:
+    """Add entries to a list; an entry whose index is known replaces the values of the earlier one."""
+    merged = list(known)
+    for entry in added:
+        at = _find_entry(merged, entry)
+        if at is None:
+            merged.append(entry)
+        else:
+            merged[at] = {**cast("Block", merged[at]), **cast("Block", entry)}
+    return merged
+
+
+def _find_entry(entries: list[object], entry: object) -> int | None:
+    index = cast("Block", entry).get("index") if isinstance(entry, dict) else None
+    if not isinstance(index, int):
+        return None
+    for at, earlier in enumerate(entries):
+        if isinstance(earlier, dict) and cast("Block", earlier).get("index") == index:
+            return at
+    return None

@@ -29,6 +29,10 @@ from segue.protocols.openai_chat.rules import PROTOCOL
 
 _FIELDS: Final[Mapping[str, type]] = {"description": str, "strict": bool}
 _MODES: Final = frozenset({"auto", "none", "required"})
+_OTHER_MODES: Final[Mapping[str, str]] = {"any": "required"}
+"""What Mistral and servers that follow it accept besides.          (mistralai 3.7.0; vLLM; read 2026-11-15)"""
+_NAMED: Final = frozenset({"function", "tool"})
+"""Types of a choice that names its tool directly, as the protocols of Anthropic and of OpenAI's Responses do."""
 
 
 # -- tools -------------------------------------------------------------------------------------------------------------
@@ -131,12 +135,19 @@ def decode_tool_choice(body: Block, _: Endpoint) -> str | None:
         for key in ("function", "custom"):
             if choice.get("type", key) == key and isinstance(inner := choice.get(key), Mapping):
                 return _name(cast("Block", inner))
-        return None
+        if choice.get("type") in _NAMED and set(choice) == {"type", "name"}:
+            return _name(choice)
+        return _mode(choice.get("type")) if set(choice) == {"type"} else None
     if given is None:
         given = body.get("function_call")
         if isinstance(given, Mapping):
             return _name(cast("Block", given))
-    return given if isinstance(given, str) and given in _MODES else None
+    return _mode(given)
+
+
+def _mode(given: object) -> str | None:
+    mode = _OTHER_MODES.get(given, given) if isinstance(given, str) else None
+    return mode if mode in _MODES else None
 
 
 def _name(inner: Block) -> str | None:

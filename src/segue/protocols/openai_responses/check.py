@@ -16,19 +16,22 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.models.model_ids import OPENAI_WITHOUT_REASONING
 from segue.models.rules import Rules
+from segue.protocols.kit.checking import check_base64, data_urls
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
+from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import Block, object_of
-from segue.protocols.kit.ranges import check_range
+from segue.protocols.kit.media_checks import check_address, check_bytes, check_image_url
+from segue.protocols.kit.ranges import check_range, check_user_ids
 from segue.protocols.kit.reading import split_data_url, text_of
+from segue.protocols.kit.replay import NO_CALL, Role, Turn, find_halves
 from segue.protocols.kit.schemas import is_closed
-from segue.protocols.openai_responses.native import kind_of, side_of
+from segue.protocols.openai_responses.check_namespaces import check_namespaces
+from segue.protocols.openai_responses.native import ID_PREFIXES, LONGEST_ID, REPLAY, kind_of, side_of
 from segue.protocols.openai_responses.rules import PROVIDER
 
-_NEVER_REASON: Final = re.compile(OPENAI_WITHOUT_REASONING)
+_NEVER_REASON: Final = re.compile(OPENAI_WITHOUT_REASONING, re.IGNORECASE)
 _ROLES: Final = frozenset({"user", "assistant", "system", "developer"})  # openai 3.49.0: EasyInputMessage
 _STORED: Final = ("previous_response_id", "conversation", "prompt")
-_ID_PREFIXES: Final[Mapping[str, str]] = {"reasoning": "rs", "message": "msg", "function_call": "fc"}
-_LONGEST_ID: Final = 64
 _ASSISTANT_PARTS: Final = frozenset({"input_text", "input_image", "input_file"})
 _INPUT_PARTS: Final = frozenset({"output_text", "refusal"})
 _MOVED: Final[Mapping[str, str]] = {
@@ -40,6 +43,7 @@ _MOVED: Final[Mapping[str, str]] = {
 }
 _CALLS: Final = frozenset({"function_call", "custom_tool_call"})
 _OUTPUTS: Final = frozenset({"function_call_output", "custom_tool_call_output"})
+_RESULTS: Final = _OUTPUTS | {kind for pair in REPLAY.pairs for kind in pair.results}
 
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
@@ -57,11 +61,15 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
         found.extend(_item(index, item, endpoint.rules, own=own))
         if own and body.get("store") is False:
             found.extend(_unstored(index, item))
-    if not any(body.get(key) for key in _STORED):
+    if endpoint.rules.paired_calls and not any(body.get(key) for key in _STORED):
         found.extend(_pairs(items))
+        found.extend(_native_pairs(items))
     if endpoint.rules.calls_last:
         found.extend(_text_after_calls(items))
     found.extend(_order(items))
+    if endpoint.rules.tool_namespaces:
+        found.extend(check_namespaces(body, items))
+    found.extend(check_base64(body.get("input"), ("input",), data_urls))
     if own and body.get("store") is not False:
         found.extend(_stored_pairs(items))
     return found
@@ -78,8 +86,11 @@ def _options(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Vio
         # openai 3.49.0: "cannot be used in conjunction with"                                          (2026-11-15)
         message = "`conversation` cannot be used with `previous_response_id`; remove one of them"
         yield Violation(code="two_histories", path=("conversation",), message=message)
-    reasons = object_of(body.get("reasoning")).get("effort") != "none"
+    effort = object_of(body.get("reasoning")).get("effort")
+    reasons = effort != "none"
     refused = endpoint.rules.refused_options | endpoint.rules.refused_unless_off
+    if effort is not None:
+        refused |= endpoint.rules.refused_with_thinking  # OpenAI documentation: GPT-5.2, sampling only with effort none
     for option in ("temperature", "top_p"):
         value = body.get(option)
         if reasons and option in refused and value is not None and value != 1:
@@ -90,6 +101,8 @@ def _options(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Vio
         # "Invalid 'temperature': decimal below minimum value. Expected a value >= 0" (recorded 400, 2025-10);
         # openai-openapi 2.3.0 for the other limits                                                    (2026-11-15)
         yield from check_range(option, body.get(option), (option,), endpoint.rules)
+    # The lengths are in the rows of the providers, with their sources.
+    yield from check_user_ids(body, endpoint.rules)
     if not own:
         return
     tokens = body.get("max_output_tokens")
@@ -98,13 +111,16 @@ def _options(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Vio
         # openai-openapi 2.3.0: minimum 16                                                             (2026-11-15)
         message = f"`max_output_tokens` is {tokens}; set it to {least} or more"
         yield Violation(code="too_few_tokens", path=("max_output_tokens",), message=message)
-    if object_of(body.get("reasoning")).get("effort") is not None and _NEVER_REASON.match(endpoint.model.id):
+    if effort is not None and _NEVER_REASON.search(endpoint.model.id):
         # "Unsupported parameter: 'reasoning.effort' is not supported with this model." (baml #2708 for gpt-4.1,
         # OpenAI-DotNet #500 for gpt-4o, one-api #120 for gpt-5-chat); a summary alone is accepted (litellm #38842)
         message = _unsupported("reasoning.effort", endpoint)
         yield Violation(code="unsupported_parameter", path=("reasoning", "effort"), message=message)
+    else:
+        # "Unsupported value: 'minimal' is not supported with the 'o4-mini' model." (OpenAI API)
+        yield from check_effort(effort, ("reasoning", "effort"), endpoint, "unsupported_value")
     for key, place in _MOVED.items():
-        if key in body:
+        if body.get(key) is not None:
             # "In the Responses API, this parameter has moved to ..." (OpenAI documentation: migration)
             message = f"`{key}` is a parameter of another protocol; use `{place}`"
             yield Violation(code="unsupported_parameter", path=(key,), message=message)
@@ -152,20 +168,20 @@ def _item(index: int, item: Block, rules: Rules, *, own: bool) -> Iterator[Viola
         parts = item.get(key)
         for place, part in enumerate(cast("list[object]", parts) if isinstance(parts, list) else []):
             if isinstance(part, Mapping):
-                yield from _part(cast("Block", part), item, (*path, key, place), own=own)
+                yield from _part(cast("Block", part), item, (*path, key, place), rules, own=own)
 
 
 def _identity(item: Block, kind: str, path: Path) -> Iterator[Violation]:
-    item_id, prefix = item.get("id"), _ID_PREFIXES.get(kind)
+    item_id, prefix = item.get("id"), ID_PREFIXES.get(kind)
     if not isinstance(item_id, str) or prefix is None or (kind == "message" and item.get("role") != "assistant"):
         return
     if not item_id.startswith(prefix):
         # "Invalid 'input[133].id': 'thinking_0'. Expected an ID that begins with 'rs'." (vscode #316536, eca #465)
         message = f"the id of a {kind} item has to begin with {prefix!r}; remove it"
         yield Violation(code="invalid_item_id", path=(*path, "id"), message=message)
-    elif len(item_id) > _LONGEST_ID:
+    elif len(item_id) > LONGEST_ID:
         # "string too long. Expected a string with maximum length 64" (opencode #44587)
-        message = f"the id of an item has at most {_LONGEST_ID} characters; remove it"
+        message = f"the id of an item has at most {LONGEST_ID} characters; remove it"
         yield Violation(code="invalid_item_id", path=(*path, "id"), message=message)
 
 
@@ -188,8 +204,13 @@ def _unstored(index: int, item: Block) -> Iterator[Violation]:
         yield Violation(code="not_stored", path=("input", index, "id"), message=message)
 
 
-def _part(part: Block, item: Block, path: Path, *, own: bool) -> Iterator[Violation]:
+def _part(part: Block, item: Block, path: Path, rules: Rules, *, own: bool) -> Iterator[Violation]:
     kind = kind_of(part)
+    if kind == "input_image":
+        yield from check_image_url(part.get("image_url"), (*path, "image_url"))
+    if kind == "input_file" and own:
+        # "The file type you uploaded is not supported. Please try again with a pdf" (an MP3; pydantic-ai, 2026-01-28)
+        yield from check_address(part.get("file_url"), rules.user_media, (*path, "file_url"))
     if kind == "input_file" and isinstance(data := part.get("file_data"), str):
         split = split_data_url(data)
         mime = (split[0] or "") if split is not None else ""
@@ -198,6 +219,8 @@ def _part(part: Block, item: Block, path: Path, *, own: bool) -> Iterator[Violat
             # 'audio/mpeg'."                                                                 (recorded traffic, 2026-11)
             message = "`file_data` has to be a base64 data URL of a document or image; convert it"
             yield Violation(code="invalid_file_data", path=(*path, "file_data"), message=message)
+        elif split is not None:
+            yield from check_bytes(split[1], mime, (*path, "file_data"))
     role = item.get("role")
     refused = _ASSISTANT_PARTS if role == "assistant" else _INPUT_PARTS if isinstance(role, str) else frozenset[str]()
     if own and kind in refused:
@@ -239,6 +262,36 @@ def _pairs(items: list[tuple[int, Block]]) -> Iterator[Violation]:
     for index in waiting.values():
         # "No tool output found for function call call_..."                             (livekit #5092; octofriend #233)
         yield Violation(code="unanswered_call", path=("input", index), message="the call has no output; add one")
+
+
+def _native_pairs(items: list[tuple[int, Block]]) -> Iterator[Violation]:
+    """Check calls that are no function calls; `native.REPLAY` has the sources."""
+    if any(item.get("type") == "item_reference" for _, item in items):
+        return
+    turns: list[Turn[int]] = []
+    for index, item in items:
+        side = side_of(item)
+        role: Role = "assistant" if side == "assistant" else "results" if kind_of(item) in _RESULTS else "user"
+        caller = REPLAY.reference_of(item)
+        callers = frozenset({caller} if caller and role == "assistant" else ())
+        turns.append(Turn(role, [(index, *REPLAY.read(item))], callers))
+    halves = find_halves(turns, REPLAY)
+    for index, why in halves.refused.items():
+        if why == NO_CALL:
+            message = "no call before this output has its id; remove the output"
+            yield Violation(code="unmatched_output", path=("input", index), message=message)
+        else:
+            yield Violation(code="unanswered_call", path=("input", index), message="the call has no output; add one")
+    for index in halves.unanswered.values():
+        if index is not None:
+            yield Violation(code="unanswered_call", path=("input", index), message="the call has no output; add one")
+    called = {text_of(item.get("call_id")) for _, item in items if kind_of(item) == "program"}
+    for index, item in items:
+        caller = REPLAY.reference_of(item)
+        if caller is not None and object_of(item.get("caller")).get("type") == "program" and caller not in called:
+            # openai 3.49.0: the `call_id` of the program                                               (2026-11-15)
+            message = f"no program has the `call_id` {caller!r}; remove `caller`"
+            yield Violation(code="unknown_caller", path=("input", index, "caller"), message=message)
 
 
 def _order(items: list[tuple[int, Block]]) -> Iterator[Violation]:
@@ -287,7 +340,7 @@ def _text_after_calls(items: list[tuple[int, Block]]) -> Iterator[Violation]:
             # DeepSeek, about the call before such text: "No tool output found for tool call call-a." (recorded 2026-11)
             message = "calls have to end the turn of the model; move the text before them"
             yield Violation(code="words_after_call", path=("input", index), message=message)
-        called = kind in _CALLS or (called and side_of(item) == "assistant")
+        called = kind in _CALLS or (called and kind == "message" and item.get("role") == "assistant")
 
 
 # -- names -------------------------------------------------------------------------------------------------------------

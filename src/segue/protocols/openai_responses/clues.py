@@ -12,7 +12,17 @@ CLUES: Final = Clues(
         "input": 9,
         "instructions": 3,
         "previous_response_id": 5,
+        "conversation": 5,
         "max_output_tokens": 3,
+        "max_tool_calls": 3,
+        "include": 3,
+        "truncation": 3,
+        "background": 3,
+    },
+    object_keys={
+        "prompt": 9,  # a stored prompt; the older completions have a text there
+        "text": 5,
+        "reasoning": 2,
     },
     message_keys={
         "call_id": 5,

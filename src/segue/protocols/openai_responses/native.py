@@ -18,7 +18,9 @@ from segue.conversation.arguments import encode_arguments
 from segue.conversation.content import FallbackContent, ImageContent, NativeContent, TextContent
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.reading import split_data_url, standard_base64
+from segue.protocols.kit.replay import TOOL_RESULT, Pair, Replay
 from segue.protocols.openai_responses.rules import PROTOCOL
+from segue.protocols.openai_responses.server_results import describe_code, describe_file_search, describe_search
 
 Side: TypeAlias = Literal["assistant", "user", "system"]
 
@@ -60,6 +62,20 @@ def side_of(item: Block) -> Side:
     return CLIENT_ITEMS.get(str(kind), "assistant")
 
 
+ID_PREFIXES: Final[Mapping[str, str]] = {"reasoning": "rs", "message": "msg", "function_call": "fc"}
+"""How the ids of OpenAI's items begin: "Expected an ID that begins with 'rs'." (vscode #316536, eca #465)"""
+LONGEST_ID: Final = 64
+""""string too long. Expected a string with maximum length 64" (opencode #44587)"""
+
+
+def is_item_id(item: Block) -> bool:
+    """Whether OpenAI accepts the id of an item of the model; one without an id is accepted."""
+    item_id, prefix = item.get("id"), ID_PREFIXES.get(kind_of(item))
+    if item_id is None or prefix is None:
+        return True
+    return not isinstance(item_id, str) or (item_id.startswith(prefix) and len(item_id) <= LONGEST_ID)
+
+
 def is_item(block: Block) -> bool:
     """Whether a native block of a user or system turn is an item of its own, and not a part of a message."""
     kind = block.get("type")
@@ -95,28 +111,9 @@ def _json(value: object) -> str:
     return encode_arguments(cast("Block", value)) if isinstance(value, Mapping) and value else ""
 
 
-def _web_search(item: Block) -> tuple[FallbackContent, ...]:
-    details = object_of(item.get("action"))
-    query = _text(details.get("query")) or _text(details.get("url")) or _text(item.get("arguments"))
-    return _lines(f"[web search: {query}]") if query else ()
-
-
-def _file_search(item: Block) -> tuple[FallbackContent, ...]:
-    queries = item.get("queries")
-    query = ", ".join(_text(entry) for entry in cast("list[object]", queries)) if isinstance(queries, list) else ""
-    found = [
-        f"{_text(result.get('filename'))}: {_text(result.get('text'))}" for result in _mappings(item.get("results"))
-    ]
-    return _lines(f"[file search: {query}]" if query else "", *found)
-
-
 def _code(item: Block) -> tuple[FallbackContent, ...]:
-    code = _text(item.get("code"))
-    logs = [_text(output.get("logs")) for output in _mappings(item.get("outputs"))]
-    images = tuple(
-        _image_at(_text(output.get("url"))) for output in _mappings(item.get("outputs")) if output.get("url")
-    )
-    return (*_lines(f"[code run]\n{code}" if code else "", *logs), *images)
+    images = (_image_at(url) for output in _mappings(item.get("outputs")) if (url := _text(output.get("url"))))
+    return (*_lines(describe_code(item)), *images)
 
 
 def _image_at(url: str) -> ImageContent:
@@ -185,8 +182,8 @@ def _message(item: Block) -> tuple[FallbackContent, ...]:
 
 _READERS: Final[Mapping[str, Callable[[Block], tuple[FallbackContent, ...]]]] = {
     "message": _message,
-    "web_search_call": _web_search,
-    "file_search_call": _file_search,
+    "web_search_call": lambda item: _lines(describe_search(item)),
+    "file_search_call": lambda item: _lines(describe_file_search(item)),
     "code_interpreter_call": _code,
     "image_generation_call": _image,
     "mcp_call": _mcp_call,
@@ -206,3 +203,75 @@ _READERS: Final[Mapping[str, Callable[[Block], tuple[FallbackContent, ...]]]] = 
     "program_output": _program_output,
 }
 """Other items have no fallback: references, compacted history, lists of tools, settings."""
+
+
+# -- pairs -------------------------------------------------------------------------------------------------------------
+
+_CALL_ID: Final = ("call_id",)
+
+
+_HOSTED_SEARCH: Final = "hosted_tool_search"
+
+
+def _read(item: Block) -> tuple[str, Block]:
+    kind = kind_of(item)
+    if kind in ("tool_search_call", "tool_search_output") and item.get("execution") == "server":
+        return _HOSTED_SEARCH, item
+    return TOOL_RESULT if kind == "function_call_output" else kind, item
+
+
+REPLAY: Final = Replay(
+    read=_read,
+    pairs=(
+        # "No tool output found for local shell call .." (openai-agents-python #1855, 2025-10-04); openai 3.49.0 calls
+        # the key of the output `id`, the server wants `call_id`
+        Pair(
+            call="local_shell_call",
+            results=("local_shell_call_output",),
+            call_id="call_id",
+            result_id=("call_id", "id"),
+        ),
+        # ".. for shell call .." (agent-framework #8663)
+        Pair(call="shell_call", results=("shell_call_output",), call_id="call_id", result_id=_CALL_ID),
+        # ".. for apply patch call ..", ".. for computer call .." (quoted in gateways and clients, read 2026-11-15)
+        Pair(call="apply_patch_call", results=("apply_patch_call_output",), call_id="call_id", result_id=_CALL_ID),
+        Pair(call="computer_call", results=("computer_call_output",), call_id="call_id", result_id=_CALL_ID),
+        # Both halves were refused (two clients, 2026-11). The output of a function may answer it (recorded, 2026-11).
+        Pair(
+            call="tool_search_call",
+            results=("tool_search_output", TOOL_RESULT),
+            call_id="call_id",
+            result_id=_CALL_ID,
+            without_id=True,
+        ),
+        # No refusal of a request without a response is known.                                             (2026-11-15)
+        Pair(
+            call="mcp_approval_request",
+            results=("mcp_approval_response",),
+            call_id="id",
+            result_id=("approval_request_id",),
+            call_alone=True,
+        ),
+        # A program waits while the outputs of the calls that it made return. (OpenAI documentation; openai 3.49.0)
+        Pair(call="program", results=("program_output",), call_id="call_id", result_id=_CALL_ID, scope="run"),
+    ),
+    whole=frozenset(
+        {
+            _HOSTED_SEARCH,  # a call without its output was accepted (recorded traffic, 2026-11)
+            "web_search_call",
+            "file_search_call",
+            "code_interpreter_call",
+            "image_generation_call",
+            "mcp_call",
+            "mcp_list_tools",
+            "compaction",
+            "item_reference",
+        }
+    ),
+    malformed=frozenset({"function_call", "custom_tool_call", "custom_tool_call_output", TOOL_RESULT}),
+    # recorded traffic, 2026-11
+    forms=frozenset({"@turn", "@content", "@item", "logprobs:absent", "message.type:absent", "type:str"}),
+    reference=("caller", "caller_id"),  # openai 3.49.0: of calls that a program made, and of their outputs
+    stored=frozenset({"previous_response_id", "conversation", "prompt"}),
+)
+"""Calls that are no function calls, and their outputs."""

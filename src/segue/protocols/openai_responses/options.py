@@ -44,6 +44,8 @@ from segue.protocols.openai_responses.tools import custom_names
 _READ_ELSEWHERE: Final = frozenset({"model", "input", "tools", "instructions"})
 _ENCRYPTED: Final = "reasoning.encrypted_content"
 _CHOICES: Final = frozenset({"auto", "none", "required"})
+_ANY: Final = "any"
+"""Another name of `required`, from the chat protocol of Mistral."""
 _UNSUPPORTED: Final = ("stop", "seed")
 _RETENTIONS: Final[tuple[CacheRetention, ...]] = ("long", "none")
 
@@ -100,7 +102,7 @@ def _level_of(effort: object, endpoint: Endpoint) -> ThinkingLevel | None:
 
 def _decode_choice(choice: object, tools: Sequence[Tool]) -> str | None:
     if isinstance(choice, str):
-        return choice if choice in _CHOICES else None
+        return "required" if choice == _ANY else choice if choice in _CHOICES else None
     name = object_of(choice).get("name")
     if not isinstance(name, str) or name in _CHOICES or choice != _named_choice(name, tools):
         return None

@@ -6,14 +6,20 @@ from typing import Final
 
 from segue.models.model import Model
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.kit.token_count import TokenCount, only
 from segue.protocols.openai_responses.check import check
 from segue.protocols.openai_responses.clues import CLUES
 from segue.protocols.openai_responses.errors import decode_error
+from segue.protocols.openai_responses.namespaces import NAMESPACES
+from segue.protocols.openai_responses.native import REPLAY
 from segue.protocols.openai_responses.request import decode_request, encode_request
 from segue.protocols.openai_responses.response import decode_response, encode_response
 from segue.protocols.openai_responses.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.openai_responses.rules import PROTOCOL as NAME
+from segue.protocols.openai_responses.server_tools import SERVER_TOOLS
+from segue.protocols.openai_responses.sources import cited_sources
 from segue.protocols.openai_responses.stream import stream_decoder
 
 _NOT_CARRIED: Final = NOT_IN_A_BODY | {
@@ -81,14 +87,52 @@ def _path(endpoint: Endpoint, stream: bool) -> str:
     return endpoint.dialect.path or "/responses"
 
 
+_HELD_CONTENT: Final = HeldContent(
+    keys={
+        "previous_response_id": "an earlier response and everything before it",
+        "conversation": "a stored conversation",
+        "prompt": "a stored prompt",
+    },
+    history=frozenset({"previous_response_id", "conversation"}),
+    blocks={"item_reference": "a stored item", "image_generation_call": "a generated image"},
+)
+"""openai 3.49.0: response_create_params, ItemReference; an image call with its id alone was accepted (recorded)."""
+
+
+def _count_path(endpoint: Endpoint) -> str:
+    return f"{_path(endpoint, stream=False)}/input_tokens"
+
+
+_COUNTED: Final = frozenset(
+    {
+        "conversation",
+        "input",
+        "instructions",
+        "model",
+        "parallel_tool_calls",
+        "personality",
+        "previous_response_id",
+        "reasoning",
+        "text",
+        "tool_choice",
+        "tools",
+        "truncation",
+    }
+)
+"""What is counted (openai 3.49.0: responses/input_token_count_params; 2026-11-15)."""
+
 PROTOCOL: Final = Protocol(
     name=NAME,
     provider=PROVIDER,
     rules=RULES,
     dialect=DIALECT,
     families=FAMILIES,
+    server_tools=SERVER_TOOLS,
+    namespaces=NAMESPACES,
+    cited_sources=cited_sources,
     framing="sse",
     path=_path,
+    token_count=TokenCount(path=_count_path, body=only(_COUNTED), field="input_tokens"),
     encode_request=encode_request,
     decode_request=decode_request,
     encode_response=encode_response,
@@ -98,8 +142,10 @@ PROTOCOL: Final = Protocol(
     check=check,
     not_carried=_NOT_CARRIED,
     sdk_parameters=_SDK_PARAMETERS,
+    replay=REPLAY,
     clues=CLUES,
     example=Model("gpt-5.4", "openai", NAME, reasoning=True, input=("text", "image", "document")),
+    held_content=_HELD_CONTENT,
     samples=read_samples(__package__ or ""),
     documentation=Documentation(
         title="OpenAI Responses",

@@ -36,7 +36,7 @@ from segue.protocols.openai_responses.content import decode_content, default_con
 from segue.protocols.openai_responses.fast_encode import write_turn_fast
 from segue.protocols.openai_responses.native import is_item, native_item, side_of
 from segue.protocols.openai_responses.options import decode_options, encode_options
-from segue.protocols.openai_responses.rules import PROTOCOL
+from segue.protocols.openai_responses.rules import PROTOCOL, PROVIDER
 from segue.protocols.openai_responses.tools import decode_tools, encode_tools
 from segue.protocols.openai_responses.turns import TurnReader, is_custom, write_turn
 
@@ -84,8 +84,11 @@ class _Transcript:
         self.prompt_item: Block | None = None
         self.messages: list[Message] = []
         self.turn: list[AssistantContent] = []
-        self.reader = TurnReader()
+        self.reader = self.new_reader()
         self.calls: dict[str, tuple[str, bool]] = {}
+
+    def new_reader(self) -> TurnReader:
+        return TurnReader(checks_ids=self.endpoint.model.provider == PROVIDER)
 
     def read(self, items: list[object]) -> None:
         """Read the items in order."""
@@ -153,7 +156,7 @@ class _Transcript:
             )
         )
         self.turn = []
-        self.reader = TurnReader()
+        self.reader = self.new_reader()
 
     def user(self, item: Block) -> Message:
         """Read an item of the user or of the client."""

@@ -28,7 +28,7 @@ from segue.protocols.kit.reading import number_of, of_reply, text_of
 from segue.protocols.kit.replies import keep_reply, restore_reply
 from segue.protocols.openai_responses.errors import decode_error
 from segue.protocols.openai_responses.rules import PROTOCOL
-from segue.protocols.openai_responses.turns import TurnReader, write_turn
+from segue.protocols.openai_responses.turns import TurnReader, with_text_input, write_turn
 
 _STATUSES: Final[Mapping[str, StopReason]] = {
     "completed": StopReason.STOP,
@@ -70,7 +70,7 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
     output = body.get("output")
     if "output" not in body and not _is_failure(body):
         raise DecodeError("the reply has no `output`; pass the body of a response", path=("output",))
-    reader = TurnReader(tool_names)
+    reader = TurnReader(tool_names, is_reply=True)
     entries = cast("list[object]", output) if isinstance(output, list) else []
     items = [cast("JsonObject", item) for item in entries if isinstance(item, Mapping)]
     content = reader.read_all(items)
@@ -90,7 +90,7 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
         diagnostics=tuple(reader.diagnostics),
     )
     # The content holds what its items differ in, so the default has the items as received.
-    default = _default_response(message, items, endpoint)
+    default = _default_response(message, [with_text_input(item) for item in items], endpoint)
     return replace(message, extra=keep_reply(PROTOCOL, default, body if isinstance(body, dict) else dict(body)))
 
 

@@ -23,6 +23,7 @@ from segue.models.model_ids import (
     OPENAI_GPT_5_ALONE,
     OPENAI_GPT_6_ON,
     OPENAI_O_SERIES,
+    OPENAI_THINKING_LEVELS,
 )
 from segue.models.rules import Rules
 
@@ -31,7 +32,7 @@ PROVIDER: Final = "openai"
 
 _SAMPLING: Final = frozenset({"temperature", "top_p"})
 _FILES: Final = (
-    "image/*",
+    *("image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"),  # "... one the following formats" (gptpdf #6)
     "application/pdf",
     "application/json",
     "application/msword",
@@ -48,12 +49,14 @@ RULES: Final = Rules(
     call_id_max=64,  # "Expected a string with maximum length 64" (fastllm #45)
     tool_name_alphabet="a-zA-Z0-9_-",  # openai-openapi 2.3.0
     tool_name_max=128,  # openai-openapi 2.3.0
+    tool_namespaces=True,  # openai 3.49.0: NamespaceToolParam
     tool_error="text",  # openai 3.49.0: function_call_output has no flag
     schema_root_object=True,  # as openai-chat
     schema_root_refused=frozenset({"oneOf", "anyOf", "allOf", "enum", "not"}),  # as openai-chat
     # -- media: OpenAI documentation, file inputs
     user_media=_FILES,
     result_media=_FILES,  # openai 3.49.0: input_text, input_image and input_file in an output
+    image_sources=frozenset({"data", "url", "file_id"}),  # openai 3.49.0: input_image
     file_id_pattern="file-[A-Za-z0-9]+",  # recorded traffic, 2026-11
     max_images=1500,  # pi-ai 1.5.0 catalogue
     max_document_bytes=52_428_800,  # openai-openapi 2.3.0: file_data up to 70 MiB of base64
@@ -65,8 +68,10 @@ RULES: Final = Rules(
     # -- settings
     refused_options=frozenset({"stop", "seed"}),  # openai 3.49.0: no such parameters
     min_max_tokens=16,  # openai-openapi 2.3.0: max_output_tokens
+    user_id_keys=frozenset({"user", "safety_identifier"}),  # openai 3.49.0; the lengths differ by provider
     max_session_id=64,  # openai-openapi 2.3.0: prompt_cache_key
     max_temperature=2.0,
+    portable_extra=frozenset({"namespace"}),  # projection adds it to calls of other models
 )
 
 DIALECT: Final = Dialect(
@@ -95,6 +100,16 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={"refused_with_thinking": _SAMPLING},
         source="OpenAI documentation: GPT-5.2, sampling only with effort none (dify-official-plugins #2821)",
         read="2026-11-15",
+    ),
+    *(
+        Family(
+            pattern=pattern,
+            rules={"thinking_levels": frozenset(levels)},
+            providers=("openai", "azure"),
+            source="OpenAI documentation: reasoning effort by model; catalogue of pi-ai 1.5.0",
+            read="2026-11-15",
+        )
+        for pattern, levels in OPENAI_THINKING_LEVELS
     ),
     Family(
         pattern=r"deepseek-v[4-9]",

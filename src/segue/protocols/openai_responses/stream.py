@@ -8,6 +8,7 @@ Facts this file rests on:
                                                                        (openai 3.49.0; llm 0.32, changelog)
 - Vendors leave events out: deltas, `content_part.*`, even `output_item.added`; some end with `output` empty.
                                                       (llama.cpp server; recorded traffic, 2026-11: Azure, xAI)
+- Vendors also leave indexes and ids out of some events, and begin them at 1.                          (seen 2026)
 - An `error` event, or an object with `error` and no type, ends the reply.                (openai 3.49.0; OpenRouter)
 
 The terminal reply replaces what was streamed, so that a folded stream and a whole reply give the same message. Text
@@ -21,12 +22,12 @@ from typing import Final, cast
 
 import msgspec
 
-from segue.conversation.arguments import encode_arguments
+from segue.conversation.arguments import encode_arguments, parse_arguments
 from segue.conversation.content import AssistantContent
 from segue.conversation.messages import StopReason
 from segue.protocols.kit.assembly import Assembly, Part, join_chunks
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import Block
+from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.openai_responses.errors import decode_error
@@ -49,10 +50,11 @@ def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamD
 class _Open:
     """An item that is arriving: its parts by content index, or its only part under 0."""
 
-    __slots__ = ("done", "kind", "parts", "section")
+    __slots__ = ("done", "id", "kind", "parts", "section")
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, name: str | None) -> None:
         self.kind = kind
+        self.id = name
         self.parts: dict[int, Part] = {}
         self.section: tuple[str, object] | None = None
         self.done = False
@@ -78,7 +80,8 @@ class _Reader:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
-        self.items: dict[int | str | None, _Open] = {}
+        self.items: dict[int | str, _Open] = {}  # by output index, and by id
+        self.opened: list[_Open] = []
         self.turn: TurnReader | None = None
         self.place: tuple[object, ...] = ()  # type and indexes of the last event
         self.growing: Part | None = None  # the part it added to: a delta of the same place goes there without a search
@@ -129,23 +132,43 @@ class _Reader:
     def item_added(self, frame: Frame, out: Assembly) -> None:
         item = frame.get("item")
         if isinstance(item, Mapping):
-            self.open(self.key(frame, cast("Block", item)), cast("Block", item), out)
+            self.open(frame, cast("Block", item), out)
 
-    def key(self, frame: Frame, item: Block | None = None) -> int | str | None:
-        """Identify an item: by its output index, by its id where a vendor has no index."""
-        index = frame.get("output_index")
-        if isinstance(index, int):
-            return index
-        return text_of(frame.get("item_id") if item is None else item.get("id"))
+    def find(self, frame: Frame, item: Block) -> _Open | None:
+        """Find the item of an event: by its output index; by its id where a vendor has no index or repeats one.
 
-    def open(self, key: int | str | None, item: Block, out: Assembly) -> _Open:
+        An event that has neither belongs to the last item of its type that is not finished. Some gateways change the id
+        of an item with every event, so an id that no item has is ignored.
+        """
+        index, name = frame.get("output_index"), text_of(frame.get("item_id")) or text_of(item.get("id"))
+        at_index = self.items.get(index) if isinstance(index, int) else None
+        if at_index is not None and (name is None or at_index.id is None or at_index.id == name):
+            return at_index
+        named = None if name is None else self.items.get(name)
+        if named is not None or at_index is not None or isinstance(index, int):
+            return named or at_index
         kind = kind_of(item)
-        state = self.items[key] = _Open(kind)
+        candidates = [state for state in self.opened if state.kind == kind and not state.done]
+        return candidates[-1] if candidates else None
+
+    def open(self, frame: Frame, item: Block, out: Assembly) -> _Open:
+        kind, index, name = kind_of(item), frame.get("output_index"), text_of(item.get("id"))
+        state = _Open(kind, name)
+        self.opened.append(state)
+        if isinstance(index, int):
+            self.items[index] = state
+        name = name or text_of(frame.get("item_id"))
+        if name is not None:
+            self.items[name] = state
         if kind == "reasoning":
             state.parts[0] = out.open_thinking()
         elif kind in ("function_call", "custom_tool_call"):
-            call_id, name = text_of(item.get("call_id")), text_of(item.get("name"))
-            state.parts[0] = out.open_call(call_id or "", name or "")
+            call_id = text_of(item.get("call_id"))
+            part = state.parts[0] = out.open_call(call_id or "", text_of(item.get("name")) or "")
+            given = item.get("arguments")
+            if given and kind == "function_call":
+                # Text that deltas add counts instead of these.
+                part.arguments = parse_arguments(given).arguments if isinstance(given, str) else object_of(given)
         elif kind != "message":
             native = native_item(item)
             state.parts[0] = out.add_native(native.block, native.fallback)
@@ -153,12 +176,11 @@ class _Reader:
 
     def part(self, frame: Frame, out: Assembly, kind: str) -> tuple[_Open, Part]:
         """Find the part an event belongs to; open it if no event did."""
-        key = self.key(frame)
-        state = self.items.get(key)
-        if state is None:
-            state = self.open(key, {"type": kind}, out)
-        given = frame.get("content_index")
-        index = given if isinstance(given, int) and state.kind == "message" else 0
+        state = self.find(frame, {"type": kind}) or self.open(frame, {"type": kind}, out)
+        index = 0
+        if state.kind == "message":
+            given = frame.get("content_index")
+            index = given if isinstance(given, int) else next(reversed(state.parts), 0)
         part = state.parts.get(index)
         if part is None:
             part = state.parts[index] = out.open_text()
@@ -175,7 +197,7 @@ class _Reader:
     def part_added(self, frame: Frame, out: Assembly) -> None:
         part = frame.get("part")
         if isinstance(part, Mapping) and kind_of(cast("Block", part)) in _TEXT_PARTS:
-            state = self.items.get(self.key(frame))
+            state = self.find(frame, {"type": "message"})
             if state is None or state.kind == "message":
                 self.part(frame, out, "message")
 
@@ -207,8 +229,8 @@ class _Reader:
     def thinking_done(self, frame: Frame, out: Assembly) -> None:
         text = frame.get("text")
         if isinstance(text, str) and text:
-            state, _ = self.part(frame, out, "reasoning")
-            if state.section != _section(frame):
+            state, part = self.part(frame, out, "reasoning")
+            if state.section != _section(frame) and not join_chunks(part.chunks).endswith(text):
                 self.thinking_delta({**frame, "delta": text}, out)
 
     # -- calls ---------------------------------------------------------------------------------------------------------
@@ -239,14 +261,11 @@ class _Reader:
         if not isinstance(given, Mapping):
             return
         item = cast("Block", given)
-        key = self.key(frame, item)
-        state = self.items.get(key)
-        if state is None:
-            state = self.open(key, item, out)
+        state = self.find(frame, item) or self.open(frame, item, out)
         if not state.done:
             state.done = True
             if self.turn is None:
-                self.turn = TurnReader(out.tool_names)
+                self.turn = TurnReader(out.tool_names, is_reply=True)
             known = len(self.turn.diagnostics)
             _settle(state.parts, self.turn.read(item), out)
             out.diagnostics += self.turn.diagnostics[known:]
@@ -294,6 +313,10 @@ def _section(frame: Frame) -> tuple[str, object]:
 
 def _settle(parts: dict[int, Part], contents: Sequence[AssistantContent], out: Assembly) -> None:
     """Close the parts of an item, by their index in it, with what the finished item holds."""
+    if any(index >= len(contents) for index in parts):
+        # The indexes do not begin at 0, or leave some out: the parts are in the order of their indexes.
+        ordered = [parts[index] for index in sorted(parts)]
+        parts = dict(enumerate(ordered))
     for index, content in enumerate(contents):
         part = parts.get(index)
         if part is None:

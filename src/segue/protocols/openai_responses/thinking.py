@@ -11,6 +11,7 @@ Reasoning without encrypted content has no signature; its fields are format, kep
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Final, cast
 
@@ -18,10 +19,12 @@ import msgspec
 
 from segue.conversation.content import ThinkingContent
 from segue.errors import EncodeError
-from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, is_object, object_of, parse_text
 from segue.protocols.kit.verbatim import choose, chosen, keep
 from segue.protocols.openai_responses.rules import PROTOCOL
 
+REFUSED_ITEM: Final = "refused_item"
+"""The choice that keeps the fields of an item whose id the provider does not accept."""
 UNSIGNED: Final = "unsigned"
 """The default of the choice `item`: it is made only while the reasoning before it is there and has no signature."""
 _KEYS: Final = frozenset({"type", "summary", "content"})
@@ -35,8 +38,16 @@ _DECODE: Final = msgspec.json.Decoder(dict[str, object]).decode
 
 
 def write_signature(fields: Block) -> str | None:
-    """Write the provider's own fields of an item as a signature; None when there are none."""
-    return _ENCODER.encode(fields).decode() if fields else None
+    """Write the provider's own fields of an item as a signature; None when there are none.
+
+    Half a surrogate pair is written as it is, not as an escape: projection drops a signature that has one.
+    """
+    if not fields:
+        return None
+    try:
+        return _ENCODER.encode(fields).decode()
+    except (TypeError, ValueError):
+        return json.dumps(fields, ensure_ascii=False, separators=(",", ":"), default=str)
 
 
 def read_signature(signature: str | None) -> Wire | None:
@@ -46,14 +57,18 @@ def read_signature(signature: str | None) -> Wire | None:
     try:
         return _DECODE(signature)
     except (msgspec.MsgspecError, ValueError, RecursionError):
-        return None
+        parsed = parse_text(signature)  # half a surrogate pair, which msgspec refuses
+        return parsed if is_object(parsed) else None
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def decode_reasoning(item: Block) -> ThinkingContent:
-    """Read a reasoning item: the summaries, then the content, joined by blank lines."""
+def decode_reasoning(item: Block, *, refused: bool = False) -> ThinkingContent:
+    """Read a reasoning item: the summaries, then the content, joined by blank lines.
+
+    Without a signature if its id is `refused`: it could not be sent.
+    """
     fields: Wire = {key: value for key, value in item.items() if key not in _KEYS}
     given = item.get("content")
     summary = _texts(item.get("summary"), "summary_text")
@@ -73,10 +88,11 @@ def decode_reasoning(item: Block) -> ThinkingContent:
         elif "content" in item:
             fields["content"] = None
     encrypted = fields.get("encrypted_content")
-    if isinstance(encrypted, str) and encrypted:
+    if isinstance(encrypted, str) and encrypted and not refused:
         is_bare = len(fields) == 1 and encrypted[0] != "{"
         return ThinkingContent(thinking=thinking, thinking_signature=encrypted if is_bare else write_signature(fields))
-    extra = keep(PROTOCOL, EMPTY, EMPTY, choices=choose("item", UNSIGNED, fields))
+    choices = choose(REFUSED_ITEM if refused else "item", UNSIGNED, fields)
+    extra = keep(PROTOCOL, EMPTY, EMPTY, choices=choices)
     return ThinkingContent(thinking=thinking, extra=extra)
 
 
@@ -118,6 +134,8 @@ def encode_reasoning(piece: ThinkingContent, *, open_reasoning: bool) -> Wire:
         item["summary"] = _summary(thinking)
         return item
     kept = chosen(piece.extra, PROTOCOL, "item", UNSIGNED)
+    if kept == UNSIGNED:
+        kept = chosen(piece.extra, PROTOCOL, REFUSED_ITEM, UNSIGNED)
     if isinstance(kept, Mapping):
         return _rebuild(thinking, cast("Block", kept))
     if open_reasoning:

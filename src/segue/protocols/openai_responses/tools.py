@@ -41,11 +41,12 @@ def decode_tools(tools: object) -> tuple[Tool, ...]:
     if not isinstance(tools, list):
         raise DecodeError("expected an array", path=("tools",))
     return tuple(
-        _decode_tool(expect_object(tool, ("tools", index))) for index, tool in enumerate(cast("list[object]", tools))
+        decode_tool(expect_object(tool, ("tools", index))) for index, tool in enumerate(cast("list[object]", tools))
     )
 
 
-def _decode_tool(tool: Block) -> Tool:
+def decode_tool(tool: Block) -> Tool:
+    """Read one tool; a tool that is not a function becomes a `NativeTool`."""
     kind, name = tool.get("type"), tool.get("name")
     if not isinstance(name, str) or kind not in ("function", "custom"):
         return NativeTool(protocol=PROTOCOL, definition=dict(tool))

@@ -6,6 +6,7 @@ Facts this file rests on:
 - `phase` of a message, `namespace` and `caller` of a call have to be sent back.       (openai 3.49.0)
 - `type` of a message is optional, but llama.cpp recognises the model's messages by it alone. (llama.cpp #26394; tested)
 - A custom tool takes one text, not an object.                                             (openai 3.49.0)
+- Vendors leave the arguments of a call out, or send null or an object. It is a call all the same.   (seen 2026)
 
 What the server needs to recognise an item (id, status, encrypted content) is the signature of the content, see
 `thinking`. Other models do not receive it.
@@ -16,7 +17,8 @@ Choices kept in `extra` (see `kit.verbatim`); items of a reply are items of the 
 - `field`: "refusal" for a text that stood in a refusal part. Default "text".
 - `type`: "custom" for a call of a custom tool. Default "function".
 - `item`: the fields of an item that would be its signature, if the reasoning before it had one. They are valid only
-  while that reasoning stands in the turn, so the default is "unsigned" then, else "signed".
+  while that reasoning stands in the turn, so the default is "unsigned" then, else "signed". `refused_item` is the same
+  for an item whose id the provider does not accept.
 """
 
 from __future__ import annotations
@@ -32,9 +34,10 @@ from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import native_block, text_of
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.openai_responses.content import drop_replaced
-from segue.protocols.openai_responses.native import native_item
+from segue.protocols.openai_responses.native import REPLAY, is_item_id, native_item
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.openai_responses.thinking import (
+    REFUSED_ITEM,
     UNSIGNED,
     decode_reasoning,
     encode_reasoning,
@@ -50,6 +53,11 @@ _PART_TYPES: Final = frozenset({"output_text", "refusal", "input_text", "text"})
 _EMPTY_LISTS: Final = ("annotations", "logprobs")
 """Lists that an `output_text` has although they are empty."""
 _SIGNED: Final = "signed"
+_CALLER: Final = "caller"
+
+
+NAMESPACE: Final = "namespace"
+"""The field of a call with the namespace of its function; a call without it is refused if the function is in one."""
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -58,10 +66,15 @@ _SIGNED: Final = "signed"
 class TurnReader:
     """Reads the items of one turn in order."""
 
-    __slots__ = ("diagnostics", "reasoning", "tool_names")
+    __slots__ = ("checks_ids", "diagnostics", "is_reply", "reasoning", "tool_names")
 
-    def __init__(self, tool_names: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, tool_names: Mapping[str, str] | None = None, *, is_reply: bool = False, checks_ids: bool = False
+    ) -> None:
+        self.checks_ids: bool = checks_ids
+        """Whether the provider accepts only its own ids of items."""
         self.diagnostics: list[Diagnostic] = []
+        self.is_reply: bool = is_reply
         self.reasoning: str = _SIGNED
         self.tool_names: Mapping[str, str] = tool_names or {}
 
@@ -75,7 +88,7 @@ class TurnReader:
         if kind == "function_call":
             return (self._call(item),)
         if kind == "reasoning":
-            thinking = decode_reasoning(item)
+            thinking = decode_reasoning(item, refused=self._refuses_id(item))
             if thinking.thinking_signature is None:
                 self.reasoning = UNSIGNED
             return (thinking,)
@@ -85,8 +98,16 @@ class TurnReader:
             return (self._custom_call(item),)
         return (native_item(item),)
 
-    def _sign(self, fields: Wire, choices: Wire) -> str | None:
+    def _refuses_id(self, item: Block) -> bool:
+        return self.checks_ids and not is_item_id(item)
+
+    def _sign(self, kind: str, fields: Wire, choices: Wire) -> str | None:
         """Give the signature; behind unsigned reasoning an item with an id gets a choice instead."""
+        if _CALLER in fields and REPLAY.reference_of(fields) is not None:
+            del fields[_CALLER]
+        if self._refuses_id({"type": kind, **fields}):
+            choices.update(choose(REFUSED_ITEM, self.reasoning, fields))
+            return None
         if self.reasoning == UNSIGNED and "id" in fields:
             choices.update(choose("item", UNSIGNED, fields))
             return None
@@ -103,14 +124,14 @@ class TurnReader:
             del fields["phase"]
         if isinstance(content, str):
             choices = choose("content", default, "string")
-            signature = self._sign(fields, choices)
+            signature = self._sign("message", fields, choices)
             extra = keep(PROTOCOL, {"message": message}, {"message": _MESSAGE}, choices=choices)
             return (TextContent(text=content, text_signature=signature, phase=phase, extra=extra),)
         parts = cast("list[object]", content) if isinstance(content, list) else []
         if not parts or not all(_is_part(part) for part in parts):
             return (native_item(item),)
         choices = choose("content", default, "list")
-        signature = self._sign(fields, choices)
+        signature = self._sign("message", fields, choices)
         read: list[AssistantContent] = []
         for part in cast("list[Block]", parts):
             text, extra = _decode_part(part, message, choices)
@@ -119,38 +140,80 @@ class TurnReader:
         return read
 
     def _call(self, item: Block) -> AssistantContent:
-        call_id, name, text = item.get("call_id"), item.get("name"), item.get("arguments")
-        if not isinstance(call_id, str) or not isinstance(name, str) or not isinstance(text, str):
+        call_id, name, given = item.get("call_id"), item.get("name"), item.get("arguments")
+        if not isinstance(call_id, str) or not isinstance(name, str):
             return native_item(item)
-        parsed = parse_arguments(text)
-        if parsed.diagnostic is not None:
-            self.diagnostics.append(parsed.diagnostic)
         choices: Wire = {}
         signature = None
-        if len(item) > 4:
-            signature = self._sign({key: value for key, value in item.items() if key not in _CALL_KEYS}, choices)
+        if item.keys() - _CALL_KEYS:
+            fields = {key: value for key, value in item.items() if key not in _CALL_KEYS}
+            signature = self._sign("function_call", fields, choices)
+        caller = _caller_of(item)
+        if isinstance(given, str):
+            parsed = parse_arguments(given)
+            arguments, text = parsed.arguments, parsed.text
+            if parsed.diagnostic is not None:
+                self.diagnostics.append(parsed.diagnostic)
+            extra = keep(PROTOCOL, caller, EMPTY, choices=choices) if choices or caller else None
+        else:
+            arguments, text = dict(object_of(given)), None
+            extra = self._keep_input(item, "arguments", choices)
         return ToolCall(
             id=call_id,
             name=self.tool_names.get(name, name),
-            arguments=parsed.arguments,
-            arguments_text=parsed.text,
+            arguments=arguments,
+            arguments_text=text,
             thought_signature=signature,
-            extra=keep(PROTOCOL, EMPTY, EMPTY, choices=choices) if choices else None,
+            extra=extra,
         )
 
     def _custom_call(self, item: Block) -> AssistantContent:
-        call_id, name, text = item.get("call_id"), item.get("name"), item.get("input")
-        if not isinstance(call_id, str) or not isinstance(name, str) or not isinstance(text, str):
+        call_id, name = item.get("call_id"), item.get("name")
+        if not isinstance(call_id, str) or not isinstance(name, str):
             return native_item(item)
         choices = choose("type", "function", "custom")
-        signature = self._sign({key: value for key, value in item.items() if key not in _CUSTOM_KEYS}, choices)
+        fields = {key: value for key, value in item.items() if key not in _CUSTOM_KEYS}
+        signature = self._sign("custom_tool_call", fields, choices)
         return ToolCall(
             id=call_id,
             name=self.tool_names.get(name, name),
-            arguments={"input": text},
+            arguments={"input": _custom_input(item.get("input"))},
             thought_signature=signature,
-            extra=keep(PROTOCOL, EMPTY, EMPTY, choices=choices),
+            extra=self._keep_input(item, "input", choices),
         )
+
+    def _keep_input(self, item: Block, key: str, choices: Wire) -> Extra | None:
+        """Keep the format of arguments that are no text. Only requests do: the next one after a reply sends text."""
+        received = {} if self.is_reply or key not in item else {key: item[key]}
+        default = {} if self.is_reply else {key: with_text_input(item)[key]}
+        return keep(PROTOCOL, {**_caller_of(item), **received}, default, (key,), choices)
+
+
+_INPUTS: Final[Mapping[object, str]] = {"function_call": "arguments", "custom_tool_call": "input"}
+"""The key of a call that holds its input, which is text, by the type of the item."""
+
+
+def with_text_input(item: Block) -> Block:
+    """Give a call whose input is text, as segue writes it; the same object if it is, or is no call."""
+    kind = item.get("type")
+    key = _INPUTS.get(kind) if isinstance(kind, str) else None
+    if key is None or isinstance(item.get(key), str):
+        return item
+    given = item.get(key)
+    return {**item, key: _custom_input(given) if key == "input" else encode_arguments(object_of(given))}
+
+
+def _custom_input(given: object) -> str:
+    """Give the input of a custom tool as text: JSON for another value than text, nothing for null."""
+    if given is None or isinstance(given, str):
+        return given or ""
+    return encode_arguments({"": given})[len('{"":') : -1]
+
+
+def _caller_of(item: Block) -> Block:
+    """Give the `caller` of a call that a program made: data, because the program may not be sent with it."""
+    caller = item.get(_CALLER)
+    return {_CALLER: caller} if caller is not None and REPLAY.reference_of(item) is not None else EMPTY
 
 
 def is_custom(call: ToolCall) -> bool:
@@ -223,6 +286,7 @@ def _provider_fields(signature: str | None, extra: Extra | None, reasoning: str)
     fields = read_signature(signature)
     if fields is None and extra is not None:
         fields = dict(object_of(chosen(extra, PROTOCOL, "item", reasoning)))
+        fields = fields or dict(object_of(chosen(extra, PROTOCOL, REFUSED_ITEM, reasoning)))
     return fields or {}
 
 
@@ -265,8 +329,14 @@ def _default_part(text: str, field: str, extra: Extra | None = None) -> Wire:
 
 def _encode_call(call: ToolCall, reasoning: str) -> Wire:
     item = _provider_fields(call.thought_signature, call.extra, reasoning)
+    if call.extra is not None and isinstance(namespace := data_of(call.extra, PROTOCOL).get(NAMESPACE), str):
+        item[NAMESPACE] = namespace
+    if call.extra is not None and _CALLER in (data := data_of(call.extra, PROTOCOL)):
+        item[_CALLER] = data[_CALLER]
     if is_custom(call) and isinstance(given := call.arguments.get("input"), str):
-        return {**item, "type": "custom_tool_call", "call_id": call.id, "name": call.name, "input": given}
-    text = call.arguments_text
-    arguments = encode_arguments(call.arguments) if text is None else text
-    return {**item, "type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments}
+        item |= {"type": "custom_tool_call", "call_id": call.id, "name": call.name, "input": given}
+    else:
+        text = call.arguments_text
+        arguments = encode_arguments(call.arguments) if text is None else text
+        item |= {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments}
+    return item if call.extra is None else restore(item, call.extra, PROTOCOL)

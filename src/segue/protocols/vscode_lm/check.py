@@ -14,9 +14,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from segue.errors import Path
-from segue.protocols.kit.checking import check_json, matches_alphabet
+from segue.protocols.kit.checking import check_base64, check_json, matches_alphabet
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import Block, object_of
+from segue.protocols.kit.media_checks import check_bytes
 from segue.protocols.vscode_lm.content import KIND, RESULT
 
 _PLACES: Final[Mapping[str, str]] = {"toolCall": "assistant", RESULT: "user"}
@@ -40,6 +41,9 @@ def check(body: Block, endpoint: Endpoint) -> list[Violation]:
     turns = [object_of(turn) for turn in cast("Sequence[object]", messages)]
     for index, turn in enumerate(turns):
         found += _check_turn(turn, ("messages", index), endpoint)
+    found += check_base64(
+        body.get("messages"), ("messages",), lambda block: ("data",) if block.get(KIND) == "data" else ()
+    )
     return [*found, *_check_pairs(turns)]
 
 
@@ -78,6 +82,8 @@ def _check_part(part: Block, path: Path) -> Iterator[Violation]:
         if not isinstance(part.get(key), wanted):
             message = f"`{key}` of a {kind} part must be of type {wanted.__name__}"
             yield Violation(code="part", path=(*path, key), message=message)
+    if kind == "data":
+        yield from check_bytes(part.get("data"), part.get("mimeType"), (*path, "data"))
     if kind == RESULT:
         content = part.get("content")
         for at, inner in enumerate(cast("Sequence[object]", content) if isinstance(content, list) else ()):
@@ -137,3 +143,7 @@ def _check_tool(tool: Block, path: Path, endpoint: Endpoint) -> Iterator[Violati
         yield Violation(code="tool_description", path=(*path, "description"), message="a tool needs a description")
     if not isinstance(schema, Mapping | None):
         yield Violation(code="tool_schema", path=(*path, "inputSchema"), message="the schema must be an object")
+    elif schema is not None and rules.schema_root_object and object_of(tool.get("inputSchema")).get("type") != "object":
+        # The models behind it: "input_schema.type: Field required", "schema must be a JSON Schema of 'type: "object"'"
+        message = 'the schema must have `"type": "object"`; add it'
+        yield Violation(code="tool_schema", path=(*path, "inputSchema"), message=message)

@@ -19,6 +19,7 @@ from typing import Final, assert_never, cast
 
 from msgspec.structs import replace
 
+from segue.conversation.arguments import parse_arguments
 from segue.conversation.content import (
     AssistantContent,
     Extra,
@@ -81,10 +82,15 @@ def _decode_text(value: str, part: Block) -> TextContent:
 
 def _decode_call(part: Block) -> ToolCall | None:
     call_id, name, given = part.get("callId"), part.get("name"), part.get("input")
-    if not isinstance(call_id, str) or not isinstance(name, str) or not isinstance(given, dict):
+    if not isinstance(call_id, str) or not isinstance(name, str):
         return None
-    call = ToolCall(id=call_id, name=name, arguments=cast("Wire", given))
-    return call if len(part) == 4 else replace(call, extra=keep(PROTOCOL, part, _encode_call(call)))
+    if isinstance(given, dict):
+        call = ToolCall(id=call_id, name=name, arguments=cast("Wire", given))
+        return call if len(part) == 4 else replace(call, extra=keep(PROTOCOL, part, _encode_call(call)))
+    parsed = parse_arguments(given if isinstance(given, str) else "")
+    text = None if parsed.diagnostic is None else parsed.text
+    call = ToolCall(id=call_id, name=name, arguments=parsed.arguments, arguments_text=text)
+    return replace(call, extra=keep(PROTOCOL, part, _encode_call(call), known=("input",)))
 
 
 def _decode_media(part: Block) -> ImageContent | FileContent | None:

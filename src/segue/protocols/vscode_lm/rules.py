@@ -24,6 +24,7 @@ RULES: Final = Rules(
     # -- tools: the names that the models behind it accept
     tool_name_alphabet="a-zA-Z0-9_-",
     tool_name_max=64,
+    schema_root_object=True,  # Claude and GPT behind it refuse a schema without `"type": "object"`
     tool_choices=frozenset({"auto", "required"}),  # 1.140.0: LanguageModelChatToolMode
     tool_error="text",  # 1.140.0: a result part has no flag
     # -- media: 1.140.0, LanguageModelDataPart in messages and results

@@ -1,0 +1,13 @@
+"""Check that no function is quadratic: part of `make check`. Runs `benchmarks/growth_guard.py`."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+
+BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(BENCHMARKS))
+    runpy.run_path(str(BENCHMARKS / "growth_guard.py"), run_name="__main__")

@@ -1,0 +1,237 @@
+"""Count the tokens of messages, tools and options for one model.
+
+A message has two sizes: what it counts for in every later request, and what it counts for more until the next user
+message. Some providers drop the thinking of a finished tool cycle, and then it no longer counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final, TypeAlias, cast
+
+import msgspec
+
+from segue.conversation.content import AnyContent, FileContent, ImageContent
+from segue.conversation.context import Context, Options, Tool
+from segue.conversation.messages import Message
+from segue.counting.families import TokenFamily, find_family
+from segue.counting.media import count_pages, default_size, image_size
+from segue.counting.tokenizers import estimate_bytes, estimate_text
+from segue.models.model import Model
+
+TextCounter: TypeAlias = Callable[[str], int]
+"""A caller's own counter: the tokens of a text. It has to be pure: the same text, the same count."""
+
+_OPAQUE_LENGTH: Final = 256
+_TOKENS_PER_OPAQUE_CHARACTER: Final = 0.25
+"""Long strings without spaces in native blocks are encrypted pages and the like; what they hold counts, not they."""
+_BYTES_PER_TOKEN_OF_AUDIO: Final = 500
+_BYTES_PER_TOKEN_OF_VIDEO: Final = 1000
+_LEAST_OF_MEDIA: Final = 100
+_SHORTEST_KEY: Final = 4
+"""The characters of the shortest key of a JSON object with its value: `"":1`."""
+_FORCED: Final = ("auto", "none", None)
+_PUNCTUATION: Final = b'{}[]":,'
+_TO_SPACES: Final = bytes.maketrans(_PUNCTUATION, b" " * len(_PUNCTUATION))
+
+
+class TokenCounter:
+    """Counts for one model, with the caller's own counter of texts if there is one."""
+
+    __slots__ = ("_own", "_weights", "_widest", "family")
+
+    def __init__(self, model: Model, counter: TextCounter | None = None) -> None:
+        self.family: TokenFamily = find_family(model)
+        self._weights = self.family.weights
+        self._widest = self._weights.widest()
+        self._own = counter
+
+    @property
+    def widest(self) -> float:
+        """The most tokens that one character can have."""
+        return self._widest
+
+    @property
+    def is_own(self) -> bool:
+        """Whether texts are counted by the caller's own counter."""
+        return self._own is not None
+
+    def text(self, text: str) -> float:
+        """Count the tokens of a text."""
+        return estimate_text(text, self._weights) if self._own is None else self._own(text)
+
+    def message(self, message: Message) -> tuple[float, float]:
+        """Count a message: what lasts, and what counts only until the next user message."""
+        family = self.family
+        # A result has no constant of its own: its call has one for both.
+        lasting, passing = (0.0 if message.role == "toolResult" else float(family.message)), 0.0
+        texts: list[str] = []
+        for piece in message.content:
+            match piece.kind:
+                case "text":
+                    texts.append(piece.text)
+                    if piece.text_signature and family.signature:
+                        lasting += self._signature(piece.text_signature)
+                case "thinking":
+                    tokens = self.text(piece.thinking) if piece.thinking else 0.0
+                    if family.signature and piece.thinking_signature:
+                        tokens = max(tokens, self._signature(piece.thinking_signature))
+                    if family.drops_thinking:
+                        passing += tokens
+                    else:
+                        lasting += tokens
+                case "toolCall":
+                    texts.append(piece.name)
+                    lasting += family.call + self._json(piece.arguments_text or piece.arguments)
+                    if piece.thought_signature and family.signature:
+                        lasting += self._signature(piece.thought_signature)
+                case _:
+                    lasting += self.piece(piece)
+        if texts:
+            lasting += (
+                self.text(texts[0] if len(texts) == 1 else "".join(texts))
+                if self._own is None
+                else sum(map(self._own, texts))
+            )
+        return lasting, passing
+
+    def piece(self, piece: AnyContent) -> float:
+        """Count one piece of content."""
+        match piece.kind:
+            case "text":
+                return self.text(piece.text)
+            case "thinking":
+                return self.text(piece.thinking)
+            case "toolCall":
+                return self.family.call + self.text(piece.name) + self._json(piece.arguments_text or piece.arguments)
+            case "image":
+                return self._image(piece)
+            case "file":
+                return self._file(piece)
+            case "native":
+                return self._native(piece.block)
+
+    def fixed(self, context: Context, options: Options | None) -> float:
+        """Count what stands before the messages: the request itself, the system prompt, tools and the output schema.
+
+        Without options the most that options can add is counted: the count does not depend on them then.
+        """
+        family, prompt = self.family, context.system_prompt
+        tokens = float(family.base)
+        if prompt:
+            tokens += family.message
+            tokens += self.text(prompt) if isinstance(prompt, str) else sum(map(self.piece, prompt))
+        if context.tools and (family.unused_tools or options is None or options.tool_choice != "none"):
+            tokens += self.tools(context.tools)
+            if options is None or options.tool_choice is not None:
+                tokens += family.chosen
+            if options is None or options.tool_choice not in _FORCED:
+                tokens += family.forced
+        if options is None or options.thinking not in (None, "off"):
+            tokens += family.thinking
+        if options is not None and options.output_schema:
+            tokens += self.schema(options.output_schema)
+        return tokens
+
+    def most_fixed(self, context: Context, schema: Mapping[str, object] | None) -> float:
+        """Bound what `fixed` counts by the number of characters, which costs a tenth of counting them."""
+        family, prompt = self.family, context.system_prompt
+        length = keys = 0
+        if prompt:
+            length += len(prompt) if isinstance(prompt, str) else 0
+        tokens = float(family.base + family.message + family.thinking)
+        if prompt and not isinstance(prompt, str):
+            tokens += sum(map(self.piece, prompt))
+        for tool in context.tools:
+            if tool.kind == "function":
+                length += len(tool.name) + len(tool.description)
+                data = encode_value(tool.parameters)
+            else:
+                data = encode_value(tool.definition)
+            length += len(data)
+            keys += len(data) // _SHORTEST_KEY
+        if context.tools:
+            tokens += family.tools + family.tool * len(context.tools) + family.chosen + family.forced
+        if schema:
+            length += len(encode_value(schema))
+        factor = max(1.0, family.tool_factor, family.schema_factor)
+        return tokens + length * self.widest * factor + keys * family.tool_key
+
+    def schema(self, schema: Mapping[str, object]) -> float:
+        """Count an output schema."""
+        return self._json(schema) * self.family.schema_factor
+
+    def tools(self, tools: Sequence[Tool]) -> float:
+        """Count the definitions of tools."""
+        family = self.family
+        texts, keys = 0.0, 0
+        for tool in tools:
+            if tool.kind == "function":
+                texts += self.text(tool.name + tool.description)
+                data = encode_value(tool.parameters)
+            else:
+                data = encode_value(tool.definition)
+            keys += data.count(b'":')
+            texts += self._words(data)
+        return family.tools + family.tool * len(tools) + texts * family.tool_factor + keys * family.tool_key
+
+    def _signature(self, signature: str) -> float:
+        return max(0, len(signature) - self.family.signature_overhead) * self.family.signature
+
+    def _json(self, value: object) -> float:
+        if isinstance(value, str):
+            return self.text(value)
+        data = encode_value(value)
+        return estimate_bytes(data, self._weights) if self._own is None else self._own(data.decode())
+
+    def _words(self, data: bytes) -> float:
+        """Count the words of a JSON text without its punctuation: providers write schemas in formats of their own."""
+        if self._own is None:
+            return estimate_bytes(data.translate(None, _PUNCTUATION), self._weights)
+        return self._own(data.translate(_TO_SPACES).decode())
+
+    def _image(self, piece: ImageContent) -> float:
+        width, height = image_size(piece.data) if piece.data else default_size()
+        return self.family.image(width, height)
+
+    def _file(self, piece: FileContent) -> float:
+        mime, data = piece.mime_type or "", piece.data or ""
+        size = len(data) * 3 // 4
+        if mime.startswith("image/"):
+            width, height = image_size(data) if data else default_size()
+            return self.family.image(width, height)
+        if mime.startswith("audio/"):
+            return max(_LEAST_OF_MEDIA, size / _BYTES_PER_TOKEN_OF_AUDIO)
+        if mime.startswith("video/"):
+            return max(_LEAST_OF_MEDIA, size / _BYTES_PER_TOKEN_OF_VIDEO)
+        if mime.startswith("text/") or mime in ("application/json", "application/xml"):
+            return size * self._weights.lower
+        return self.family.page * (count_pages(data) if data else 1)
+
+    def _native(self, block: Mapping[str, object]) -> float:
+        texts: list[str] = []
+        opaque = sum(_walk(block, texts))
+        return self.text(" ".join(texts)) + opaque * _TOKENS_PER_OPAQUE_CHARACTER
+
+
+def _walk(value: object, texts: list[str]) -> Iterable[int]:
+    """Collect the short strings of a block in `texts`, and give the lengths of the opaque ones."""
+    if isinstance(value, str):
+        if len(value) > _OPAQUE_LENGTH and " " not in value[:_OPAQUE_LENGTH]:
+            yield len(value)
+        else:
+            texts.append(value)
+    elif isinstance(value, Mapping):
+        for item in cast("Mapping[str, object]", value).values():
+            yield from _walk(item, texts)
+    elif isinstance(value, list | tuple):
+        for item in cast("Sequence[object]", value):
+            yield from _walk(item, texts)
+
+
+def encode_value(value: object) -> bytes:
+    """Write a value as JSON, to be counted."""
+    try:
+        return msgspec.json.encode(value)
+    except (UnicodeEncodeError, TypeError, ValueError):  # half a surrogate pair: projection replaces it before sending
+        return repr(value).encode("utf-8", "replace")

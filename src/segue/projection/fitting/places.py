@@ -1,0 +1,39 @@
+"""The index of each projected message in the given conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import final
+
+
+@final
+class Places:
+    """The places of the settled messages and of the last segment, joined without copying them."""
+
+    __slots__ = ("_behind", "_settled")
+
+    def __init__(self, settled: list[int], behind: Sequence[int]) -> None:
+        self._settled = settled
+        self._behind = behind
+
+    def __getitem__(self, index: int) -> int:
+        count = len(self._settled)
+        return self._settled[index] if index < count else self._behind[index - count]
+
+    def __len__(self) -> int:
+        return len(self._settled) + len(self._behind)
+
+    def after(self, index: int) -> int:
+        """Give the first index of the given conversation at or behind a projected message; its length if there is none.
+
+        Inserted messages have none.
+        """
+        found = next((place for place in self._from(index) if place >= 0), None)
+        return 1 + max((place for place in self._from(0)), default=-1) if found is None else found
+
+    def before(self, index: int) -> int:
+        """Give the last index of the given conversation before a projected message; -1 if there is none."""
+        return next((self[at] for at in range(index - 1, -1, -1) if self[at] >= 0), -1)
+
+    def _from(self, index: int) -> Iterator[int]:
+        return (self[at] for at in range(index, len(self)))

@@ -1,0 +1,100 @@
+"""What fitting has to keep to for one target: the limit of tokens and the limits of media."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, final
+
+import msgspec
+from msgspec.structs import replace
+
+from segue.conversation.content import FileContent, ImageContent
+from segue.counting.counter import TokenCounter
+from segue.counting.media import count_pages
+from segue.models.model import Model
+from segue.models.rules import Rules
+from segue.projection.passes.media_fit import kind_of
+from segue.projection.policy import Fit, Policy
+
+Amount = Callable[[ImageContent | FileContent], int]
+
+_SMALLEST_SHARE: Final = 8
+_LARGEST_RESERVE: Final = 16_384
+_SMALLEST_NOTE: Final = 60
+_LARGEST_SUMMARY: Final = 2000
+_DEFAULT_FIT: Final = Fit()
+
+
+@final
+class Quota(msgspec.Struct, frozen=True, kw_only=True):
+    """A limit on the media of one request; `amount` gives what one image or file counts for, 0 for others."""
+
+    name: str
+    limit: int
+    amount: Amount
+
+
+class FitPlan:
+    """The limits of one target under one policy, resolved once."""
+
+    __slots__ = ("counter", "fit", "high", "keep", "least_head", "limit", "low", "quotas", "summary_room", "window")
+
+    def __init__(self, model: Model, rules: Rules, policy: Policy, *, window: int | None = None) -> None:
+        fit = policy.fit or _DEFAULT_FIT
+        if window is not None:
+            fit = replace(fit, window=window)
+        self.fit: Fit = fit
+        self.counter: TokenCounter = TokenCounter(model, policy.counter)
+        self.window: int = 0 if policy.fit is None else fit.window or model.context_window or model.max_input
+        """The tokens of input and output together; 0 where they are not known, or where nothing is to be cut."""
+        self.limit: int = _input_limit(model, fit, self.window)
+        """The tokens that the input may have."""
+        self.high: float = self.limit * fit.high
+        self.low: float = self.limit * fit.low
+        self.keep: float = self.limit * fit.keep
+        self.least_head: float = self.limit / 10
+        """The first user message is kept if it is not larger than this."""
+        self.summary_room: float = min(_LARGEST_SUMMARY, max(_SMALLEST_NOTE, self.limit / 16))
+        """Kept free for what stands for the messages left out: a summary that comes later must not move the cut."""
+        self.quotas: tuple[Quota, ...] = _quotas(rules)
+
+
+def _input_limit(model: Model, fit: Fit, window: int) -> int:
+    """Give the limit of the input. The reserve does not depend on the request: else an option would move every cut."""
+    if not window:
+        return 0
+    reserve = fit.reserve
+    if reserve is None:
+        reserve = min(model.max_tokens or _LARGEST_RESERVE, window // _SMALLEST_SHARE, _LARGEST_RESERVE)
+    most = window - reserve
+    if model.max_input and not fit.window:
+        most = min(most, model.max_input)
+    return max(1, most)
+
+
+def _quotas(rules: Rules) -> tuple[Quota, ...]:
+    rows = (
+        Quota(name="images", limit=rules.max_images, amount=_one_image),
+        Quota(name="files", limit=rules.max_files, amount=_one_file),
+        Quota(name="pages", limit=rules.max_pages, amount=_pages),
+        Quota(name="bytes", limit=rules.max_request_media, amount=_bytes),
+    )
+    return tuple(row for row in rows if row.limit)
+
+
+def _one_image(piece: ImageContent | FileContent) -> int:
+    return 1 if kind_of(piece) == "image" else 0
+
+
+def _one_file(piece: ImageContent | FileContent) -> int:
+    return 0 if kind_of(piece) == "image" else 1
+
+
+def _pages(piece: ImageContent | FileContent) -> int:
+    return (
+        count_pages(piece.data) if piece.kind == "file" and piece.mime_type == "application/pdf" and piece.data else 0
+    )
+
+
+def _bytes(piece: ImageContent | FileContent) -> int:
+    return len(piece.data or "")

@@ -1,0 +1,136 @@
+"""The sizes of projected messages, as running sums, so that the size of any part is known at once.
+
+Counting costs several times as much as encoding. So an upper bound is kept first, from the lengths of texts alone; only
+when it exceeds the limit are the messages counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from segue.conversation.content import (
+    AnyContent,
+    FileContent,
+    ImageContent,
+    TextContent,
+    ThinkingContent,
+    ToolCall,
+)
+from segue.conversation.messages import Message
+from segue.counting.counter import encode_value
+from segue.projection.fitting.plan import FitPlan
+from segue.projection.policy import Texts
+
+_MOST_FOR_AN_IMAGE: Final = 6000
+_LONG: Final = 64
+"""A constant of a message, a call or a signature is less than this."""
+
+
+class Media:
+    """The images and files that count towards one quota, in order."""
+
+    __slots__ = ("amounts", "places")
+
+    def __init__(self) -> None:
+        self.places: list[tuple[int, int]] = []
+        """The index of the message and of the content."""
+        self.amounts: list[int] = [0]
+        """Running sums."""
+
+    def truncate(self, messages: int) -> None:
+        """Forget the media of all messages from an index on."""
+        while self.places and self.places[-1][0] >= messages:
+            self.places.pop()
+            self.amounts.pop()
+
+
+class Sizes:
+    """Running sums over the projected messages; index i holds the sum of the messages before i."""
+
+    __slots__ = ("_narrow", "_plan", "_recent", "_wide", "bounds", "full", "lasting", "media", "user_before")
+
+    def __init__(self, plan: FitPlan) -> None:
+        self._plan = plan
+        weights = plan.counter.family.weights
+        self._narrow, self._wide = weights.widest_ascii(), weights.widest()
+        self.bounds: list[float] = [0.0]
+        """Upper bounds of the tokens."""
+        self.lasting: list[float] = [0.0]
+        """Tokens that count in every later request."""
+        self.full: list[float] = [0.0]
+        """The same and those that count until the next user message."""
+        self.user_before: list[int] = [0]
+        """The index of the last user message before; 0 if there is none."""
+        self.media: tuple[Media, ...] = tuple(Media() for _ in plan.quotas)
+        self._recent: dict[int, tuple[Message, float, float]] = {}
+        """What the last call counted: the newest messages are forgotten and needed again until they are settled."""
+
+    def truncate(self, count: int) -> None:
+        """Forget the messages from an index on."""
+        if len(self.bounds) > count + 1:
+            del self.bounds[count + 1 :]
+            for media in self.media:
+                media.truncate(count)
+        if len(self.full) > count + 1:
+            del self.full[count + 1 :], self.lasting[count + 1 :], self.user_before[count + 1 :]
+
+    def extend_bounds(self, messages: Sequence[Message]) -> None:
+        """Bound the tokens of new messages, and find their media."""
+        bounds, narrow, wide = self.bounds, self._narrow, self._wide
+        own = self._plan.counter.is_own
+        for index in range(len(bounds) - 1, len(messages)):
+            bound = float(_LONG)
+            for position, piece in enumerate(messages[index].content):
+                if type(piece) is TextContent:  # cheaper than `piece.kind`; see `workspace.scan`
+                    text = piece.text
+                    bound += len(text) * (narrow if text.isascii() else wide)
+                elif type(piece) is ToolCall:
+                    data = encode_value(piece.arguments)
+                    size = len(piece.name) + max(len(data), len(piece.arguments_text or ""))
+                    bound += _LONG + size * (narrow if data.isascii() else wide)
+                    if piece.thought_signature is not None:
+                        bound += len(piece.thought_signature)
+                elif type(piece) is ThinkingContent:
+                    bound += len(piece.thinking) * wide + len(piece.thinking_signature or "")
+                else:
+                    bound += self._bound_rare(piece, index, position)
+            bounds.append(bounds[-1] + (float("inf") if own else bound))
+
+    def _bound_rare(self, piece: AnyContent, index: int, position: int) -> float:
+        if piece.kind == "image" or piece.kind == "file":
+            self._add_media(piece, index, position)
+            return self._plan.counter.piece(piece) if piece.kind == "file" else _MOST_FOR_AN_IMAGE
+        return self._plan.counter.piece(piece)
+
+    def _add_media(self, piece: ImageContent | FileContent, index: int, position: int) -> None:
+        for quota, media in zip(self._plan.quotas, self.media, strict=True):
+            amount = quota.amount(piece)
+            if amount:
+                media.places.append((index, position))
+                media.amounts.append(media.amounts[-1] + amount)
+
+    def count(self, messages: Sequence[Message], texts: Texts) -> None:
+        """Count the messages that were not counted yet."""
+        lasting, full, users, counter = self.lasting, self.full, self.user_before, self._plan.counter
+        before, self._recent = self._recent, {}
+        for index in range(len(full) - 1, len(messages)):
+            message = messages[index]
+            known = before.get(index)
+            if known is None or known[0] is not message:
+                known = (message, *counter.message(message))
+            self._recent[index] = known
+            _, stays, passes = known
+            lasting.append(lasting[-1] + stays)
+            full.append(full[-1] + stays + passes)
+            users.append(index if message.role == "user" and not belongs_to_last(message, texts) else users[-1])
+
+
+def belongs_to_last(message: Message, texts: Texts) -> bool:
+    """Whether projection added a message to the unit before it: media of results, or a turn that the order needs."""
+    first = message.content[0] if message.content else None
+    if first is None or first.kind != "text":
+        return False
+    if message.role == "user":
+        return first.text == texts.tool_media or (first.text == texts.last_turn and len(message.content) == 1)
+    return message.role == "assistant" and first.text == texts.bridge and len(message.content) == 1

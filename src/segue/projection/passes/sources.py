@@ -1,0 +1,55 @@
+"""Pass 4, part 2: list the web pages that turns of other models cite.
+
+Facts this file rests on:
+- Citations stand in fields that only their protocol has (annotations, citations, grounding metadata), which are not
+  sent to another one. Without them nobody can tell which pages an answer rests on.
+- The provider that wrote them gets them back, whichever of its models is the target.
+- A page that the text names already, or a list of search results before it, is not listed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from msgspec.structs import replace
+
+from segue.conversation.content import TextContent
+from segue.conversation.messages import AssistantMessage
+from segue.projection.policy import fill
+from segue.projection.report import ChangeCode, Loss
+from segue.projection.workspace.workspace import INSERTED, Workspace
+from segue.protocols.kit.sources import Source, write_sources
+from segue.protocols.registry import find_protocol
+
+
+def list_sources(workspace: Workspace) -> None:
+    """Add a text with the pages that a foreign turn cites behind its last text."""
+    scan = workspace.scan
+    if not scan.foreign or not (scan.extra or scan.replies):
+        return
+    model = workspace.target.model
+    readers: dict[str, Callable[[AssistantMessage], Sequence[Source]] | None] = {}
+    for index, message in enumerate(workspace.messages):
+        if message.role != "assistant" or (message.extra is None and not scan.extra) or not workspace.is_given(index):
+            continue
+        if (message.protocol, message.provider) == (model.protocol, model.provider):
+            continue  # the provider gets its own citations back
+        if message.protocol not in readers:
+            record = find_protocol(message.protocol)
+            readers[message.protocol] = None if record is None else record.cited_sources
+        read = readers[message.protocol]
+        if read is not None and (sources := read(message)):
+            _list_sources(workspace, index, message, sources)
+
+
+def _list_sources(workspace: Workspace, index: int, message: AssistantMessage, sources: Sequence[Source]) -> None:
+    texts = [piece.text for piece in message.content if piece.kind == "text"]
+    lines = write_sources(source for source in sources if not any(source.url in text for text in texts))
+    if not lines or not texts:
+        return
+    last = max(at for at, piece in enumerate(message.content) if piece.kind == "text")
+    text = TextContent(text=fill(workspace.target.policy.texts.sources, text="\n".join(lines)))
+    origins = workspace.origins(index)
+    content = (*message.content[: last + 1], text, *message.content[last + 1 :])
+    workspace.note(ChangeCode.SOURCES_AS_TEXT, (*workspace.path(index), "content"), Loss.NONE)
+    workspace.put(index, replace(message, content=content), [*origins[: last + 1], INSERTED, *origins[last + 1 :]])

@@ -1,0 +1,85 @@
+"""Tools that Google runs.
+
+Facts this file rests on:
+- A tool is an object with one key. The place of the user has no equivalent: coordinates only.
+                                                                                 (google-genai 3.1.0, read 2026-11-15)
+- `excludeDomains` is accepted at Vertex only, `fileSearch` at the Gemini API only.                (google-genai 3.1.0)
+- Beside functions Gemini 3 at the Gemini API needs `includeServerSideToolInvocations`: "Please enable
+  tool_config.include_server_side_tool_invocations to use Built-in tools with Function calling."
+                                                                  (genkit #4970, 2026-03-20; sub2api #5725, 2026-08-17)
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.protocols.kit.server_tools import ServerTool
+
+_READ: Final = "2026-11-15"
+_SOURCE: Final = "google-genai 3.1.0"
+_FLAG: Final[dict[str, object]] = {"toolConfig": {"includeServerSideToolInvocations": True}}
+
+SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
+    ServerTool(
+        name="googleSearch",
+        kind="web_search",
+        key=("googleSearch",),
+        template={"googleSearch": {}},
+        beside_functions=_FLAG,
+        source=_SOURCE,
+        read=_READ,
+    ),
+    ServerTool(
+        name="vertex_googleSearch",
+        kind="web_search",
+        key=("googleSearch",),
+        template={"googleSearch": {}},
+        options={"blocked_domains": ("googleSearch", "excludeDomains")},
+        source=_SOURCE,
+        read=_READ,
+    ),
+    ServerTool(
+        name="googleSearchRetrieval",
+        kind="web_search",
+        key=("googleSearchRetrieval",),
+        ignored=frozenset({"dynamicRetrievalConfig", "dynamic_retrieval_config"}),
+        source=_SOURCE,
+        read=_READ,
+    ),
+    ServerTool(
+        name="enterpriseWebSearch",
+        kind="web_search",
+        key=("enterpriseWebSearch",),
+        options={"blocked_domains": ("enterpriseWebSearch", "excludeDomains")},
+        source=_SOURCE,
+        read=_READ,
+    ),
+    ServerTool(
+        name="urlContext",
+        kind="web_fetch",
+        key=("urlContext",),
+        template={"urlContext": {}},
+        beside_functions=_FLAG,
+        source=_SOURCE,
+        read=_READ,
+    ),
+    ServerTool(
+        name="codeExecution",
+        kind="code_execution",
+        key=("codeExecution",),
+        template={"codeExecution": {}},
+        beside_functions=_FLAG,
+        source=_SOURCE,
+        read=_READ,
+    ),
+    ServerTool(
+        name="fileSearch",
+        kind="file_search",
+        key=("fileSearch",),
+        template={"fileSearch": {}},
+        options={"stores": ("fileSearch", "fileSearchStoreNames"), "max_results": ("fileSearch", "topK")},
+        beside_functions=_FLAG,
+        source=_SOURCE,
+        read=_READ,
+    ),
+)

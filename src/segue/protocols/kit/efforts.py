@@ -1,0 +1,30 @@
+"""Check that the effort of a request is one that the model has.
+
+Which levels a model has is in its entry of the catalogue, else in the rules of its family. Where neither lists them,
+nothing is known and nothing is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from segue.errors import Path
+from segue.models.thinking import DEFAULT_LEVELS, LEVELS_BY_EFFORT
+from segue.protocols.kit.codec import Endpoint, Violation
+
+
+def check_effort(effort: object, path: Path, endpoint: Endpoint, code: str) -> Iterator[Violation]:
+    """Find an effort that the model does not have; a value that is no known effort passes."""
+    if isinstance(effort, str) and not _has_effort(effort, endpoint):
+        message = f"{endpoint.model.id} does not support the effort {effort!r}; choose another one"
+        yield Violation(code=code, path=path, message=message)
+
+
+def _has_effort(effort: str, endpoint: Endpoint) -> bool:
+    listed, level = endpoint.model.thinking_levels, LEVELS_BY_EFFORT.get(effort)
+    if level is None or effort in listed.values():
+        return True
+    if level in listed:
+        return listed[level] is not None
+    known = endpoint.rules.thinking_levels
+    return level in known or known == DEFAULT_LEVELS

@@ -1,0 +1,395 @@
+"""Fitting: histories that are larger than the window of their target.
+
+The laws run over every protocol with small windows; the cases below them say what is cut, in which order, and how it is
+reported.
+"""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from projection.compare import idle, unreported
+from projection.histories import options, own_contexts, plain, targets, ugly_contexts
+from projection.validity import find_faults
+from property_testing import scaled_examples
+from segue.conversation.content import ImageContent, TextContent, ThinkingContent, ToolCall
+from segue.conversation.context import Context, Options, Summary, ToolDefinition
+from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
+from segue.errors import DoesNotFit, SettingsError
+from segue.models.model import Model
+from segue.outbox import Outbox
+from segue.projection.policy import Fit, Policy
+from segue.projection.projector import Projection, Projector, project
+from segue.projection.report import ChangeCode, Loss
+from segue.projection.requirements import SummaryWanted
+from segue.protocols.api import check
+from segue.protocols.registry import PROTOCOLS
+from segue.request import prepare
+
+every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS)
+thorough = scaled_examples(0.4)
+NO_RESERVE = Policy(fit=Fit(reserve=0))
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+@st.composite
+def small_targets(draw: st.DrawFn, protocol: str) -> Model:
+    model = draw(targets(protocol))
+    return replace(model, context_window=draw(st.integers(20, 3000)), max_input=0)
+
+
+@every_protocol
+@thorough
+@given(data=st.data())
+def test_a_cut_history_obeys_every_law_of_projection(protocol, data):
+    model = data.draw(small_targets(protocol))
+    context = data.draw(ugly_contexts(model))
+    before = plain(context)
+    projection = project(context, model, policy=NO_RESERVE)
+    assert plain(context) == before
+    assert find_faults(projection, model, NO_RESERVE) == []
+    assert unreported(context, Options(), projection) == []
+    assert idle(context, Options(), projection) == []
+    assert projection.window is not None
+    if not any(requirement.kind == "windowTooSmall" for requirement in projection.requirements):
+        assert projection.window.estimate <= projection.window.limit
+        again = project(projection.context, model, policy=NO_RESERVE)
+        assert again.context is projection.context
+        assert again.report.changes == ()
+
+
+@every_protocol
+@thorough
+@given(data=st.data())
+def test_a_growing_history_is_cut_as_the_whole_is(protocol, data):
+    """At every step, also where a request ends with an assistant turn and projection adds a turn behind it."""
+    model = data.draw(small_targets(protocol))
+    context = data.draw(ugly_contexts(model, most=14))
+    projector, size = Projector(model, NO_RESERVE), 0
+    while size < len(context.messages):
+        size += data.draw(st.integers(1, 3))
+        part = replace(context, messages=context.messages[:size])
+        assert projector.project(part) == project(part, model, policy=NO_RESERVE)
+
+
+@every_protocol
+@thorough
+@given(data=st.data())
+def test_what_fits_is_the_same_object(protocol, data):
+    model = replace(data.draw(targets(protocol)), context_window=10_000_000, max_input=0)
+    context = data.draw(ugly_contexts(model))
+    fitted, whole = project(context, model), project(context, model, policy=Policy(fit=None))
+    assert fitted.context == whole.context
+    assert fitted.report == whole.report
+    assert fitted.window is not None
+    assert fitted.window.estimate - 0.5 <= fitted.window.most  # the estimate is rounded
+
+
+@every_protocol
+@thorough
+@given(data=st.data())
+def test_a_bound_is_never_below_the_estimate(protocol, data):
+    """The bound decides whether tokens are counted at all; own histories are bounded by their characters alone."""
+    model = replace(data.draw(targets(protocol)), context_window=10_000_000, max_input=0)
+    window = project(data.draw(own_contexts(model)), model, options=data.draw(options())).window
+    assert window is not None
+    assert window.estimate - 0.5 <= window.most
+
+
+@every_protocol
+def test_between_two_cuts_a_request_is_a_prefix_of_the_next(protocol):
+    """An outbox and a projector give what `prepare` and `project` give for the whole conversation, at every point."""
+    model = Model("m", PROTOCOLS[protocol].provider, protocol, context_window=3600, reasoning=True)
+    messages = _agent(model, seed=7, steps=40)
+    projector, outbox = Projector(model), Outbox(model)
+    last: Projection | None = None
+    cuts = 0
+    for point in [*_points(messages), len(messages)]:
+        context = Context(system_prompt="Be brief.", messages=tuple(messages[:point]))
+        whole = project(context, model)
+        assert projector.project(context) == whole
+        assert outbox.prepare(context).content == prepare(context, model).content
+        if last is not None:
+            before, after = last.context.messages, whole.context.messages
+            is_prefix = after[: len(before)] == before
+            assert last.window is not None
+            assert whole.window is not None
+            moved = (last.window.lean, last.window.gone) != (whole.window.lean, whole.window.gone)
+            assert is_prefix or moved
+            cuts += not is_prefix
+        last = whole
+    assert 2 <= cuts <= len(_points(messages)) / 3
+
+
+def _points(messages: list[Message]) -> list[int]:
+    return [index for index, message in enumerate(messages) if message.role == "assistant" and index]
+
+
+def _agent(model: Model, *, seed: int, steps: int) -> list[Message]:
+    """Make the history of an agent: one task, then calls and results of all lengths, and now and then the user."""
+    chance = random.Random(seed)
+
+    def words(most: int) -> str:
+        return " ".join(
+            chance.choice(("alpha", "beta", "Gamma", "42", "x = 1;")) for _ in range(chance.randint(1, most))
+        )
+
+    messages: list[Message] = [UserMessage.of("Mend the roof.")]
+    for step in range(steps):
+        calls = [ToolCall(id=f"c{step}x{at}", name="look", arguments={"at": words(8)}) for at in range(1 + step % 2)]
+        thinking = ThinkingContent(thinking=words(20), thinking_signature=f"sig{step}")
+        messages.append(_turn(model, thinking, *calls, stop="toolUse"))
+        messages += [
+            ToolResultMessage(tool_call_id=call.id, tool_name="look", content=(TextContent(text=words(300)),))
+            for call in calls
+        ]
+        if step % 9 == 8:
+            messages += [_turn(model, TextContent(text=words(30))), UserMessage.of(words(10))]
+    return messages
+
+
+def _turn(model: Model, *content: TextContent | ThinkingContent | ToolCall, stop: str = "stop") -> AssistantMessage:
+    return AssistantMessage(
+        content=content,
+        protocol=model.protocol,
+        provider=model.provider,
+        model=model.id,
+        stop_reason=stop,  # pyright: ignore[reportArgumentType] - a plain string is allowed
+    )
+
+
+# -- what is cut -------------------------------------------------------------------------------------------------------
+
+CLAUDE = Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", context_window=2000, reasoning=True)
+LONG = "word " * 400
+TASK = UserMessage.of("The task.")
+
+
+def step(number: int, text: str = LONG) -> tuple[Message, ...]:
+    call = ToolCall(id=f"c{number}", name="look", arguments={})
+    return (
+        _turn(CLAUDE, call, stop="toolUse"),
+        ToolResultMessage(tool_call_id=call.id, tool_name="look", content=(TextContent(text=text),)),
+    )
+
+
+def history(*messages: Message, summaries: tuple[Summary, ...] = ()) -> Context:
+    return Context(messages=(TASK, *messages), summaries=summaries)
+
+
+def codes(projection: Projection) -> list[ChangeCode]:
+    return [change.code for change in projection.report.changes]
+
+
+def test_long_results_are_shortened_first():
+    model = replace(CLAUDE, context_window=2200)
+    policy = Policy(fit=Fit(low=0.7))
+    projection = project(history(*step(1), *step(2), *step(3), *step(4, "short")), model, policy=policy)
+    assert set(codes(projection)) == {ChangeCode.RESULT_SHORTENED}
+    change = projection.report.changes[0]
+    assert (change.path, change.loss) == (("messages", 2, "content"), Loss.CONTENT)
+    assert change.detail.endswith(" tokens")
+    text = projection.context.messages[2].content[0]
+    assert text.kind == "text"
+    assert text.text.startswith(LONG[:600])
+    assert text.text.endswith(LONG[-300:])
+    assert "1100 characters omitted" in text.text
+
+
+def test_the_oldest_steps_are_left_out_and_the_task_stays():
+    projection = project(history(*(part for number in range(12) for part in step(number))), CLAUDE)
+    dropped = projection.report.of(ChangeCode.TURNS_DROPPED)
+    assert len(dropped) == 1
+    assert dropped[0].path == ("messages", 1)
+    assert dropped[0].last is not None
+    first, second = projection.context.messages[:2]
+    assert first.role == "user"
+    assert first.content[0] == TextContent(text="The task.")
+    assert first.content[1] == TextContent(
+        text=f"({dropped[0].last} earlier messages are omitted here to fit the context window)"
+    )
+    assert second.role == "assistant"
+    assert projection.window is not None
+    assert projection.window.gone == dropped[0].last + 1
+    assert projection.requirements == (
+        SummaryWanted(first=1, last=dropped[0].last, tokens=projection.requirements[0].tokens),  # pyright: ignore[reportAttributeAccessIssue]
+    )
+
+
+def test_a_task_that_is_too_long_to_stay_is_replaced_by_the_note():
+    context = Context(messages=(UserMessage.of(LONG), *(part for number in range(12) for part in step(number))))
+    first = project(context, CLAUDE).context.messages[0]
+    assert first.role == "user"
+    assert len(first.content) == 1
+
+
+def test_a_summary_is_sent_in_the_place_of_what_is_left_out():
+    steps = tuple(part for number in range(12) for part in step(number))
+    wanted = project(history(*steps), CLAUDE).requirements[0]
+    assert wanted.kind == "summaryWanted"
+    summary = Summary(covers=wanted.last + 1, text="The roof has two holes.")
+    projection = project(history(*steps, summaries=(summary,)), CLAUDE)
+    text = projection.context.messages[0].content[1]
+    assert text.kind == "text"
+    assert text.text.endswith("The roof has two holes.")
+    assert ChangeCode.SUMMARY_USED in codes(projection)
+    assert projection.requirements == ()
+    assert projection.context.summaries == ()
+
+
+def test_a_summary_of_messages_that_are_sent_is_not_used():
+    steps = tuple(part for number in range(12) for part in step(number))
+    summary = Summary(covers=24, text="The roof has two holes.")
+    assert ChangeCode.SUMMARY_USED not in codes(project(history(*steps, summaries=(summary,)), CLAUDE))
+
+
+def test_a_larger_window_gets_everything_back():
+    steps = tuple(part for number in range(12) for part in step(number))
+    context = history(*steps, summaries=(Summary(covers=9, text="So far."),))
+    projection = project(context, replace(CLAUDE, context_window=200_000))
+    assert projection.context is context
+    assert projection.report.changes == ()
+
+
+def test_a_long_result_of_the_running_step_is_shortened_as_little_as_possible():
+    projection = project(history(*step(1, LONG * 10)), CLAUDE)
+    assert codes(projection) == [ChangeCode.RESULT_SHORTENED]
+    text = projection.context.messages[2].content[0]
+    assert text.kind == "text"
+    assert 2000 < len(text.text) < 8000
+    assert projection.window is not None
+    assert projection.window.estimate <= projection.window.limit
+
+
+def test_old_images_become_a_placeholder():
+    image = ImageContent(data=PNG, mime_type="image/png")
+    shown = (UserMessage.of("Look.", image), _turn(CLAUDE, TextContent(text="A dot.")))
+    projection = project(history(*step(0, "x"), *shown, *step(1), *step(2), *step(3)), CLAUDE)
+    assert any(code in codes(projection) for code in (ChangeCode.MEDIA_SHORTENED, ChangeCode.TURNS_DROPPED))
+
+
+def test_media_that_projection_moved_behind_a_result_are_reported_when_they_go():
+    """Mistral reads no image in a result: it stands in a user message of its own, which the stored history has not."""
+    mistral = Model("mistral-large-latest", "mistral", "mistral-chat")
+    shown = tuple(
+        message
+        for number in range(12)
+        for message in (
+            _turn(mistral, ToolCall(id=f"call{number:05}", name="look", arguments={}), stop="toolUse"),
+            ToolResultMessage(
+                tool_call_id=f"call{number:05}",
+                tool_name="look",
+                content=(TextContent(text="Seen."), ImageContent(data=PNG, mime_type="image/png")),
+            ),
+        )
+    )
+    context = history(*shown)
+    changes = project(context, mistral).report.of(ChangeCode.MEDIA_EVICTED)
+    assert changes
+    assert {change.loss for change in changes} == {Loss.CONTENT}
+    assert all(context.messages[int(change.path[1])].role == "toolResult" for change in changes)
+
+
+def test_thinking_of_finished_steps_goes_where_it_counts():
+    opus = replace(CLAUDE, id="claude-opus-4-5", context_window=2600)
+    thinking = ThinkingContent(thinking=LONG, thinking_signature="sig")
+    answer = AssistantMessage(
+        content=(thinking, TextContent(text="Done.")), protocol=opus.protocol, provider=opus.provider, model=opus.id
+    )
+    context = history(answer, UserMessage.of("More."), *(answer, UserMessage.of("On.")) * 4)
+    projection = project(context, opus)
+    assert ChangeCode.THINKING_DROPPED in codes(projection)
+    first = projection.report.of(ChangeCode.THINKING_DROPPED)[0]
+    assert first.path == ("messages", 1, "content")
+
+
+def test_nothing_is_cut_without_a_window_or_without_fit():
+    steps = tuple(part for number in range(12) for part in step(number))
+    unknown = replace(CLAUDE, context_window=0)
+    assert project(history(*steps), unknown).window is None
+    assert project(history(*steps), unknown).report.changes == ()
+    assert project(history(*steps), CLAUDE, policy=Policy(fit=None)).report.changes == ()
+
+
+def test_what_cannot_fit_raises_and_names_the_largest_part():
+    tool = ToolDefinition(name="look", description=LONG * 20, parameters={"type": "object"})
+    context = replace(history(*step(1)), tools=(tool,))
+    with pytest.raises(DoesNotFit, match="the largest part is tools") as caught:
+        prepare(context, CLAUDE)
+    assert caught.value.path == ("tools",)
+    assert caught.value.needed > caught.value.limit
+    with pytest.raises(DoesNotFit, match=r"messages\[0\]"):
+        prepare(Context(messages=(UserMessage.of(LONG * 20),)), CLAUDE)
+
+
+def test_the_reply_is_limited_to_what_the_window_has_left():
+    model = replace(CLAUDE, context_window=2000, max_tokens=1900)
+    projection = project(history(UserMessage.of(LONG)), model, options=Options(max_tokens=1900))
+    assert projection.window is not None
+    assert projection.options.max_tokens == 2000 - projection.window.estimate
+    assert [change.path for change in projection.report.of(ChangeCode.OPTION_CLAMPED)] == [("options", "max_tokens")]
+    assert prepare(history(UserMessage.of(LONG)), model).body["max_tokens"] == projection.options.max_tokens
+
+
+def test_a_server_that_cuts_in_silence_is_told_how_much_to_read():
+    ollama = Model("qwen3", "ollama", "ollama-chat", context_window=40_000)
+    assert prepare(history(), ollama).body["options"] == {"num_ctx": 8192}
+    assert prepare(history(UserMessage.of(LONG * 30)), ollama).body["options"]["num_ctx"] > 8192
+    own = Options(extra={"ollama-chat": {"options": {"num_ctx": 4096}}})
+    projection = project(history(), ollama, options=own)
+    assert projection.window is not None
+    assert projection.window.window == 4096
+    assert prepare(history(), ollama, options=own).body["options"] == {"num_ctx": 4096}
+
+
+def test_a_counter_of_the_callers_own_is_used():
+    context = history(*(part for number in range(12) for part in step(number)))
+    assert project(context, CLAUDE, policy=Policy(counter=lambda _: 0)).report.changes == ()
+    many = project(context, replace(CLAUDE, context_window=200_000), policy=Policy(counter=lambda text: len(text) * 10))
+    assert ChangeCode.TURNS_DROPPED in codes(many)
+
+
+@pytest.mark.parametrize("values", [{"high": 1.5}, {"low": 0.9}, {"keep": 0.0}, {"reserve": -1}, {"window": 0}])
+def test_a_fit_that_makes_no_sense_is_refused(values):
+    with pytest.raises(SettingsError):
+        Fit(**values)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        replace(CLAUDE, context_window=3000),
+        Model(
+            "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "amazon-bedrock", "bedrock-converse", context_window=3000
+        ),
+        Model("anthropic/claude-sonnet-4.5", "openrouter", "openai-chat", context_window=3000),
+    ],
+    ids=lambda model: model.protocol,
+)
+def test_a_cache_mark_stays_at_the_end_of_the_shortened_part(model):
+    """Anthropic reads a cache where a mark stood before; the mark of the end moves with every request."""
+    messages, options = _agent(model, seed=7, steps=30), Options(cache_retention="short")
+    outbox, anchors = Outbox(model), 0
+    for point in [*_points(messages), len(messages)]:
+        context = Context(system_prompt="Be brief.", messages=tuple(messages[:point]))
+        request = prepare(context, model, options=options)
+        assert outbox.prepare(context, options=options).content == request.content
+        assert check(request.body, protocol=model.protocol, model=model) == []
+        window = request.projection.window
+        assert window is not None
+        if window.anchor is not None:
+            anchors += 1
+            unmarked = prepare(context, model).content
+            marks = request.content.count(b"cachePoint") + request.content.count(b"cache_control")
+            assert b"cachePoint" not in unmarked
+            assert marks == (
+                4 if model.protocol == "bedrock-converse" else 3
+            )  # Bedrock declares the tools of the history
+        else:
+            assert window.lean == 0
+    assert anchors > 10

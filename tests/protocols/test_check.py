@@ -1,0 +1,356 @@
+"""What `check` names and what it lets pass, over several protocols and providers.
+
+The tables of one protocol are in its own folder.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import segue
+from protocols.every_protocol import all_codecs
+from segue.models.model import Model
+from segue.protocols.registry import get_protocol
+
+USER = {"role": "user", "content": "hi"}
+ASKED = {"role": "user", "parts": [{"text": "hi"}]}
+SEARCH = [{"googleSearch": {}}]
+CALL = {"type": "tool_use", "id": "t1", "name": "f", "input": {}}
+RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "ok"}
+TEXT = {"type": "text", "text": "so"}
+FUNCTION = [{"functionDeclarations": [{"name": "f"}]}]
+
+
+def calling(mode: str, tools: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"contents": [ASKED], "tools": tools, "toolConfig": {"functionCallingConfig": {"mode": mode}}}
+
+
+def thinking(*parts: dict[str, Any]) -> dict[str, Any]:
+    return {"contents": [ASKED, {"role": "model", "parts": [*parts, {"text": "x"}]}, ASKED]}
+
+
+def answered(response: object, args: object = None) -> dict[str, Any]:
+    call = {"functionCall": {"name": "f", "args": {} if args is None else args}, "thoughtSignature": "c2VhbA=="}
+    result = {"functionResponse": {"name": "f", "response": response}}
+    return {
+        "contents": [ASKED, {"role": "model", "parts": [call]}, {"role": "user", "parts": [result]}],
+        "tools": FUNCTION,
+    }
+
+
+def claude(*blocks: dict[str, Any], **more: object) -> dict[str, Any]:
+    turns = [USER, {"role": "assistant", "content": list(blocks)}, {"role": "user", "content": [RESULT]}]
+    return {"max_tokens": 9, "messages": turns, **more}
+
+
+def converse(*blocks: dict[str, Any]) -> dict[str, Any]:
+    result = {"toolResult": {"toolUseId": "a", "content": [{"text": "ok"}]}}
+    return {
+        "messages": [
+            {"role": "user", "content": [{"text": "hi"}]},
+            {"role": "assistant", "content": list(blocks)},
+            {"role": "user", "content": [result]},
+        ],
+        "toolConfig": {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}]},
+    }
+
+
+CONVERSE_CALL = {"toolUse": {"toolUseId": "a", "name": "f", "input": {}}}
+VENDOR_ITEMS = [
+    USER,
+    {"type": "reasoning", "id": "84cf774d-60a1", "summary": [], "encrypted_content": None},
+    {"role": "assistant", "content": "done"},
+    USER,
+]
+GEMINI_3 = Model("gemini-3-pro-preview", "google", "google-genai")
+GEMINI_2 = Model("gemini-2.5-flash", "google", "google-genai")
+SONNET = Model("claude-sonnet-4-5", "anthropic", "anthropic-messages")
+OPUS = Model("claude-opus-4-6", "anthropic", "anthropic-messages")
+BEDROCK = Model("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "amazon-bedrock", "bedrock-converse")
+NOVA = Model("amazon.nova-pro-v1:0", "amazon-bedrock", "bedrock-converse")
+
+
+def chat(model_id: str, provider: str = "openai") -> Model:
+    return Model(model_id, provider, "openai-chat")
+
+
+def responses(model_id: str, provider: str = "openai") -> Model:
+    return Model(model_id, provider, "openai-responses")
+
+
+PENALTIES = {"contents": [ASKED], "generationConfig": {"presencePenalty": 0.5, "frequencyPenalty": 0.5}}
+EFFORT = {"output_config": {"effort": "xhigh"}}
+
+CASES: dict[str, tuple[dict[str, Any], Model, set[str]]] = {
+    "a calling mode beside Google Search alone, from Gemini 3 on": (calling("AUTO", SEARCH), GEMINI_3, set()),
+    "the mode VALIDATED beside Google Search alone": (calling("VALIDATED", SEARCH), GEMINI_3, set()),
+    "a calling mode beside Google Search alone, before Gemini 3": (calling("AUTO", SEARCH), GEMINI_2, {"tool_choice"}),
+    "a calling mode without any tool": (calling("AUTO", []), GEMINI_3, {"tool_choice"}),
+    "a calling mode beside an empty list of functions": (
+        calling("AUTO", [{"functionDeclarations": []}]),
+        GEMINI_2,
+        {"tool_choice"},
+    ),
+    "a thought with a signature and without text": (
+        thinking({"thought": True, "thoughtSignature": "c2VhbA=="}),
+        GEMINI_3,
+        set(),
+    ),
+    "the same in snake case": (thinking({"thought": True, "thought_signature": "c2VhbA=="}), GEMINI_3, set()),
+    "a signature alone": (thinking({"thoughtSignature": "c2VhbA=="}), GEMINI_3, set()),
+    "a thought with nothing": (thinking({"thought": True}), GEMINI_3, {"no_data"}),
+    "a thought with null": (thinking({"thought": True, "text": None}), GEMINI_3, {"no_data"}),
+    "penalties of 2.5 Pro at Vertex": (PENALTIES, Model("gemini-2.5-pro", "google-vertex", "google-genai"), set()),
+    "penalties of 2.5 Pro at the Gemini API": (
+        PENALTIES,
+        Model("gemini-2.5-pro", "google", "google-genai"),
+        {"penalty"},
+    ),
+    "a list as the response of a function": (answered(["a"]), GEMINI_3, {"not_object"}),
+    "a text as the response of a function": (answered("a"), GEMINI_3, {"not_object"}),
+    "an object as the response of a function": (answered({"a": 1}), GEMINI_3, set()),
+    "an empty object as the response of a function": (answered({}), GEMINI_3, set()),
+    "a list as the arguments of a function": (answered({}, args=["a"]), GEMINI_3, {"not_object"}),
+    "Claude: text after a call": (claude(CALL, TEXT), SONNET, {"text_after_call"}),
+    "Claude: text before a call": (claude(TEXT, CALL), SONNET, set()),
+    "another vendor's model: text after a call": (
+        claude(CALL, TEXT),
+        Model("kimi-k2", "moonshotai", "anthropic-messages"),
+        set(),
+    ),
+    "Claude on Bedrock: text after a call": (converse(CONVERSE_CALL, {"text": "x"}), BEDROCK, {"text_after_call"}),
+    "Claude on Bedrock: text before a call": (converse({"text": "x"}, CONVERSE_CALL), BEDROCK, set()),
+    "Nova: text after a call": (converse(CONVERSE_CALL, {"text": "x"}), NOVA, set()),
+    "Claude 4.6: effort xhigh": ({"max_tokens": 9, "messages": [USER], **EFFORT}, OPUS, {"effort"}),
+    "Claude 4.6: effort max": ({"max_tokens": 9, "messages": [USER], "output_config": {"effort": "max"}}, OPUS, set()),
+    "Claude 4.8: effort xhigh": (
+        {"max_tokens": 9, "messages": [USER], **EFFORT},
+        Model("claude-opus-4-8", "anthropic", "anthropic-messages"),
+        set(),
+    ),
+    "Claude Sonnet 4.5: any effort": (
+        {"max_tokens": 9, "messages": [USER], "output_config": {"effort": "low"}},
+        SONNET,
+        {"effort"},
+    ),
+    "o4-mini: effort minimal": (
+        {"messages": [USER], "reasoning_effort": "minimal"},
+        chat("o4-mini"),
+        {"effort_refused"},
+    ),
+    "o4-mini with a date: effort minimal": (
+        {"messages": [USER], "reasoning_effort": "minimal"},
+        chat("o4-mini-2025-04-16"),
+        {"effort_refused"},
+    ),
+    "o3: effort none": ({"messages": [USER], "reasoning_effort": "none"}, chat("o3"), {"effort_refused"}),
+    "o4-mini: effort low": ({"messages": [USER], "reasoning_effort": "low"}, chat("o4-mini"), set()),
+    "GPT-5: effort minimal": ({"messages": [USER], "reasoning_effort": "minimal"}, chat("gpt-5-mini"), set()),
+    "GPT-5: effort none": ({"messages": [USER], "reasoning_effort": "none"}, chat("gpt-5-mini"), {"effort_refused"}),
+    "GPT-5.1: effort minimal": (
+        {"messages": [USER], "reasoning_effort": "minimal"},
+        chat("gpt-5.1"),
+        {"effort_refused"},
+    ),
+    "GPT-5.1: effort none": ({"messages": [USER], "reasoning_effort": "none"}, chat("gpt-5.1"), set()),
+    "GPT-5.1 codex max: effort xhigh": (
+        {"messages": [USER], "reasoning_effort": "xhigh"},
+        chat("gpt-5.1-codex-max"),
+        set(),
+    ),
+    "GPT-6: effort max": ({"messages": [USER], "reasoning_effort": "max"}, chat("gpt-6-sol"), set()),
+    "a model that nobody knows: effort xhigh": ({"messages": [USER], "reasoning_effort": "xhigh"}, chat("new"), set()),
+    "a gateway's o4-mini: effort minimal": (
+        {"messages": [USER], "reasoning_effort": "minimal"},
+        chat("openai/o4-mini", "openrouter"),
+        set(),
+    ),
+    "GPT-5.2: a temperature with an effort": (
+        {"messages": [USER], "reasoning_effort": "low", "temperature": 0.5},
+        chat("gpt-5.2"),
+        {"option_refused"},
+    ),
+    "GPT-5.2: a temperature alone": ({"messages": [USER], "temperature": 0.5}, chat("gpt-5.2"), set()),
+    "GPT-5.2: a temperature with effort none": (
+        {"messages": [USER], "reasoning_effort": "none", "temperature": 0.5},
+        chat("gpt-5.2"),
+        set(),
+    ),
+    "Responses, GPT-5.2: a temperature with an effort": (
+        {"input": "hi", "reasoning": {"effort": "low"}, "temperature": 0.5},
+        responses("gpt-5.2"),
+        {"unsupported_parameter"},
+    ),
+    "Responses, GPT-5.2: a temperature alone": ({"input": "hi", "temperature": 0.5}, responses("gpt-5.2"), set()),
+    "OpenAI: an empty list of calls": (
+        {"messages": [USER, {"role": "assistant", "content": "x", "tool_calls": []}, USER]},
+        chat("gpt-4o"),
+        {"calls_empty"},
+    ),
+    "another vendor: an empty list of calls": (
+        {"messages": [USER, {"role": "assistant", "content": "x", "tool_calls": []}, USER]},
+        chat("llama", "groq"),
+        set(),
+    ),
+    "OpenAI: an empty list of tools": ({"messages": [USER], "tools": []}, chat("gpt-4o"), {"tools_empty"}),
+    "a gateway that requires a list of tools": ({"messages": [USER], "tools": []}, chat("gpt-4o", "litellm"), set()),
+    "OpenAI: a tool without a name": (
+        {"messages": [USER], "tools": [{"type": "function", "function": {"name": ""}}]},
+        chat("gpt-4o"),
+        {"tool_name_empty"},
+    ),
+    "OpenAI: five stop texts": ({"messages": [USER], "stop": list("abcde")}, chat("gpt-4o"), {"stops_many"}),
+    "DeepSeek: five stop texts": (
+        {"messages": [USER], "stop": list("abcde")},
+        chat("deepseek-chat", "deepseek"),
+        set(),
+    ),
+    "a local server: many stop texts, a high temperature": (
+        {"messages": [USER], "stop": list("abcdefgh"), "temperature": 3},
+        chat("m", "llama.cpp"),
+        set(),
+    ),
+    "Responses, o4-mini: effort minimal": (
+        {"input": "hi", "reasoning": {"effort": "minimal"}},
+        responses("o4-mini"),
+        {"unsupported_value"},
+    ),
+    "Responses, o4-mini: no effort": ({"input": "hi", "reasoning": {"effort": None}}, responses("o4-mini"), set()),
+    "Responses: a null where another protocol has a field": (
+        {"input": "hi", "max_tokens": None, "response_format": None},
+        responses("gpt-5.4"),
+        set(),
+    ),
+    "Responses: a field of another protocol": (
+        {"input": "hi", "max_tokens": 9},
+        responses("gpt-5.4"),
+        {"unsupported_parameter"},
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "model", "codes"), CASES.values(), ids=CASES.keys())
+def test_a_body_is_refused_or_accepted(body, model, codes):
+    assert {found.code for found in segue.check(body, protocol=model.protocol, model=model)} == codes
+
+
+# -- without a model: who serves the model that the body names ---------------------------------------------------------
+
+WITHOUT_A_MODEL: dict[str, tuple[str, dict[str, Any], bool]] = {
+    "DeepSeek's items over Responses": (
+        "openai-responses",
+        {"model": "deepseek-v4-flash", "input": VENDOR_ITEMS},
+        True,
+    ),
+    "xAI's items over Responses": ("openai-responses", {"model": "grok-unknown", "input": VENDOR_ITEMS}, True),
+    "a gateway's items over Responses": ("openai-responses", {"model": "openai/gpt-x", "input": VENDOR_ITEMS}, True),
+    "open weights over Responses": ("openai-responses", {"model": "meta-llama/x", "input": VENDOR_ITEMS}, True),
+    "the same items of OpenAI's": ("openai-responses", {"model": "gpt-5.4-2026-03-01", "input": VENDOR_ITEMS}, False),
+    "the same items of a deployment": ("openai-responses", {"model": "my-deployment", "input": VENDOR_ITEMS}, False),
+    "the same items without a model": ("openai-responses", {"input": VENDOR_ITEMS}, False),
+    "a part of another vendor over chat": (
+        "openai-chat",
+        {
+            "model": "qwen/x",
+            "messages": [{"role": "user", "content": [{"type": "video_url", "video_url": {"url": "x"}}]}],
+        },
+        True,
+    ),
+    "Kimi over Anthropic Messages: text after a call": ("anthropic-messages", claude(CALL, TEXT, model="kimi-x"), True),
+}
+
+
+@pytest.mark.parametrize(("protocol", "body", "passes"), WITHOUT_A_MODEL.values(), ids=WITHOUT_A_MODEL.keys())
+def test_rules_of_the_protocols_own_provider_do_not_apply_to_models_of_others(protocol, body, passes):
+    assert (segue.check(body, protocol=protocol) == []) == passes
+
+
+# -- what is empty or null ---------------------------------------------------------------------------------------------
+
+PLAIN: dict[str, dict[str, Any]] = {
+    "anthropic-messages": {"max_tokens": 9, "messages": [USER]},
+    "openai-chat": {"messages": [USER]},
+    "openai-responses": {"input": "hi"},
+    "google-genai": {"contents": [ASKED]},
+    "bedrock-converse": {"messages": [{"role": "user", "content": [{"text": "hi"}]}]},
+    "mistral-chat": {"messages": [USER]},
+    "ollama-chat": {"model": "x", "messages": [USER]},
+    "cohere-chat": {"messages": [USER]},
+    "vscode-lm": {"messages": [{"role": "user", "content": [{"$": "text", "value": "hi"}]}]},
+    "plain-text": {"messages": [USER]},
+}
+SETTINGS: dict[str, tuple[str, ...]] = {
+    "anthropic-messages": (
+        "stop_sequences",
+        "system",
+        "tools",
+        "temperature",
+        "top_p",
+        "top_k",
+        "thinking",
+        "metadata",
+    ),
+    "openai-chat": (
+        *("stop", "temperature", "top_p", "max_tokens", "max_completion_tokens", "tools", "tool_choice", "n", "seed"),
+        *("top_logprobs", "reasoning_effort", "response_format", "web_search_options", "parallel_tool_calls", "user"),
+    ),
+    "openai-responses": (
+        *("instructions", "temperature", "top_p", "max_output_tokens", "tools", "tool_choice", "reasoning", "text"),
+        *("include", "previous_response_id", "conversation", "prompt", "metadata", "store", "truncation"),
+    ),
+    "google-genai": ("systemInstruction", "tools", "toolConfig", "generationConfig", "safetySettings", "cachedContent"),
+    "bedrock-converse": ("system", "inferenceConfig", "toolConfig", "additionalModelRequestFields", "guardrailConfig"),
+    "mistral-chat": (
+        "stop",
+        "temperature",
+        "top_p",
+        "max_tokens",
+        "tools",
+        "tool_choice",
+        "random_seed",
+        "prompt_mode",
+    ),
+    "ollama-chat": ("tools", "format", "options", "think", "keep_alive", "stream"),
+    "cohere-chat": ("stop_sequences", "p", "k", "tools", "tool_choice", "documents", "thinking", "response_format"),
+    "vscode-lm": ("options",),
+    "plain-text": (),
+}
+EMPTY_LISTS: dict[str, tuple[str, ...]] = {
+    "anthropic-messages": ("stop_sequences", "tools", "system"),
+    "openai-chat": ("stop",),
+    "openai-responses": ("include",),
+    "google-genai": ("tools", "safetySettings"),
+    "mistral-chat": ("stop",),
+    "bedrock-converse": ("system",),
+    "ollama-chat": ("tools",),
+    "cohere-chat": ("stop_sequences", "tools", "documents"),
+}
+MODELS: dict[str, tuple[str, ...]] = {
+    "anthropic-messages": ("claude-sonnet-4-5", "claude-opus-4-8", "claude-fable-5"),
+    "openai-chat": ("gpt-4o", "gpt-5-mini", "gpt-5.2", "gpt-6-sol", "o1", "o1-mini", "o3-mini", "o4-mini"),
+    "openai-responses": ("gpt-4o", "gpt-5", "gpt-5.2", "gpt-6-sol", "o4-mini"),
+    "google-genai": ("gemini-2.0-flash", "gemini-2.5-pro", "gemini-3-pro-preview", "gemini-3.6-flash"),
+    "bedrock-converse": (BEDROCK.id, NOVA.id, "openai.gpt-5.6-luna", "meta.llama4-x"),
+    "mistral-chat": ("mistral-large-latest", "magistral-medium-latest"),
+    "cohere-chat": ("command-a-03-2025",),
+}
+VARIANTS = [
+    pytest.param(protocol, model_id, {key: value}, id=f"{protocol}, {model_id}: {key}={value}")
+    for protocol in PLAIN
+    for model_id in MODELS.get(protocol, ("m",))
+    for value, table in ((None, SETTINGS), ([], EMPTY_LISTS))
+    for key in table.get(protocol, ())
+]
+
+
+def test_every_protocol_has_a_plain_body():
+    assert set(PLAIN) == {codec.name for codec in all_codecs()}
+
+
+@pytest.mark.parametrize(("protocol", "model_id", "setting"), VARIANTS)
+def test_a_setting_that_is_null_or_empty_is_as_good_as_absent(protocol, model_id, setting):
+    provider = get_protocol(protocol).provider
+    body = {**PLAIN[protocol], **setting}
+    assert segue.check(body, protocol=protocol, model=Model(model_id, provider, protocol)) == []

@@ -1,0 +1,179 @@
+"""What projection sends to the model that wrote it is accepted by `check`, however malformed the received body was.
+
+Decoding and encoding a body gives the same body, valid or not; a prepared request never repeats what was refused.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from random import Random
+from typing import cast
+
+import pytest
+
+from segue.errors import DecodeError, EmptyConversation
+from segue.models.model import Model
+from segue.projection.report import ChangeCode
+from segue.protocols.api import check, decode_request, encode_request
+from segue.protocols.registry import PROTOCOLS
+from segue.request import Request, prepare
+
+Path = tuple[str | int, ...]
+
+VALUES: tuple[object, ...] = (
+    None,
+    "",
+    " ",
+    "x",
+    '{"a":1}',
+    0,
+    1.5,
+    True,
+    [],
+    {},
+    ["x"],
+    {"x": 1},
+    [None],
+    [{}],
+)
+DELETED = object()
+
+
+def places(value: object, path: Path = ()) -> Iterator[Path]:
+    """Give the path of every value inside a body."""
+    if isinstance(value, dict):
+        for key, inner in cast("dict[str, object]", value).items():
+            yield (*path, key)
+            yield from places(inner, (*path, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(cast("list[object]", value)):
+            yield (*path, index)
+            yield from places(inner, (*path, index))
+
+
+def changed(body: dict[str, object], path: Path, value: object) -> dict[str, object]:
+    """Give a body with another value at a path, or without the key."""
+    new = copy.deepcopy(body)
+    holder = cast("dict[str | int, object]", new)
+    for step in path[:-1]:
+        holder = cast("dict[str | int, object]", holder[step])
+    if value is DELETED:
+        del holder[path[-1]]
+    else:
+        holder[path[-1]] = value
+    return new
+
+
+def replayed(body: dict[str, object], protocol: str, model: Model) -> Request | None:
+    """Send a body back to its own model; None if it cannot be read, or holds nothing to send."""
+    try:
+        prompt = decode_request(body, protocol=protocol, model=model)
+        request = prepare(prompt.context, model, options=prompt.options)
+        assert request.body
+    except (DecodeError, EmptyConversation):
+        return None
+    return request
+
+
+@pytest.mark.parametrize("share", [0.05, pytest.param(1.0, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_malformed_body_is_not_sent_back(protocol, share):
+    record, random = PROTOCOLS[protocol], Random(share)
+    for sample in record.samples():
+        body = sample.request
+        if body is None:
+            continue
+        for path in places(body):
+            for value in (*VALUES, DELETED):
+                if random.random() > share:
+                    continue
+                request = replayed(changed(body, path, value), protocol, record.example)
+                if request is not None:
+                    found = check(request.body, protocol=protocol, model=record.example)
+                    assert found == [], (sample.name, path, value)
+
+
+CLAUDE = Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=1000)
+GPT = Model("gpt-5.4", "openai", "openai-responses", reasoning=True, input=("text", "image", "document"))
+CHAT = Model("gpt-5.4", "openai", "openai-chat", reasoning=True, input=("text", "image", "document"))
+NOVA = Model("amazon.nova-pro-v1:0", "amazon-bedrock", "bedrock-converse", input=("text", "image"))
+PIXTRAL = Model("pixtral-large-latest", "mistral", "mistral-chat", input=("text", "image"))
+AYA = Model("command-a-vision-07-2025", "cohere", "cohere-chat", input=("text", "image"))
+EDITOR = Model("gpt-5", "vscode", "vscode-lm", input=("text", "image"))
+GEMINI = Model("gemini-3-pro-preview", "google", "google-genai", reasoning=True, input=("text", "image"))
+
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+BARE = PNG.rstrip("=")
+URL_SAFE = PNG.replace("+", "-").replace("/", "_")
+
+
+def _claude_call(given: object) -> dict[str, object]:
+    return {
+        "model": CLAUDE.id,
+        "max_tokens": 10,
+        "messages": [
+            {"role": "user", "content": "hi"},
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "f", "input": given}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "1"}]},
+        ],
+        "tools": [{"name": "f", "input_schema": {"type": "object"}}],
+    }
+
+
+def _image_body(protocol: str, data: str) -> dict[str, object]:
+    url = f"data:image/png;base64,{data}"
+    part: dict[str, object]
+    match protocol:
+        case "anthropic-messages":
+            part = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
+        case "openai-responses":
+            item = {"role": "user", "content": [{"type": "input_image", "image_url": url, "detail": "auto"}]}
+            return {"model": "m", "input": [item]}
+        case "bedrock-converse":
+            part = {"image": {"format": "png", "source": {"bytes": data}}}
+        case "vscode-lm":
+            part = {"$": "data", "data": data, "mimeType": "image/png"}
+        case "google-genai":
+            inline = {"inlineData": {"mimeType": "image/png", "data": data}}
+            return {"contents": [{"role": "user", "parts": [inline]}]}
+        case _:
+            part = {"type": "image_url", "image_url": {"url": url}}
+    body: dict[str, object] = {"messages": [{"role": "user", "content": [part]}]}
+    if protocol == "anthropic-messages":
+        body["max_tokens"] = 10
+    return body if protocol in ("bedrock-converse", "vscode-lm") else {"model": "m", **body}
+
+
+@pytest.mark.parametrize("given", ['{"a": 1}', "", "not JSON", None, 0, True, [], [1]])
+def test_the_input_of_a_call_is_sent_as_an_object(given):
+    body = _claude_call(given)
+    request = replayed(body, CLAUDE.protocol, CLAUDE)
+    assert request is not None
+    sent = cast("list[dict[str, object]]", cast("list[dict[str, object]]", request.body["messages"])[1]["content"])[0]
+    assert sent["input"] == ({"a": 1} if given == '{"a": 1}' else {})
+    assert request.report.of(ChangeCode.EXTRA_REMOVED)
+    prompt = decode_request(body, protocol=CLAUDE.protocol, model=CLAUDE)
+    assert encode_request(prompt, protocol=CLAUDE.protocol, model=CLAUDE) == body
+
+
+@pytest.mark.parametrize("model", [CLAUDE, GPT, CHAT, NOVA, PIXTRAL, AYA, EDITOR], ids=lambda model: model.protocol)
+@pytest.mark.parametrize("data", [BARE, URL_SAFE], ids=["no padding", "URL-safe"])
+def test_media_are_sent_in_standard_base64(model, data):
+    body = _image_body(model.protocol, data)
+    assert "media_base64" in {found.code for found in check(body, protocol=model.protocol, model=model)}
+    request = replayed(body, model.protocol, model)
+    assert request is not None
+    assert data not in json.dumps(request.body).replace(PNG, "")
+    assert PNG in json.dumps(request.body)
+    assert check(request.body, protocol=model.protocol, model=model) == []
+    standard = _image_body(model.protocol, PNG)
+    assert check(standard, protocol=model.protocol, model=model) == []
+
+
+def test_google_accepts_any_base64():
+    request = replayed(_image_body("google-genai", BARE), "google-genai", GEMINI)
+    assert request is not None
+    assert request.report.changes == ()
+    assert BARE + '"' in json.dumps(request.body)
