@@ -60,6 +60,7 @@ CONTENTS: Final = {
         "failures",
         "stored-format",
         "histories",
+        "frameworks/README",
         "speed",
     ),
     "Programs": ("command-line", "inspector"),

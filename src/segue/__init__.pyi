@@ -120,6 +120,7 @@ from segue.framing.writing import NdjsonEncoder as NdjsonEncoder
 from segue.framing.writing import SseEncoder as SseEncoder
 from segue.framing.writing import frame_encoder as frame_encoder
 from segue.histories.api import find_sessions as find_sessions
+from segue.histories.api import framework_objects as framework_objects
 from segue.histories.api import read_history as read_history
 from segue.histories.api import save_history as save_history
 from segue.histories.api import write_history as write_history
@@ -235,6 +236,7 @@ __all__ = [  # noqa: RUF022 - by subject, as docs/names.md shows it
     "read_history",
     "write_history",
     "save_history",
+    "framework_objects",
     "find_sessions",
     "History",
     "Session",

@@ -25,7 +25,7 @@ from segue.histories.kit.envelope import name_results
 from segue.histories.kit.format import Draft, Format
 from segue.histories.kit.history import History, HistoryOrigin, Session, Written
 from segue.histories.kit.notes import Notes
-from segue.histories.kit.ready import make_ready
+from segue.histories.kit.ready import make_ready, make_ready_for_framework
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import first_time, make_id
 from segue.histories.registry import all_formats, find_format, format_names, get_format
@@ -97,6 +97,9 @@ def write_history(
 ) -> Written:
     """Write a history in another format, ready to be continued there with a model.
 
+    For the messages of a framework, `model` is the one that it will ask. Without one nothing is projected, and every
+    turn keeps what its own model wrote. `framework_objects` gives the framework's own objects.
+
     Nothing is stored: `save_history` does that. `cwd` is the folder of the project, by default that of the history.
     `session_id` is the id of the new session, by default one that is derived from the history. `settings` are those of
     the program that the session has to agree with; `save_history` and the command line read them from its files.
@@ -112,15 +115,19 @@ def write_history(
     given = history if isinstance(history, History) else as_history(history)
     target = _find_target(record, given, model)
     notes = Notes()
-    ready = make_ready(
-        given.context,
-        record.name,
-        target,
-        policy,
-        notes,
-        adds_own_text=record.adds_own_text,
-        closes_calls=record.closes_calls,
-    )
+    if record.kind == "framework":
+        asked = None if model is None and record.wire is None else target
+        ready = make_ready_for_framework(given.context, record.name, asked, policy, as_read=model is None)
+    else:
+        ready = make_ready(
+            given.context,
+            record.name,
+            target,
+            policy,
+            notes,
+            adds_own_text=record.adds_own_text,
+            closes_calls=record.closes_calls,
+        )
     fresh = session_id or make_id(record.name, target.full_name(), given.origin.id or "", dump(given.context))
     draft = Draft(
         history=given,
@@ -131,6 +138,7 @@ def write_history(
         started=first_time(ready.messages, given.created),
         settings=settings or {},
         notes=notes,
+        positions=ready.positions,
     )
     output = record.write(draft)
     report = Report((*notes.report().changes, *ready.changes))
@@ -156,13 +164,28 @@ def save_history(written: Written, folder: str | PathLike[str] | None = None) ->
         SettingsError: the format has no folder on this machine; name one.
     """
     if folder is not None:
-        return places.save_files(written, Path(folder), flat=True)
+        return places.save_files(written, Path(folder), flat=not get_format(written.format).keeps_folders)
     place = get_format(written.format).place
     if place is None or not place.patterns:
         raise SettingsError(
             f"{written.format} has no folder of session files; pass folder=... and import the file", key="folder"
         )
     return places.save_files(written, places.find_folder(place), flat=False)
+
+
+def framework_objects(written: Written) -> object:
+    """Give what `write_history` made as the framework's own objects, such as a list of LangChain messages.
+
+    Raises:
+        SettingsError: the format has no objects, or the framework is not installed.
+    """
+    record = get_format(written.format)
+    if record.give is None:
+        raise SettingsError(f"{record.title} has no objects; use the JSON in `files` of what was written", key="format")
+    try:
+        return record.give(written.files)
+    except ImportError as error:
+        raise SettingsError(f"{record.title} is not installed here: {error}; install it", key="format") from error
 
 
 def find_sessions(*, formats: Iterable[str] | None = None, cwd: str | None = None) -> Iterator[Session]:

@@ -34,6 +34,22 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "chatgpt": "segue.histories.chatgpt",
     "claude-ai": "segue.histories.claude_ai",
     "open-webui": "segue.histories.open_webui",
+    "langchain": "segue.histories.langchain",
+    "pydantic-ai": "segue.histories.pydantic_ai",
+    "openai-agents": "segue.histories.openai_agents",
+    "litellm": "segue.histories.litellm",
+    "hf-messages": "segue.histories.hf_messages",
+    "sharegpt": "segue.histories.sharegpt",
+    "google-adk": "segue.histories.google_adk",
+    "strands": "segue.histories.strands",
+    "inspect-ai": "segue.histories.inspect_ai",
+    "vercel-ui": "segue.histories.vercel_ui",
+    "llama-index": "segue.histories.llama_index",
+    "ag-ui": "segue.histories.ag_ui",
+    "haystack": "segue.histories.haystack",
+    "agent-framework": "segue.histories.agent_framework",
+    "opentelemetry": "segue.histories.opentelemetry",
+    "atif": "segue.histories.atif",
 }
 """Segue's own formats, in the order of tables and tests; each folder is imported when its record is first needed."""
 

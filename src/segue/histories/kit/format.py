@@ -51,7 +51,8 @@ class Draft(NamedTuple):
     """What a format writes.
 
     `messages` are ready for the model: those of another format are projected, those of this format as they were read.
-    `id` is a UUID for the new session. `settings` are the user's own, as `Format.read_settings` gave them.
+    `id` is a UUID for the new session. `settings` are the user's own, as `Format.read_settings` gave them. `positions`
+    are the positions of the messages in the given history, None for one that projection inserted.
     """
 
     history: History
@@ -62,6 +63,7 @@ class Draft(NamedTuple):
     started: int
     settings: Mapping[str, str]
     notes: Notes
+    positions: tuple[int | None, ...] = ()
 
 
 @final
@@ -102,10 +104,12 @@ class Format:
     `detect` takes the beginning of a file and its name, and gives 0 (it is another format) to 100 (certain).
     `detect_value` does the same for a parsed JSON value or an object. `read` reads one session, `list` describes all
     sessions of a file from its beginning and its end, or of a source that holds several; `write` is None if the format
-    is only read. `adds_own_text` says that the program adds instructions and reminders by itself, so that those of
+    is only read. `give` makes the framework's own objects of written files, and needs it to be installed.
+    `adds_own_text` says that the program adds instructions and reminders by itself, so that those of
     another agent are left out; `closes_calls` that it adds a result to a call that has none, `reads_lines` that it
     is JSON Lines, so that a line that is cut off is left out. `archive_members` are patterns of the files in a zip
-    archive that hold the conversations.
+    archive that hold the conversations. `keeps_folders` says that the program finds the files of a session by the
+    folders that they lie in.
     """
 
     name: str
@@ -116,6 +120,7 @@ class Format:
     detect_value: Callable[[object], int] = lambda value: 0  # noqa: ARG005
     read: Callable[[Source, View], History]
     write: Callable[[Draft], Output] | None = None
+    give: Callable[[tuple[WrittenFile, ...]], object] | None = None
     describe: Callable[[Excerpt], Session | None] | None = None
     list: Callable[[Source], tuple[Session, ...]] | None = None
     place: Place | None = None
@@ -125,6 +130,7 @@ class Format:
     closes_calls: bool = True
     reads_lines: bool = True
     archive_members: tuple[str, ...] = ()
+    keeps_folders: bool = False
     known_records: frozenset[str] = frozenset()
     samples: Callable[[], tuple[FormatSample, ...]] = field(default=_no_samples)
     example: Model | None = None

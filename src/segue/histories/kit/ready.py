@@ -12,8 +12,9 @@ from typing import Final, NamedTuple, final
 
 from msgspec.structs import replace
 
+from segue.conversation.content import TextContent
 from segue.conversation.context import Context
-from segue.conversation.messages import Message, UserMessage
+from segue.conversation.messages import Message, SystemMessage, UserMessage
 from segue.errors import EmptyConversation
 from segue.histories.kit.envelope import find_envelope, is_own_text
 from segue.histories.kit.notes import Notes
@@ -30,10 +31,11 @@ _NEXT_PROMPT: Final = UserMessage.of("Go on.")
 
 @final
 class Ready(NamedTuple):
-    """The messages to write, and what projection changed in them."""
+    """The messages to write, what projection changed in them, and their positions in the given history if needed."""
 
     messages: tuple[Message, ...]
     changes: tuple[Change, ...]
+    positions: tuple[int | None, ...] = ()
 
 
 def make_ready(
@@ -78,6 +80,54 @@ def make_ready(
         raise _empty()
     changes = tuple(moved for change in request.report.changes if (moved := _in_given(change, kept, own)) is not None)
     return Ready(messages, changes)
+
+
+def make_ready_for_framework(
+    context: Context, format_name: str, model: Model | None, policy: Policy | None, *, as_read: bool
+) -> Ready:
+    """Give the messages that the format of a framework writes.
+
+    Without a model nothing is projected: a framework can ask any model later, and its format names the model of each
+    turn. With one, every message is projected for it, because frameworks repair nothing; `as_read` says that a history
+    of this format alone is written as it was read.
+
+    Raises:
+        EmptyConversation: nothing would be left to write.
+        ProjectionRefused: the policy refuses a change.
+    """
+    given = context.messages
+    if not given:
+        raise _empty()
+    whole = tuple(range(len(given)))
+    if model is None or (as_read and all(find_envelope(message, format_name) is not None for message in given)):
+        return Ready(given, (), whole)
+    marked = tuple(_with_mark(message, at) for at, message in enumerate(given))
+    last = _with_mark(_NEXT_PROMPT, len(given))
+    shortened = replace(context, messages=(*marked, last), tools=(), summaries=(), system_prompt=None)
+    request = prepare(shortened, model, policy=policy)
+    messages: list[Message] = []
+    positions: list[int | None] = []
+    if prompt := request.projection.context.system_prompt:  # instructions before the first turn
+        content = (TextContent(text=prompt),) if isinstance(prompt, str) else prompt
+        messages.append(SystemMessage(content=content))
+        positions.append(None)
+    for message in request.projection.context.messages:
+        at = _mark_of(message)
+        if at is not None and at >= len(given):
+            continue
+        bare = _without_mark(message)
+        if at is not None and bare == given[at]:
+            bare = given[at]
+        elif find_envelope(bare, format_name) is not None:
+            kept = {key: fields for key, fields in (bare.extra or {}).items() if key != format_name}
+            bare = replace(bare, extra=kept or None)
+        messages.append(bare)
+        positions.append(at)
+    if not messages:
+        raise _empty()
+    none_own = [False] * len(given)
+    changes = (_in_given(change, whole, none_own) for change in request.report.changes)
+    return Ready(tuple(messages), tuple(change for change in changes if change is not None), tuple(positions))
 
 
 def _empty() -> EmptyConversation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, final
+from typing import final
 
 import msgspec
 
@@ -13,7 +13,7 @@ from segue.projection.report import ChangeCode, Loss
 _ENCODER = msgspec.json.Encoder()
 
 
-def json_line(value: dict[str, Any]) -> bytes:
+def json_line(value: object) -> bytes:
     """Write one value as a line of JSON; half a surrogate pair is written as an escape."""
     try:
         return _ENCODER.encode(value) + b"\n"
