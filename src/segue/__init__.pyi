@@ -236,7 +236,6 @@ __all__ = [  # noqa: RUF022 - by subject, as docs/names.md shows it
     "read_history",
     "write_history",
     "save_history",
-    "framework_objects",
     "find_sessions",
     "History",
     "Session",
