@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -173,7 +173,7 @@ def save_history(written: Written, folder: str | PathLike[str] | None = None) ->
     return places.save_files(written, places.find_folder(place), flat=False)
 
 
-def framework_objects(written: Written) -> object:
+def framework_objects(written: Written) -> Any:  # noqa: ANN401 - the type depends on the framework, which is not imported here
     """Give what `write_history` made as the framework's own objects, such as a list of LangChain messages.
 
     Raises:

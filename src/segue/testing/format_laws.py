@@ -251,10 +251,13 @@ def _piece(content: AnyContent) -> tuple[object, ...]:
             return ("thinking", content.thinking, content.thinking_signature or None)
         case "toolCall":
             return ("call", content.id, content.name, content.arguments)
+        # Some formats tell images from files by the type of the data alone.
         case "image":
-            return ("image", content.data or content.url)
+            return (
+                "image" if (content.mime_type or "image/").startswith("image/") else "file",
+                content.data or content.url,
+            )
         case "file":
-            # Some formats tell images from files by the type of the data alone.
             kind = "image" if (content.mime_type or "").startswith("image/") else "file"
             return (kind, content.data or content.url or content.file_id)
         case "native":

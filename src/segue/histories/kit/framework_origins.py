@@ -12,41 +12,10 @@ from segue.conversation.messages import AssistantMessage
 from segue.errors import UnknownModel
 from segue.histories.kit.envelope import SEGUE
 from segue.histories.kit.lines import object_of, text_of
+from segue.histories.kit.provider_names import catalogue_name, own_protocol
 from segue.models.catalogue import find_models, get_model
 from segue.models.providers import PROVIDERS
 
-_NAMES: Final[Mapping[str, str]] = {
-    "google-gla": "google",
-    "google_genai": "google",
-    "gemini": "google",
-    "google-vertex": "google-vertex",
-    "google_vertexai": "google-vertex",
-    "vertex_ai": "google-vertex",
-    "bedrock": "amazon-bedrock",
-    "bedrock_converse": "amazon-bedrock",
-    "aws_bedrock": "amazon-bedrock",
-    "aws.bedrock": "amazon-bedrock",
-    "mistralai": "mistral",
-    "mistral_ai": "mistral",
-    "together_ai": "together",
-    "fireworks_ai": "fireworks-ai",
-    "azure": "azure-openai-responses",
-    "x-ai": "xai",
-    "grok": "xai",
-}
-"""Names that frameworks have for providers, and the name in the catalogue."""
-_PROTOCOLS: Final[Mapping[str, str]] = {
-    "anthropic": "anthropic-messages",
-    "openai": "openai-responses",
-    "google": "google-genai",
-    "google-vertex": "google-genai",
-    "amazon-bedrock": "bedrock-converse",
-    "mistral": "mistral-chat",
-    "cohere": "cohere-chat",
-    "ollama": "ollama-chat",
-}
-"""The protocol of each provider that has one of its own; any other one is asked over openai-chat, unless the catalogue
-knows better."""
 _FAMILIES: Final[Mapping[str, str]] = {"claude": "anthropic", "gpt-": "openai", "gemini": "google"}
 """The provider of a model that the catalogue does not have, by how its name begins."""
 _CHAT_REPLY: Final = "chatcmpl"
@@ -67,10 +36,10 @@ def find_origin(model: str, provider: str = "", response_id: str = "") -> TurnOr
     """Find who wrote a turn by what a framework stores: the model, and the provider or the id of the reply."""
     if not model:
         return TurnOrigin()
-    name = _NAMES.get(provider, provider)
+    name = catalogue_name(provider)
     if not name and "/" in model:
         before, _, rest = model.partition("/")
-        if _NAMES.get(before, before) in PROVIDERS:
+        if catalogue_name(before) in PROVIDERS:
             return find_origin(rest, before, response_id)
     if not name:
         name = _provider_of(model)
@@ -78,7 +47,7 @@ def find_origin(model: str, provider: str = "", response_id: str = "") -> TurnOr
         return TurnOrigin(model=model)
     if response_id.startswith(_CHAT_REPLY):
         return TurnOrigin("openai-chat", name, model)
-    protocol = _PROTOCOLS.get(name)
+    protocol = own_protocol(name)
     if protocol is None:
         found = (each for each in find_models(provider=name) if each.id == model)
         known = next(found, None)

@@ -16,12 +16,13 @@ from segue.conversation.content import TextContent
 from segue.conversation.context import Context
 from segue.conversation.messages import Message, SystemMessage, UserMessage
 from segue.errors import EmptyConversation
+from segue.histories.kit.broken_media import replace_broken_media
 from segue.histories.kit.envelope import find_envelope, is_own_text
 from segue.histories.kit.notes import Notes
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.report import Change, ChangeCode, Loss
-from segue.request import prepare
+from segue.request import Request, prepare
 
 _MARK: Final = "history"
 """The key of `extra` with the position of a message, while it is projected."""
@@ -71,15 +72,12 @@ def make_ready(
         raise _empty()
     if closes_calls and all(own[at] for at in kept):
         return Ready(tuple(given[at] for at in kept), ())
-    marked = tuple(_with_mark(given[at], at) for at in kept)
-    last = _with_mark(_NEXT_PROMPT, len(given))
-    shortened = replace(context, messages=(*marked, last), tools=(), summaries=(), system_prompt=None)
-    request = prepare(shortened, model, policy=policy)
+    request, replaced = _prepare(context, kept, model, policy)
     messages = _merge(given, own, kept, request.projection.context.messages, keep_inserted=not closes_calls)
     if not messages:
         raise _empty()
     changes = tuple(moved for change in request.report.changes if (moved := _in_given(change, kept, own)) is not None)
-    return Ready(messages, changes)
+    return Ready(messages, (*(change for at, change in replaced if not own[at]), *changes))
 
 
 def make_ready_for_framework(
@@ -101,10 +99,7 @@ def make_ready_for_framework(
     whole = tuple(range(len(given)))
     if model is None or (as_read and all(find_envelope(message, format_name) is not None for message in given)):
         return Ready(given, (), whole)
-    marked = tuple(_with_mark(message, at) for at, message in enumerate(given))
-    last = _with_mark(_NEXT_PROMPT, len(given))
-    shortened = replace(context, messages=(*marked, last), tools=(), summaries=(), system_prompt=None)
-    request = prepare(shortened, model, policy=policy)
+    request, replaced = _prepare(context, whole, model, policy)
     messages: list[Message] = []
     positions: list[int | None] = []
     if prompt := request.projection.context.system_prompt:  # instructions before the first turn
@@ -126,8 +121,24 @@ def make_ready_for_framework(
     if not messages:
         raise _empty()
     none_own = [False] * len(given)
-    changes = (_in_given(change, whole, none_own) for change in request.report.changes)
-    return Ready(tuple(messages), tuple(change for change in changes if change is not None), tuple(positions))
+    projected = (_in_given(change, whole, none_own) for change in request.report.changes)
+    changes = (*(change for _, change in replaced), *(change for change in projected if change is not None))
+    return Ready(tuple(messages), changes, tuple(positions))
+
+
+def _prepare(
+    context: Context, kept: Sequence[int], model: Model, policy: Policy | None
+) -> tuple[Request, list[tuple[int, Change]]]:
+    """Project the kept messages; also give the changes before projection, each with the position of its message."""
+    marked: list[Message] = []
+    replaced: list[tuple[int, Change]] = []
+    for at in kept:
+        message, changes = replace_broken_media(context.messages[at], at, policy)
+        marked.append(_with_mark(message, at))
+        replaced += ((at, change) for change in changes)
+    last = _with_mark(_NEXT_PROMPT, len(context.messages))
+    shortened = replace(context, messages=(*marked, last), tools=(), summaries=(), system_prompt=None)
+    return prepare(shortened, model, policy=policy), replaced
 
 
 def _empty() -> EmptyConversation:
