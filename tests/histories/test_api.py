@@ -12,8 +12,10 @@ from msgspec.structs import replace
 from segue import (
     Context,
     Format,
+    ImageContent,
     Loss,
     Policy,
+    TextContent,
     UserMessage,
     find_sessions,
     read_history,
@@ -220,3 +222,35 @@ def test_files_beside_a_session_are_read_only_inside_of_its_folder(home):
     for name in ("../secret.txt", str(home / "secret.txt"), "link.txt", "", "x\0y", "no.txt"):
         assert files.read(name) is None
     assert files.find("../*") == []
+
+
+BROKEN = {
+    "a path": ImageContent(url="images/dot.png"),
+    "a path of a file": ImageContent(url="file:///home/ann/dot.png"),
+    "no base64": ImageContent(data="!", mime_type="image/png"),
+    "a broken data URL": ImageContent(url="data:image/png;base64,!"),
+}
+
+
+def target_of(name: str) -> str:
+    example = FORMATS[name].example
+    assert example is not None
+    return example.full_name()
+
+
+@pytest.mark.parametrize("name", [name for name, record in FORMATS.items() if record.write is not None])
+@pytest.mark.parametrize("image", BROKEN.values(), ids=BROKEN)
+def test_media_that_no_provider_can_read_are_replaced_and_reported(name, image):
+    context = Context(messages=(UserMessage(content=(TextContent(text="Look:"), image)),))
+    written = write_history(context, format=name, model=target_of(name))
+    (change,) = written.report.of(ChangeCode.MEDIA_UNREACHABLE)
+    assert (change.path, change.loss) == (("messages", 0, "content", 1), Loss.CONTENT)
+    assert b"image omitted" in b"".join(file.data for file in written.files)
+
+
+def test_the_policy_supplies_media_that_no_provider_can_read():
+    context = Context(messages=(UserMessage(content=(TextContent(text="Look:"), BROKEN["a path"])),))
+    policy = Policy(media={"images/dot.png": ImageContent(data="iVBORw0KGgo=", mime_type="image/png")})
+    written = write_history(context, format=CLAUDE, model=SONNET, policy=policy)
+    assert written.report.of(ChangeCode.MEDIA_UNREACHABLE) == ()
+    assert b"iVBORw0KGgo=" in written.files[0].data

@@ -293,7 +293,8 @@ def open_path(path: Path, formats: Sequence[Format], session: str | None = None)
             raise LoadError(f"{path} is no regular file; read it first, or send it in a pipe")
         with path.open("rb") as file:
             head = file.read(len(_SQLITE))
-            data = None if head == _SQLITE else head + file.read()
+            file.seek(0)
+            data = None if head == _SQLITE else file.read()
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise LoadError(f"{path}: cannot read the file: {reason}") from error

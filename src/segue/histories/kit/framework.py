@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final, NamedTuple, cast, final
 
 import msgspec
@@ -297,8 +298,12 @@ LINES: Final = "\x00lines"
 """The key under which `load_value` gives the values of JSON Lines, which no document has."""
 
 
+@lru_cache(maxsize=2)
 def first_value(head: bytes) -> object:
-    """Parse the beginning of a JSON document; one that is cut off is closed after its last whole value."""
+    """Parse the beginning of a JSON document; one that is cut off is closed after its last whole value.
+
+    Every format looks at the same beginning, one after the other, and none of them changes the value.
+    """
     text = head.decode("utf-8", "ignore").strip()
     if not text.startswith(("[", "{")):
         return None
