@@ -45,6 +45,7 @@ from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Database, Source, View
 from segue.histories.kit.stamps import milliseconds_of, time_of
+from segue.histories.opencode.interrupted import restore_interrupted
 from segue.models.catalogue import find_models
 from segue.projection.report import ChangeCode, Loss
 from segue.protocols.kit.reading import split_data_url, standard_base64
@@ -286,7 +287,7 @@ class _Reader:
         made: list[Message] = []
         for entry in entries:
             self._at += 1
-            info, parts = object_of(entry.get("info")), objects_of(entry.get("parts"))
+            info, parts = restore_interrupted(object_of(entry.get("info")), objects_of(entry.get("parts")))
             envelope: dict[str, object] = {
                 "info": without(info, _IDS),
                 "parts": [without(part, _IDS) for part in parts],

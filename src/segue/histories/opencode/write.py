@@ -8,6 +8,7 @@ Facts this file rests on (opencode 1.18.33, seen 2026-11-15):
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
@@ -21,6 +22,7 @@ from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.stamps import make_id, time_of
 from segue.histories.kit.writing import Clock, json_line
+from segue.histories.opencode.interrupted import hide_interrupted
 from segue.histories.opencode.read import NAME
 from segue.projection.report import ChangeCode, Loss
 from segue.protocols.kit.reading import data_url
@@ -51,11 +53,10 @@ class _Writer:
         self._clock = Clock(draft)
         self._count = 0
         self._asked = ""
-        self._results = {
-            (at, message.tool_call_id): message
-            for at, message in enumerate(draft.messages)
-            if message.role == "toolResult"
-        }
+        self._results: dict[str, deque[tuple[int, ToolResultMessage]]] = {}
+        for at, message in enumerate(draft.messages):
+            if message.role == "toolResult":
+                self._results.setdefault(message.tool_call_id, deque()).append((at, message))
 
     def info(self) -> dict[str, Any]:
         """Write what the session is: its folder, title and times."""
@@ -90,7 +91,7 @@ class _Writer:
             return
         entry_id = self._id("msg")
         if envelope is not None and "info" in envelope:
-            self._own(entry_id, envelope)
+            self._own(at, entry_id, envelope)
         elif message.role == "assistant":
             self._assistant(at, entry_id, message)
         else:
@@ -100,7 +101,7 @@ class _Writer:
             time = {"created": self._clock.at(time_of(message))}
             self._entry({"id": entry_id, "role": "user", "time": time, "agent": "build", "model": model}, parts)
 
-    def _own(self, entry_id: str, envelope: Mapping[str, object]) -> None:
+    def _own(self, at: int, entry_id: str, envelope: Mapping[str, object]) -> None:
         """Write a message as it was read, under a new id."""
         info = {**object_of(envelope.get("info")), "id": entry_id}
         if info.get("role") == "user":
@@ -111,6 +112,10 @@ class _Writer:
         for part in objects_of(envelope.get("parts")):
             kept = {key: value for key, value in part.items() if key not in {"id", "messageID", "sessionID"}}
             parts.append(self._part(entry_id, **kept))
+        if (hidden := hide_interrupted(info, parts)) is not None:
+            info, parts = hidden
+            detail = "it was interrupted behind its reasoning"
+            self._draft.notes.add(ChangeCode.UNFINISHED_TURN, ("messages", at), Loss.CONTENT, detail)
         created = object_of(info.get("time")).get("created")
         self._clock.at(created if isinstance(created, int) else None)
         self._entry(info, parts)
@@ -199,8 +204,10 @@ class _Writer:
         return {**state, "attachments": files} if files else state
 
     def _find_result(self, at: int, call_id: str) -> ToolResultMessage | None:
-        found = [place for place in self._results if place[0] > at and place[1] == call_id]
-        return self._results.pop(min(found)) if found else None
+        waiting = self._results.get(call_id, deque())
+        while waiting and waiting[0][0] <= at:  # before the call: no later call can have it either
+            waiting.popleft()
+        return waiting.popleft()[1] if waiting else None
 
 
 def _metadata(
