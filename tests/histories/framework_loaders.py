@@ -114,6 +114,60 @@ def agent_framework(path: Path) -> Any:
     return [Message.from_dict(entry).to_dict() for entry in json.loads(path.read_bytes())]
 
 
+def autogen(path: Path) -> Any:
+    from autogen_core.model_context import UnboundedChatCompletionContext
+
+    state = json.loads(path.read_bytes())
+
+    async def store() -> Any:
+        context = UnboundedChatCompletionContext()
+        await context.load_state(state["llm_context"])
+        return dict(await context.save_state())
+
+    loaded = asyncio.run(store())
+    for given, message in zip(state["llm_context"]["messages"], loaded["messages"], strict=True):
+        if message["type"] == "UserMessage" and isinstance(message["content"], list):
+            _same_images(given["content"], message["content"])
+    return {**state, "llm_context": loaded}
+
+
+def _same_images(given: list[Any], saved: list[Any]) -> None:
+    """Put images back that show the same: the framework encodes each of them anew."""
+    import base64
+    import io
+
+    from PIL import Image, ImageChops
+
+    for at, (one, other) in enumerate(zip(given, saved, strict=True)):
+        if isinstance(other, str):
+            continue
+        images = [Image.open(io.BytesIO(base64.b64decode(each["data"]))).convert("RGB") for each in (one, other)]
+        if images[0].size == images[1].size and ImageChops.difference(*images).getbbox() is None:
+            saved[at] = one
+
+
+def ag2(path: Path) -> Any:
+    from ag2.events._serialization import deserialize_value, serialize_value
+
+    return serialize_value(deserialize_value(json.loads(path.read_bytes())))
+
+
+def mcp_sampling(path: Path) -> Any:
+    from mcp.types import CreateMessageRequestParams
+
+    params = CreateMessageRequestParams.model_validate_json(path.read_bytes())
+    return params.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def sharegpt(path: Path) -> Any:
+    from datasets import load_dataset
+
+    (stored,) = load_dataset(
+        "json", data_files=str(path), split="train", cache_dir=str(path.parent / "cache")
+    ).to_list()
+    return _without_none(stored)
+
+
 def atif(path: Path) -> Any:
     from atif import Trajectory
 
@@ -133,6 +187,10 @@ LOADERS = {
     "ag-ui": ag_ui,
     "haystack": haystack,
     "agent-framework": agent_framework,
+    "autogen": autogen,
+    "ag2": ag2,
+    "mcp-sampling": mcp_sampling,
+    "sharegpt": sharegpt,
     "atif": atif,
 }
 

@@ -30,6 +30,10 @@ PACKAGES = {
     "ag-ui": "ag_ui",
     "haystack": "haystack",
     "agent-framework": "agent_framework",
+    "autogen": "autogen_core",
+    "ag2": "ag2",
+    "mcp-sampling": "mcp",
+    "sharegpt": "datasets",
     "atif": "atif",
 }
 SCRIPT = Path(__file__).with_name("framework_loaders.py")

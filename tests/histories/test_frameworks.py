@@ -163,6 +163,12 @@ DUMPS = [
     Dump("ag-ui/pydantic-ai-dump_messages.json", "ag-ui", 6, 2, 1, set()),
     Dump("haystack/messages.json", "haystack", 0, 1, 2, {CLAUDE}),
     Dump("agent-framework/messages.json", "agent-framework", 0, 1, 1, {"x"}),
+    Dump("autogen/agent_state.json", "autogen", 0, 2, 1, set()),
+    Dump("autogen/context_state.json", "autogen", 0, 2, 1, set()),
+    Dump("autogen/task_result.json", "autogen", 0, 2, 1, set()),
+    Dump("ag2/events.json", "ag2", 0, 2, 0, {CLAUDE}),
+    Dump("mcp-sampling/create_message_params.json", "mcp-sampling", 0, 1, 2, set()),
+    Dump("mcp-sampling/create_message_result.json", "mcp-sampling", 0, 0, 0, {CLAUDE}),
     Dump("opentelemetry/pydantic-ai-otel-messages.json", "opentelemetry", 0, 0, 2, set()),
     Dump("atif/trajectory.json", "atif", 0, 1, 1, {CLAUDE, GPT}),
 ]

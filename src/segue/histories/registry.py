@@ -48,6 +48,9 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "ag-ui": "segue.histories.ag_ui",
     "haystack": "segue.histories.haystack",
     "agent-framework": "segue.histories.agent_framework",
+    "autogen": "segue.histories.autogen",
+    "ag2": "segue.histories.ag2",
+    "mcp-sampling": "segue.histories.mcp_sampling",
     "opentelemetry": "segue.histories.opentelemetry",
     "atif": "segue.histories.atif",
 }

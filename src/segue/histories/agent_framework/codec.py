@@ -9,7 +9,6 @@ Facts this file rests on (agent-framework-core 1.23.0, 2026-11-15):
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from typing import Any, Final
 
 from segue.conversation.content import AssistantContent, FileContent, TextContent, ThinkingContent, UserContent
@@ -22,7 +21,7 @@ from segue.conversation.messages import (
     Usage,
     UserMessage,
 )
-from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
+from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, results_together
 from segue.histories.kit.framework_origins import TurnOrigin, find_origin, marked_origin, origin_mark, set_origin
 from segue.histories.kit.framework_pieces import (
     Media,
@@ -129,18 +128,9 @@ def _read_usage(details: Mapping[str, Any]) -> Usage | None:
     return usage_of(details.get("input_token_count"), details.get("output_token_count"), cache_read=cached, total=total)
 
 
-def _join(messages: Sequence[Message]) -> list[list[Message]]:
-    """Give the results of tools that follow each other as one run, everything else alone."""
-    runs: list[list[Message]] = []
-    for is_result, group in groupby(messages, lambda message: isinstance(message, ToolResultMessage)):
-        run = list(group)
-        runs += [run] if is_result else [[message] for message in run]
-    return runs
-
-
 def _write(messages: Sequence[Message], writing: Writing) -> list[Entry]:
     entries: list[Entry] = []
-    for run in _join(messages):
+    for run in results_together(messages):
         first, more = run[0], {}
         if isinstance(first, AssistantMessage):
             contents = _write_assistant(first, writing)
@@ -218,4 +208,4 @@ def _write_assistant(message: AssistantMessage, writing: Writing) -> list[Entry]
     return contents
 
 
-CODEC: Final = EntryCodec(name=NAME, read=_read, write=_write, join=_join)
+CODEC: Final = EntryCodec(name=NAME, read=_read, write=_write, join=results_together)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, Final, NamedTuple, TypeAlias, cast, final
 
 import msgspec
@@ -69,6 +70,7 @@ class Writing:
         self._places = {id(message): at for message, at in zip(messages, places, strict=True)}
         self._answered: dict[int, ToolCall] = {}
         self._answering: dict[tuple[int, int], ToolResultMessage] = {}
+        self._first: set[int] = set()
         calls: dict[str, tuple[int, int, ToolCall]] = {}
         for message in messages:
             if message.role == "assistant":
@@ -77,7 +79,8 @@ class Writing:
             elif message.role == "toolResult" and message.tool_call_id in calls:
                 owner, at, call = calls[message.tool_call_id]
                 self._answered[id(message)] = call
-                self._answering.setdefault((owner, at), message)
+                if self._answering.setdefault((owner, at), message) is message:
+                    self._first.add(id(message))
 
     def call_of(self, result: ToolResultMessage) -> ToolCall | None:
         """Give the call that a result answers; None if there is none before it."""
@@ -89,7 +92,7 @@ class Writing:
 
     def is_first(self, result: ToolResultMessage) -> bool:
         """Whether a result is the first one of its call."""
-        return any(each is result for each in self._answering.values())
+        return id(result) in self._first
 
     def note(self, message: Message, code: ChangeCode, loss: Loss, detail: str = "") -> None:
         """Report a change of a message."""
@@ -100,6 +103,15 @@ class Writing:
 def each_alone(entries: list[Entry]) -> list[list[Entry]]:
     """Give every entry as a run of its own."""
     return [[entry] for entry in entries]
+
+
+def results_together(messages: Sequence[Message]) -> list[list[Message]]:
+    """Give the results of tools that follow each other as one run, everything else alone."""
+    runs: list[list[Message]] = []
+    for is_result, group in groupby(messages, lambda message: message.role == "toolResult"):
+        run = list(group)
+        runs += [run] if is_result else [[message] for message in run]
+    return runs
 
 
 def each_message_alone(messages: Sequence[Message]) -> list[list[Message]]:

@@ -9,12 +9,11 @@ Facts this file rests on (semantic-conventions-genai b49cb9d; dumps of pydantic-
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from typing import Any, Final
 
 from segue.conversation.content import AssistantContent, NativeContent, TextContent, ThinkingContent, UserContent
 from segue.conversation.messages import AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage
-from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
+from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, results_together
 from segue.histories.kit.framework import items_of
 from segue.histories.kit.framework_origins import TurnOrigin, marked_origin, origin_mark, set_origin
 from segue.histories.kit.framework_pieces import (
@@ -107,18 +106,9 @@ def _read_assistant(entry: Entry, parts: list[dict[str, Any]]) -> AssistantMessa
     return set_origin(message, marked_origin(TurnOrigin(), entry))
 
 
-def _join(messages: Sequence[Message]) -> list[list[Message]]:
-    """Give the results of tools that follow each other as one run, everything else alone."""
-    runs: list[list[Message]] = []
-    for is_result, group in groupby(messages, lambda message: isinstance(message, ToolResultMessage)):
-        run = list(group)
-        runs += [run] if is_result else [[message] for message in run]
-    return runs
-
-
 def _write(messages: Sequence[Message], writing: Writing) -> list[Entry]:
     entries: list[Entry] = []
-    for run in _join(messages):
+    for run in results_together(messages):
         first = run[0]
         if isinstance(first, AssistantMessage):
             finish = _FINISH.get(str(first.stop_reason), str(first.stop_reason))
@@ -190,4 +180,4 @@ def _write_assistant(message: AssistantMessage, writing: Writing) -> list[Entry]
     return parts
 
 
-CODEC: Final = EntryCodec(name=NAME, read=_read, write=_write, join=_join)
+CODEC: Final = EntryCodec(name=NAME, read=_read, write=_write, join=results_together)

@@ -10,7 +10,6 @@ Facts this file rests on (strands-agents 1.62.0, 2026-11-15):
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from typing import Any, Final, cast
 
 from msgspec.structs import replace
@@ -20,12 +19,11 @@ from segue.conversation.messages import (
     AssistantMessage,
     Message,
     SystemMessage,
-    ToolResultMessage,
     Usage,
     UserMessage,
 )
 from segue.errors import EncodeError
-from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
+from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, results_together
 from segue.histories.kit.framework_origins import TurnOrigin, marked_origin, origin_mark, set_origin
 from segue.histories.kit.framework_pieces import is_base64, note_signatures, note_unsupported, shown
 from segue.histories.kit.lines import integer_of, object_of, text_of
@@ -102,15 +100,6 @@ def _read_usage(usage: Mapping[str, Any]) -> Usage | None:
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
-
-
-def _join(messages: Sequence[Message]) -> list[list[Message]]:
-    """Give the results of tools that follow each other as one run, everything else alone."""
-    runs: list[list[Message]] = []
-    for is_result, group in groupby(messages, lambda message: isinstance(message, ToolResultMessage)):
-        run = list(group)
-        runs += [run] if is_result else [[message] for message in run]
-    return runs
 
 
 def _write(messages: Sequence[Message], writing: Writing) -> list[Entry]:
@@ -192,4 +181,4 @@ def _can_encode(message: Message, piece: AnyContent) -> bool:
     return True
 
 
-CODEC: Final = EntryCodec(name=NAME, read=_read, write=_write, join=_join)
+CODEC: Final = EntryCodec(name=NAME, read=_read, write=_write, join=results_together)
