@@ -11,6 +11,7 @@ import click
 import msgspec
 
 from segue.cli.batches import Batch, Job
+from segue.cli.history_inputs import SourceFile
 from segue.cli.inputs import choose_input, example_option, open_input
 from segue.cli.pieces import SIZE, cut_file, cut_lines, find_again
 from segue.cli.progress import Resumable, show_progress
@@ -38,7 +39,7 @@ _LOSSES: Final = frozenset({Loss.OPAQUE, Loss.CONTENT})
 
 
 @click.command("convert")
-@click.argument("file", required=False, type=click.File("rb"))
+@click.argument("file", required=False, type=SourceFile())
 @example_option
 @click.option("--to", "target", metavar="MODEL", shell_complete=complete_model, help="The model that gets the request.")
 @click.option(
