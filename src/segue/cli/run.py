@@ -10,8 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import click
+from msgspec.structs import replace
 
-from segue.gateway.config import load_config
+from segue.gateway.config import load_config, read_config
 from segue.gateway.defaults import with_model
 from segue.gateway.setup_lines import find_client_row
 
@@ -20,9 +21,12 @@ _KEY = "segue-run"
 
 @click.command("run", context_settings={"ignore_unknown_options": True})
 @click.option("-m", "--model", metavar="NAME", required=True, help="The model that answers, such as openai/gpt-5.4.")
+@click.option(
+    "--config", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="A TOML file with providers."
+)
 @click.option("--store", metavar="STORE", help='"sqlite:FILE", "postgresql://..." or "none".')
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
-def command(*, model: str, store: str | None, program: tuple[str, ...]) -> None:
+def command(*, model: str, config: Path | None, store: str | None, program: tuple[str, ...]) -> None:
     """Run PROGRAM (claude, codex, gemini, opencode, pi or qwen) on another model.
 
     For example: segue run -m openai/gpt-5.4 -- claude
@@ -39,22 +43,38 @@ def command(*, model: str, store: str | None, program: tuple[str, ...]) -> None:
         raise click.UsageError(
             f"{program[0]} is not a client that segue can set up; run `segue serve` and set its base URL yourself"
         )
+    if not row.runs:
+        raise click.UsageError(
+            f"{program[0]} reads its provider from its own settings only; run `segue serve`, and see its --setup"
+        )
     if shutil.which(program[0]) is None:
         raise click.UsageError(f"there is no program {program[0]}; install it, or give its path")
-    config = with_model(load_config("" if store is None else f'[state]\nstore = "{store}"'), model)
-    gateway = Gateway(config)
+    known = read_config(config) if config is not None else load_config("")
+    if store is not None:
+        known = replace(known, state=replace(known.state, store=store))
+    gateway = Gateway(with_model(known, model))
     gateway.router.find(model, "openai-chat")
     name = model.rpartition("/")[2]
-    with TemporaryDirectory(prefix="segue-run-") as folder, serve_in_thread(create_app(gateway=gateway)) as url:
+    with _own_folder() as folder, serve_in_thread(create_app(gateway=gateway)) as url:
         setup = row.make(url, _KEY, name)
+        for path, text in setup.run_files.items():
+            (Path(folder) / path).write_text(text)
         environment = {**os.environ, **setup.environment}
-        for variable, path in setup.file_variables.items():
-            file = Path(folder) / path
-            file.write_text(setup.files[path])
-            environment[variable] = str(file)
-        command_line = [program[0], *setup.arguments, *program[1:]]
+        environment |= {variable: str(Path(folder) / path) for variable, path in setup.run_variables.items()}
+        files = [part for option, path in setup.run_arguments for part in (option, str(Path(folder) / path))]
+        command_line = [program[0], *files, *setup.arguments, *program[1:]]
         try:
             status = subprocess.run(command_line, env=environment, check=False).returncode  # noqa: S603 - the user's own
         except KeyboardInterrupt:
             status = 130
     sys.exit(status)
+
+
+def _own_folder() -> TemporaryDirectory[str]:
+    """Make a temporary folder that only the user can write to, and all folders above it: gemini-cli checks that."""
+    state = Path(os.environ.get("XDG_STATE_HOME") or "~/.local/state").expanduser() / "segue"
+    try:
+        state.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError:
+        return TemporaryDirectory(prefix="segue-run-")
+    return TemporaryDirectory(prefix="run-", dir=state)

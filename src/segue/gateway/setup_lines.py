@@ -1,6 +1,9 @@
 """How each client is pointed to a gateway: lines for a person, and variables, arguments and files for a child process.
 
 Facts this file relies on: each client was run with them (versions of 2026-11, see docs/clients).
+- gemini-cli takes a base URL without settings for a method of authentication of its own, and refuses it; it reads
+  settings beside those of the user from GEMINI_CLI_SYSTEM_SETTINGS_PATH, if only the user can write to the folder.
+- pi gets a provider beside those of the user from an extension (`-e FILE`).
 """
 
 from __future__ import annotations
@@ -24,6 +27,12 @@ class ClientSetup(msgspec.Struct, frozen=True, kw_only=True):
     files: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     file_variables: dict[str, str] = msgspec.field(default_factory=dict[str, str])
     """Variables whose value is the path of a file of `files`."""
+    run_files: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    """Files for a child process in place of `files`, which would change the settings of the user."""
+    run_variables: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    """Variables of a child process whose value is the path of a file of `run_files`."""
+    run_arguments: tuple[tuple[str, str], ...] = ()
+    """Arguments of a child process: an option, and the file of `run_files` whose path is its value."""
 
 
 @final
@@ -31,6 +40,8 @@ class ClientRow(msgspec.Struct, frozen=True, kw_only=True):
     """A client: the names of its program, and its set-up for a base URL, a key and a model."""
 
     programs: tuple[str, ...]
+    runs: bool = True
+    """Whether a child process can be set up by variables, arguments and files, without the settings of the user."""
     make: Callable[[str, str, str], ClientSetup]
 
 
@@ -68,6 +79,8 @@ def _gemini(url: str, key: str, model: str) -> ClientSetup:
     return ClientSetup(
         environment={"GOOGLE_GEMINI_BASE_URL": url, "GEMINI_API_KEY": key, "GEMINI_MODEL": model},
         files={".gemini/settings.json": _json(settings)},
+        run_files={"settings.json": _json(settings)},
+        run_variables={"GEMINI_CLI_SYSTEM_SETTINGS_PATH": "settings.json"},
     )
 
 
@@ -84,7 +97,9 @@ def _opencode(url: str, key: str, model: str) -> ClientSetup:
         "provider": {_NAME: provider},
         "model": f"{_NAME}/{model}",
     }
-    return ClientSetup(files={"opencode.json": _json(settings)}, file_variables={"OPENCODE_CONFIG": "opencode.json"})
+    variables = {"OPENCODE_CONFIG": "opencode.json"}
+    files = {"opencode.json": _json(settings)}
+    return ClientSetup(files=files, file_variables=variables, run_files=files, run_variables=variables)
 
 
 def _pi(url: str, key: str, model: str) -> ClientSetup:
@@ -99,6 +114,8 @@ def _pi(url: str, key: str, model: str) -> ClientSetup:
     return ClientSetup(
         arguments=("--provider", _NAME, "--model", model),
         files={".pi/agent/models.json": _json({"providers": {_NAME: provider}})},
+        run_files={"segue.js": f"export default (pi) => pi.registerProvider({_NAME!r}, {json.dumps(provider)});\n"},
+        run_arguments=(("-e", "segue.js"),),
     )
 
 
@@ -124,7 +141,7 @@ CLIENTS: Final[Mapping[str, ClientRow]] = {
     "gemini-cli": ClientRow(programs=("gemini",), make=_gemini),
     "opencode": ClientRow(programs=("opencode",), make=_opencode),
     "pi": ClientRow(programs=("pi",), make=_pi),
-    "cline": ClientRow(programs=("cline",), make=_cline),
+    "cline": ClientRow(programs=("cline",), runs=False, make=_cline),
     "qwen-code": ClientRow(programs=("qwen",), make=_qwen),
 }
 

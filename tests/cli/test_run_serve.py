@@ -1,0 +1,97 @@
+"""`segue run` and `segue serve --setup`: a program is started behind a gateway, and clients are pointed to one."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from cli.running import Ran, run
+from segue.gateway.config import SETUP_NAMES
+from segue.gateway.setup_lines import CLIENTS
+
+PROGRAM = """#!{python}
+import json, os, sys, urllib.request
+url = os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages"
+question = {{"role": "user", "content": sys.argv[1]}}
+body = {{"model": os.environ["ANTHROPIC_MODEL"], "max_tokens": 50, "messages": [question]}}
+headers = {{"x-api-key": os.environ["ANTHROPIC_API_KEY"], "content-type": "application/json"}}
+reply = urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers))
+print(reply.headers["x-segue-model"], json.load(reply)["content"][0]["text"])
+sys.exit(7)
+"""
+"""A client of Anthropic's protocol; its name is that of a program that segue knows."""
+
+LISTING = """#!{python}
+import json, os, sys
+own = os.environ["XDG_STATE_HOME"] + "/segue/"
+given = [*os.environ.values(), *sys.argv[1:]]
+files = {{value: open(value).read() for value in given if value.startswith(own)}}
+print(json.dumps([sys.argv[1:], files]))
+"""
+
+
+def _install(folder: Path, name: str, text: str) -> dict[str, str]:
+    path = folder / name
+    path.write_text(text.format(python=sys.executable))
+    path.chmod(0o755)
+    return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "XDG_STATE_HOME": str(folder)}
+
+
+def _run(folder: Path, environment: dict[str, str], *program: str) -> Ran:
+    return run("run", "-m", "segue/echo", "--store", f"sqlite:{folder}/g.db", "--", *program, env=environment)
+
+
+def test_a_program_is_answered_by_the_model_and_gives_its_status(tmp_path: Path) -> None:
+    ran = _run(tmp_path, _install(tmp_path, "claude", PROGRAM), "claude", "say this")
+    assert ran.status == 7, ran.err
+    assert ran.out.startswith("segue/echo ")
+    assert "say this" in ran.out
+
+
+@pytest.mark.parametrize("client", [name for name in SETUP_NAMES if CLIENTS[name].runs])
+def test_every_program_gets_its_arguments_and_files(client: str, tmp_path: Path) -> None:
+    program = CLIENTS[client].programs[0]
+    ran = _run(tmp_path, _install(tmp_path, program, LISTING), program, "--own", "argument")
+    assert ran.status == 0, ran.err
+    arguments, files = json.loads(ran.out)
+    assert arguments[-2:] == ["--own", "argument"]
+    setup = CLIENTS[client].make("http://127.0.0.1:1", "key", "echo")
+    assert len(files) == len(setup.run_files)
+    left = [path.name for path in (tmp_path / "segue").glob("run-*")] if (tmp_path / "segue").exists() else []
+    assert not left
+
+
+MISTAKES = {
+    "an unknown program": (("no-such-client",), "not a client that segue can set up"),
+    "a client with settings of its own": (("cline",), "run `segue serve`"),
+    "a program that is not installed": (("/nowhere/claude",), "install it, or give its path"),
+}
+
+
+@pytest.mark.parametrize(("program", "message"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_a_mistake_is_explained(program: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    ran = _run(tmp_path, {}, *program)
+    assert ran.status == 2
+    assert message in ran.err
+
+
+@pytest.mark.parametrize("client", SETUP_NAMES)
+def test_set_up_lines_name_the_gateway(client: str, tmp_path: Path) -> None:
+    printed = run("serve", "--setup", client, "--address", "127.0.0.1:9999", "-m", "segue/echo")
+    assert printed.status == 0, printed.err
+    assert "http://127.0.0.1:9999" in printed.out
+    written = run("serve", "--setup", client, "--write", tmp_path)
+    assert written.status == 0, written.err
+    files = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert written.out.count("wrote ") == len(files)
+    for path in files:
+        (tomllib.loads if path.suffix == ".toml" else json.loads)(path.read_text())
+    if files:
+        again = run("serve", "--setup", client, "--write", tmp_path)
+        assert again.status == 2
+        assert "is not overwritten" in again.err
