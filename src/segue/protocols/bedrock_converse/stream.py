@@ -89,23 +89,21 @@ class _Reader:
 
     def extend_last(self, frame: NamedFrame) -> list[Event] | None:
         """Read a frame that only extends the block that was opened last; None for every other frame."""
-        name, payload = frame
         block = self._last
-        if block is None or name != _DELTA:
+        if block is None or len(frame) != 2 or frame[0] != _DELTA:
             return None
         decode_delta, part = block.decode_delta, block.part
-        if decode_delta is None or part.delta is None:
+        if decode_delta is None:
             return None
         try:
-            event = decode_delta(payload)
+            event = decode_delta(frame[1])
         except MISFIT:
             return None
         delta = event.delta
         text = delta.text if type(delta) is TextPart else delta.inner.text
         if not text or event.index != block.index:
             return None
-        part.chunks.append(text)
-        return [part.delta(index=part.index, delta=text)]
+        return part.extend(text)
 
     def read(self, frame: Mapping[str, object], out: Assembly) -> None:
         event = frame.get(_DELTA)

@@ -100,6 +100,11 @@ class Part:
         self.extra: Extra | None = None
         self.closed: AssistantContent | None = None
 
+    def extend(self, text: str) -> list[Event]:
+        """Append a delta and give its event. It is for fast paths; other code calls `Assembly.grow`."""
+        self.chunks.append(text)
+        return [] if self.delta is None else [self.delta(index=self.index, delta=text)]
+
 
 class Assembly:
     """The message under construction, and its events.

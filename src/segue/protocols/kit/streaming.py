@@ -55,17 +55,17 @@ class StreamReader(Protocol):
         ...
 
 
-Shortcut: TypeAlias = Callable[[bytes, Assembly], bool]
-"""Fast path: applies a frame that only appends a delta, and returns True; for any other frame it returns False and
+Shortcut: TypeAlias = Callable[[bytes], list[Event] | None]
+"""Fast path: applies a frame that only appends a delta, and returns its events; for any other frame it returns None and
 changes nothing."""
 NamedShortcut: TypeAlias = Callable[[NamedFrame], list[Event] | None]
-"""The same for a `NamedFrame`: returns the events, or None if it changed nothing."""
+"""The same for a `NamedFrame`."""
 
 
 class StreamDecoder:
     """Decodes one streamed reply. Feed it frames in order, then call `finish`; both return the new events."""
 
-    __slots__ = ("_assembly", "_named_shortcut", "_reader", "_shortcut")
+    __slots__ = ("_assembly", "_fast_type", "_reader", "_shortcut")
 
     def __init__(
         self,
@@ -76,27 +76,25 @@ class StreamDecoder:
     ) -> None:
         self._reader = reader
         self._assembly = assembly
-        self._shortcut = shortcut
-        self._named_shortcut = named_shortcut
+        self._shortcut: Callable[..., list[Event] | None] | None = named_shortcut or shortcut
+        """None without a fast path, and after the terminal event."""
+        self._fast_type: type = bytes if named_shortcut is None else tuple
+        """The type of the frames that the fast path accepts."""
 
     def feed(self, frame: Frame) -> list[Event]:
         """Decode one frame: the JSON of an SSE `data` field or of an NDJSON line, parsed or as bytes.
 
         The `data` of an AWS event and a chunk object of a provider's SDK are accepted too.
         """
+        if type(frame) is self._fast_type and self._shortcut is not None:
+            events = self._shortcut(frame)
+            if events is not None:  # nearly all frames
+                return events
         out = self._assembly
         if out.final is not None:
             return []
-        named = self._named_shortcut
-        if named is not None and type(frame) is tuple and len(frame) == 2:
-            new_events = named(frame)
-            if new_events is not None:
-                return new_events
-        shortcut = self._shortcut
-        if shortcut is None or type(frame) is not bytes or not shortcut(frame, out):
-            self._read(frame, out)
-        events, out.events = out.events, []
-        return events
+        self._read(frame, out)
+        return self._take()
 
     def _read(self, frame: Frame, out: Assembly) -> None:
         try:
@@ -142,7 +140,10 @@ class StreamDecoder:
         return self._assembly.message()
 
     def _take(self) -> list[Event]:
-        events, self._assembly.events = self._assembly.events, []
+        out = self._assembly
+        if out.final is not None:
+            self._shortcut = None
+        events, out.events = out.events, []
         return events
 
 
