@@ -19,9 +19,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, cast
 
+from msgspec import UNSET, Raw, UnsetType
+
 from segue.conversation.content import AssistantContent
+from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage, Diagnostic
 from segue.protocols.google_genai.content import CALL, SIGNATURE, decode_assistant_part
+from segue.protocols.google_genai.fast_decode import MISFIT, decode_text_frame
 from segue.protocols.google_genai.keys import read_keys
 from segue.protocols.google_genai.native import fallback_of
 from segue.protocols.google_genai.response import (
@@ -36,16 +40,18 @@ from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.stream_calls import PartialCall
 from segue.protocols.kit.assembly import Assembly, Part
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import Block, Wire, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import text_of
-from segue.protocols.kit.streaming import StreamDecoder
+from segue.protocols.kit.streaming import StreamDecoder, parse_frame
 
+_USAGE: Final = "usageMetadata"
 _UNFINISHED: Final = "The stream ended before the arguments of the call did; what was received is kept."
 
 
 def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamDecoder:
     """Make the decoder of a stream."""
-    return StreamDecoder(_Reader(endpoint), Assembly(endpoint.model, PROTOCOL, tool_names))
+    reader = _Reader(endpoint)
+    return StreamDecoder(reader, Assembly(endpoint.model, PROTOCOL, tool_names), reader.extend_text)
 
 
 class _Reader:
@@ -57,10 +63,39 @@ class _Reader:
         self._parts: list[Wire] = []  # its parts; those of texts are empty until the end
         self._others: dict[int, Wire] = {}
         self._text: Part | None = None  # the text or the thought that may still grow
+        self._thought: bool | UnsetType = UNSET  # what its parts have as `thought`
+        self._repeated: tuple[object, ...] = ()  # what a frame of the fast path has beside its text
+        self._usage: Raw | None = None  # the counts of the last frame of the fast path, not decoded yet
         self._partial: PartialCall | None = None
         self._calls = 0
 
+    def extend_text(self, frame: bytes) -> list[Event] | None:
+        """Fast path: read a frame that only extends the open text or thought; None for every other frame.
+
+        Its counts are decoded when they are needed, which is at the end: each frame replaces those of the one before.
+        """
+        part = self._text
+        if part is None:
+            return None
+        try:
+            given = decode_text_frame(frame)
+        except MISFIT:
+            return None
+        (candidate,) = given.candidates
+        (piece,) = candidate.content.parts
+        repeated = (given.model_version, given.response_id, given.create_time, candidate.index)
+        if not piece.text or piece.thought is not self._thought or candidate.index or repeated != self._repeated:
+            return None
+        usage = given.usage_metadata
+        if usage is not UNSET:
+            if _USAGE not in self._body:
+                return None
+            self._usage = usage
+        return part.extend(piece.text)
+
     def read(self, frame: Block, out: Assembly) -> None:
+        if self._usage is not None:
+            self._settle_usage(frame, out)
         candidates: object = None
         for key, value in frame.items():
             if key == "candidates":
@@ -78,11 +113,26 @@ class _Reader:
         for at, candidate in enumerate(_list(candidates)):
             if isinstance(candidate, dict):
                 self._read_candidate(cast("Wire", candidate), at, out)
+        self._repeated = (
+            frame.get("modelVersion", UNSET),
+            frame.get("responseId", UNSET),
+            frame.get("createTime", UNSET),
+            self._candidate.get("index", UNSET),
+        )
+
+    def _settle_usage(self, frame: Block, out: Assembly) -> None:
+        """Note the counts of the fast path, unless this frame replaces them."""
+        usage, self._usage = self._usage, None
+        if usage is not None and not frame.get(_USAGE):
+            counts = out.make_plain(parse_frame(b'{"":%b}' % bytes(usage)) or EMPTY).get("")
+            if counts:
+                self._body[_USAGE] = counts
 
     def end(self, out: Assembly) -> None:
         """Finish the reply; without a finish reason the assembly then reports that it did not end."""
         if out.final is not None:
             return
+        self._settle_usage(EMPTY, out)
         self._close(out)
         if self._partial is not None:
             out.diagnostics.append(Diagnostic(type="tool_arguments_recovered", message=_UNFINISHED))
@@ -159,6 +209,7 @@ class _Reader:
         if open_part is None or (open_part.kind == "thinking") is not is_thought:
             self._close(out)
             open_part = self._text = out.open_thinking() if is_thought else out.open_text()
+            self._thought = True if is_thought else UNSET
             self._parts.append({})
         out.grow(open_part, text)
 
