@@ -119,7 +119,11 @@ class _Reader:
         if block is None or delta is None or growth.type != _DELTA:
             return None
         text: str | None = getattr(delta, block.grows_by)
-        return block.part.extend(text) if text else None
+        part = block.part
+        if not text or part.delta is None:
+            return None
+        part.chunks.append(text)  # as `Part.extend`
+        return [part.delta(index=part.index, delta=text)]
 
     def read(self, frame: Block, out: Assembly) -> None:
         kind, index = frame.get("type"), frame.get("index")

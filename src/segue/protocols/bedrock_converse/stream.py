@@ -90,20 +90,19 @@ class _Reader:
     def extend_last(self, frame: NamedFrame) -> list[Event] | None:
         """Read a frame that only extends the block that was opened last; None for every other frame."""
         block = self._last
-        if block is None or len(frame) != 2 or frame[0] != _DELTA:
-            return None
-        decode_delta, part = block.decode_delta, block.part
-        if decode_delta is None:
+        if block is None or len(frame) != 2 or frame[0] != _DELTA or block.decode_delta is None:
             return None
         try:
-            event = decode_delta(frame[1])
+            event = block.decode_delta(frame[1])
         except MISFIT:
             return None
         delta = event.delta
         text = delta.text if type(delta) is TextPart else delta.inner.text
-        if not text or event.index != block.index:
+        part = block.part
+        if not text or event.index != block.index or part.delta is None:
             return None
-        return part.extend(text)
+        part.chunks.append(text)  # as `Part.extend`
+        return [part.delta(index=part.index, delta=text)]
 
     def read(self, frame: Mapping[str, object], out: Assembly) -> None:
         event = frame.get(_DELTA)

@@ -98,13 +98,13 @@ class StreamDecoder:
 
     def _read(self, frame: Frame, out: Assembly) -> None:
         try:
-            if type(frame) is bytes and frame.count(b"{") + frame.count(b"[") <= _SHALLOW:
+            if type(frame) is bytes and _is_shallow(frame):
                 payload = _parse_shallow(frame, out)
             elif isinstance(frame, (bytes, str, bytearray, memoryview)):
                 payload = parse_frame(frame)
                 payload = payload if payload is None else out.make_plain(payload)
             elif isinstance(frame, tuple):
-                payload = out.make_plain(_parse_named(frame))
+                payload = _parse_named(frame, out)
             else:
                 payload = out.make_plain(as_mapping(frame))
             if payload is None:
@@ -164,8 +164,13 @@ def parse_frame(frame: bytes | bytearray | memoryview | str) -> Mapping[str, obj
     raise DecodeError("a frame has to be a JSON object")
 
 
+def _is_shallow(frame: bytes) -> bool:
+    """Whether a frame has few levels. What msgspec accepts of it is plain JSON, so it need not be checked."""
+    return frame.count(b"{") + frame.count(b"[") <= _SHALLOW
+
+
 def _parse_shallow(frame: bytes, out: Assembly) -> Mapping[str, object] | None:
-    """Parse a frame of few levels. What msgspec accepts of it is plain JSON, so it need not be checked."""
+    """Parse a frame of few levels."""
     try:
         payload: _Json = _DECODER.decode(frame)
     except _UNREADABLE:
@@ -176,14 +181,15 @@ def _parse_shallow(frame: bytes, out: Assembly) -> Mapping[str, object] | None:
     raise DecodeError("a frame has to be a JSON object")
 
 
-def _parse_named(frame: tuple[object, ...]) -> Mapping[str, object]:
+def _parse_named(frame: tuple[object, ...], out: Assembly) -> Mapping[str, object]:
     if len(frame) != 2 or not isinstance(frame[0], str) or type(frame[1]) not in _JSON_TYPES:
         raise DecodeError("a frame that is a tuple has to be the type of an event and its JSON payload")
     kind, payload = cast("tuple[str, bytes]", frame)
     try:
-        return {kind: _DECODER.decode(payload)}
+        named = {kind: _DECODER.decode(payload)}
     except _UNREADABLE:
-        return {kind: _parse_slowly(payload)}
+        return out.make_plain({kind: _parse_slowly(payload)})
+    return named if type(payload) is bytes and _is_shallow(payload) else out.make_plain(named)
 
 
 def _parse_slowly(frame: bytes | bytearray | memoryview | str) -> _Json:
