@@ -24,7 +24,7 @@ import msgspec
 from msgspec.structs import replace
 
 from segue.conversation.arguments import encode_arguments
-from segue.conversation.content import Extra, TextContent, ThinkingContent, ToolCall
+from segue.conversation.content import Extra, TextContent, ThinkingContent
 from segue.conversation.context import Tool
 from segue.conversation.events import (
     DoneEvent,
@@ -307,9 +307,9 @@ class ReplyProjector:
         if not event.id or not event.name:  # they come with the end
             out.append(ToolCallStart(index=place, id="", name="", extra=kept))
             return
-        call, first = self._calls.begin(ToolCall(id=event.id, name=event.name), event.index)
+        call_id, name, first = self._calls.begin(event.id, event.name, event.index)
         extra: Extra | None = {self._client.record.name: first} if first and kept is None else kept
-        out.append(ToolCallStart(index=place, id=call.id, name=call.name, extra=extra))
+        out.append(ToolCallStart(index=place, id=call_id, name=name, extra=extra))
 
     def _end_call(self, event: ToolCallEnd, out: list[Event]) -> None:
         call, client = event.tool_call, self._client

@@ -1,17 +1,17 @@
-"""Fast path of a stream: frames that only extend the text or the thought that is open, which are most frames.
+"""Fast path of a stream: frames that have one part, and nothing new beside it, which are most frames.
 
 Facts this file rests on:
-- Such a frame has one candidate with one part of a text and perhaps `thought`. Beside it stand the model and the id of
-  the reply, which do not change, and the counts so far, of which the last ones are valid.   (recorded traffic, 2026-11)
-- Decoding a frame into these structs takes less than half the time of decoding it into dicts. The counts are the larger
-  part of a frame: they are checked, but not decoded.                                         (measured 2026-11-16)
+- Such a frame has one candidate with one part. Beside it stand the model and the id of the reply, which do not change,
+  and the counts so far, of which the last ones are valid.                                  (recorded traffic, 2026-11)
+- Decoding a frame into these structs takes half the time of decoding it into dicts. The counts are the larger part of a
+  frame: they are checked, but not decoded.                                                     (measured 2026-11-16)
 
 A frame with any other key does not fit and is decoded by `stream`, so this file decides nothing about meaning.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -23,15 +23,8 @@ class _Form(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """The parent of objects without any other key."""
 
 
-class TextPart(_Form, frozen=True, gc=False):
-    """More of a text, or of a thought."""
-
-    text: str
-    thought: bool | msgspec.UnsetType = msgspec.UNSET
-
-
 class _Content(_Form, frozen=True, gc=False):
-    parts: tuple[TextPart]
+    parts: tuple[dict[str, Any]]
     role: str = ""
 
 
@@ -40,7 +33,7 @@ class _Candidate(_Form, frozen=True, gc=False):
     index: int | msgspec.UnsetType = msgspec.UNSET
 
 
-class TextFrame(_Form, frozen=True, gc=False, rename="camel"):
+class PartFrame(_Form, frozen=True, gc=False, rename="camel"):
     """One candidate with one part, and what every frame repeats."""
 
     candidates: tuple[_Candidate]
@@ -50,4 +43,4 @@ class TextFrame(_Form, frozen=True, gc=False, rename="camel"):
     create_time: str | msgspec.UnsetType = msgspec.UNSET
 
 
-decode_text_frame: Final = msgspec.json.Decoder(TextFrame).decode
+decode_part_frame: Final = msgspec.json.Decoder(PartFrame).decode

@@ -65,6 +65,25 @@ def same(one: object, other: object) -> bool:
     return one == other
 
 
+def same_if_equal(one: object, other: object) -> bool:
+    """`same` for two values that are equal by `==`, in less time: only booleans are not the same as numbers."""
+    if is_object(one) and is_object(other):
+        for key, value in one.items():
+            kind = type(value)
+            if kind is str:
+                continue
+            held = other[key]
+            if kind is dict or kind is list:
+                if value is not held and not same_if_equal(value, held):
+                    return False
+            elif not same(value, held):
+                return False
+        return True
+    if is_list(one) and is_list(other):
+        return all(map(same_if_equal, one, other))
+    return same(one, other)
+
+
 def detached(value: Wire) -> Wire:
     """Give a copy that shares no dict or list with the value; texts and numbers are shared.
 

@@ -57,7 +57,7 @@ class StreamReader(Protocol):
 
 Shortcut: TypeAlias = Callable[[bytes], list[Event] | None]
 """Fast path: applies a frame that only appends a delta, and returns its events; for any other frame it returns None and
-changes nothing."""
+changes nothing. It may raise what a reader raises."""
 NamedShortcut: TypeAlias = Callable[[NamedFrame], list[Event] | None]
 """The same for a `NamedFrame`."""
 
@@ -87,7 +87,11 @@ class StreamDecoder:
         The `data` of an AWS event and a chunk object of a provider's SDK are accepted too.
         """
         if type(frame) is self._fast_type and self._shortcut is not None:
-            events = self._shortcut(frame)
+            try:
+                events = self._shortcut(frame)
+            except (DecodeError, *UNEXPECTED) as error:
+                self._fail(error)
+                return self._take()
             if events is not None:  # nearly all frames
                 return events
         out = self._assembly
@@ -98,7 +102,7 @@ class StreamDecoder:
 
     def _read(self, frame: Frame, out: Assembly) -> None:
         try:
-            if type(frame) is bytes and _is_shallow(frame):
+            if type(frame) is bytes and is_shallow(frame):
                 payload = _parse_shallow(frame, out)
             elif isinstance(frame, (bytes, str, bytearray, memoryview)):
                 payload = parse_frame(frame)
@@ -113,10 +117,12 @@ class StreamDecoder:
                 self._reader.read(payload, out)
                 if out.usage is not None:
                     out.report_usage()
-        except DecodeError as error:
-            out.fail(f"a frame of the stream cannot be read: {error}")
-        except UNEXPECTED as error:
-            out.fail(f"a frame of the stream cannot be read: {UNREADABLE}: {type(error).__name__}: {error}")
+        except (DecodeError, *UNEXPECTED) as error:
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        what = f"{error}" if isinstance(error, DecodeError) else f"{UNREADABLE}: {type(error).__name__}: {error}"
+        self._assembly.fail(f"a frame of the stream cannot be read: {what}")
 
     def finish(self) -> list[Event]:
         """End the stream. An incomplete reply ends with an error and keeps the content received so far."""
@@ -164,7 +170,7 @@ def parse_frame(frame: bytes | bytearray | memoryview | str) -> Mapping[str, obj
     raise DecodeError("a frame has to be a JSON object")
 
 
-def _is_shallow(frame: bytes) -> bool:
+def is_shallow(frame: bytes) -> bool:
     """Whether a frame has few levels. What msgspec accepts of it is plain JSON, so it need not be checked."""
     return frame.count(b"{") + frame.count(b"[") <= _SHALLOW
 
@@ -189,7 +195,7 @@ def _parse_named(frame: tuple[object, ...], out: Assembly) -> Mapping[str, objec
         named = {kind: _DECODER.decode(payload)}
     except _UNREADABLE:
         return out.make_plain({kind: _parse_slowly(payload)})
-    return named if type(payload) is bytes and _is_shallow(payload) else out.make_plain(named)
+    return named if type(payload) is bytes and is_shallow(payload) else out.make_plain(named)
 
 
 def _parse_slowly(frame: bytes | bytearray | memoryview | str) -> _Json:
