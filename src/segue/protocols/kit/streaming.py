@@ -172,7 +172,7 @@ def parse_frame(frame: bytes | bytearray | memoryview | str) -> Mapping[str, obj
 
 def is_shallow(frame: bytes) -> bool:
     """Whether a frame has few levels. What msgspec accepts of it is plain JSON, so it need not be checked."""
-    return frame.count(b"{") + frame.count(b"[") <= _SHALLOW
+    return len(frame) <= 2 * _SHALLOW or frame.count(b"{") + frame.count(b"[") <= _SHALLOW
 
 
 def _parse_shallow(frame: bytes, out: Assembly) -> Mapping[str, object] | None:
