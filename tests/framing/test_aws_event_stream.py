@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from framing.aws_messages import error, event, exception, framed, header
 from segue.errors import DecodeError
+from segue.framing import aws_event_stream
 from segue.framing.aws_event_stream import AwsEvent, AwsEventStreamDecoder
 
 
@@ -142,12 +143,12 @@ def test_a_stream_of_ever_new_headers_is_not_cached_without_limit():
     for size, name in enumerate(names):
         (found,) = decoder.feed(framed(header(":event-type", name), b"x" * size))
         assert (found.event, len(found.payload)) == (name, size)
-    assert len(decoder._heads) <= 512
-    assert len(decoder._kinds) <= 512
+    assert len(aws_event_stream._HEADS) <= 512
+    assert len(aws_event_stream._KINDS) <= 512
     long = framed(header(":event-type", "a") + header("b", b"x" * 60_000, 6), b"{}")
-    known = len(decoder._kinds)
+    known = len(aws_event_stream._KINDS)
     assert [found.event for chunk in (long, long) for found in decoder.feed(chunk)] == ["a", "a"]
-    assert len(decoder._kinds) == known
+    assert len(aws_event_stream._KINDS) == known
 
 
 def with_wrong_prelude(raw: bytes) -> bytes:

@@ -88,13 +88,15 @@ def parse_arguments(text: str | bytes) -> ParsedArguments:
     This also parses the arguments of a call that is still being streamed: pass the deltas received so far, joined.
     Bytes that are not UTF-8 are replaced, and a character that is cut off at the end is dropped.
     """
-    text, damaged = (text, False) if isinstance(text, str) else _decode_text(text)
+    damaged = False
+    if not isinstance(text, str):
+        text, damaged = _decode_text(text)
     try:
         arguments = _DECODER.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         # ValueError: a lone surrogate. RecursionError depends on the caller's stack, so the text may still be valid.
         return _recover(text, damaged)
-    if text.count("{") + text.count("[") > MAX_LEVELS and _is_too_deep(arguments):
+    if len(text) > MAX_LEVELS and text.count("{") + text.count("[") > MAX_LEVELS and _is_too_deep(arguments):
         return _parsed("invalid", {}, text, _TOO_DEEP)
     if damaged:
         return _parsed("repaired", arguments, text, _REPAIRED)

@@ -11,7 +11,7 @@ from typing import Final, TypeAlias, cast
 
 import msgspec
 
-from segue.conversation.content import AnyContent, FileContent, ImageContent
+from segue.conversation.content import AnyContent, FileContent, ImageContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, Options, Tool
 from segue.conversation.messages import Message
 from segue.counting.families import TokenFamily, find_family
@@ -67,26 +67,25 @@ class TokenCounter:
         lasting, passing = (0.0 if message.role == "toolResult" else float(family.message)), 0.0
         texts: list[str] = []
         for piece in message.content:
-            match piece.kind:
-                case "text":
-                    texts.append(piece.text)
-                    if piece.text_signature and family.signature:
-                        lasting += self._signature(piece.text_signature)
-                case "thinking":
-                    tokens = self.text(piece.thinking) if piece.thinking else 0.0
-                    if family.signature and piece.thinking_signature:
-                        tokens = max(tokens, self._signature(piece.thinking_signature))
-                    if family.drops_thinking:
-                        passing += tokens
-                    else:
-                        lasting += tokens
-                case "toolCall":
-                    texts.append(piece.name)
-                    lasting += family.call + self._json(piece.arguments_text or piece.arguments)
-                    if piece.thought_signature and family.signature:
-                        lasting += self._signature(piece.thought_signature)
-                case _:
-                    lasting += self.piece(piece)
+            if type(piece) is TextContent:  # cheaper than `piece.kind`
+                texts.append(piece.text)
+                if piece.text_signature and family.signature:
+                    lasting += self._signature(piece.text_signature)
+            elif type(piece) is ToolCall:
+                texts.append(piece.name)
+                lasting += family.call + self._json(piece.arguments_text or piece.arguments)
+                if piece.thought_signature and family.signature:
+                    lasting += self._signature(piece.thought_signature)
+            elif type(piece) is ThinkingContent:
+                tokens = self.text(piece.thinking) if piece.thinking else 0.0
+                if family.signature and piece.thinking_signature:
+                    tokens = max(tokens, self._signature(piece.thinking_signature))
+                if family.drops_thinking:
+                    passing += tokens
+                else:
+                    lasting += tokens
+            else:
+                lasting += self.piece(piece)
         if texts:
             lasting += (
                 self.text(texts[0] if len(texts) == 1 else "".join(texts))

@@ -13,7 +13,8 @@ Facts this file rests on:
 
 The chunks of an incomplete message are kept in a list and joined once, so that decoding takes linear time. The bytes
 before the payload are parsed once and cached with their checksum, from which the checksum of the message is continued.
-Messages before a damaged one are returned; the error is raised by the next call.
+All streams share this cache: an entry depends on its bytes alone, and is used for the same bytes only. Messages before
+a damaged one are returned; the error is raised by the next call.
 """
 
 from __future__ import annotations
@@ -70,21 +71,25 @@ class _Head(msgspec.Struct, frozen=True, gc=False):
     headers: Headers
 
 
+_HEADS: Final[dict[int, _Head]] = {}
+"""The last head for each length of a message."""
+_KINDS: Final[dict[bytes, tuple[str, Headers]]] = {}
+"""Parsed headers, and the kind of event that they name."""
+
+
 class AwsEventStreamDecoder:
     """Decodes a stream of AWS event stream messages.
 
     Feed it bytes as they arrive, then call `finish`; both return the messages that were completed.
     """
 
-    __slots__ = ("_between", "_damage", "_heads", "_kinds", "_length", "_pieces", "_wanted")
+    __slots__ = ("_between", "_damage", "_length", "_pieces", "_wanted")
 
     def __init__(self) -> None:
         self._between = True  # no message is incomplete: the next byte begins one
         self._pieces: list[bytes] = []
         self._length = 0  # of all pieces together
         self._wanted = _BEFORE_HEADERS  # bytes needed to continue: a prelude, or the whole message
-        self._heads: dict[int, _Head] = {}  # the last head for each length of a message
-        self._kinds: dict[bytes, tuple[str, Headers]] = {}  # parsed headers
         self._damage: DecodeError | None = None  # set once: nothing behind the damage can be decoded
 
     def feed(self, chunk: bytes) -> list[AwsEvent]:
@@ -93,15 +98,14 @@ class AwsEventStreamDecoder:
         Raises:
             DecodeError: a checksum does not match, or a length or header is invalid.
         """
-        if self._between:
-            head = self._heads.get(len(chunk))
-            if head is not None:
-                size = head.size
-                if chunk[:size] == head.raw:
-                    payload = chunk[size:_LAST]
-                    if payload and crc32(payload, head.checksum) == _READ_CHECKSUM(chunk, _LAST)[0]:
-                        event = head.event
-                        return [AwsEvent(event, payload, head.headers, (event, payload))]
+        head = _HEADS.get(len(chunk))
+        if head is not None and self._between:
+            size = head.size
+            if chunk[:size] == head.raw:
+                payload = chunk[size:_LAST]
+                if payload and crc32(payload, head.checksum) == _READ_CHECKSUM(chunk, _LAST)[0]:
+                    event = head.event
+                    return [AwsEvent(event, payload, head.headers, (event, payload))]
         return self._read_pieces(chunk)
 
     def finish(self) -> list[AwsEvent]:
@@ -148,12 +152,12 @@ class AwsEventStreamDecoder:
         A cached head was verified before. For a new one the prelude is verified before its length is used, and the
         message before its headers are parsed.
         """
-        begin, end, heads = 0, len(data), self._heads
+        begin, end = 0, len(data)
         while end - begin >= _BEFORE_HEADERS:
             length, headers_length, _ = _PRELUDE.unpack_from(data, begin)
             payload_at, after = begin + _BEFORE_HEADERS + headers_length, begin + length
             raw = data[begin:payload_at]
-            head = heads.get(length)
+            head = _HEADS.get(length)
             if head is not None and head.raw != raw:
                 head = None
             if head is None:
@@ -166,7 +170,7 @@ class AwsEventStreamDecoder:
             if crc32(payload, checksum) != _READ_CHECKSUM(data, last)[0]:
                 raise DecodeError("event stream: the checksum of a message does not match; the response is damaged")
             if head is None:
-                head = self._learn(raw, length, checksum)
+                head = _learn(raw, length, checksum)
                 frame = _frame_of(head, payload)
             else:
                 frame = head.event, payload or b"{}"
@@ -174,21 +178,22 @@ class AwsEventStreamDecoder:
             begin = after
         return begin, _BEFORE_HEADERS
 
-    def _learn(self, raw: bytes, length: int, checksum: int) -> _Head:
-        """Parse a new head and cache it."""
-        named = raw[_BEFORE_HEADERS:]
-        kind = self._kinds.get(named)
-        if kind is None:
-            headers = _read_headers(named)
-            kind = _event_of(headers), headers
-        head = _Head(raw, len(raw), checksum, *kind)
-        if len(raw) <= _MAX_CACHED_BYTES and not _is_error(head.headers):
-            for known in (self._heads, self._kinds):
-                if len(known) >= _CACHED_HEADERS:
-                    known.clear()
-            self._heads[length] = head
-            self._kinds[named] = kind
-        return head
+
+def _learn(raw: bytes, length: int, checksum: int) -> _Head:
+    """Parse a new head and cache it."""
+    named = raw[_BEFORE_HEADERS:]
+    kind = _KINDS.get(named)
+    if kind is None:
+        headers = _read_headers(named)
+        kind = _event_of(headers), headers
+    head = _Head(raw, len(raw), checksum, *kind)
+    if len(raw) <= _MAX_CACHED_BYTES and not _is_error(head.headers):
+        for known in (_HEADS, _KINDS):
+            if len(known) >= _CACHED_HEADERS:
+                known.clear()
+        _HEADS[length] = head
+        _KINDS[named] = kind
+    return head
 
 
 def _check_prelude(data: bytes, begin: int) -> None:

@@ -49,6 +49,7 @@ class SseDecoder:
         "_event",
         "_head",
         "_head_event",
+        "_head_size",
         "_id",
         "_names",
         "_pieces",
@@ -65,15 +66,22 @@ class SseDecoder:
         self._data: list[bytes] = []
         self._id: str | None = None
         self._head = _DATA  # the first bytes of the last event on the fast path: the next one often begins alike
+        self._head_size = len(_DATA)
         self._head_event = ""
         self._names: dict[bytes, str] = {}  # `event:` lines, and the names in them
 
     def feed(self, chunk: bytes) -> list[SseEvent]:
         """Decode the next chunk. Live streams send one event per chunk, so there is a fast path for that."""
-        if self._between and chunk[-2:] == b"\n\n" and _CR not in chunk:
-            event = self._fast_read(chunk[:-2])
-            if event is not None:
-                return [event]
+        if self._between and chunk[-2:] == b"\n\n":
+            size = self._head_size
+            if chunk[:size] == self._head:
+                data = chunk[size:-2]
+                if _LF not in data and _CR not in data:
+                    return [SseEvent(self._head_event, data, self._id)]
+            elif _CR not in chunk:
+                event = self._fast_read(chunk[:-2])
+                if event is not None:
+                    return [event]
         events: list[SseEvent] = []
         self._read_piece(chunk, events)
         pending = self._pieces or self._data or self._event or self._skip_newline
@@ -126,7 +134,7 @@ class SseDecoder:
             head = _DATA if event is None else line + b"\n" + _DATA
             if not block.startswith(head):
                 return None
-            self._head, self._head_event = head, event or ""
+            self._head, self._head_size, self._head_event = head, len(head), event or ""
         data = block[len(head) :]
         return None if _LF in data else SseEvent(self._head_event, data, self._id)
 

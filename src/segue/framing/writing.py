@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from struct import Struct
 from typing import Final, Protocol, TypeAlias, cast
 from zlib import crc32
@@ -30,12 +31,17 @@ StreamFrame: TypeAlias = Mapping[str, object] | str
 _ENCODE: Final = msgspec.json.Encoder().encode
 _PRELUDE: Final = Struct("!II")
 _PACK_CHECKSUM: Final = Struct("!I").pack
+_NOT_NAMED: Final = "a frame of an AWS event stream has one key, the type of the event; pass such a frame"
 _NOT_AN_EVENT: Final = ("Exception", "Error")
 _AROUND: Final = 16
 """The bytes of an AWS message besides headers and payload."""
 _SHORT: Final = 512
 """Payloads below this size share what stands before them, and as many names of events are kept: so the memory of an
 encoder has a bound."""
+_MOST_TYPES: Final = 32
+"""Types of AWS events whose beginnings are kept; ConverseStream has twelve."""
+_BEGINS: Final[dict[str, dict[int, tuple[bytes, int]]]] = {}
+"""Prelude and headers of an AWS message, and their checksum, by type and length of the payload."""
 
 
 class FrameEncoder(Protocol):
@@ -62,17 +68,16 @@ class SseEncoder:
         """Encode one frame; a text is written unchanged."""
         if isinstance(frame, str):
             return b"data: " + frame.encode() + b"\n\n"
-        kind = frame.get("type")
-        begin = self._names.get(kind) if kind.__class__ is str or kind is None else b"data: "
-        if begin is None:
-            begin = self._begin(cast("str", kind))
         try:
-            return begin + _ENCODE(frame) + b"\n\n"
-        except UnicodeEncodeError:
-            return begin + encode_json(frame) + b"\n\n"
+            return self._names[frame.get("type")] + _ENCODE(frame) + b"\n\n"
+        except (KeyError, TypeError, UnicodeEncodeError):
+            return self._begin(frame.get("type")) + encode_json(frame) + b"\n\n"
 
-    def _begin(self, kind: str) -> bytes:
-        """Write what stands before the JSON of a frame with a type."""
+    def _begin(self, kind: object) -> bytes:
+        """Write what stands before the JSON of a frame."""
+        if kind.__class__ is not str:
+            return b"data: "
+        kind = cast("str", kind)
         has_name = "\n" not in kind and "\r" not in kind
         begin = b"event: " + kind.encode("utf-8", "replace") + b"\ndata: " if has_name else b"data: "
         if len(self._names) < _SHORT:
@@ -120,14 +125,11 @@ class JsonArrayEncoder:
 class AwsEventStreamEncoder:
     """Encodes frames `{event type: payload}` as AWS messages with checksums.
 
-    What stands before a payload depends on its type and its length alone, and most deltas have one of few lengths.
+    What stands before a payload depends on its type and its length alone, and most deltas have one of few lengths: so
+    all streams share it.
     """
 
-    __slots__ = ("_begins", "_heads")
-
-    def __init__(self) -> None:
-        self._heads: dict[str, bytes] = {}  # the headers by the type of the event
-        self._begins: dict[tuple[str, int], tuple[bytes, int]] = {}  # prelude and headers of short messages
+    __slots__ = ()
 
     def feed(self, frame: StreamFrame) -> bytes:
         """Encode one frame.
@@ -135,32 +137,32 @@ class AwsEventStreamEncoder:
         Raises:
             EncodeError: it is not one event type with its payload.
         """
-        if isinstance(frame, str) or len(frame) != 1:
-            raise EncodeError("a frame of an AWS event stream has one key, the type of the event; pass such a frame")
-        (kind,) = frame
         try:
-            payload = _ENCODE(frame[kind])
-        except UnicodeEncodeError:
+            (kind,) = frame
+            payload = _ENCODE(frame[kind])  # pyright: ignore[reportArgumentType, reportCallIssue] - a text has no keys
+            begin, checksum = _BEGINS[kind][len(payload)]
+        except (KeyError, TypeError, ValueError):
+            if isinstance(frame, str) or len(frame) != 1:
+                raise EncodeError(_NOT_NAMED) from None
+            (kind,) = frame
             payload = encode_json(frame[kind])
-        size = len(payload)
-        begin, checksum = self._begins.get((kind, size)) or self._begin(kind, size)
+            begin, checksum = _begin(kind, len(payload))
         return begin + payload + _PACK_CHECKSUM(crc32(payload, checksum))
-
-    def _begin(self, kind: str, size: int) -> tuple[bytes, int]:
-        """Write what stands before a payload: the prelude with its checksum, and the headers; and their checksum."""
-        head = self._heads.get(kind)
-        if head is None:
-            head = self._heads[kind] = _headers(kind)
-        prelude = _PRELUDE.pack(_AROUND + len(head) + size, len(head))
-        begin = prelude + _PACK_CHECKSUM(crc32(prelude)) + head
-        made = (begin, crc32(begin))
-        if size < _SHORT:
-            self._begins[kind, size] = made
-        return made
 
     def finish(self) -> bytes:
         """End the stream: it has no end mark."""
         return b""
+
+
+def _begin(kind: str, size: int) -> tuple[bytes, int]:
+    """Write what stands before a payload: the prelude with its checksum, and the headers; and their checksum."""
+    head = _headers(kind)
+    prelude = _PRELUDE.pack(_AROUND + len(head) + size, len(head))
+    begin = prelude + _PACK_CHECKSUM(crc32(prelude)) + head
+    made = (begin, crc32(begin))
+    if size < _SHORT and (kind in _BEGINS or len(_BEGINS) < _MOST_TYPES):
+        _BEGINS.setdefault(kind, {})[size] = made
+    return made
 
 
 _ENCODERS: Final[Mapping[str, type[FrameEncoder]]] = {
@@ -192,6 +194,7 @@ def encode_json(value: object) -> bytes:
         return json.dumps(value, separators=(",", ":")).encode("ascii")
 
 
+@lru_cache(_MOST_TYPES)
 def _headers(kind: str) -> bytes:
     is_exception = kind.endswith(_NOT_AN_EVENT)
     values = (

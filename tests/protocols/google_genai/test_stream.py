@@ -7,6 +7,7 @@ import pytest
 from protocols.google_genai.endpoints import NEWER, VERTEX
 from segue.conversation.content import NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import StopReason
+from segue.conversation.stored import dump_message
 from segue.protocols.google_genai.protocol import PROTOCOL as CODEC
 
 
@@ -207,6 +208,27 @@ def test_the_last_counts_win_and_names_are_mapped_back():
     assert (message.usage.input, message.usage.output) == (5, 9)
     assert message.response_model == "gemini-x"
     assert [piece.name for piece in message.tool_calls()] == ["mcp/f"]
+
+
+@pytest.mark.parametrize(
+    ("counts", "found"),
+    [
+        (b'{"promptTokenCount": 7}', 7),
+        (b"{}", 5),
+        (b"null", 5),
+        (b'{"promptTokenCount": 7, "x": 1e999}', 7),
+        (b'{"promptTokenCount": 7, "x": "\xff"}', 7),
+        (b'{"promptTokenCount": 7, "x": ' + b"[" * 300 + b"]" * 300 + b"}", 7),
+    ],
+)
+def test_counts_of_a_frame_that_extends_a_text_are_read_at_the_end(counts, found):
+    first = chunk({"text": "a"}, usageMetadata={"promptTokenCount": 5})
+    more = b'{"candidates": [{"content": {"parts": [{"text": "b"}]}, "index": 0}], "responseId": "r", "usageMetadata": '
+    _, message = decoded(first, more + counts + b"}")
+    assert message.text() == "ab"
+    assert message.usage is not None
+    assert message.usage.input == found
+    dump_message(message)
 
 
 def test_what_came_before_an_abort_is_kept():

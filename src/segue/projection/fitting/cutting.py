@@ -49,19 +49,32 @@ class EvictedMedia:
         self.changes: list[Change] = []
 
 
+class DroppedTurns:
+    """What stands for the messages that are left out, and the changes; valid as long as `key` is the same."""
+
+    __slots__ = ("changes", "key", "text", "wanted")
+
+    def __init__(self, key: object, text: str, changes: tuple[Change, ...], wanted: SummaryWanted | None) -> None:
+        self.key: object = key
+        self.text: str = text
+        self.changes: tuple[Change, ...] = changes
+        self.wanted: SummaryWanted | None = wanted
+
+
 class MadeMessages:
     """What the cuts of earlier requests made: the next request has the same objects, and the same bytes."""
 
-    __slots__ = ("_variants", "evicted", "lean_part")
+    __slots__ = ("_variants", "dropped", "evicted", "lean_part")
 
     def __init__(self) -> None:
         self._variants: dict[tuple[int, object], tuple[Message, Message]] = {}
         self.lean_part: LeanPart | None = None
         self.evicted: EvictedMedia | None = None
+        self.dropped: DroppedTurns | None = None
 
     def restart(self) -> None:
         """Forget what depends on where the cuts are."""
-        self.lean_part = self.evicted = None
+        self.lean_part = self.evicted = self.dropped = None
 
     def variant(self, index: int, key: object, message: Message, make: Callable[[], Message]) -> Message:
         """Make a changed message once, so that the next request has the same object."""
@@ -104,16 +117,20 @@ class _Cut:
             fitted.messages = [*given.messages[:head], *lean.messages, *given.messages[max(start, self.marks.lean) :]]
             self.offset = start - head
             first, kept = given.places.before(head) + 1, self.fold.first_kept(self.marks)
-            lowest, highest = (bisect_left(given.changes, place, key=place_of) for place in (first, kept))
-            fitted.changes = [*given.changes[:lowest], *given.changes[highest:], *lean.changes]
-            fitted.needed = tuple(need for need in given.needed if not _is_between(need.path, first, kept))
+            if given.changes:
+                lowest, highest = (bisect_left(given.changes, place, key=place_of) for place in (first, kept))
+                fitted.changes = [*given.changes[:lowest], *given.changes[highest:]]
+            if given.needed:
+                fitted.needed = tuple(need for need in given.needed if not _is_between(need.path, first, kept))
         else:
             fitted.messages = [*given.messages[:head], *lean.messages, *given.messages[max(head, self.marks.lean) :]]
-            fitted.changes = [*given.changes, *lean.changes]
+            fitted.changes = [*given.changes]
+        count = len(fitted.changes)
+        fitted.changes += lean.changes
         self.shorten_newest()
         if start:
             self.leave_out(first, kept)
-        fitted.changes.sort(key=place_of)
+        fitted.changes = _in_order(fitted.changes, lean.changes, count)
         fitted.marks = self.moved_marks(given.find_marks())
         if given.retention in ("short", "long") and not fitted.marks and fitted.window is not None:
             fitted.window.anchor = self.anchor(is_long=given.retention == "long")
@@ -194,10 +211,9 @@ class _Cut:
 
     def leave_out(self, first: int, kept: int) -> None:
         """Put a note or a summary in the place of what is left out, and report it."""
-        fold, fitted, head = self.fold, self.fitted, self.fold.head
-        dropped = fold.sizes.full[self.start] - fold.sizes.full[head]
-        summary = fold.summary(self.marks)
-        text = self.describe(summary, first, kept)
+        fitted, head = self.fitted, self.fold.head
+        dropped = self.dropped_turns(first, kept)
+        text = dropped.text
         message = fitted.messages[head - 1] if head else None
         if message is None or message.role != "user":
             opening = self.made.variant(-1, text, self.given.messages[self.start], lambda: UserMessage.of(text))
@@ -206,27 +222,41 @@ class _Cut:
         else:
             opening = self.made.variant(head - 1, text, message, lambda: _with_text(message, text))
             fitted.messages[head - 1] = opening
+        fitted.changes += dropped.changes
+        self.merge_users(head)
+        if dropped.wanted is not None:
+            fitted.requirements = (*fitted.requirements, dropped.wanted)
+
+    def dropped_turns(self, first: int, kept: int) -> DroppedTurns:
+        """Give what stands for the messages left out; that of the request before if the cut has not moved since."""
+        fold, given = self.fold, self.given
+        full, head, summary = fold.sizes.full, fold.head, fold.summary(self.marks)
+        key, known = (first, kept, self.start, head, full[self.start], full[head], summary), self.made.dropped
+        if known is not None and known.key == key:
+            return known
+        tokens = full[self.start] - full[head]
         code = ChangeCode.TURN_FILLED if summary is None else ChangeCode.SUMMARY_USED
         path: Path = ("messages", first - 1, "content") if first else ("messages",)
-        fitted.changes.append(Change(code=code, path=path, loss=Loss.NONE, detail="for the messages left out"))
-        fitted.changes.append(
+        changes = (
+            Change(code=code, path=path, loss=Loss.NONE, detail="for the messages left out"),
             Change(
                 code=ChangeCode.TURNS_DROPPED,
                 path=("messages", first),
                 loss=Loss.CONTENT,
-                detail=f"{kept - first} messages, {round(dropped)} tokens",
+                detail=f"{kept - first} messages, {round(tokens)} tokens",
                 last=kept - 1,
-            )
+            ),
         )
-        self.merge_users(head)
-        covered = 0 if summary is None else summary.covers
+        covered, wanted = 0 if summary is None else summary.covers, None
         if covered < kept:
             if covered > first:
-                places, full = self.given.places, fold.sizes.full
-                begin = next((at for at in range(head, self.start) if places[at] >= covered), self.start)
-                dropped = full[self.start] - full[begin]
-            wanted = SummaryWanted(first=max(first, covered), last=kept - 1, tokens=round(dropped))
-            fitted.requirements = (*fitted.requirements, wanted)
+                places = given.places
+                begin = next((at for at in range(max(head, 1), self.start) if places[at] >= covered), self.start)
+                tokens = full[self.start] - full[begin]
+            wanted = SummaryWanted(first=max(first, covered), last=kept - 1, tokens=round(tokens))
+        dropped = DroppedTurns(key, self.describe(summary, first, kept), changes, wanted)
+        self.made.dropped = dropped if self.start <= given.settled else None
+        return dropped
 
     def describe(self, summary: Summary | None, first: int, kept: int) -> str:
         if summary is None:
@@ -292,6 +322,15 @@ class _Cut:
                 if piece.cache_mark is not None:
                     marks.append((index, position, path))
         return marks
+
+
+def _in_order(changes: list[Change], lean: list[Change], at: int) -> list[Change]:
+    """Sort changes. Those of the shortened part, from an index on, are in order, and mostly behind all others."""
+    end = at + len(lean)
+    others = sorted(changes[:at] + changes[end:], key=place_of)
+    if changes[at:end] == lean and (not lean or not others or place_of(others[-1]) < place_of(lean[0])):
+        return others + lean
+    return sorted(changes, key=place_of)
 
 
 def _with_mark(message: Message, mark: CacheMark) -> Message:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import final
 
 
@@ -28,12 +28,16 @@ class Places:
 
         Inserted messages have none.
         """
-        found = next((place for place in self._from(index) if place >= 0), None)
-        return 1 + max((place for place in self._from(0)), default=-1) if found is None else found
+        for at in range(index, len(self)):  # nearly always the first one
+            place = self[at]
+            if place >= 0:
+                return place
+        return 1 + max((self[at] for at in range(len(self))), default=-1)
 
     def before(self, index: int) -> int:
         """Give the last index of the given conversation before a projected message; -1 if there is none."""
-        return next((self[at] for at in range(index - 1, -1, -1) if self[at] >= 0), -1)
-
-    def _from(self, index: int) -> Iterator[int]:
-        return (self[at] for at in range(index, len(self)))
+        for at in range(index - 1, -1, -1):
+            place = self[at]
+            if place >= 0:
+                return place
+        return -1

@@ -22,6 +22,8 @@ from segue.counting.counter import encode_value
 from segue.projection.fitting.plan import FitPlan
 from segue.projection.policy import Texts
 
+_UNKNOWN: Final = float("inf")
+_WITHOUT_MEDIA: Final[frozenset[type]] = frozenset({TextContent, ThinkingContent, ToolCall})
 _MOST_FOR_AN_IMAGE: Final = 6000
 _LONG: Final = 64
 """A constant of a message, a call or a signature is less than this."""
@@ -81,9 +83,9 @@ class Sizes:
         if self._plan.counter.is_own or len(self.full) > 1:
             # No bound serves for a caller's counter, or is needed any more where messages are counted.
             for index in range(len(bounds) - 1, len(messages)):
-                bounds.append(float("inf"))
+                bounds.append(_UNKNOWN)
                 for position, piece in enumerate(messages[index].content):
-                    if piece.kind == "image" or piece.kind == "file":
+                    if type(piece) not in _WITHOUT_MEDIA and (piece.kind == "image" or piece.kind == "file"):
                         self._add_media(piece, index, position)
             return
         for index in range(len(bounds) - 1, len(messages)):

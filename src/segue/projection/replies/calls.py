@@ -34,11 +34,16 @@ class CallForms:
         self.ids: dict[str, str] = {}
         """What the client returns -> the id that the model wrote."""
 
-    def begin(self, call: ToolCall, index: int) -> tuple[ToolCall, Block]:
-        """Give the beginning of a call, and the keys of this protocol that stand there."""
-        shown, first = self._show(call, index)
-        self._ids[index] = shown.id
-        return shown, first
+    def begin(self, call_id: str, name: str, index: int) -> tuple[str, str, Block]:
+        """Give the id and the name of a call that begins, and the keys of this protocol that stand there."""
+        first = EMPTY
+        if self._client.is_same:
+            call_id = self._id(call_id, index)
+        else:
+            shown, first = self._show(ToolCall(id=call_id, name=name), index)
+            call_id, name = shown.id, shown.name
+        self._ids[index] = call_id
+        return call_id, name, first
 
     def end(self, call: ToolCall, index: int) -> ToolCall:
         """Give a whole call, without its signature; it has the id that its beginning had."""

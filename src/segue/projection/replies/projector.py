@@ -24,7 +24,7 @@ import msgspec
 from msgspec.structs import replace
 
 from segue.conversation.arguments import encode_arguments
-from segue.conversation.content import Extra, TextContent, ThinkingContent, ToolCall
+from segue.conversation.content import Extra, TextContent, ThinkingContent
 from segue.conversation.context import Tool
 from segue.conversation.events import (
     DoneEvent,
@@ -154,15 +154,15 @@ class ReplyProjector:
         Raises:
             ProjectionRefused: the policy refuses a change that is needed.
         """
-        if self._is_done:
-            return []
-        if type(event) in self._deltas:  # nearly all events
+        if type(event) in self._deltas:
             delta: Delta = event  # pyright: ignore[reportAssignmentType] - narrowed by the test above
             index = delta.index
-            if self._places.get(index) == index:
+            if self._places.get(index) == index:  # nearly all events
                 return [event]
             if type(event) is not ThinkingDelta:
                 return [self._parts.moved(delta)]
+        if self._is_done:
+            return []
         if event.type in _PASSED:
             return [event]
         out: list[Event] = []
@@ -175,10 +175,15 @@ class ReplyProjector:
         """End the stream: give what still waits. There is nothing if the stream had its terminal event."""
         out: list[Event] = []
         if not self._is_done:
-            self._is_done = True
+            self._stop()
             self._natives.flush(out)
             self._release(out)
         return out
+
+    def _stop(self) -> None:
+        """Pass nothing on after the end, also no deltas."""
+        self._is_done = True
+        self._deltas = frozenset()
 
     def _feed(self, event: Event, out: list[Event]) -> None:
         client = self._client
@@ -302,9 +307,9 @@ class ReplyProjector:
         if not event.id or not event.name:  # they come with the end
             out.append(ToolCallStart(index=place, id="", name="", extra=kept))
             return
-        call, first = self._calls.begin(ToolCall(id=event.id, name=event.name), event.index)
+        call_id, name, first = self._calls.begin(event.id, event.name, event.index)
         extra: Extra | None = {self._client.record.name: first} if first and kept is None else kept
-        out.append(ToolCallStart(index=place, id=call.id, name=call.name, extra=extra))
+        out.append(ToolCallStart(index=place, id=call_id, name=name, extra=extra))
 
     def _end_call(self, event: ToolCallEnd, out: list[Event]) -> None:
         call, client = event.tool_call, self._client
@@ -327,7 +332,7 @@ class ReplyProjector:
 
     def _end(self, event: DoneEvent | ErrorEvent, out: list[Event]) -> None:
         client, message = self._client, event.message
-        self._is_done = True
+        self._stop()
         self._natives.flush(out)
         pages = [] if client.is_same else self._natives.pages_of_reply(message)
         in_reply, queries = client.form.cite_in_reply, self._natives.queries

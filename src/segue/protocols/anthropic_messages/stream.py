@@ -28,6 +28,7 @@ import msgspec
 
 from segue.conversation.arguments import parse_arguments
 from segue.conversation.content import AssistantContent
+from segue.conversation.events import Event
 from segue.protocols.anthropic_messages.content import decode_reply_block
 from segue.protocols.anthropic_messages.native import fallback_of, find_writer
 from segue.protocols.anthropic_messages.response import decode_usage, error_text, finish_response
@@ -108,20 +109,21 @@ class _Reader:
         self._content: list[Wire] = []  # its blocks, in the order of the parts
         self._blocks: dict[object, _Block] = {}  # those that are open
 
-    def read_growth(self, frame: bytes, out: Assembly) -> bool:
-        """Read a delta that only lengthens its block; give whether it is one. This is the fast path."""
+    def read_growth(self, frame: bytes) -> list[Event] | None:
+        """Fast path: read a delta that only lengthens its block; None for every other frame."""
         try:
             growth = _READ_GROWTH(frame)
         except _MISFIT:
-            return False
+            return None
         block, delta = self._blocks.get(growth.index), growth.delta
         if block is None or delta is None or growth.type != _DELTA:
-            return False
+            return None
         text: str | None = getattr(delta, block.grows_by)
-        if not text:
-            return False
-        out.grow(block.part, text)
-        return True
+        part = block.part
+        if not text or part.delta is None:
+            return None
+        part.chunks.append(text)  # as `Part.extend`
+        return [part.delta(index=part.index, delta=text)]
 
     def read(self, frame: Block, out: Assembly) -> None:
         kind, index = frame.get("type"), frame.get("index")

@@ -29,11 +29,17 @@ from segue.protocols.anthropic_messages.response import STOP_REASONS, encode_res
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
-from segue.protocols.kit.stream_writing import Explain, StreamEncoder, StreamWriter
+from segue.protocols.kit.stream_writing import Explain, FrameMaker, StreamEncoder, StreamWriter
 
 _WRITTEN: Final = frozenset({"id", "type", "role", "model", "content", "usage"})
 _BESIDE_DELTA: Final = frozenset({"context_management"})
 """Keys of message_delta that stand beside its delta.  (anthropic 2.8.0: BetaRawMessageDeltaEvent)"""
+_DELTAS: Final[Mapping[str, tuple[str, str]]] = {
+    "text": ("text_delta", "text"),
+    "thinking": ("thinking_delta", "thinking"),
+    "toolCall": ("input_json_delta", "partial_json"),
+}
+"""The type of a delta, and its field with text, by the kind of the part."""
 _NO_USAGE: Final[Wire] = {"input_tokens": 0, "output_tokens": 0}
 _UNNAMED: Final = "msg_0"
 
@@ -80,6 +86,10 @@ class _Writer(StreamWriter):
     def _delta(self, index: int, delta: Wire) -> None:
         self.frames.append({"type": "content_block_delta", "index": self._indexes[index], "delta": delta})
 
+    def frame_maker(self, index: int, kind: str) -> FrameMaker:
+        at, (name, field) = self._indexes[index], _DELTAS[kind]
+        return lambda text: {"type": "content_block_delta", "index": at, "delta": {"type": name, field: text}}
+
     def _close(self, index: int) -> None:
         self.frames.append({"type": "content_block_stop", "index": self._indexes.pop(index)})
 
@@ -90,8 +100,7 @@ class _Writer(StreamWriter):
         self._open(index, block)
 
     def add_text(self, index: int, text: str) -> None:
-        delta = {"type": "text_delta", "text": text}
-        self.frames.append({"type": "content_block_delta", "index": self._indexes[index], "delta": delta})
+        self._delta(index, {"type": "text_delta", "text": text})
 
     def close_text(self, index: int, content: TextContent) -> None:
         if content.extra is not None:
@@ -109,10 +118,8 @@ class _Writer(StreamWriter):
             self._open(index, {"type": "thinking", "thinking": "", "signature": "", **self._first.pop(index, EMPTY)})
 
     def add_thinking(self, index: int, text: str) -> None:
-        if index not in self._indexes:
-            self._open_thinking(index)
-        delta = {"type": "thinking_delta", "thinking": text}
-        self.frames.append({"type": "content_block_delta", "index": self._indexes[index], "delta": delta})
+        self._open_thinking(index)
+        self._delta(index, {"type": "thinking_delta", "thinking": text})
 
     def close_thinking(self, index: int, content: ThinkingContent) -> None:
         (block,) = encode_assistant_blocks((content,), self.endpoint, is_reply=True)
@@ -129,8 +136,7 @@ class _Writer(StreamWriter):
         self._open(index, {"type": "tool_use", "id": call_id, "name": name, "input": {}, **first})
 
     def add_arguments(self, index: int, text: str) -> None:
-        delta = {"type": "input_json_delta", "partial_json": text}
-        self.frames.append({"type": "content_block_delta", "index": self._indexes[index], "delta": delta})
+        self._delta(index, {"type": "input_json_delta", "partial_json": text})
 
     def close_call(self, index: int, call: ToolCall) -> None:  # noqa: ARG002 - the deltas hold all of it
         self._close(index)

@@ -1,4 +1,4 @@
-"""Fast path of a stream: deltas that only extend an open block, which are most of its events.
+"""Fast path of a stream: deltas that only extend an open block, which are most of its events, and the ends of blocks.
 
 Facts this file rests on:
 - A delta has one of `text`, `toolUse` with its `input`, and `reasoningContent`, which has text, a signature or bytes;
@@ -56,6 +56,10 @@ class BlockDelta(msgspec.Struct, Generic[_Part], frozen=True, gc=False):
     index: int = msgspec.field(name="contentBlockIndex")
 
 
+class _BlockStop(msgspec.Struct, frozen=True, gc=False):
+    index: int = msgspec.field(name="contentBlockIndex")
+
+
 DeltaDecoder: TypeAlias = Callable[[bytes], BlockDelta[TextPart] | BlockDelta[CallPart] | BlockDelta[ReasoningPart]]
 
 DELTA_DECODERS: Final[Mapping[str, DeltaDecoder]] = {
@@ -64,3 +68,4 @@ DELTA_DECODERS: Final[Mapping[str, DeltaDecoder]] = {
     "reasoningContent": msgspec.json.Decoder(BlockDelta[ReasoningPart]).decode,
 }
 """The type of a block -> the decoder of its deltas."""
+decode_stop: Final = msgspec.json.Decoder(_BlockStop).decode

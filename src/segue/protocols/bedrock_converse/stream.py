@@ -24,7 +24,7 @@ from segue.conversation.arguments import parse_arguments
 from segue.conversation.events import Event
 from segue.protocols.bedrock_converse.content import CITATIONS, decode_reasoning, parse_input
 from segue.protocols.bedrock_converse.errors import exception_of
-from segue.protocols.bedrock_converse.fast_decode import DELTA_DECODERS, MISFIT, TextPart
+from segue.protocols.bedrock_converse.fast_decode import DELTA_DECODERS, MISFIT, TextPart, decode_stop
 from segue.protocols.bedrock_converse.native import SERVER_CALL, fallback_of
 from segue.protocols.bedrock_converse.response import decode_usage, error_text, finish_response
 from segue.protocols.bedrock_converse.rules import PROTOCOL
@@ -38,14 +38,16 @@ from segue.protocols.kit.streaming import NamedFrame, StreamDecoder
 
 _PADDING: Final = "p"
 _DELTA: Final = "contentBlockDelta"
+_STOP: Final = "contentBlockStop"
 _TEXT_FIELDS: Final[Mapping[str, str]] = {"text": "text", "toolUse": "input"}
 """The type of a block -> the field of a delta that extends it."""
 
 
 def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamDecoder:
     """Make the decoder of one stream."""
-    reader = _Reader(endpoint)
-    return StreamDecoder(reader, Assembly(endpoint.model, PROTOCOL, tool_names), named_shortcut=reader.extend_last)
+    assembly = Assembly(endpoint.model, PROTOCOL, tool_names)
+    reader = _Reader(endpoint, assembly)
+    return StreamDecoder(reader, assembly, named_shortcut=reader.read_last)
 
 
 class _Block:
@@ -78,8 +80,9 @@ class _Block:
 
 
 class _Reader:
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, out: Assembly) -> None:
         self._endpoint = endpoint
+        self._out = out
         self._role: object = "assistant"
         self._body: Wire = {}  # the body of the whole reply, without its message
         self._content: dict[int, Wire] = {}  # the blocks of the whole reply, by the index of their part
@@ -87,25 +90,37 @@ class _Reader:
         self._last: _Block | None = None  # the block that was opened last, while it is open
         self._stopped = False
 
-    def extend_last(self, frame: NamedFrame) -> list[Event] | None:
-        """Read a frame that only extends the block that was opened last; None for every other frame."""
-        name, payload = frame
+    def read_last(self, frame: NamedFrame) -> list[Event] | None:
+        """Fast path: read a frame that extends or ends the block that was opened last; None for every other frame."""
         block = self._last
-        if block is None or name != _DELTA:
+        if block is None or len(frame) != 2 or block.decode_delta is None:
             return None
-        decode_delta, part = block.decode_delta, block.part
-        if decode_delta is None or part.delta is None:
-            return None
+        if frame[0] != _DELTA:
+            return self._end_last(block, frame[1]) if frame[0] == _STOP else None
         try:
-            event = decode_delta(payload)
+            event = block.decode_delta(frame[1])
         except MISFIT:
             return None
         delta = event.delta
         text = delta.text if type(delta) is TextPart else delta.inner.text
-        if not text or event.index != block.index:
+        part = block.part
+        if not text or event.index != block.index or part.delta is None:
             return None
-        part.chunks.append(text)
+        part.chunks.append(text)  # as `Part.extend`
         return [part.delta(index=part.index, delta=text)]
+
+    def _end_last(self, block: _Block, payload: bytes) -> list[Event] | None:
+        try:
+            index = decode_stop(payload).index
+        except MISFIT:
+            return None
+        if index != block.index or self._blocks.get(index) is not block:
+            return None
+        del self._blocks[index]
+        out = self._out
+        self._close(block, out)
+        events, out.events = out.events, []
+        return events
 
     def read(self, frame: Mapping[str, object], out: Assembly) -> None:
         event = frame.get(_DELTA)
@@ -127,8 +142,8 @@ class _Reader:
         elif "contentBlockStart" in frame:
             start = object_of(frame["contentBlockStart"])
             self._open(_index_of(start), object_of(start.get("start")), out)
-        elif "contentBlockStop" in frame:
-            block = self._blocks.pop(_index_of(object_of(frame["contentBlockStop"])), None)
+        elif _STOP in frame:
+            block = self._blocks.pop(_index_of(object_of(frame[_STOP])), None)
             if block is not None:
                 self._close(block, out)
         elif "messageStart" in frame:
@@ -309,13 +324,14 @@ def _index_of(payload: Block) -> object:
 
 def _close_call(block: _Block, text: str) -> Wire:
     part = block.part
-    parsed = parse_arguments(text)
-    part.arguments = parse_input(block.start.get("input"))
     if text:
+        parsed = parse_arguments(text)
         if parsed.diagnostic is None:
             # A request sends an object, so the text of valid JSON is not kept; the call equals that of a whole reply.
             part.chunks = []
         part.arguments = parsed.arguments
+    else:
+        part.arguments = parse_input(block.start.get("input"))
     return {**block.start, "toolUseId": part.id, "name": part.name, "input": part.arguments}
 
 

@@ -25,7 +25,7 @@ from segue.protocols.bedrock_converse.response import STOP_REASONS, encode_respo
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import Block, Wire, object_of
-from segue.protocols.kit.stream_writing import Explain, StreamEncoder, StreamWriter, rest_of
+from segue.protocols.kit.stream_writing import Explain, FrameMaker, StreamEncoder, StreamWriter, rest_of
 
 _DELTA: Final = "contentBlockDelta"
 _INDEX: Final = "contentBlockIndex"
@@ -62,6 +62,16 @@ class _Writer(StreamWriter):
     def _delta(self, index: int, delta: Wire) -> None:
         self.frames.append({_DELTA: {_INDEX: self._place(index), "delta": delta}})
 
+    def frame_maker(self, index: int, kind: str) -> FrameMaker:
+        at = self._indexes[index]
+        match kind:
+            case "text":
+                return lambda text: {_DELTA: {_INDEX: at, "delta": {"text": text}}}
+            case "thinking":
+                return lambda text: {_DELTA: {_INDEX: at, "delta": {_REASONING: {"text": text}}}}
+            case _:
+                return lambda text: {_DELTA: {_INDEX: at, "delta": {"toolUse": {"input": text}}}}
+
     def _close(self, index: int) -> None:
         at = self._indexes.pop(index, None)
         if at is not None:
@@ -74,7 +84,7 @@ class _Writer(StreamWriter):
         self._place(index)
 
     def add_text(self, index: int, text: str) -> None:
-        self.frames.append({_DELTA: {_INDEX: self._indexes[index], "delta": {"text": text}}})
+        self._delta(index, {"text": text})
 
     def close_text(self, index: int, content: TextContent) -> None:
         if not content.text:
@@ -89,8 +99,7 @@ class _Writer(StreamWriter):
         self._place(index)
 
     def add_thinking(self, index: int, text: str) -> None:
-        delta = {_REASONING: {"text": text}}
-        self.frames.append({_DELTA: {_INDEX: self._indexes[index], "delta": delta}})
+        self._delta(index, {_REASONING: {"text": text}})
 
     def close_thinking(self, index: int, content: ThinkingContent) -> None:
         wire = object_of(self._whole(content).get(_REASONING))
@@ -109,8 +118,7 @@ class _Writer(StreamWriter):
         self.frames.append({"contentBlockStart": {"start": start, _INDEX: self._place(index)}})
 
     def add_arguments(self, index: int, text: str) -> None:
-        delta = {"toolUse": {"input": text}}
-        self.frames.append({_DELTA: {_INDEX: self._indexes[index], "delta": delta}})
+        self._delta(index, {"toolUse": {"input": text}})
 
     def close_call(self, index: int, call: ToolCall) -> None:  # noqa: ARG002 - the deltas hold all of it
         self._close(index)

@@ -115,6 +115,9 @@ def decode_assistant_part(
                 return ThinkingContent(thinking=text)
             if isinstance(signature := part.get(SIGNATURE), str) and signature:
                 return TextContent(text=text, text_signature=signature)
+    call = decode_default_call(part, tool_names, endpoint)
+    if call is not None:
+        return call
     wire = read_keys(part)
     match data_field(wire):
         case "text":
@@ -131,8 +134,6 @@ def decode_assistant_part(
             call = _decode_call(wire, inside, new_id, tool_names)
             if call is None:
                 return decode_native(part)
-            if wire is part and _is_default_call(wire, inside, call) and endpoint.dialect.call_ids:
-                return call
             call = _with_extra(call, part, _CALL_KEYS, endpoint, is_reply=is_reply)
             return _without_id(call) if is_reply and inside.get("id") != call.id else call
         case _:
@@ -161,11 +162,23 @@ def _decode_call(wire: Block, inside: Block, new_id: str, tool_names: Mapping[st
     )
 
 
-def _is_default_call(wire: Block, inside: Block, call: ToolCall) -> bool:
-    """Whether a call is in the default format, as nearly all are."""
-    keys = 1 if call.thought_signature is None else 2
-    is_plain = len(wire) == keys and inside is wire.get(CALL) and len(inside) == 3
-    return is_plain and inside.get("id") == call.id and inside.get("args") is call.arguments
+def decode_default_call(part: Block, tool_names: Mapping[str, str], endpoint: Endpoint) -> ToolCall | None:
+    """Read a call in the default format, as nearly all are; None for every other part. This is a fast path."""
+    inside = part.get(CALL)
+    if not isinstance(inside, dict) or len(call := cast("Wire", inside)) != 3 or not endpoint.dialect.call_ids:
+        return None
+    name, call_id, arguments, signature = call.get("name"), call.get("id"), call.get("args"), part.get(SIGNATURE)
+    is_default = isinstance(name, str) and isinstance(call_id, str) and call_id and isinstance(arguments, dict)
+    if not is_default or len(part) != (1 if signature is None else 2):
+        return None
+    if signature is not None and not (isinstance(signature, str) and signature):
+        return None
+    return ToolCall(
+        id=cast("str", call_id),
+        name=tool_names.get(cast("str", name), cast("str", name)),
+        arguments=cast("Wire", arguments),
+        thought_signature=signature,
+    )
 
 
 def _with_extra(

@@ -19,9 +19,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, cast
 
+from msgspec import UNSET, Raw
+
 from segue.conversation.content import AssistantContent
+from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage, Diagnostic
-from segue.protocols.google_genai.content import CALL, SIGNATURE, decode_assistant_part
+from segue.protocols.google_genai.content import CALL, SIGNATURE, decode_assistant_part, decode_default_call
+from segue.protocols.google_genai.fast_decode import MISFIT, decode_part_frame
 from segue.protocols.google_genai.keys import read_keys
 from segue.protocols.google_genai.native import fallback_of
 from segue.protocols.google_genai.response import (
@@ -36,31 +40,68 @@ from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.stream_calls import PartialCall
 from segue.protocols.kit.assembly import Assembly, Part
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import Block, Wire, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import text_of
-from segue.protocols.kit.streaming import StreamDecoder
+from segue.protocols.kit.streaming import StreamDecoder, is_shallow, parse_frame
 
+_USAGE: Final = "usageMetadata"
 _UNFINISHED: Final = "The stream ended before the arguments of the call did; what was received is kept."
 
 
 def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamDecoder:
     """Make the decoder of a stream."""
-    return StreamDecoder(_Reader(endpoint), Assembly(endpoint.model, PROTOCOL, tool_names))
+    assembly = Assembly(endpoint.model, PROTOCOL, tool_names)
+    reader = _Reader(endpoint, assembly)
+    return StreamDecoder(reader, assembly, reader.read_part)
 
 
 class _Reader:
-    def __init__(self, endpoint: Endpoint) -> None:
+    def __init__(self, endpoint: Endpoint, out: Assembly) -> None:
         self._endpoint = endpoint
+        self._out = out
         self._body: Wire = {}  # the reply as it would have been sent whole, without its candidates
         self._candidate: Wire = {}  # the first candidate, without its content
         self._content: Wire | None = None  # its content
         self._parts: list[Wire] = []  # its parts; those of texts are empty until the end
         self._others: dict[int, Wire] = {}
         self._text: Part | None = None  # the text or the thought that may still grow
+        self._repeated: tuple[object, ...] = ()  # what a frame of the fast path has beside its part
+        self._usage: Raw | None = None  # the counts of the last frame of the fast path, not decoded yet
         self._partial: PartialCall | None = None
         self._calls = 0
 
+    def read_part(self, frame: bytes) -> list[Event] | None:
+        """Fast path: read a frame that has one part and nothing new beside it; None for every other frame.
+
+        Its counts are decoded when they are needed, which is at the end: each frame replaces those of the one before.
+        """
+        try:
+            given = decode_part_frame(frame)
+        except MISFIT:
+            return None
+        (candidate,) = given.candidates
+        repeated = (given.model_version, given.response_id, given.create_time, candidate.index)
+        usage = given.usage_metadata
+        if repeated != self._repeated or candidate.index or (usage is not UNSET and _USAGE not in self._body):
+            return None
+        (part,) = candidate.content.parts
+        growing, text = self._text, part.get("text")
+        if growing is not None and type(text) is str and text:
+            is_thought = len(part) == 2 and part.get("thought") is True
+            if growing.kind == "thinking" if is_thought else len(part) == 1 and growing.kind == "text":
+                self._usage = self._usage if usage is UNSET else usage
+                return growing.extend(text)
+        if not is_shallow(frame):
+            return None
+        self._usage = self._usage if usage is UNSET else usage
+        out = self._out
+        self._read_part(part, out)
+        events, out.events = out.events, []
+        return events
+
     def read(self, frame: Block, out: Assembly) -> None:
+        if self._usage is not None:
+            self._settle_usage(frame, out)
         candidates: object = None
         for key, value in frame.items():
             if key == "candidates":
@@ -78,11 +119,28 @@ class _Reader:
         for at, candidate in enumerate(_list(candidates)):
             if isinstance(candidate, dict):
                 self._read_candidate(cast("Wire", candidate), at, out)
+        self._repeated = ()
+        if self._content is not None and "parts" in self._content:
+            self._repeated = (
+                frame.get("modelVersion", UNSET),
+                frame.get("responseId", UNSET),
+                frame.get("createTime", UNSET),
+                self._candidate.get("index", UNSET),
+            )
+
+    def _settle_usage(self, frame: Block, out: Assembly) -> None:
+        """Note the counts of the fast path, unless this frame replaces them."""
+        usage, self._usage = self._usage, None
+        if usage is not None and not frame.get(_USAGE):
+            counts = out.make_plain(parse_frame(b'{"":%b}' % bytes(usage)) or EMPTY).get("")
+            if counts:
+                self._body[_USAGE] = counts
 
     def end(self, out: Assembly) -> None:
         """Finish the reply; without a finish reason the assembly then reports that it did not end."""
         if out.final is not None:
             return
+        self._settle_usage(EMPTY, out)
         self._close(out)
         if self._partial is not None:
             out.diagnostics.append(Diagnostic(type="tool_arguments_recovered", message=_UNFINISHED))
@@ -142,6 +200,10 @@ class _Reader:
                     self._grow(text, out, is_thought=True)
                 return
         self._close(out)
+        whole = decode_default_call(part, {}, self._endpoint) if self._partial is None else None
+        if whole is not None:
+            self._add(whole, part, out)
+            return
         wire = read_keys(part)
         call = read_keys(object_of(wire.get(CALL)))
         if call and (self._partial is not None or "partialArgs" in call or call.get("willContinue") is True):

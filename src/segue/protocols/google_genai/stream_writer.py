@@ -26,7 +26,7 @@ from segue.protocols.google_genai.response import STOP_REASONS, encode_response
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import Block, Wire, object_of
-from segue.protocols.kit.stream_writing import Explain, StreamEncoder, StreamWriter, rest_of
+from segue.protocols.kit.stream_writing import Explain, FrameMaker, StreamEncoder, StreamWriter, rest_of
 
 _ENDS: Final[Mapping[str, StopReason]] = {
     **STOP_REASONS,
@@ -63,6 +63,24 @@ class _Writer(StreamWriter):
     def _part(self, part: Block) -> None:
         content = {"role": "model", "parts": [part]}
         self.frames.append({"candidates": [{"content": content, "index": 0}], **self._beside})
+
+    def frame_maker(self, index: int, kind: str) -> FrameMaker | None:  # noqa: ARG002 - parts have no index here
+        beside = self._beside
+        match kind:
+            case "text":
+                return lambda text: {
+                    "candidates": [{"content": {"role": "model", "parts": [{"text": text}]}, "index": 0}],
+                    **beside,
+                }
+            case "thinking":
+                return lambda text: {
+                    "candidates": [
+                        {"content": {"role": "model", "parts": [{"text": text, "thought": True}]}, "index": 0}
+                    ],
+                    **beside,
+                }
+            case _:
+                return None
 
     def _whole(self, content: AssistantContent) -> Wire:
         (part,) = encode_assistant_parts((content,), self.endpoint, {})

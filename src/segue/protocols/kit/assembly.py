@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from segue.conversation.arguments import parse_arguments
@@ -64,41 +65,29 @@ _DELTAS: Final[Mapping[PartKind, type[Delta]]] = {
 """The delta event of each kind of part; a `native` part has one event, when it is complete."""
 
 
-class Part:
+class Part(Struct, eq=False):
     """One content item of the message under construction. Readers set its fields; closing it joins `chunks`."""
 
-    __slots__ = (
-        "arguments",
-        "block",
-        "chunks",
-        "closed",
-        "delta",
-        "extra",
-        "fallback",
-        "id",
-        "index",
-        "kind",
-        "name",
-        "redacted",
-        "signature",
-    )
+    kind: PartKind
+    index: int
+    delta: type[TextDelta | ThinkingDelta | ToolCallDelta] | None = None
+    """The type of its delta events; None where it has none."""
+    chunks: list[str] = []
+    signature: str | None = None
+    redacted: bool = False
+    id: str = ""
+    name: str = ""
+    arguments: Mapping[str, object] | None = None
+    """Arguments that were received as an object; text in `chunks` takes precedence."""
+    block: Mapping[str, object] = {}
+    fallback: tuple[FallbackContent, ...] = ()
+    extra: Extra | None = None
+    closed: AssistantContent | None = None
 
-    def __init__(self, kind: PartKind, index: int) -> None:
-        self.kind: PartKind = kind
-        self.index: int = index
-        self.delta: type[TextDelta | ThinkingDelta | ToolCallDelta] | None = _DELTAS.get(kind)
-        """The type of its delta events; None where it has none."""
-        self.chunks: list[str] = []
-        self.signature: str | None = None
-        self.redacted: bool = False
-        self.id: str = ""
-        self.name: str = ""
-        self.arguments: Mapping[str, object] | None = None
-        """Arguments that were received as an object; text in `chunks` takes precedence."""
-        self.block: Mapping[str, object] = {}
-        self.fallback: tuple[FallbackContent, ...] = ()
-        self.extra: Extra | None = None
-        self.closed: AssistantContent | None = None
+    def extend(self, text: str) -> list[Event]:
+        """Append a delta and give its event. It is for fast paths; other code calls `Assembly.grow`."""
+        self.chunks.append(text)
+        return [] if self.delta is None else [self.delta(index=self.index, delta=text)]
 
 
 class Assembly:
@@ -231,7 +220,7 @@ class Assembly:
 
     def _open(self, kind: PartKind) -> Part:
         self.start()
-        part = Part(kind, len(self.parts))
+        part = Part(kind, len(self.parts), _DELTAS.get(kind))
         self.parts.append(part)
         return part
 

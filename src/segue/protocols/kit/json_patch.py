@@ -41,6 +41,7 @@ from segue.protocols.kit.json_values import (
     parse_text,
     reach,
     same,
+    same_if_equal,
     with_leaf,
 )
 
@@ -179,11 +180,14 @@ def difference(default: object, received: object, *, aliases: Mapping[str, str] 
 
 
 def _entry(default: object, received: object, keys: Keys) -> Wire | None:
-    if same(default, received):
+    is_equal = default == received  # many times faster than `same`, and nearly always the same
+    if is_equal and same_if_equal(default, received):
         return None
     if is_object(default) and is_object(received):
         every = keys if keys.known is None else keys._replace(known=None)
         return _compare(default, received, every, "")[1]
+    if not is_equal and same(default, received):
+        return None
     if is_list(default) and is_list(received):
         if default and len(default) <= len(received):
             return _entry_of_lists(default, received, keys)

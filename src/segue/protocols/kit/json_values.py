@@ -39,13 +39,22 @@ def same(one: object, other: object) -> bool:
     """Whether two values are the same JSON: True is not 1, but 1 is 1.0."""
     if one is other:
         return True
+    if type(one) is str:  # here and below: most values are texts, and the test for any mapping is slow
+        return one == other
     if isinstance(one, (dict, Mapping)):
         if not isinstance(other, (dict, Mapping)):
             return False
         ours, theirs = cast("Block", one), cast("Block", other)
-        return len(ours) == len(theirs) and all(
-            key in theirs and same(value, theirs[key]) for key, value in ours.items()
-        )
+        if len(ours) != len(theirs):
+            return False
+        for key, value in ours.items():
+            held = theirs.get(key, MISSING)
+            if type(value) is str:
+                if value != held:
+                    return False
+            elif not same(value, held):
+                return False
+        return True
     if isinstance(one, (list, tuple)):
         if not isinstance(other, (list, tuple)):
             return False
@@ -54,6 +63,25 @@ def same(one: object, other: object) -> bool:
     if isinstance(one, bool) or isinstance(other, bool):
         return False  # True and False are singletons: equal ones passed the identity test above
     return one == other
+
+
+def same_if_equal(one: object, other: object) -> bool:
+    """`same` for two values that are equal by `==`, in less time: only booleans are not the same as numbers."""
+    if is_object(one) and is_object(other):
+        for key, value in one.items():
+            kind = type(value)
+            if kind is str:
+                continue
+            held = other[key]
+            if kind is dict or kind is list:
+                if value is not held and not same_if_equal(value, held):
+                    return False
+            elif not same(value, held):
+                return False
+        return True
+    if is_list(one) and is_list(other):
+        return all(map(same_if_equal, one, other))
+    return same(one, other)
 
 
 def detached(value: Wire) -> Wire:

@@ -58,6 +58,10 @@ Explain: TypeAlias = Callable[[object], Fault]
 """Gives what to write of an error: of a `Failure`, of an `ErrorEvent`, or of anything that `classify` reads."""
 
 
+FrameMaker: TypeAlias = Callable[[str], StreamFrame]
+"""Makes the frame of one more delta."""
+
+
 class StreamWriter:
     """The part of a stream encoder that each protocol implements: every method appends frames to `frames`.
 
@@ -110,6 +114,14 @@ class StreamWriter:
     def close_call(self, index: int, call: ToolCall) -> None:
         """End a call; all of its arguments have been added."""
 
+    def frame_maker(self, index: int, kind: str) -> FrameMaker | None:
+        """Give the function for further deltas of a part, of which one was added: it makes what `add_...` appends.
+
+        It is a fast path for nearly all events. None if a delta is not exactly one frame.
+        """
+        del index, kind
+        return None
+
     def add_native(self, index: int, content: NativeContent) -> None:
         """Write a native block.
 
@@ -137,17 +149,20 @@ class StreamWriter:
 class _Part:
     """A part that is open: its kind, how much was written, half a surrogate pair, and a call that is held back."""
 
-    __slots__ = ("add", "half", "held", "is_plain", "written")
+    __slots__ = ("add", "half", "held", "kind", "make", "maker", "written")
 
-    def __init__(self, add: Callable[[int, str], None]) -> None:
+    def __init__(self, kind: str, add: Callable[[int, str], None]) -> None:
+        self.kind = kind
         self.add = add
+        self.maker: FrameMaker | None = None
+        self.make: FrameMaker | None = None
+        """`maker` while a delta is written as it is: nothing is held back."""
         self.written = 0
         self.half = ""
         self.held: tuple[list[str], Block] | None = None
-        self.is_plain = True
-        """Whether a delta is written as it is: nothing was held back."""
 
 
+_DELTAS: Final[frozenset[type]] = frozenset({TextDelta, ThinkingDelta, ToolCallDelta})
 _KINDS: Final[Mapping[type, str]] = {TextDelta: "text", ThinkingDelta: "thinking", ToolCallDelta: "toolCall"}
 
 
@@ -178,23 +193,18 @@ class StreamEncoder:
         Raises:
             EncodeError: the protocol does not support the content; project the reply first.
         """
-        if self._ended:
-            return []
-        kind = _KINDS.get(type(event))
-        if kind is None:
-            self._feed(event)
-        else:
+        if type(event) in _DELTAS:
             given: TextDelta = event  # pyright: ignore[reportAssignmentType] - all deltas have the same fields
-            index, delta = given.index, given.delta
-            part = self._parts.get(index)
-            if part is not None and part.is_plain and delta and delta.isascii():  # nearly all events
+            delta = given.delta
+            part = self._parts.get(given.index)
+            if part is not None and part.make is not None and delta and delta.isascii():  # nearly all events
                 part.written += len(delta)
-                part.add(index, delta)
-            else:
-                self._grow(index, kind, delta)
-        writer = self._writer
-        frames, writer.frames = writer.frames, []
-        return frames
+                return [part.make(delta)]
+            if not self._ended:
+                self._grow(part or self._open(given.index, _KINDS[type(event)], EMPTY), given.index, delta)
+        elif not self._ended:
+            self._feed(event)
+        return self._take()
 
     def heartbeat(self) -> list[StreamFrame]:
         """Write a heartbeat that clients of this protocol accept; nothing after the end of the reply."""
@@ -209,7 +219,7 @@ class StreamEncoder:
         if self._ended:
             return []
         self._begin()
-        self._ended = True
+        self._stop()
         self._writer.fail(self._explain(failure))
         return self._take()
 
@@ -227,15 +237,17 @@ class StreamEncoder:
             event = event or StartEvent()
             self._writer.start(event, self._first(event.extra))
 
+    def _stop(self) -> None:
+        """Write nothing more, also no deltas of parts that are open."""
+        self._ended = True
+        self._parts.clear()
+
     def _first(self, extra: Extra | None) -> Block:
         return EMPTY if extra is None else extra.get(self._writer.name, EMPTY)
 
     # -- parts ---------------------------------------------------------------------------------------------------------
 
-    def _grow(self, index: int, kind: str, delta: str) -> None:
-        part = self._parts.get(index)
-        if part is None:
-            part = self._open(index, kind, EMPTY)
+    def _grow(self, part: _Part, index: int, delta: str) -> None:
         if not delta.isascii():
             delta = part.half + delta
             part.half = ""
@@ -244,18 +256,19 @@ class StreamEncoder:
             delta = _joined(delta)
         elif part.half:
             delta, part.half = part.half + delta, ""
-        part.is_plain = part.held is None and not part.half
-        if not delta:
-            return
-        part.written += len(delta)
-        if part.held is not None:
-            part.held[0].append(delta)
-        else:
-            part.add(index, delta)
+        if delta:
+            if part.held is not None:
+                part.held[0].append(delta)
+            else:
+                part.add(index, delta)
+                if not part.written:
+                    part.maker = self._writer.frame_maker(index, part.kind)
+            part.written += len(delta)
+        part.make = None if part.half else part.maker
 
     def _open(self, index: int, kind: str, first: Block, call_id: str = "", name: str = "") -> _Part:
         self._begin()
-        part = self._parts[index] = _Part(self._add[kind])
+        part = self._parts[index] = _Part(kind, self._add[kind])
         match kind:
             case "text":
                 self._writer.open_text(index, first)
@@ -266,7 +279,6 @@ class StreamEncoder:
                     self._writer.open_call(index, call_id, name, first)
                 else:
                     part.held = ([], first)
-                    part.is_plain = False
         return part
 
     def _end(self, index: int, kind: str, text: str) -> _Part:
@@ -331,7 +343,7 @@ class StreamEncoder:
                 writer.heartbeat()
             case "done":
                 self._begin()
-                self._ended = True
+                self._stop()
                 writer.finish(event.message, refused=False)
             case "error":
                 self._end_with_error(event)
@@ -340,7 +352,7 @@ class StreamEncoder:
 
     def _end_with_error(self, event: ErrorEvent) -> None:
         self._begin()
-        self._ended = True
+        self._stop()
         reason = event.message.raw_stop_reason
         refused = reason in REFUSALS
         if event.reason != StopReason.ABORTED and (refused or reason in self._writer.reasons):

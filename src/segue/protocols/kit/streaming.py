@@ -55,17 +55,17 @@ class StreamReader(Protocol):
         ...
 
 
-Shortcut: TypeAlias = Callable[[bytes, Assembly], bool]
-"""Fast path: applies a frame that only appends a delta, and returns True; for any other frame it returns False and
-changes nothing."""
+Shortcut: TypeAlias = Callable[[bytes], list[Event] | None]
+"""Fast path: applies a frame that only appends a delta, and returns its events; for any other frame it returns None and
+changes nothing. It may raise what a reader raises."""
 NamedShortcut: TypeAlias = Callable[[NamedFrame], list[Event] | None]
-"""The same for a `NamedFrame`: returns the events, or None if it changed nothing."""
+"""The same for a `NamedFrame`."""
 
 
 class StreamDecoder:
     """Decodes one streamed reply. Feed it frames in order, then call `finish`; both return the new events."""
 
-    __slots__ = ("_assembly", "_named_shortcut", "_reader", "_shortcut")
+    __slots__ = ("_assembly", "_fast_type", "_reader", "_shortcut")
 
     def __init__(
         self,
@@ -76,37 +76,39 @@ class StreamDecoder:
     ) -> None:
         self._reader = reader
         self._assembly = assembly
-        self._shortcut = shortcut
-        self._named_shortcut = named_shortcut
+        self._shortcut: Callable[..., list[Event] | None] | None = named_shortcut or shortcut
+        """None without a fast path, and after the terminal event."""
+        self._fast_type: type = bytes if named_shortcut is None else tuple
+        """The type of the frames that the fast path accepts."""
 
     def feed(self, frame: Frame) -> list[Event]:
         """Decode one frame: the JSON of an SSE `data` field or of an NDJSON line, parsed or as bytes.
 
         The `data` of an AWS event and a chunk object of a provider's SDK are accepted too.
         """
+        if type(frame) is self._fast_type and self._shortcut is not None:
+            try:
+                events = self._shortcut(frame)
+            except (DecodeError, *UNEXPECTED) as error:
+                self._fail(error)
+                return self._take()
+            if events is not None:  # nearly all frames
+                return events
         out = self._assembly
         if out.final is not None:
             return []
-        named = self._named_shortcut
-        if named is not None and type(frame) is tuple and len(frame) == 2:
-            new_events = named(frame)
-            if new_events is not None:
-                return new_events
-        shortcut = self._shortcut
-        if shortcut is None or type(frame) is not bytes or not shortcut(frame, out):
-            self._read(frame, out)
-        events, out.events = out.events, []
-        return events
+        self._read(frame, out)
+        return self._take()
 
     def _read(self, frame: Frame, out: Assembly) -> None:
         try:
-            if type(frame) is bytes and frame.count(b"{") + frame.count(b"[") <= _SHALLOW:
+            if type(frame) is bytes and is_shallow(frame):
                 payload = _parse_shallow(frame, out)
             elif isinstance(frame, (bytes, str, bytearray, memoryview)):
                 payload = parse_frame(frame)
                 payload = payload if payload is None else out.make_plain(payload)
             elif isinstance(frame, tuple):
-                payload = out.make_plain(_parse_named(frame))
+                payload = _parse_named(frame, out)
             else:
                 payload = out.make_plain(as_mapping(frame))
             if payload is None:
@@ -115,10 +117,12 @@ class StreamDecoder:
                 self._reader.read(payload, out)
                 if out.usage is not None:
                     out.report_usage()
-        except DecodeError as error:
-            out.fail(f"a frame of the stream cannot be read: {error}")
-        except UNEXPECTED as error:
-            out.fail(f"a frame of the stream cannot be read: {UNREADABLE}: {type(error).__name__}: {error}")
+        except (DecodeError, *UNEXPECTED) as error:
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        what = f"{error}" if isinstance(error, DecodeError) else f"{UNREADABLE}: {type(error).__name__}: {error}"
+        self._assembly.fail(f"a frame of the stream cannot be read: {what}")
 
     def finish(self) -> list[Event]:
         """End the stream. An incomplete reply ends with an error and keeps the content received so far."""
@@ -142,7 +146,10 @@ class StreamDecoder:
         return self._assembly.message()
 
     def _take(self) -> list[Event]:
-        events, self._assembly.events = self._assembly.events, []
+        out = self._assembly
+        if out.final is not None:
+            self._shortcut = None
+        events, out.events = out.events, []
         return events
 
 
@@ -163,8 +170,13 @@ def parse_frame(frame: bytes | bytearray | memoryview | str) -> Mapping[str, obj
     raise DecodeError("a frame has to be a JSON object")
 
 
+def is_shallow(frame: bytes) -> bool:
+    """Whether a frame has few levels. What msgspec accepts of it is plain JSON, so it need not be checked."""
+    return len(frame) <= 2 * _SHALLOW or frame.count(b"{") + frame.count(b"[") <= _SHALLOW
+
+
 def _parse_shallow(frame: bytes, out: Assembly) -> Mapping[str, object] | None:
-    """Parse a frame of few levels. What msgspec accepts of it is plain JSON, so it need not be checked."""
+    """Parse a frame of few levels."""
     try:
         payload: _Json = _DECODER.decode(frame)
     except _UNREADABLE:
@@ -175,14 +187,15 @@ def _parse_shallow(frame: bytes, out: Assembly) -> Mapping[str, object] | None:
     raise DecodeError("a frame has to be a JSON object")
 
 
-def _parse_named(frame: tuple[object, ...]) -> Mapping[str, object]:
+def _parse_named(frame: tuple[object, ...], out: Assembly) -> Mapping[str, object]:
     if len(frame) != 2 or not isinstance(frame[0], str) or type(frame[1]) not in _JSON_TYPES:
         raise DecodeError("a frame that is a tuple has to be the type of an event and its JSON payload")
     kind, payload = cast("tuple[str, bytes]", frame)
     try:
-        return {kind: _DECODER.decode(payload)}
+        named = {kind: _DECODER.decode(payload)}
     except _UNREADABLE:
-        return {kind: _parse_slowly(payload)}
+        return out.make_plain({kind: _parse_slowly(payload)})
+    return named if type(payload) is bytes and is_shallow(payload) else out.make_plain(named)
 
 
 def _parse_slowly(frame: bytes | bytearray | memoryview | str) -> _Json:

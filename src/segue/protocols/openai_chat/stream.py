@@ -17,6 +17,7 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
+from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason
 from segue.models.model import Model
 from segue.protocols.kit.assembly import Assembly
@@ -56,17 +57,18 @@ class ChatReader:
         self._last_usage = 0  # the number of the last one
         self._misses = 0  # chunks in a row that did not fit the fast path
 
-    def read_fast(self, frame: bytes, out: Assembly) -> bool:
-        """Read a chunk that only adds to an open part; give whether it was one."""
+    def read_fast(self, frame: bytes) -> list[Event] | None:
+        """Fast path: read a chunk that only adds to an open part; None for every other chunk."""
         if self._misses > _MAX_MISSES or not self._chunks:
-            return False
+            return None
         delta = find_delta(frame)
-        if delta is None or not self._choice.grow_by(delta, out):
+        events = None if delta is None else self._choice.grow_by(delta)
+        if events is None:
             self._misses += 1
-            return False
-        self._misses = 0
-        self._chunks += 1
-        return True
+        else:
+            self._misses = 0
+            self._chunks += 1
+        return events
 
     def read(self, frame: Mapping[str, object], out: Assembly) -> None:
         """Read one chunk."""

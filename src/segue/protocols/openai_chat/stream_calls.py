@@ -72,16 +72,19 @@ class CallReader:
         arguments = function.get("arguments")
         if not isinstance(arguments, str) or (len(function) > 1 and function.get("name")):
             return False
-        return self.grow_call(index, arguments, out)
+        part = self.find_growing(index, arguments)
+        if part is None:
+            return False
+        out.grow(part, arguments)
+        return True
 
-    def grow_call(self, index: int, arguments: str, out: Assembly) -> bool:
-        """Add arguments to a known call; give whether there were any."""
+    def find_growing(self, index: int, arguments: str) -> Part | None:
+        """Give the part of the call that arguments are added to; None if it is not known or there are none."""
         call = self._by_index.get(index)
         if call is None or call.custom is not None or not arguments:
-            return False
+            return None
         self._last = call
-        out.grow(call.part, arguments)
-        return True
+        return call.part
 
     def read(self, deltas: object, out: Assembly) -> None:
         """Read the calls of one delta."""

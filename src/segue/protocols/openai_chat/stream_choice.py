@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from typing import Final, cast
 
 from segue.conversation.content import NativeContent
+from segue.conversation.events import Event
 from segue.protocols.kit.assembly import Assembly, Part, join_chunks
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire
@@ -57,25 +58,26 @@ class ChoiceReader:
         self.reason: str | None = None
         self.finished: bool = False
 
-    def grow_by(self, delta: Delta, out: Assembly) -> bool:
-        """Read a delta of the fast path; give whether it has exactly one value, and that adds to an open part."""
+    def grow_by(self, delta: Delta) -> list[Event] | None:
+        """Read a delta of the fast path; None unless it has exactly one value, and that adds to an open part."""
         key, text = "content", delta.content
         if delta.reasoning_content:
             if text:
-                return False
+                return None
             key, text = "reasoning_content", delta.reasoning_content
         if delta.reasoning:
             if text:
-                return False
+                return None
             key, text = "reasoning", delta.reasoning
         if delta.tool_calls is not None:
             call = delta.tool_calls[0]
-            return not text and self._calls.grow_call(call.index, call.function.arguments, out)
-        part = self._growing.get(key)
-        if part is None or not text:
-            return False
-        out.grow(part, text)
-        return True
+            if text:
+                return None
+            text = call.function.arguments
+            part = self._calls.find_growing(call.index, text)
+        else:
+            part = self._growing.get(key)
+        return part.extend(text) if part is not None and text else None
 
     def grow(self, choice: dict[str, Json], out: Assembly) -> bool:
         """Read a choice that only adds one value to an open part; give whether it was one."""

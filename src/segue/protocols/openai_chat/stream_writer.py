@@ -23,7 +23,7 @@ from segue.conversation.messages import AssistantMessage
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import TextJoint
-from segue.protocols.kit.stream_writing import Explain, StreamEncoder, StreamWriter, rest_of
+from segue.protocols.kit.stream_writing import Explain, FrameMaker, StreamEncoder, StreamWriter, rest_of
 from segue.protocols.openai_chat.calls import encode_call, encode_signature
 from segue.protocols.openai_chat.errors import encode_error
 from segue.protocols.openai_chat.native import encode_fields, encode_native, is_part
@@ -76,6 +76,24 @@ class _Writer(StreamWriter):
         # Null, not an empty text: the reply may consist of calls alone.
         self._delta({"role": "assistant", "content": None}, **{k: v for k, v in first.items() if k not in repeated})
 
+    def frame_maker(self, index: int, kind: str) -> FrameMaker | None:
+        chunk = self._chunk
+        if kind == "toolCall":
+            place = self._places.get(index)
+            if place is None or index in self._held:
+                return None
+
+            def add_arguments(text: str) -> Wire:
+                delta = {"tool_calls": [{"index": place, "function": {"arguments": text}}]}
+                return {**chunk, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
+
+            return add_arguments
+        field = self._fields[index]
+        if kind == "thinking":
+            return lambda text: {**chunk, "choices": [{"index": 0, "delta": {field: text}, "finish_reason": None}]}
+        join = self._joints[field].add
+        return lambda text: {**chunk, "choices": [{"index": 0, "delta": {field: join(text)}, "finish_reason": None}]}
+
     def _delta(self, delta: Wire, **beside: object) -> None:
         choice: Wire = {"index": 0, "delta": delta, "finish_reason": None}
         self.frames.append({**self._chunk, **beside, "choices": [choice]})
@@ -89,8 +107,7 @@ class _Writer(StreamWriter):
 
     def add_text(self, index: int, text: str) -> None:
         field = self._fields[index]
-        delta = {field: self._joints[field].add(text)}
-        self.frames.append({**self._chunk, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+        self._delta({field: self._joints[field].add(text)})
 
     def close_text(self, index: int, content: TextContent) -> None:
         del self._fields[index]
@@ -109,7 +126,7 @@ class _Writer(StreamWriter):
         if index not in self._thoughts:
             text = _BETWEEN_THOUGHTS + text if self._thoughts else text
             self._thoughts.add(index)
-        self.frames.append({**self._chunk, "choices": [{"index": 0, "delta": {field: text}, "finish_reason": None}]})
+        self._delta({field: text})
 
     def close_thinking(self, index: int, content: ThinkingContent) -> None:
         del self._fields[index]
@@ -138,8 +155,7 @@ class _Writer(StreamWriter):
         if index == self._old:
             self._delta({"function_call": {"arguments": text}})
         elif index not in self._held:
-            delta = {"tool_calls": [{"index": self._places[index], "function": {"arguments": text}}]}
-            self.frames.append({**self._chunk, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
+            self._delta({"tool_calls": [{"index": self._places[index], "function": {"arguments": text}}]})
 
     def close_call(self, index: int, call: ToolCall) -> None:
         if index == self._old:

@@ -25,6 +25,7 @@ import msgspec
 
 from segue.conversation.arguments import encode_arguments, parse_arguments
 from segue.conversation.content import AssistantContent
+from segue.conversation.events import Event
 from segue.conversation.messages import StopReason
 from segue.protocols.kit.assembly import Assembly, Part, join_chunks
 from segue.protocols.kit.codec import Endpoint
@@ -92,19 +93,18 @@ class _Reader:
         self.place: tuple[object, ...] = ()  # type and indexes of the last event
         self.growing: Part | None = None  # the part it added to: a delta of the same place goes there without a search
 
-    def read_growth(self, frame: bytes, out: Assembly) -> bool:
-        """Fast path for a delta of the same place as the event before; gives whether the frame was one."""
+    def read_growth(self, frame: bytes) -> list[Event] | None:
+        """Fast path for a delta of the same place as the event before; None for every other frame."""
         growing = self.growing
         if growing is None:
-            return False
+            return None
         try:
             event = _READ_GROWTH(frame)
         except _MISFIT:
-            return False
+            return None
         if (event.type, event.output_index, event.content_index, event.summary_index) != self.place:
-            return False
-        out.grow(growing, event.delta)
-        return True
+            return None
+        return growing.extend(event.delta)
 
     def read(self, frame: Frame, out: Assembly) -> None:
         """Read one event; events that do not change the message are skipped."""

@@ -27,7 +27,7 @@ from segue.conversation.messages import AssistantMessage, StopReason
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import native_block
-from segue.protocols.kit.stream_writing import Explain, StreamEncoder, StreamWriter
+from segue.protocols.kit.stream_writing import Explain, FrameMaker, StreamEncoder, StreamWriter
 from segue.protocols.openai_responses.errors import stream_error
 from segue.protocols.openai_responses.response import as_output, encode_response, item_id
 from segue.protocols.openai_responses.rules import PROTOCOL
@@ -92,6 +92,45 @@ class _Writer(StreamWriter):
         self._send("response.created", response=self._reply)
         self._send("response.in_progress", response=self._reply)
 
+    def frame_maker(self, index: int, kind: str) -> FrameMaker | None:
+        item, at, field = self._places[index] if kind == "text" else (self._items[index], 0, "")
+        item_id, place = item.id, item.place
+        if field == "refusal" or item.kind == _CUSTOM:
+            return None
+        match kind:
+            case "text":
+                return lambda text: {
+                    "type": "response.output_text.delta",
+                    "sequence_number": self._next(),
+                    "item_id": item_id,
+                    "output_index": place,
+                    "content_index": at,
+                    "delta": text,
+                    "logprobs": [],
+                }
+            case "thinking":
+                return lambda text: {
+                    "type": "response.reasoning_summary_text.delta",
+                    "sequence_number": self._next(),
+                    "item_id": item_id,
+                    "output_index": place,
+                    "summary_index": 0,
+                    "delta": text,
+                }
+            case _:
+                return lambda text: {
+                    "type": "response.function_call_arguments.delta",
+                    "sequence_number": self._next(),
+                    "item_id": item_id,
+                    "output_index": place,
+                    "delta": text,
+                }
+
+    def _next(self) -> int:
+        number = self._number
+        self._number = number + 1
+        return number
+
     # -- items ---------------------------------------------------------------------------------------------------------
 
     def _open(self, index: int, kind: str, first: Block, **fields: object) -> _Item:
@@ -137,20 +176,11 @@ class _Writer(StreamWriter):
 
     def add_text(self, index: int, text: str) -> None:
         item, at, field = self._places[index]
-        frame: Wire = {
-            "type": "response.output_text.delta",
-            "sequence_number": self._number,
-            "item_id": item.id,
-            "output_index": item.place,
-            "content_index": at,
-            "delta": text,
-        }
+        place = {"item_id": item.id, "output_index": item.place, "content_index": at}
         if field == "refusal":
-            frame["type"] = "response.refusal.delta"
+            self._send("response.refusal.delta", **place, delta=text)
         else:
-            frame["logprobs"] = []
-        self._number += 1
-        self.frames.append(frame)
+            self._send("response.output_text.delta", **place, delta=text, logprobs=[])
 
     def close_text(self, index: int, content: TextContent) -> None:
         item, at, field = self._places.pop(index)
@@ -208,16 +238,8 @@ class _Writer(StreamWriter):
         item = self._items[index]
         if item.kind != "function_call":
             return  # `close_call` writes it
-        self.frames.append(
-            {
-                "type": "response.function_call_arguments.delta",
-                "sequence_number": self._number,
-                "item_id": item.id,
-                "output_index": item.place,
-                "delta": text,
-            }
-        )
-        self._number += 1
+        place = {"item_id": item.id, "output_index": item.place}
+        self._send("response.function_call_arguments.delta", **place, delta=text)
 
     def close_call(self, index: int, call: ToolCall) -> None:
         item = self._items.pop(index)
