@@ -189,6 +189,8 @@ def _is_made_of(message: Message, instructions: Message) -> bool:
     for piece in instructions.content:
         spares = piece.fallback if piece.kind == "native" else (piece,)
         texts += [clean_text(spare.text) for spare in spares if spare.kind == "text"]
+        # The context of a document becomes a text where the target has no place for it.
+        texts += [clean_text(spare.context) for spare in spares if spare.kind == "file" and spare.context]
     natives = {str(clean_value(piece.block)) for piece in instructions.content if piece.kind == "native"}
     kept = {str(piece.block) for piece in message.content if piece.kind == "native"}
     if kept & natives:
