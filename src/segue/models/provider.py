@@ -15,8 +15,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     `protocol` is the default; an entry of the catalogue may name another one. `rules` and `dialect` are keyed by
     protocol, then by field name. `file_ids` are the protocols for which the provider stores files: elsewhere a file id
     belongs to another provider, and is not sent. The client replaces `{NAME}` in `base_url` by the environment variable
-    of that name, and looks for a key in `key_variables`, in order. `source` and `read` are the source of the row and
-    the date it was read.
+    of that name, and looks for a key in `key_variables`, in order. `batch_price` is the part of the list price that it
+    takes for a batch. `source` and `read` are the source of the row and the date it was read.
     """
 
     name: str
@@ -27,5 +27,6 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     rules: Mapping[str, Mapping[str, object]] = msgspec.field(default_factory=dict[str, Mapping[str, object]])
     dialect: Mapping[str, Mapping[str, object]] = msgspec.field(default_factory=dict[str, Mapping[str, object]])
     file_ids: tuple[str, ...] = ()
+    batch_price: float = 1.0
     source: str
     read: str
