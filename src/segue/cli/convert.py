@@ -95,10 +95,10 @@ class _Share(click.ParamType[tuple[int, int]]):
 @click.option(
     "--as",
     "purpose",
-    type=click.Choice(["requests", "training"]),
+    type=click.Choice(["requests", "batch", "training"]),
     default="requests",
     show_default=True,
-    help="What to write: requests, or lines of a training set.",
+    help="What to write: requests, a batch file of the target's provider, or lines of a training set.",
 )
 @click.option("--column", metavar="NAME", help="The column or key of a row that has the conversation.")
 @click.option("--id-column", metavar="NAME", help="The column or key of a row that has its id.  [default: id]")
@@ -171,7 +171,7 @@ def command(
     refuse, routers = _LOSSES if strict else frozenset[Loss](), open_catalogue(catalogue).routers
     policy = Policy(reasoning=reasoning, refuse=refuse, routers=routers)
     wrote = None if writer is None else find_target(writer, source, catalogue, FROM)
-    reader = Reader(source, wrote, column, id_column)
+    reader = Reader(source, wrote, column, id_column, envelopes=purpose == "batch")
     job = Job(model, policy, reader, purpose, bad_lines == "stop", form == "json", span=span * _MEGABYTE)
     settings = Settings(jobs, share, engine, address, resume, form, quarantine)
     is_folder = source_path != "-" and files_at(source_path).is_folder(source_path)

@@ -15,15 +15,16 @@ import click
 from segue.cli.progress import show_progress
 from segue.cli.reports import Kinds, numbered_report, show_kinds
 from segue.corpus import pieces
+from segue.corpus.batch_files.writing import BatchFiles
 from segue.corpus.conversion import Batch
 from segue.corpus.files import files_at, is_remote
 from segue.corpus.jobs import Job
-from segue.corpus.notes import read_notes, refuse_other_jobs
+from segue.corpus.notes import ShardNote, read_notes, refuse_other_jobs, write_note
 from segue.corpus.pieces import Piece, cut_lines
 from segue.corpus.resumable import ResumableOutput
 from segue.corpus.runs import Step, convert_shards, converting
 from segue.corpus.shards import BAD, Shard, form_of, pieces_of, plan
-from segue.corpus.summary import Summary
+from segue.corpus.summary import Summary, rounded
 from segue.documents import Source
 from segue.errors import CorpusError
 
@@ -59,6 +60,8 @@ def convert_corpus(job: Job, source: Input, output: str | None, settings: Settin
     to_folder = output is not None and (output.endswith("/") or files_at(output).is_folder(output) or is_folder)
     if is_folder and output is None:
         raise click.UsageError("a folder becomes a folder; name it with --output")
+    if job.purpose == "batch":
+        return _to_batch(job, source, output, settings)
     if to_folder or is_remote(output or ""):
         assert output is not None
         return _to_folder(job, source, output, settings)
@@ -246,6 +249,70 @@ def _to_standard_output(job: Job, source: Input, shard: Shard | None, settings: 
     if settings.form == "table":
         _print_total(total, settings.quarantine)
     return 1 if total.bad else 0
+
+
+# -- batch files -------------------------------------------------------------------------------------------------------
+
+
+def _to_batch(job: Job, source: Input, output: str | None, settings: Settings) -> int:
+    """Write the batch files of the target's provider, and beside each a table of ids."""
+    if output is None:
+        raise click.UsageError("a batch file has a table of ids beside it; name the file or the folder with --output")
+    if settings.engine or settings.resume or settings.share != (1, 1):
+        raise click.UsageError("--engine, --shard and --resume do not work with --as batch; run it without them")
+    folder, stem = _batch_place(output)
+    files, job = files_at(folder), job._replace(details=True)
+    shards = [] if source.opened is not None and source.path is None else plan(source.name, span=sys.maxsize).shards
+    out, total = BatchFiles(files, folder, stem, job.model), Summary()
+    bad_rows = files.begin(folder, f"{stem}.jsonl{BAD}")
+    read = (
+        (piece for number, shard in enumerate(shards) for piece in pieces_of(_as_lines(shard, source), number))
+        if shards
+        else _pieces(source, None, settings.jobs)
+    )
+    try:
+        with (
+            converting(job, read, processes=settings.jobs) as batches,
+            show_progress(sum(shard.size for shard in shards) or None) as advance,
+        ):
+            for batch in batches:
+                file = shards[batch.shard].file if shards else source.name
+                refused = out.write(batch, file)
+                batch.summary.conversations -= len(refused)
+                batch.summary.bad += len(refused)
+                for row in (*batch.bad, *refused):
+                    bad_rows.file.write(row.entry(file))
+                _print_batch(batch._replace(bad=[*batch.bad, *refused]), listed=total.bad)
+                total.add(batch.summary)
+                advance(batch.summary.bytes_read, batch.summary.lines, batch.summary.messages)
+        out.close()
+    except BaseException:
+        out.discard()
+        bad_rows.discard()
+        raise
+    if total.bad:
+        bad_rows.commit()
+    else:
+        bad_rows.discard()
+        files.remove(folder, f"{stem}.jsonl{BAD}")
+    note = ShardNote(output=f"{stem}.jsonl", file=source.name, job=job.description(), summary=rounded(total))
+    write_note(files, folder, note)
+    if settings.form == "table":
+        click.echo(f"{len(out.names):,} batch files: {', '.join(out.names[:3])}", err=True)
+        _print_total(total, f"{stem}.jsonl{BAD}")
+    return 1 if total.bad else 0
+
+
+def _batch_place(output: str) -> tuple[str, str]:
+    """Give the folder of the batch files, and the beginning of their names."""
+    if output.endswith(".jsonl") and not files_at(output).is_folder(output):
+        folder, _, name = output.rpartition("/")
+        return folder or ".", name.removesuffix(".jsonl")
+    return output, "batch"
+
+
+def _as_lines(shard: Shard, source: Input) -> Shard:
+    return shard._replace(form="lines") if source.opened is not None else shard
 
 
 # -- what is printed ---------------------------------------------------------------------------------------------------

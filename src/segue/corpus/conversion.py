@@ -6,7 +6,7 @@ A row never raises: whatever is wrong with it, an error of a codec included, cos
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from io import BytesIO
@@ -33,7 +33,20 @@ from segue.request import Request
 _SHOWN: Final = 200
 """Characters of the content before and after a change that a sample shows."""
 
-Prepare: TypeAlias = Callable[[Job, Row], Request]
+Place: TypeAlias = tuple[str, int, int]
+"""Where a row is: the file, the line in its piece, and the offset."""
+
+
+@final
+class Prepared(NamedTuple):
+    """A request for a row, the id that the output has, and the id that the row had if that is another one."""
+
+    request: Request
+    id: str | None
+    given_id: str | None = None
+
+
+Prepare: TypeAlias = Callable[[Row, Place], Prepared]
 
 
 @final
@@ -74,6 +87,8 @@ class Made(NamedTuple):
     report: Report
     messages: int
     tokens: int
+    given_id: str | None = None
+    tool_names: Mapping[str, str] | None = None
 
     def changes(self) -> str:
         """Count the changes by code and loss, as JSON."""
@@ -87,7 +102,10 @@ class Made(NamedTuple):
 
 @final
 class RowDetails(NamedTuple):
-    """What the output has of a row beside the request: id, changes as JSON, messages, tokens, size of the request."""
+    """What the output has of a row beside the request: id, changes as JSON, messages, tokens, size of the request.
+
+    For a batch file also the id that the row had, and the names of tools that were changed.
+    """
 
     id: str | None
     line: int
@@ -95,6 +113,8 @@ class RowDetails(NamedTuple):
     messages: int
     tokens: int
     size: int
+    given_id: str | None = None
+    tool_names: Mapping[str, str] | None = None
 
 
 @final
@@ -142,19 +162,19 @@ class RowConverter:
         Raises:
             SegueError: the row cannot be converted.
         """
-        made = self._prepare(self.job, row)
-        sent = made.projection
+        made, name, given = self._prepare(row, ("", 0, 0))
+        sent, messages = made.projection, row.document.prompt.context.messages
         tokens = estimate_length(sent.context, sent.options, self._counter)
-        return Made(row.id, made.content, made.report, len(row.document.prompt.context.messages), tokens)
+        return Made(name, made.content, made.report, len(messages), tokens, given, made.tool_names or None)
 
     def warm_up(self) -> None:
         """Convert a short request, to import everything that most rows need."""
         with suppress(SegueError):
             self.convert(Reader().read_line(b'{"messages":[{"role":"user","content":"."}]}'))
 
-    def convert_into(self, row: Row, summary: Summary, place: tuple[str, int, int]) -> Made:
-        """Convert a row and add it to a summary; `place` is the file, the line and the offset."""
-        made = self._prepare(self.job, row)
+    def convert_into(self, row: Row, summary: Summary, place: Place) -> Made:
+        """Convert a row and add it to a summary."""
+        made, name, given_id = self._prepare(row, place)
         sent, given = made.projection, row.document.prompt.context
         tokens = estimate_length(sent.context, sent.options, self._counter)
         content, report = made.content, made.report
@@ -172,7 +192,7 @@ class RowConverter:
                 summary.usage_of(f"{message.provider}/{message.model}").add_reply(message.usage)
         if report.changes:
             _count(report, summary, given, sent, place)
-        return Made(row.id, content, report, len(given.messages), tokens)
+        return Made(name, content, report, len(given.messages), tokens, given_id, made.tool_names or None)
 
     def _cost(self, tokens: int) -> float:
         if self._rate is not None:
@@ -182,13 +202,18 @@ class RowConverter:
 
 
 def _preparation(job: Job) -> Prepare:
-    """Choose how requests are made: for a training set nothing may be invented."""
+    """Choose how requests are made: for a training set nothing may be invented, a batch has lines of its own."""
     if job.purpose == "training":
         from segue.corpus.training import Training
 
         training = Training(job.model, job.policy)
-        return lambda _, row: training.prepare(row.document)
-    return lambda job, row: row.document.prepare(job.model, job.policy)
+        return lambda row, _: Prepared(training.prepare(row.document), row.id)
+    if job.purpose == "batch":
+        from segue.corpus.batch_files.writing import BatchLines
+
+        lines = BatchLines(job.model, job.policy)
+        return lambda row, place: Prepared(*lines.prepare(row, place))
+    return lambda row, _: Prepared(row.document.prepare(job.model, job.policy), row.id)
 
 
 def convert_piece(converter: RowConverter, piece: Piece) -> Batch:
@@ -222,7 +247,10 @@ def convert_piece(converter: RowConverter, piece: Piece) -> Batch:
             continue
         output += (made.content, b"\n")
         if job.details:
-            details.append(RowDetails(made.id, line, made.changes(), made.messages, made.tokens, len(made.content) + 1))
+            changes, size = made.changes(), len(made.content) + 1
+            details.append(
+                RowDetails(made.id, line, changes, made.messages, made.tokens, size, made.given_id, made.tool_names)
+            )
         if job.reports and made.report.changes:
             reports.append((line, report_json(made.report)))
     stopped = job.stop and bool(bad)
@@ -274,7 +302,7 @@ def report_json(report: Report) -> bytes:
     return msgspec.json.encode({"lossless": report.lossless, "changes": report.changes})
 
 
-def _count(report: Report, summary: Summary, given: Context, sent: Projection, place: tuple[str, int, int]) -> None:
+def _count(report: Report, summary: Summary, given: Context, sent: Projection, place: Place) -> None:
     """Count the changes of a row, and keep samples of them."""
     file, line, offset = place
     key = sample_key(file, offset)

@@ -20,6 +20,7 @@ from typing import Final, NamedTuple, TypeAlias, cast, final
 import msgspec
 
 from segue.conversation.limits import parse_json
+from segue.corpus.batch_files.forms import read_request_line
 from segue.corpus.sharegpt import is_sharegpt, read_sharegpt
 from segue.documents import Document, open_source, read_value
 from segue.errors import DecodeError, LoadError
@@ -54,6 +55,8 @@ class Reader(NamedTuple):
     writer: Model | None = None
     column: str | None = None
     id_column: str | None = None
+    envelopes: bool = False
+    """Whether rows may be lines of a provider's batch file."""
 
     def read_line(self, data: bytes | str) -> Row:
         """Read a row that is a JSON text.
@@ -69,6 +72,9 @@ class Reader(NamedTuple):
         if not isinstance(value, dict):
             return Row(self._read(value, data), None, filled=False)
         row = cast("Fields", value)
+        if self.envelopes and (line := read_request_line(row)) is not None:
+            protocol = self.protocol or line.protocol
+            return Row(read_value(line.body, protocol, model=self.writer), line.id, filled=False)
         # Most rows are requests as they were sent: nothing has to be rearranged.
         key = self.id_column or ID_COLUMN
         if self.column is None and key not in row and _is_request(row):

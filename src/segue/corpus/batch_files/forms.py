@@ -6,12 +6,12 @@ Facts this file rests on (all read 2026-11-15):
 - Azure OpenAI: the same, `url` without `/v1`, `model` is the deployment; 100,000 requests, 200 MB.   (its Batch guide)
 - Anthropic: `{custom_id, params}`, elements of `requests` in one POST; 100,000 requests or 256 MB; an id has 1 to 64
   letters, digits, `-` and `_`.                                       (anthropic 2.8.0; API reference; SDK issue 984)
-- Gemini API: `{key, request}` in a file of at most 2 GB; the model is in the URL.       (google-genai 3.1.0; Batch guide)
+- Gemini API: `{key, request}` in a file of at most 2 GB; the model is in the URL.  (google-genai 3.1.0; Batch guide)
 - Vertex AI: `{request}` without an id; `request.labels` come back. A label has up to 63 small letters, digits, `-` and
-  `_`. Claude there: `{custom_id, request}` with `anthropic_version`.                            (Google Cloud documentation)
+  `_`. Claude there: `{custom_id, request}` with `anthropic_version`.                    (Google Cloud documentation)
 - Bedrock: `{recordId, modelInput}`, one model a job, 50,000 records, 1 GB a file. A Converse job refuses `toolConfig`;
   InvokeModel takes the model's own body.                                  (botocore 1.44.0; user guide and quotas)
-- Mistral: `{custom_id, body}`; 512 MB; 100,000 requests (another page says a million).      (mistralai 3.7.0; Batch guide)
+- Mistral: `{custom_id, body}`; 512 MB; 100,000 requests (another page says a million).  (mistralai 3.7.0; Batch guide)
 - xAI: `{batch_request_id, batch_request: {responses | chat_get_completion: body}}`.              (recorded exchanges)
 """
 
@@ -30,6 +30,7 @@ Fields: TypeAlias = dict[str, object]
 _MEGABYTE: Final = 1_000_000
 _NO_LIMIT: Final = 1_000_000_000_000
 _WORD: Final = "a-zA-Z0-9_-"
+_STREAMING: Final = frozenset({"stream", "stream_options"})
 
 
 @final
@@ -63,8 +64,13 @@ class BatchForm(NamedTuple):
     requests: int = _NO_LIMIT
     size: int = _NO_LIMIT
     constants: Mapping[str, object] = {}
-    dropped: frozenset[str] = frozenset({"stream", "stream_options"})
+    dropped: frozenset[str] = _STREAMING
     refused: Mapping[str, str] = {}
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a body is written as it is; requests of a batch are not streamed."""
+        return not (self.constants or self.refused) and self.dropped == _STREAMING and self.write is not _write_vertex
 
     def line(self, name: str, body: Fields, protocol: str) -> Fields:
         """Write a line.
@@ -203,7 +209,7 @@ _NO_TOOLS: Final = (
     "Bedrock refuses tools in a batch of Converse requests; for Claude add --to-protocol anthropic-messages, which"
     " writes the body of InvokeModel"
 )
-_PATH_KEYS: Final = frozenset({"stream", "stream_options", "model", "modelId"})
+_PATH_KEYS: Final = _STREAMING | {"model", "modelId"}
 """Keys that stand in the URL or in the job, not in a request."""
 
 FORMS: Final = (

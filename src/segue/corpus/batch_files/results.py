@@ -1,13 +1,13 @@
 """The result lines of batches, of every provider: the reply or the failure of one request.
 
 Facts this file rests on (facts of each provider as in `forms`; recorded replies of five of them, August 2026):
-- OpenAI and Mistral: `response.status_code` and `response.body`; failures stand in `error` or in a body that is not 2xx,
-  in a file of its own at OpenAI. An expired request has the code `batch_expired`.
+- OpenAI and Mistral: `response.status_code` and `response.body`; failures stand in `error`, or the status is not 2xx;
+  at OpenAI they have a file of their own. An expired request has the code `batch_expired`.
 - Anthropic: `result.type` is `succeeded`, `errored`, `canceled` or `expired`.
 - Gemini: `{key, response}` or `{key, error}` in a file; inline results stand in `response.inlinedResponses` of the job.
 - Vertex: the request line with `response` and `status`, an empty text on success. Bedrock: the request line with
-  `modelOutput`, or `error` with `errorCode` and `errorMessage`. xAI: `batch_result.response.chat_get_completion`, in the
-  format of chat completions also for other requests.
+  `modelOutput`, or `error` with `errorCode` and `errorMessage`. xAI: `batch_result.response.chat_get_completion`, a
+  reply of chat completions also for other requests.
 - Replies do not say reliably that they were part of a batch: only Anthropic's `usage.service_tier` is `batch`.
 """
 
@@ -176,14 +176,16 @@ def results_of_document(document: object) -> Iterable[Fields]:
             value = _object(value).get(step)
         if isinstance(value, list):
             return _numbered(cast("list[object]", value))
-    return [_object(document)] if isinstance(document, dict) else []
+    return [_object(cast("object", document))] if isinstance(document, dict) else []
+
+
+_NAMED: Final = frozenset({"key", "metadata", "custom_id", "recordId", "request"})
+"""Keys that tell which request a result belongs to."""
 
 
 def _numbered(items: list[object]) -> Iterator[Fields]:
     """Give results; an inline one without metadata gets an empty one, because its place says which request it is."""
     for item in items:
         fields = _object(item)
-        is_inline = ("response" in fields or "error" in fields) and not (
-            {"key", "metadata", "custom_id", "recordId", "request"} & fields.keys()
-        )
+        is_inline = ("response" in fields or "error" in fields) and _NAMED.isdisjoint(fields)
         yield {**fields, "metadata": {}} if is_inline else fields
