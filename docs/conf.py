@@ -33,7 +33,7 @@ suppress_warnings = ["misc.highlighting_failure"]  # a report in a block is no l
 
 CONTENTS: Final = {
     "Begin": ("getting-started", "example", "switching", "recipes"),
-    "Understand": ("projection", "windows", "server-tools", "client", "failures", "stored-format", "speed"),
+    "Understand": ("projection", "windows", "server-tools", "client", "failures", "stored-format", "at-scale", "speed"),
     "Programs": ("command-line", "inspector"),
     "Look up": ("protocols/README", "vendors", "rules", "names"),
     "The project": ("decisions/README", "benchmarks/README", "contributing", "changelog"),
