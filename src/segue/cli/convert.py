@@ -219,6 +219,7 @@ def _write(data: bytes, output: str | None) -> None:
     if output is None:
         sys.stdout.buffer.write(data + b"\n")
     else:
+        Path(output).parent.mkdir(parents=True, exist_ok=True)
         Path(output).write_bytes(data + b"\n")
 
 
