@@ -57,7 +57,7 @@ def chat_lines() -> Iterator[bytes]:
         messages: list[dict[str, str]] = [{"role": "system", "content": "You are a helpful assistant."}]
         for turn in range(rng.choice((3, 5, 7, 9))):
             role = "assistant" if turn % 2 else "user"
-            messages.append({"role": role, "content": rng.choice(texts)})
+            messages.append({"role": role, "content": " ".join(rng.choices(texts, k=2))})
         yield json.dumps({"model": "gpt-5.4", "messages": messages}, ensure_ascii=False).encode()
 
 

@@ -51,7 +51,7 @@ def run_python(*arguments, **environment):
     return done.stdout
 
 
-GROUPS = ("stored", "projection", "requests", "growth", "warm", "streams", "convert")
+GROUPS = ("stored", "projection", "requests", "growth", "warm", "streams", "convert", "corpus")
 
 
 @pytest.mark.parametrize(
