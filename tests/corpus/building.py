@@ -86,18 +86,20 @@ def segue(*arguments: object) -> Ran:
     return Ran(status, out.buffer.getvalue().decode(), err.buffer.getvalue().decode())  # type: ignore[attr-defined]
 
 
-def start_segue(*arguments: object, before: str = "", env: dict[str, str] | None = None) -> Ran:
+def start_segue(
+    *arguments: object, before: str = "", env: dict[str, str] | None = None, python: str = sys.executable
+) -> Ran:
     """Run the program in a process of its own; `before` is executed in it first."""
-    command = command_of(*arguments, before=before)
+    command = command_of(*arguments, before=before, python=python)
     done = subprocess.run(command, capture_output=True, timeout=170, env=environment(env), check=False)
     err = done.stderr.decode()
     assert "Traceback" not in err, err
     return Ran(done.returncode, done.stdout.decode(), err)
 
 
-def command_of(*arguments: object, before: str = "") -> list[str]:
+def command_of(*arguments: object, before: str = "", python: str = sys.executable) -> list[str]:
     program = f"{before}\nfrom segue.cli.entry import main\nmain()"
-    return [sys.executable, "-c", program, *map(str, arguments)]
+    return [python, "-c", program, *map(str, arguments)]
 
 
 def environment(env: dict[str, str] | None = None) -> dict[str, str]:

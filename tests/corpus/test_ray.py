@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import time
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -24,12 +23,10 @@ from corpus.building import (
     start_segue,
     write,
 )
+from corpus.environments import python_with
 from corpus.test_poison import check_isolated
 
-pytestmark = [
-    pytest.mark.proof,
-    pytest.mark.skipif(find_spec("ray") is None, reason="of Ray (not installed)"),
-]
+pytestmark = pytest.mark.proof
 SMALL = """
 import ray
 start = ray.init
@@ -45,8 +42,7 @@ class Finder:
         if name != "segue.corpus.conversion":
             return None
         sys.meta_path.remove(self)
-        from importlib.util import find_spec
-        spec = find_spec(name)
+                spec = find_spec(name)
         execute = spec.loader.exec_module
         def exec_module(module):
             execute(module)
@@ -78,19 +74,26 @@ def slowly(folder: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(folder)}
 
 
-def start(env: dict[str, str], *arguments: object) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        command_of(*arguments, before=SMALL), stderr=subprocess.PIPE, env=environment(env), start_new_session=True
-    )
+@pytest.fixture(scope="module")
+def python():
+    return python_with("ray")
 
 
-def workers() -> list[int]:
-    """Find the processes that run a task of a shard, by the name that Ray gives them."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
+def start(python: str, env: dict[str, str], *arguments: object) -> subprocess.Popen[bytes]:
+    command = command_of(*arguments, before=SMALL, python=python)
+    return subprocess.Popen(command, stderr=subprocess.PIPE, env=environment(env), start_new_session=True)
+
+
+def workers(pid: int) -> list[int]:
+    """Find the processes of a driver that run a task of a shard, by the name that Ray gives them."""
+    found, waiting = list[int](), [pid]
+    while waiting:
+        current = waiting.pop()
         try:
-            if path.read_bytes().startswith(b"ray::_task"):
-                found.append(int(path.parent.name))
+            if Path(f"/proc/{current}/cmdline").read_bytes().startswith(b"ray::_task"):
+                found.append(current)
+            for task in Path(f"/proc/{current}/task").iterdir():
+                waiting += map(int, (task / "children").read_text().split())
         except OSError:
             continue
     return found
@@ -108,60 +111,63 @@ def finished(out: Path) -> set[str]:
     return {path.name for path in out.glob("*.done.json")}
 
 
-def test_ray_gives_the_bytes_of_one_process(source, whole, tmp_path):
+def test_ray_gives_the_bytes_of_one_process(source, whole, tmp_path, python):
     out = tmp_path / "out"
-    made = start_segue("convert", source, *TO, "--engine", "ray", "-o", out, before=SMALL)
+    made = start_segue("convert", source, *TO, "--engine", "ray", "-o", out, before=SMALL, python=python)
     assert made.status == 0, made.err
     assert joined(out) == whole
     assert hidden(out) == []
     assert segue("report", out).out == segue("report", tmp_path / "whole").out
 
 
-def test_a_killed_worker_is_replaced(source, whole, tmp_path):
+def test_a_killed_worker_is_replaced(source, whole, tmp_path, python):
     out = tmp_path / "out"
-    process = start(slowly(tmp_path / "site"), "convert", source, *TO, "--engine", "ray", "-o", out)
-    wait_until(lambda: len(finished(out)) >= 1 and workers(), process)
-    os.kill(workers()[0], signal.SIGKILL)
+    process = start(python, slowly(tmp_path / "site"), "convert", source, *TO, "--engine", "ray", "-o", out)
+    wait_until(lambda: len(finished(out)) >= 1 and workers(process.pid), process)
+    os.kill(workers(process.pid)[0], signal.SIGKILL)
     _, err = process.communicate(timeout=170)
     assert process.returncode == 0, err
     assert joined(out) == whole
     assert hidden(out) == []
 
 
-def test_a_killed_driver_is_continued(source, whole, tmp_path):
+def test_a_killed_driver_is_continued(source, whole, tmp_path, python):
     out = tmp_path / "out"
-    process = start(slowly(tmp_path / "site"), "convert", source, *TO, "--engine", "ray", "-o", out)
+    process = start(python, slowly(tmp_path / "site"), "convert", source, *TO, "--engine", "ray", "-o", out)
     wait_until(lambda: len(finished(out)) >= 2, process)
+    running = workers(process.pid)
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
     # The workers of the killed driver end by themselves; what they finish until then counts.
     end = time.monotonic() + 60
-    while workers() and time.monotonic() < end:
+    while any(Path(f"/proc/{pid}").exists() for pid in running) and time.monotonic() < end:
         time.sleep(0.1)
     before = {name: (out / name).stat().st_mtime_ns for name in finished(out)}
-    made = start_segue("convert", source, *TO, "--engine", "ray", "--resume", "-o", out, before=SMALL)
+    made = start_segue("convert", source, *TO, "--engine", "ray", "--resume", "-o", out, before=SMALL, python=python)
     assert made.status == 0, made.err
     assert joined(out) == whole
     assert {name: (out / name).stat().st_mtime_ns for name in before} == before
     assert hidden(out) == []
 
 
-def test_a_row_that_ends_its_process_goes_to_quarantine(tmp_path):
+def test_a_row_that_ends_its_process_goes_to_quarantine(tmp_path, python):
     write(tmp_path / "in" / "a.jsonl", lines(50))
     write(tmp_path / "in" / "b.jsonl", lines(5, 5000))
     env = poison(tmp_path / "site", "Question 33:", tmp_path / "log")
     made = start_segue(
-        "convert", tmp_path / "in", *TO, "--engine", "ray", "-o", tmp_path / "out", before=SMALL, env=env
+        "convert", tmp_path / "in", *TO, "--engine", "ray", "-o", tmp_path / "out", before=SMALL, env=env, python=python
     )
     assert made.status == 1, made.err
     check_isolated(tmp_path / "out", "a.jsonl", 50, 33, tmp_path / "log")
     assert (tmp_path / "out" / "b.jsonl").read_bytes().count(b"\n") == 5
 
 
-def test_a_damaged_file_is_named_and_the_others_are_converted(tmp_path):
+def test_a_damaged_file_is_named_and_the_others_are_converted(tmp_path, python):
     write(tmp_path / "in" / "a.jsonl", lines(5))
     (tmp_path / "in" / "b.jsonl.gz").write_bytes(b"\x1f\x8b no")
-    made = start_segue("convert", tmp_path / "in", *TO, "--engine", "ray", "-o", tmp_path / "out", before=SMALL)
+    made = start_segue(
+        "convert", tmp_path / "in", *TO, "--engine", "ray", "-o", tmp_path / "out", before=SMALL, python=python
+    )
     assert made.status == 2
     assert "b.jsonl.gz" in made.err
     assert (tmp_path / "out" / "a.jsonl").read_bytes().count(b"\n") == 5
