@@ -91,7 +91,7 @@ def start_segue(
 ) -> Ran:
     """Run the program in a process of its own; `before` is executed in it first."""
     command = command_of(*arguments, before=before, python=python)
-    done = subprocess.run(command, capture_output=True, timeout=170, env=environment(env), check=False)
+    done = subprocess.run(command, capture_output=True, timeout=400, env=environment(env), check=False)
     err = done.stderr.decode()
     assert "Traceback" not in err, err
     return Ran(done.returncode, done.stdout.decode(), err)

@@ -42,7 +42,7 @@ def convert_on_ray(
     ray = _import_ray()
     started = not ray.is_initialized()
     if started:
-        ray.init(address=address, log_to_driver=False, logging_level="error", include_dashboard=False)
+        _start(ray, address)
     try:
         waiting = list(_unfinished(shards, folder, job, resume=resume))
         yield from (Step(None, shard, note) for shard, note in waiting if note is not None)
@@ -50,6 +50,18 @@ def convert_on_ray(
     finally:
         if started:
             ray.shutdown()
+
+
+def _start(ray: Any, address: str | None) -> None:  # noqa: ANN401
+    """Connect to a cluster, or start one on this machine."""
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level="error", include_dashboard=False)
+    except Exception as error:
+        where = (
+            "Ray cannot be started on this machine" if address is None else f"the cluster {address} cannot be reached"
+        )
+        reason = str(error).strip().partition("\n")[0]
+        raise CorpusError(f"{where}: {reason}; check it, then run again with --resume") from None
 
 
 def _import_ray() -> Any:  # noqa: ANN401 - Ray is not installed with segue
