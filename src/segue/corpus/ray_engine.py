@@ -56,10 +56,8 @@ def _start(ray: Any, address: str | None) -> None:  # noqa: ANN401
     """Connect to a cluster, or start one on this machine."""
     try:
         ray.init(address=address, log_to_driver=False, logging_level="error", include_dashboard=False)
-    except Exception as error:
-        where = (
-            "Ray cannot be started on this machine" if address is None else f"the cluster {address} cannot be reached"
-        )
+    except Exception as error:  # noqa: BLE001 - Ray raises errors of many classes, also plain ones
+        where = "Ray cannot be started here" if address is None else f"the cluster {address} cannot be reached"
         reason = str(error).strip().partition("\n")[0]
         raise CorpusError(f"{where}: {reason}; check it, then run again with --resume") from None
 
