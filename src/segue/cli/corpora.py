@@ -22,7 +22,7 @@ from segue.corpus.jobs import Job
 from segue.corpus.notes import ShardNote, read_notes, refuse_other_jobs, write_note
 from segue.corpus.pieces import Piece, cut_lines
 from segue.corpus.resumable import ResumableOutput
-from segue.corpus.runs import Step, convert_shards, converting
+from segue.corpus.runs import RowStopped, Step, convert_shards, converting
 from segue.corpus.shards import BAD, Shard, form_of, pieces_of, plan
 from segue.corpus.summary import Summary, rounded
 from segue.documents import Source
@@ -90,8 +90,10 @@ def _to_folder(job: Job, source: Input, output: str, settings: Settings) -> int:
         show_progress(sum(shard.size for shard in planned.shards) or None) as advance,
         closing(_steps(job, planned.shards, output, settings, lost)) as steps,
     ):
-        for step in steps:
-            if step.failed:
+        for step in _until_stopped(steps):
+            if step is None:
+                stopped = True
+            elif step.failed:
                 lost.append(f"{step.failed}; replace the file and run again with --resume")
             elif step.batch is not None:
                 _print_batch(step.batch, step.shard.file, listed=total.bad)
@@ -119,6 +121,15 @@ def _steps(job: Job, shards: list[Shard], output: str, settings: Settings, lost:
     from segue.corpus.ray_engine import convert_on_ray
 
     return convert_on_ray(shards, output, job, address=settings.address, resume=settings.resume, lost=lost)
+
+
+def _until_stopped(steps: Iterator[Step]) -> Iterator[Step | None]:
+    """Give the steps of a run; None in place of the error of an engine that a bad row stopped."""
+    try:
+        yield from steps
+    except RowStopped as stopped:
+        click.echo(f"segue: {stopped}", err=True)
+        yield None
 
 
 def _refuse_same_folder(source: str, output: str) -> None:

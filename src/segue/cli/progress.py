@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Final, Protocol
+
+_REFRESH: Final = 0.1
+"""Seconds between two refreshes of the bar."""
 
 
 class Advance(Protocol):
@@ -30,15 +34,20 @@ def show_progress(total: int | None) -> Generator[Advance]:
         TextColumn("{task.fields[rows]:,} rows, {task.fields[messages]:,} messages, {task.fields[rate]:,.0f}/s"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    # Without a thread that refreshes it: processes are forked during the run.
+    with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
         task = bar.add_task("", total=total, rows=0, messages=0, rate=0.0)
         seen = counted = 0
+        shown = 0.0
 
         def advance(read: int, rows: int, messages: int) -> None:
-            nonlocal seen, counted
+            nonlocal seen, counted, shown
             seen += messages
             counted += rows
             elapsed = bar.tasks[0].elapsed or 0.0
             bar.update(task, advance=read, rows=counted, messages=seen, rate=seen / elapsed if elapsed else 0.0)
+            if time.monotonic() - shown >= _REFRESH:
+                shown = time.monotonic()
+                bar.refresh()
 
         yield advance

@@ -16,7 +16,7 @@ from segue.corpus.conversion import Batch
 from segue.corpus.files import files_at
 from segue.corpus.jobs import Job
 from segue.corpus.notes import ShardNote, find_note, refuse_other_job
-from segue.corpus.runs import Step, convert_shard
+from segue.corpus.runs import RowStopped, Step, convert_shard
 from segue.corpus.shards import Shard
 from segue.errors import CorpusError
 
@@ -98,7 +98,7 @@ def _run(ray: Any, shards: list[Shard], folder: str, job: Job, lost: list[str]) 
             note: ShardNote = ray.get(ready)
         except ray.exceptions.RayTaskError as error:
             # The error of the task itself: the input cannot be read, or a row stopped the run.
-            if job.stop and isinstance(error.cause, CorpusError):
+            if isinstance(error.cause, RowStopped):
                 raise error.cause from None
             lost.append(f"{shard.file}: not converted: {error.cause}; run again with --resume")
             continue

@@ -157,7 +157,12 @@ def _convert_isolated(shard: Shard, folder: str, job: Job) -> ShardNote:
     raise bad_row_error(shard, stopped)
 
 
-def bad_row_error(shard: Shard, batch: Batch) -> CorpusError:
+@final
+class RowStopped(CorpusError):
+    """A bad row stopped a run that was asked to stop at one."""
+
+
+def bad_row_error(shard: Shard, batch: Batch) -> RowStopped:
     """Describe the row that stopped a run."""
     row = batch.bad[-1]
-    return CorpusError(f"{shard.file}: line {row.line}: {row.reason}")
+    return RowStopped(f"{shard.file}: line {row.line}: {row.reason}")
