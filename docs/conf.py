@@ -51,7 +51,17 @@ suppress_warnings = ["misc.highlighting_failure", "ref.python"]
 
 CONTENTS: Final = {
     "Begin": ("getting-started", "guides/README", "example", "switching", "recipes"),
-    "Understand": ("projection", "windows", "server-tools", "client", "serving", "failures", "stored-format", "speed"),
+    "Understand": (
+        "projection",
+        "windows",
+        "server-tools",
+        "client",
+        "serving",
+        "failures",
+        "stored-format",
+        "at-scale",
+        "speed",
+    ),
     "Programs": ("command-line", "inspector"),
     "Look up": ("reference/README", "names", "glossary", "protocols/README", "vendors", "rules"),
     "The project": ("decisions/README", "benchmarks/README", "first-minutes", "contributing", "changelog"),

@@ -10,7 +10,6 @@ import click
 import msgspec
 
 from segue.cli.inputs import choose_input, example_option, open_input
-from segue.cli.pieces import find_again
 from segue.cli.places import Places
 from segue.cli.progress import Advance, show_progress
 from segue.cli.reports import open_console
@@ -25,6 +24,7 @@ from segue.cli.targets import (
 )
 from segue.cli.wording import in_program_words
 from segue.conversation.context import Prompt
+from segue.corpus.pieces import find_again
 from segue.documents import BadLine, Document, Source, read_line
 from segue.errors import DoesNotFit, EmptyConversation, Path, render_path
 from segue.models.catalogue import Catalogue
@@ -120,7 +120,7 @@ def _documents(opened: Source, protocol: str | None, advance: Advance) -> Iterat
     for number, line in opened.lines:
         document = read_line(line, protocol, number)
         yield document
-        advance(len(line), 0 if isinstance(document, BadLine) else len(document.prompt.context.messages))
+        advance(len(line), 1, 0 if isinstance(document, BadLine) else len(document.prompt.context.messages))
 
 
 def _findings(document: Document | BadLine, model: Model, known: Catalogue | None) -> Iterator[Finding]:

@@ -15,6 +15,8 @@ from segue.version import __version__
 COMMANDS: Final[dict[str, str]] = {
     "convert": "Write a conversation as a request for another model, and report every change.",
     "check": "List what a provider would refuse in a request, or what a conversation would lose.",
+    "report": "Show what a conversion of many files changed, with its tokens and their price.",
+    "results": "Read the results of a provider's batch back into their conversations.",
     "show": "Print a conversation as readable text.",
     "models": "List the models of the catalogue, or show all data of one.",
     "ask": "Ask a model one question and print the answer, in a pipe or in the terminal.",
