@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from copy import deepcopy
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,7 @@ def chat(number: int) -> dict[str, Any]:
             {"role": "assistant", "content": f"Answer {number}."},
             {"role": "user", "content": "Thanks. And now?"},
         ],
-        "tools": TOOLS,
+        "tools": deepcopy(TOOLS),
     }
 
 
