@@ -62,11 +62,16 @@ CONTENTS: Final = {
         "at-scale",
         "speed",
     ),
-    "Programs": ("command-line", "inspector"),
+    "Programs": ("command-line", "gateway", "clients/README", "emulator", "inspector"),
     "Look up": ("reference/README", "names", "glossary", "protocols/README", "vendors", "rules"),
     "The project": ("decisions/README", "benchmarks/README", "first-minutes", "contributing", "changelog"),
 }
-FOLDERS: Final = {"guides/README": "guides", "protocols/README": "protocols", "decisions/README": "decisions"}
+FOLDERS: Final = {
+    "guides/README": "guides",
+    "protocols/README": "protocols",
+    "clients/README": "clients",
+    "decisions/README": "decisions",
+}
 REFERENCE: Final = {f"reference/{page_of(group)}": page_of(group) for group in groups()}
 NOT_LINKED: Final = ("changelog", "decisions/")
 """Pages about earlier versions: their names may not exist any more."""

@@ -100,7 +100,9 @@ def _tool_differences(given: Sequence[Tool], out: Sequence[Tool], projection: Pr
     left = list(out)
     for index, tool in enumerate(given):
         matches = [other for other in left if _is_same_tool(tool, other, projection)]
-        changed = (other for other in matches if other not in given)
+        # Of several tools with one name the first is sent, even if it becomes equal to a later one.
+        is_first = tool.kind == "function" and not any(_has_name(other, tool.name) for other in given[:index])
+        changed = (other for other in matches if is_first or other not in given)
         match = tool if tool in matches else next(changed, None)
         if match is None:
             found.add(("tools", index))
@@ -110,6 +112,10 @@ def _tool_differences(given: Sequence[Tool], out: Sequence[Tool], projection: Pr
     if left:
         found.add(("tools",))
     return found
+
+
+def _has_name(tool: Tool, name: str) -> bool:
+    return tool.kind == "function" and tool.name == name
 
 
 def _is_same_tool(given: Tool, out: Tool, projection: Projection) -> bool:

@@ -30,6 +30,7 @@ from segue.projection.requirements import SummaryWanted
 from segue.protocols.api import check
 from segue.protocols.registry import PROTOCOLS
 from segue.request import prepare
+from segue.testing.history_laws import check_fits
 
 every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS)
 thorough = scaled_examples(0.4)
@@ -421,3 +422,13 @@ def test_a_result_that_projection_inserted_is_not_sent_without_its_call():
     assert "Tool Result" not in str(projection.context)
     assert projection.window is not None
     assert projection.window.gone == 2
+
+
+def test_a_history_in_which_nothing_can_be_shortened_stays_the_same_object():
+    """It is above the mark at which a cut is made, and its turns may not be left out because of their thinking."""
+    model = Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True)
+    check_fits(PROTOCOLS["anthropic-messages"], model, 4_294_967_295)
+
+
+def test_a_result_as_text_belongs_to_its_call_when_it_is_projected_again():
+    check_fits(PROTOCOLS["plain-text"], Model("anything", "plain-text", "plain-text"), 3_700_042)

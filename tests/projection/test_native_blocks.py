@@ -629,3 +629,10 @@ def test_a_turn_behind_one_that_is_left_out_continues_the_call_before_it():
     answer = by(CLAUDE, native(CLAUDE, found, "what it found"))
     messages = (HI, by(CLAUDE, call), failed, result("toolu_1"), by(CLAUDE), answer)
     expect_accepted(Context(messages=fresh(messages)), CLAUDE)
+
+
+def test_a_second_call_with_the_id_of_an_open_one_is_refused_in_a_later_segment_too():
+    request = native(GPT, {"type": "mcp_approval_request", "id": "mcpr_1", "name": "f", "server_label": "s"})
+    request = replace(request, block={**request.block, "arguments": "{}"})
+    calls = by(GPT, ToolCall(id="c1", name="read"), request)
+    expect_accepted(Context(messages=fresh((HI, calls, result("c1"), by(GPT, request)))), GPT)

@@ -27,6 +27,8 @@ _EXTRAS: Final = {
     "rich": "cli",
     "httpx2": "client",
     "botocore": "bedrock",
+    "aiohttp": "gateway",
+    "psycopg": "postgres",
     "starlette": "ui",
     "uvicorn": "ui",
 }

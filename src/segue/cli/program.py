@@ -21,6 +21,9 @@ COMMANDS: Final[dict[str, str]] = {
     "models": "List the models of the catalogue, or show all data of one.",
     "ask": "Ask a model one question and print the answer, in a pipe or in the terminal.",
     "chat": "Chat with a model in the terminal, and switch models during the conversation.",
+    "serve": "Run the gateway: clients of any protocol, models of any provider.",
+    "run": "Run a client such as Claude Code or codex on another model.",
+    "emulate": "Answer like the providers, without a network, and refuse what they refuse.",
     "ui": "Open the inspector: a local web page that shows the request for each model.",
     "completion": "Print the script that completes commands, options and names of models in a shell.",
 }

@@ -127,7 +127,7 @@ _PROSE: Final = 0.15
 """Prose has at most this much punctuation for each small letter; code and JSON have more."""
 _SPACES: Final = 0.05
 """Prose has at least so many spaces for each small letter."""
-_ENGLISH: Final = (b" the ", b" and ", b" of ", b" are ", b" to ", b" this ", b" that ", b" you ", b" with ")
+_ENGLISH: Final = (b" the ", b" to ", b" of ", b" and ", b" that ", b" this ", b" you ", b" with ", b" are ")
 _BYTES_PER_WORD: Final = 125
 """English has one of these words for 50 to 90 small letters, other languages one for 230 and more."""
 _BYTES_TO_DECIDE: Final = (60, 300)
@@ -187,10 +187,16 @@ def _share_of_foreign(data: bytes, lower: int) -> float:
         middle = size // 2
         data = data[:_SAMPLE] + data[middle : middle + _SAMPLE] + data[-_SAMPLE:]
         lower = lower * len(data) // size
-    words = sum(map(data.count, _ENGLISH))
     first, last = _BYTES_TO_DECIDE
+    if lower <= first:
+        return 0.0
+    words, enough = 0, lower / _BYTES_PER_WORD
+    for word in _ENGLISH:
+        words += data.count(word)
+        if words >= enough:  # mostly after two or three of them
+            return 0.0
     certainty = min(1.0, (lower - first) / (last - first))
-    return certainty * max(0.0, 1.0 - words * _BYTES_PER_WORD / lower) if lower > first else 0.0
+    return certainty * (1.0 - words * _BYTES_PER_WORD / lower)
 
 
 def _more_for_base64(data: bytes, tokenizer: Tokenizer) -> float:

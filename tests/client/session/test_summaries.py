@@ -15,7 +15,8 @@ from client.both_clients import AT_ONCE
 from client.wires import WIRES
 from segue.client.http.clients import AsyncClient, Client
 from segue.client.session import history as history_module
-from segue.client.session.conversation import AsyncConversation, Conversation, ConversationSettings
+from segue.client.session.conversation import AsyncConversation, Conversation
+from segue.client.session.settings import ConversationSettings
 from segue.client.session.summarising import Summarising, SummaryTask
 from segue.conversation.content import ImageContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, Origin, Summary

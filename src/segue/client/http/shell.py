@@ -67,6 +67,11 @@ class Shell:
         return self._step is None
 
     @property
+    def has_ready(self) -> bool:
+        """Whether the next event is here already, so that reading it does not wait."""
+        return bool(self._ready)
+
+    @property
     def attempts(self) -> tuple[Attempt, ...]:
         """Every attempt that has ended, including the successful one."""
         return self._flow.attempts

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+from operator import is_
 from typing import Final
 
 from segue.conversation.context import Context, Options, Tool
@@ -21,24 +23,33 @@ class Fitter:
     """Fits a growing conversation for one target."""
 
     def __init__(self, target: Target, plan: FitPlan) -> None:
-        rules = target.rules
         self.plan = plan
         self.target = target
-        # Where the provider drops the thinking of finished cycles itself, removing it would save nothing.
-        drops_thinking = rules.reasoning_replay != "required" and not plan.counter.family.drops_thinking
-        self.fold: Fold = Fold(
-            plan, target.policy.texts, thinking=drops_thinking, thinking_first=rules.thinking_before_calls
-        )
         self._fixed: tuple[SystemPrompt, tuple[Tool, ...], object, float] | None = None
         self._made: MadeMessages = MadeMessages()
         self._settled: int = 0
 
+    @cached_property
+    def fold(self) -> Fold:
+        """The marks of the conversation; made on first use, because most requests are far from their window."""
+        rules, plan = self.target.rules, self.plan
+        # Where the provider drops the thinking of finished cycles itself, removing it would save nothing.
+        drops_thinking = rules.reasoning_replay != "required" and not plan.counter.family.drops_thinking
+        return Fold(
+            plan,
+            self.target.policy.texts,
+            thinking=drops_thinking,
+            thinking_first=rules.thinking_before_calls,
+            has_tools=rules.tools,
+        )
+
     def fit(self, given: Given) -> Fitted:
         """Find the cuts for a request, apply and report them."""
-        fold, plan, messages = self.fold, self.plan, given.messages
+        plan, messages = self.plan, given.messages
         most = self._most(given)
         if most is not None and most <= plan.high:
             return Fitted(self._window(given, most))
+        fold = self.fold
         # Messages that were not settled in the last request may have changed since, although they are settled now.
         fold.forget_from(self._settled)
         self._settled = given.settled
@@ -55,6 +66,9 @@ class Fitter:
         fitted = Fitted(self._cut_window(given, marks, size))
         if marks.cuts:
             apply_cuts(fitted, marks, given, target=self.target, fold=fold, made=self._made)
+            # Where nothing could be shortened, the conversation stays the same object.
+            if len(fitted.messages) == len(messages) and all(map(is_, fitted.messages, messages)):
+                fitted.is_cut = False
         if size > plan.limit:
             fitted.requirements = (*fitted.requirements, self._too_small(given, marks, size))
         return fitted

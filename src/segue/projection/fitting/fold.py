@@ -28,7 +28,7 @@ from segue.conversation.messages import Message
 from segue.projection.fitting.places import Places
 from segue.projection.fitting.plan import FitPlan
 from segue.projection.fitting.shortening import Shortened, shorten_message, shorten_result
-from segue.projection.fitting.sizes import Sizes, belongs_to_last
+from segue.projection.fitting.sizes import Additions, Sizes
 from segue.projection.policy import Texts, template_pattern
 
 _NOTE: Final = 60
@@ -70,7 +70,7 @@ class Marks:
 class Fold:
     """The marks of a growing conversation for one target."""
 
-    def __init__(self, plan: FitPlan, texts: Texts, *, thinking: bool, thinking_first: bool) -> None:
+    def __init__(self, plan: FitPlan, texts: Texts, *, thinking: bool, thinking_first: bool, has_tools: bool) -> None:
         self.plan = plan
         self.sizes: Sizes = Sizes(plan)
         self.marks: Marks = Marks(len(plan.quotas))
@@ -80,6 +80,7 @@ class Fold:
         self.head: int = 0
         """The messages before this index are always sent: they end with the first user message."""
         self._texts = texts
+        self._additions = Additions(texts, has_tools=has_tools)
         self._notes = template_pattern(texts.turns_dropped, texts.summary)
         self._drops_thinking = thinking
         self._thinking_first = thinking_first
@@ -111,7 +112,7 @@ class Fold:
         # What the end of the last request shortened may be shortened differently now.
         del self._lean_sums[self.marks.lean + 1 :], self._finished[self.marks.lean :]
         if self.plan.limit:
-            self.sizes.count(messages, self._texts)
+            self.sizes.count(messages, self._additions)
         self._find_head()
         self._advance(self.marks, settled)
         marks = self.marks.copy()
@@ -127,7 +128,7 @@ class Fold:
             (
                 index
                 for index, message in enumerate(self._messages)
-                if message.role == "user" and not belongs_to_last(message, self._texts)
+                if message.role == "user" and not self._additions.has(message)
             ),
             None,
         )
@@ -148,7 +149,7 @@ class Fold:
             if (
                 messages[point].role == "assistant"
                 and messages[point - 1].role in ("user", "toolResult")
-                and not belongs_to_last(messages[point], self._texts)
+                and not self._additions.has(messages[point])
             ):
                 self._look(marks, point)
         marks.point = max(marks.point, end)
@@ -317,13 +318,9 @@ class Fold:
         return index
 
     def _begins_unit(self, index: int) -> bool:
-        """Whether a unit begins here: with a message that is no result and is no addition to another unit.
-
-        A message that projection inserted is one: it stands for a result that the turn before lacks, for example.
-        """
+        """Whether a unit begins here: with a message that is no result and is no addition to another unit."""
         message = self._messages[index]
-        is_addition = self._places[index] < 0 or belongs_to_last(message, self._texts)
-        return message.role in ("user", "assistant") and not is_addition
+        return message.role in ("user", "assistant") and not self._additions.has(message)
 
     def _may_begin(self, index: int) -> bool:
         """Whether a request may begin with this unit, behind the first user message.

@@ -117,7 +117,7 @@ class Sizes:
                 media.places.append((index, position))
                 media.amounts.append(media.amounts[-1] + amount)
 
-    def count(self, messages: Sequence[Message], texts: Texts) -> None:
+    def count(self, messages: Sequence[Message], additions: Additions) -> None:
         """Count the messages that were not counted yet."""
         lasting, full, users, counter = self.lasting, self.full, self.user_before, self._plan.counter
         before, self._recent = self._recent, {}
@@ -131,14 +131,29 @@ class Sizes:
             _, stays, passes = known
             lasting.append(lasting[-1] + stays)
             full.append(full[-1] + stays + passes)
-            users.append(index if message.role == "user" and not belongs_to_last(message, texts) else users[-1])
+            users.append(index if message.role == "user" and not additions.has(message) else users[-1])
 
 
-def belongs_to_last(message: Message, texts: Texts) -> bool:
-    """Whether projection added a message to the unit before it: media of results, or a turn that the order needs."""
-    first = message.content[0] if message.content else None
-    if first is None or first.kind != "text":
-        return False
-    if message.role == "user":
-        return first.text == texts.tool_media or (first.text == texts.last_turn and len(message.content) == 1)
-    return message.role == "assistant" and first.text == texts.bridge and len(message.content) == 1
+class Additions:
+    """Messages that projection adds to the unit before them: media of results, results as text, turns for the order.
+
+    They are known by their texts, so that a projected conversation has the same units if it is projected again.
+    """
+
+    __slots__ = ("_result", "_texts")
+
+    def __init__(self, texts: Texts, *, has_tools: bool) -> None:
+        self._texts = texts
+        self._result = "" if has_tools else texts.result.partition("{")[0]
+        """How the text of a result begins, for targets without tools."""
+
+    def has(self, message: Message) -> bool:
+        """Whether a message is one of them."""
+        texts, first = self._texts, message.content[0] if message.content else None
+        if first is None or first.kind != "text":
+            return False
+        if message.role == "user":
+            if self._result and first.text.startswith(self._result):
+                return True
+            return first.text == texts.tool_media or (first.text == texts.last_turn and len(message.content) == 1)
+        return message.role == "assistant" and first.text == texts.bridge and len(message.content) == 1

@@ -71,7 +71,10 @@ def _may_have_namespaces(scan: Scan) -> bool:
     if not scan.foreign:
         return False
     codecs = [codec for codec in map(find_namespaces, scan.protocols) if codec is not None]
-    return any(scan.extra or any(codec.key in signature for signature in scan.call_signatures) for codec in codecs)
+    if not codecs or scan.extra:
+        return bool(codecs)
+    signatures = "\n".join(scan.call_signatures)
+    return any(codec.key in signatures for codec in codecs)
 
 
 class _Names:

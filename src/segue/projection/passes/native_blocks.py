@@ -163,6 +163,7 @@ class NativeBlocks:
             alternate=rules.alternate,
             may_wait=rules.pending_calls,
             waiting=workspace.prefix_state.waiting,
+            standing=workspace.prefix_state.standing,
             continues=workspace.prefix_state.last_role == "assistant",
         )
 
@@ -276,6 +277,7 @@ class NativeBlocks:
         """Record what the next segment needs to know."""
         prefix_state = self.workspace.prefix_state
         before, prefix_state.waiting = prefix_state.waiting, {}
+        prefix_state.standing = self.found.standing
         for call_id, key in self.found.waiting.items():
             prefix_state.waiting[call_id] = before[call_id] if key is None else self.read_at(key)[0]
         prefix_state.native_ids.update(*self.sent)

@@ -9,7 +9,7 @@ Facts this file rests on:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
@@ -27,16 +27,15 @@ def list_sources(workspace: Workspace) -> None:
     scan = workspace.scan
     if not scan.foreign or not (scan.extra or scan.replies):
         return
+    records = {name: record for name in scan.protocols if (record := find_protocol(name)) is not None}
+    readers = {name: each.cited_sources for name, each in records.items() if scan.extra or each.cites_in_reply}
+    if not any(readers.values()):
+        return
     model, places = workspace.target.model, workspace.places
-    readers: dict[str, Callable[[AssistantMessage], Sequence[Source]] | None] = {}
     for index, message in enumerate(workspace.messages):
         if type(message) is not AssistantMessage or (message.extra is None and not scan.extra) or places[index] < 0:
             continue
-        if message.protocol not in readers:
-            record = find_protocol(message.protocol)
-            is_read = record is not None and (scan.extra or record.cites_in_reply)
-            readers[message.protocol] = record.cited_sources if record is not None and is_read else None
-        read = readers[message.protocol]
+        read = readers.get(message.protocol)
         if read is None or (message.protocol == model.protocol and message.provider == model.provider):
             continue  # the provider gets its own citations back
         if sources := read(message):

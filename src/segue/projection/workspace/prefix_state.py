@@ -30,6 +30,7 @@ class PrefixState:
         "native_ids",
         "native_name",
         "provider",
+        "standing",
         "system_prompt",
         "unanswered",
         "waiting",
@@ -64,6 +65,8 @@ class PrefixState:
 
         self.waiting: dict[str, str] = {} if parent is None else dict(parent.waiting)
         """Native calls that the provider has not finished at the end: id -> kind of block."""
+        self.standing: frozenset[tuple[str, str]] = frozenset() if parent is None else parent.standing
+        """The kinds and ids of native calls that are sent without a result, which may still come."""
         self.unanswered: set[str] = set()
         """The ids of native calls that were replaced because they have no result."""
         self.native_ids: set[str] = set()

@@ -22,6 +22,24 @@ OTHER: Final = "server"
 """The kind whose row serves for kinds without one: what cannot be classified is a failure of the server."""
 
 
+STATUSES: Final[Mapping[str, int]] = {
+    "overflow": 400,
+    "payload_too_large": 413,
+    "rate_limit": 429,
+    "quota": 402,
+    "auth": 401,
+    "opaque_rejected": 400,
+    "invalid_history": 400,
+    "invalid_request": 400,
+    "not_found": 404,
+    "overloaded": 503,
+    "server": 500,
+    "network": 502,
+    "refused": 400,
+}
+"""The statuses of protocols that report a failure by its status alone."""
+
+
 class ErrorRow(NamedTuple):
     """How a protocol reports one kind of failure."""
 
@@ -33,6 +51,11 @@ class ErrorRow(NamedTuple):
 def find_row(rows: Mapping[str, ErrorRow], fault: Fault) -> ErrorRow:
     """Give the row of a failure."""
     return rows.get(str(fault.kind)) or rows[OTHER]
+
+
+def find_status(statuses: Mapping[str, int], fault: Fault) -> int:
+    """Give the status of a failure."""
+    return statuses.get(str(fault.kind)) or statuses[OTHER]
 
 
 def error_headers(fault: Fault, status: int) -> dict[str, str]:

@@ -91,10 +91,15 @@ def join_texts(texts: Sequence[str]) -> str:
     """Join the texts of a turn; see `JoinedText`."""
     if len(texts) == 1:
         return texts[0]
-    joined = JoinedText()
-    for text in texts:
-        joined.join(text)
-    return str(joined)
+    pieces: list[str] = []
+    last = ""
+    for text in texts:  # as `JoinedText.join`; its calls cost more than the rest
+        if text:
+            if last in _ENDS and (text[0].isupper() or text[0] in _BEGINNINGS):
+                pieces.append("\n\n")
+            pieces.append(text)
+            last = text[-1]
+    return "".join(pieces)
 
 
 _ENDS = frozenset(".!?:)]}\"'`*|>")

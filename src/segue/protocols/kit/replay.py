@@ -147,6 +147,8 @@ class Halves(Generic[K]):
         """Calls of tools that the provider runs, which it may still finish: id -> key."""
         self.unanswered: dict[str, K | None] = {}
         """Calls of tools that the client runs, which have no result: id -> key."""
+        self.standing: frozenset[tuple[str, str]] = frozenset()
+        """The kinds and ids of calls that have no result at the end and may get it in any later turn."""
         self.lost: bool = False
         """Whether a call of `waiting` that was given did not get its result."""
         self.joined: set[int] = set()
@@ -171,6 +173,7 @@ class _Finder(Generic[K]):
         self.may_wait = may_wait
         self.found: Halves[K] = Halves()
         self.open: dict[tuple[str, str], _Open[K]] = {}
+        self.standing: frozenset[tuple[str, str]] = frozenset()
         self.calls: dict[str, Pair] = {pair.call: pair for pair in replay.pairs}
         self.results: dict[str, list[Pair]] = {}
         for pair in replay.pairs:
@@ -234,7 +237,7 @@ class _Finder(Generic[K]):
         if pair is not None:
             call_id = text_of(inner.get(pair.call_id))
             if call_id:
-                if is_result or (kind, call_id) in self.open:
+                if is_result or (kind, call_id) in self.open or (kind, call_id) in self.standing:
                     self.found.refused[key] = NO_RESULT
                 else:
                     self.open[kind, call_id] = _Open(key, pair, self.turn, self.run)
@@ -258,6 +261,8 @@ class _Finder(Generic[K]):
     def finish(self, last: Role | None) -> Halves[K]:
         if last == "assistant":
             self.end_run()
+        later = (place for place, call in self.open.items() if call.pair.scope == "later")
+        self.found.standing = self.standing.union(later)
         for (_, call_id), call in self.open.items():
             if call.pair.scope == "run":
                 self.found.waiting[call_id] = call.key
@@ -273,16 +278,19 @@ def find_halves(
     alternate: bool = False,
     may_wait: bool = True,
     waiting: Mapping[str, str] = EMPTY_NAMES,
+    standing: frozenset[tuple[str, str]] = frozenset(),
     continues: bool = False,
 ) -> Halves[K]:
     """Find the halves of pairs in a conversation.
 
     `alternate` is whether the turns of a role have to alternate, `may_wait` whether the provider accepts a call that it
-    has not finished. `waiting` are calls before the first turn that wait for their results: id -> kind; `continues` is
-    whether a turn of the model stands directly before the first one.
+    has not finished. `waiting` are calls before the first turn that wait for their results: id -> kind. `standing` are
+    those that may get a result in any later turn: no other call may have their ids. `continues` is whether a turn of
+    the model stands directly before the first one.
     """
     finder: _Finder[K] = _Finder(replay, alternate=alternate, may_wait=may_wait)
     finder.run = 0 if continues else 1
+    finder.standing = standing
     for call_id, kind in waiting.items():
         pair = replay.call_of(kind)
         if pair is not None:

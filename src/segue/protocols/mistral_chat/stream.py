@@ -16,8 +16,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, cast
 
-from msgspec.structs import replace
-
 from segue.conversation.arguments import encode_arguments
 from segue.conversation.messages import Diagnostic
 from segue.models.model import Model
@@ -140,8 +138,10 @@ class _Reader:
         reader, silent = self._others[index]
         reader.finish(silent)
         silent.close_all()
-        message = replace(silent.message(), raw_stop_reason=reader.reason)
-        return {**encode_choice(message, index), **reader.beside}
+        choice = {**encode_choice(silent.message(), index), **reader.beside}
+        if reader.reason is not None:
+            choice["finish_reason"] = reader.reason
+        return choice
 
 
 class _Choice:

@@ -7,12 +7,11 @@ Facts this file relies on:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from segue.protocols.kit.codec import ErrorReply, Fault, WireError
 from segue.protocols.kit.error_bodies import describe_error, find_error_object
-from segue.protocols.kit.error_writing import ErrorRow, error_headers, error_message, find_row
+from segue.protocols.kit.error_writing import STATUSES, error_headers, error_message, find_status
 from segue.protocols.kit.reading import parse_body, text_of
 
 
@@ -24,28 +23,13 @@ def decode_error(body: object, status: int | None) -> WireError:
     return describe_error(error, status, text_of(error.get("message")) or text_of(error.get("detail")) or "")
 
 
-_ROWS: Final[Mapping[str, ErrorRow]] = {
-    # ollama server source @fb30760: routes.go; it has no types and no codes; read 2026-11-15
-    "overflow": ErrorRow(400, ""),
-    "payload_too_large": ErrorRow(413, ""),
-    "rate_limit": ErrorRow(429, ""),
-    "quota": ErrorRow(402, ""),
-    "auth": ErrorRow(401, ""),
-    "opaque_rejected": ErrorRow(400, ""),
-    "invalid_history": ErrorRow(400, ""),
-    "invalid_request": ErrorRow(400, ""),
-    "not_found": ErrorRow(404, ""),
-    "overloaded": ErrorRow(503, ""),
-    "server": ErrorRow(500, ""),
-    "network": ErrorRow(502, ""),
-    "refused": ErrorRow(400, ""),
-}
+# ollama server source @fb30760: routes.go; it has the common statuses, no types and no codes; read 2026-11-15
 _OVERFLOW: Final = "the request ({used} tokens) exceeds the available context size ({limit} tokens)"
 _UNKNOWN_OVERFLOW: Final = "the request exceeds the available context size"
 
 
 def encode_error(fault: Fault) -> ErrorReply:
     """Write an error body; it is the error line of a stream, too."""
-    status = find_row(_ROWS, fault).status
+    status = find_status(STATUSES, fault)
     message = error_message(fault, _OVERFLOW, _UNKNOWN_OVERFLOW)
     return ErrorReply(status, error_headers(fault, status), {"error": message})

@@ -1,0 +1,112 @@
+"""`segue serve`: the gateway, for any client and any model."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import click
+from msgspec.structs import replace
+
+from segue.gateway.config import SETUP_NAMES, Config, load_config, read_config
+from segue.gateway.defaults import Address, check_reach, complete_config, is_echo, read_address, with_model
+
+
+@click.command("serve")
+@click.option(
+    "--config", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="A TOML file with routes."
+)
+@click.option("--address", metavar="HOST:PORT", help="Where to listen.  [default: 127.0.0.1:8787]")
+@click.option("-m", "--model", metavar="NAME", help="Send every request to this model, whatever the client asks for.")
+@click.option("--store", metavar="STORE", help='"sqlite:FILE", "postgresql://..." or "none".')
+@click.option(
+    "--setup",
+    metavar="CLIENT",
+    type=click.Choice(SETUP_NAMES),
+    help="Print the lines that point a client to the gateway, and exit.",
+)
+@click.option(
+    "--write",
+    "folder",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="With --setup: write the files of the client into this home folder.",
+)
+def command(
+    *,
+    config: Path | None,
+    address: str | None,
+    model: str | None,
+    store: str | None,
+    setup: str | None,
+    folder: Path | None,
+) -> None:
+    """Run the gateway. Clients speak their own protocol, and any model answers.
+
+    Without a file, keys are read from the usual environment variables, servers on this machine are found, and every
+    model of the catalogue can be asked for. Without any key the echo model answers. Ctrl-C ends it.
+    """
+    known = read_config(config) if config is not None else load_config("")
+    if store is not None:
+        known = replace(known, state=replace(known.state, store=store))
+    if address is not None:
+        known = replace(known, listen=replace(known.listen, address=address))
+    if model is not None:
+        known = with_model(known, model)
+    place = read_address(known.listen.address)
+    if setup is not None:
+        _print_setup(setup, place, known, folder)
+        return
+    check_reach(known, place)
+    completed = complete_config(known, os.environ) if config is None else known
+    serve(completed, place, path=config if model is None and store is None and address is None else None)
+
+
+def _print_setup(client: str, place: Address, config: Config, folder: Path | None) -> None:
+    from segue.gateway.setup_lines import CLIENTS, setup_text
+
+    model = next((name for name in config.models if "*" not in name and "?" not in name), "claude-opus-4-8")
+    key = "any" if not config.listen.keys else "YOUR-GATEWAY-KEY"
+    if folder is None:
+        click.echo(setup_text(client, place.url, key, model), nl=False)
+        return
+    for name, text in CLIENTS[client].make(place.url, key, model).files.items():
+        path = folder / name
+        if path.exists():
+            raise click.UsageError(
+                f"{path} exists; it is not overwritten. Remove it, or print the lines without --write"
+            )
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        click.echo(f"wrote {path}")
+
+
+def serve(config: Config, place: Address, *, path: Path | None) -> None:
+    """Run a gateway until it is interrupted."""
+    import uvicorn
+
+    from segue.gateway.app import create_app
+    from segue.gateway.service import Gateway
+
+    gateway = Gateway(config, path=path)
+    try:
+        listener = socket.create_server((place.name, place.port))
+    except OSError as error:
+        raise click.UsageError(
+            f"{place.name}:{place.port} cannot be used: {error.strerror}; choose --address"
+        ) from error
+    place = Address(place.name, listener.getsockname()[1])
+    click.echo(f"The gateway is at {place.url}")
+    if is_echo(config):
+        click.echo("No key was found, so the echo model answers. Set a key such as OPENAI_API_KEY for real models.")
+    click.echo("Point a client to it: segue serve --setup claude-code (or codex, gemini-cli, ...). Ctrl-C ends it.")
+    settings = uvicorn.Config(
+        create_app(gateway=gateway),
+        log_level="warning",
+        lifespan="on",
+        access_log=False,
+        timeout_graceful_shutdown=30,
+        server_header=False,
+    )
+    uvicorn.Server(settings).run(sockets=[listener])

@@ -1,0 +1,325 @@
+"""What sync and async conversations share: the history, the model, and the rules for a request."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from threading import Lock
+from typing import Protocol, TypeVar
+from weakref import ref
+
+from segue.client.flow.attempts import Attempt
+from segue.client.flow.steps import Summarise as SummariseStep
+from segue.client.flow.steps import Summarised
+from segue.client.http.clients import AsyncClient, Client
+from segue.client.http.shell import Shell
+from segue.client.session.history import History, new_result, new_user_message
+from segue.client.session.outboxes import Outboxes
+from segue.client.session.recorded_models import check_address, storable_model
+from segue.client.session.settings import ConversationSettings
+from segue.client.session.summarising import Summarise, Summarising
+from segue.conversation.content import ToolCall, ToolResultContent, UserContent
+from segue.conversation.context import Context, Options, Summary
+from segue.conversation.media_sources import check_media
+from segue.conversation.messages import AssistantMessage, Message
+from segue.errors import ConversationError, SettingsError, UnknownModel
+from segue.models.catalogue import Catalogue, get_model, installed_catalogue
+from segue.models.model import Model
+from segue.projection.policy import Policy
+from segue.protocols.context_input import read_input
+
+_Reply = TypeVar("_Reply", bound=Shell)
+
+
+class _AnyHistory(Protocol):
+    """`History` and `AsyncHistory`."""
+
+    is_closed: bool
+
+    @property
+    def context(self) -> Context: ...
+
+    def append(self, *messages: Message) -> None: ...
+
+    def append_model(self, model: Model) -> None: ...
+
+    def append_summary(self, summary: Summary) -> None: ...
+
+
+class Turn:
+    """One request: whether its user message is stored, without which its answer is not stored either."""
+
+    is_stored = False
+
+
+class BaseConversation:
+    """Everything that `Conversation` and `AsyncConversation` share: all but sending and opening the file."""
+
+    def __init__(self, model: Model | str | None, settings: ConversationSettings, client: Client | AsyncClient) -> None:
+        self._catalogue = client.catalogue
+        self._has_key = client.has_key
+        self._used: dict[str, Model] = {}  # by full name: models that no catalogue has
+        self._from_file: Mapping[str, Model] = {}
+        self._options = settings.get("options")
+        self._policy = settings.get("policy")
+        self._fallback_models = tuple(settings.get("fallback_models", ()))
+        self._sticky = settings.get("sticky", False)
+        self._reply: ref[Shell] | None = None  # the last reply; weak, so that an unreferenced reply is closed
+        self._turn = Lock()  # when two threads ask at once, one of them is refused
+        self._outboxes = Outboxes()
+        self._attempts: tuple[Attempt, ...] = ()
+        self._unkept: AssistantMessage | None = None
+        self._settings = settings
+        self._summarise = _find_summariser(settings.get("summarise"), self._catalogue)
+        self._refused: int | None = None  # the last message of a part whose summary failed: it is not tried again
+        self._name = model if isinstance(model, str) else None
+        self._model = self._remembered(model) if isinstance(model, Model) else None
+        if self._name is not None:
+            self._model = self._find_known(self._name)
+            path = settings.get("path")
+            if self._model is None and (path is None or not os.path.exists(path)):  # noqa: PTH110  # may be a string
+                self._model = get_model(self._name, catalogue=self._catalogue)
+
+    def _open(self) -> History:
+        """Open the session file and choose the model, in one step that a thread can do."""
+        settings = self._settings
+        history = History(
+            settings.get("path"),
+            None if (given := settings.get("context")) is None else read_input(given),
+            settings.get("system_prompt"),
+            settings.get("tools"),
+            fsync=settings.get("fsync", False),
+        )
+        try:
+            self._from_file = {model.full_name().lower(): model for model in history.models}
+            if self._model is None:
+                name = self._name or _last_model(history.context, type(self).__name__)
+                self._model = self._find_known(name) or self._find_used(name)
+            is_described = self._model.full_name().lower() in self._from_file
+            if not is_described and self._is_unknown(self._model) and _has_answer_of(self._model, history.context):
+                history.append_model(storable_model(self._model))
+        except BaseException:
+            history.close()
+            raise
+        return history
+
+    def _get_history(self) -> _AnyHistory:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.model.full_name()}, {len(self.messages)} messages)"
+
+    @property
+    def context(self) -> Context:
+        """The conversation: system prompt, messages and tools."""
+        return self._get_history().context
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """All messages, the first one first."""
+        return self.context.messages
+
+    @property
+    def model(self) -> Model:
+        """The model that the next request goes to."""
+        if self._model is None:
+            _ = self.context  # an AsyncConversation may still be reading its file
+        assert self._model is not None, "an open conversation has a model"
+        return self._model
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """The attempts of the last request."""
+        return self._attempts
+
+    @property
+    def unkept(self) -> AssistantMessage | None:
+        """The last answer, if it could not be written to the file. Once there is space, pass it to `add`."""
+        return self._unkept
+
+    def switch(self, model: Model | str) -> None:
+        """Send the following requests to another model; the history does not change."""
+        self._model = self.find_model(model)
+
+    def find_model(self, model: Model | str) -> Model:
+        """Find a model by its name: in the catalogue, or among those that this conversation or its file has used.
+
+        Raises:
+            UnknownModel: there is no such model; `suggestions` are similar names.
+            SettingsError: only the session file describes it, and your key would be sent to the address in the file.
+        """
+        if isinstance(model, Model):
+            return self._remembered(model)
+        found = self._find_known(model)
+        if found is None:
+            _ = self.context  # an AsyncConversation may still be reading its file
+            found = self._find_used(model)
+        return found
+
+    def _find_known(self, name: str) -> Model | None:
+        """Find a model that the catalogue lists; None if there is no such model."""
+        try:
+            found = get_model(name, catalogue=self._catalogue)
+        except UnknownModel:
+            return None
+        is_listed = self._catalogue is not None and self._catalogue.has_name(found.full_name())
+        return found if is_listed or not self._is_unknown(found) else None
+
+    def _find_used(self, name: str) -> Model:
+        """Find a model that no catalogue lists: used before, described by the file, or loaded by a server."""
+        key = name.lower()
+        if key in self._used:
+            return self._used[key]
+        if key in self._from_file:
+            return check_address(self._from_file[key], self._has_key, type(self).__name__)
+        return get_model(name, catalogue=self._catalogue)
+
+    def _remembered(self, model: Model) -> Model:
+        """Complete a model, and find it by its name from now on."""
+        found = get_model(model, catalogue=self._catalogue)
+        self._used[found.full_name().lower()] = found
+        return found
+
+    def _is_unknown(self, model: Model) -> bool:
+        """Whether only this conversation can describe a model: no catalogue that every program has lists it."""
+        return not installed_catalogue().has_name(model.full_name())
+
+    def add(self, *messages: Message) -> None:
+        """Append messages unchanged.
+
+        Raises:
+            ConversationError: a reply has not ended, or the conversation was closed.
+            ConversationError: an image or file could never be sent: its data is not base64, or its URL is a path.
+            DumpError: a message cannot be stored.
+            OSError: the file cannot be written.
+        """
+        self._refuse_while_running()
+        for message in messages:
+            check_media(message, () if self._policy is None else self._policy.media)
+        self._get_history().append(*messages)
+
+    def add_result(
+        self, call: ToolCall, *content: str | ToolResultContent, is_error: bool = False, details: object = None
+    ) -> None:
+        """Append the result of a tool call. Once every call has a result, `ask()` continues."""
+        self.add(new_result(call, content, is_error=is_error, details=details))
+
+    def pending_calls(self) -> tuple[ToolCall, ...]:
+        """List the calls of the last answer that have no result yet."""
+        answered: set[str] = set()
+        for message in reversed(self.messages):
+            if message.role == "toolResult":
+                answered.add(message.tool_call_id)
+            elif message.role == "assistant":
+                return tuple(call for call in message.tool_calls() if call.id not in answered)
+        return ()
+
+    def _running(self) -> Shell | None:
+        """Return the reply that has not ended, unless it is no longer referenced."""
+        reply = None if self._reply is None else self._reply()
+        return reply if reply is not None and not reply.is_over else None
+
+    def _refuse_while_running(self) -> None:
+        if self._running() is not None:
+            raise ConversationError(
+                "the last reply has not ended; read its stream to the end or close it before the next request"
+            )
+
+    def _ask(
+        self,
+        turn: Turn,
+        begin: Callable[..., _Reply],
+        content: Sequence[str | UserContent],
+        *,
+        model: Model | str | None,
+        options: Options | None,
+        policy: Policy | None,
+        emits: bool,
+    ) -> _Reply:
+        """Make a request. The user message is stored before anything is sent."""
+        with self._turn:
+            self._refuse_while_running()
+            messages = (new_user_message(content),) if content else ()
+            for message in messages:  # before it is stored: a message that can never be sent would block the rest
+                check_media(message, () if self._policy is None else self._policy.media)
+
+            def keep(message: AssistantMessage, attempts: tuple[Attempt, ...]) -> None:
+                if turn.is_stored:  # otherwise nothing was sent
+                    self._keep(message, attempts, is_override=model is not None)
+
+            reply = begin(
+                self.context.add(*messages),
+                self.model if model is None else self.find_model(model),
+                options=options or self._options,
+                policy=policy or self._policy,
+                fallback_models=self._fallback_models,
+                emits=emits,
+                prepare=self._outboxes.prepare,
+                on_end=keep,
+                summarise=None if self._summarise is None else partial(self._perform_summary, turn),
+            )
+            self._get_history().append(*messages)
+            turn.is_stored = True
+            self._reply = ref(reply)
+            return reply
+
+    def _perform_summary(self, turn: Turn, step: SummariseStep) -> object:
+        raise NotImplementedError
+
+    def _begin_summary(self, turn: Turn, step: SummariseStep) -> Summarising | None:
+        """Prepare a summary; None if there is none to make, or the last one of these messages failed."""
+        window = step.request.projection.window
+        if not turn.is_stored or window is None or self._refused == step.wanted.last:
+            return None
+        writer = self._summarise if isinstance(self._summarise, Model) else None
+        making = Summarising(step.context, step.wanted, step.request.model, limit=window.limit, writer=writer)
+        return making if making.is_worthwhile else None
+
+    def _end_summary(self, step: SummariseStep, making: Summarising) -> Summarised:
+        """Store a finished summary."""
+        summary = making.finish()
+        self._get_history().append_summary(summary)
+        self._refused = None
+        return Summarised(step.context.add_summary(summary))
+
+    def _refuse_summary(self, step: SummariseStep, error: Exception) -> Summarised:
+        """Go on without a summary: the note stays, and the answer has a diagnostic."""
+        self._refused = step.wanted.last
+        return Summarised(None, str(error) or type(error).__name__)
+
+    def _keep(self, message: AssistantMessage, attempts: tuple[Attempt, ...], *, is_override: bool) -> None:
+        """Store an answer, and with `sticky` the model that gave it."""
+        self._attempts = attempts
+        if self._sticky and not is_override and attempts and attempts[-1].failure is None:
+            self._model = attempts[-1].model
+        history = self._get_history()
+        if not history.is_closed:
+            self._unkept = message
+            if attempts and self._is_unknown(attempts[-1].model):
+                history.append_model(storable_model(attempts[-1].model))
+            history.append(message)
+            self._unkept = None
+
+
+def _find_summariser(given: Model | str | Summarise | None, catalogue: Catalogue | None) -> Model | Summarise | None:
+    return get_model(given, catalogue=catalogue) if isinstance(given, (str, Model)) else given
+
+
+def _last_model(context: Context, name: str) -> str:
+    """Return the name of the model that wrote the last answer."""
+    for message in reversed(context.messages):
+        if message.role == "assistant" and message.model:
+            return f"{message.provider}/{message.model}"
+    raise SettingsError(
+        f"{name}() needs to know which model to ask, and the conversation has no answer that names one; pass a model,"
+        f' such as {name}("anthropic/claude-opus-4-5")',
+        key="model",
+    )
+
+
+def _has_answer_of(model: Model, context: Context) -> bool:
+    return any(
+        message.role == "assistant" and (message.provider, message.model) == (model.provider, model.id)
+        for message in context.messages
+    )

@@ -1,0 +1,171 @@
+"""The history of a request with its states: found in envelopes and in a store, and put in place.
+
+Reading takes two steps, because a store is I/O: `find_states` gives the states that are in the request itself and the
+keys of the turns without one; `restore` takes what the store had for those keys. A request without states, with changed
+ones, or with those of another gateway works like a history of another program: its turns have the origin that the
+caller gives, and what was dropped is in the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, TypeAlias, final
+
+import msgspec
+from msgspec.structs import replace
+
+from segue.conversation.context import Context
+from segue.conversation.messages import AssistantMessage, Message
+from segue.envelope.envelopes import Envelopes, find_envelopes, has_envelope
+from segue.envelope.keys import UNIQUE, TurnKeys, keys_of_turns, kind_of, signatures_of
+from segue.envelope.restoring import RestoredTurn, rename_ids, restore_turn, strip_turn
+from segue.envelope.state import State, merge_states
+from segue.projection.report import Change, ChangeCode, Loss, Report
+
+Stored: TypeAlias = Mapping[str, Sequence[State]]
+"""The states that a store has for keys, the newest first."""
+
+_ELSEWHERE: Final = "{provider} at {url}"
+"""The provider of a state whose base URL is not the one that the provider has now: no target is the same model."""
+UNKNOWN: Final = "(unknown)"
+"""The provider of turns whose author is not known. No target is the same model, so their signatures are dropped."""
+
+
+@final
+class FoundStates(msgspec.Struct, frozen=True):
+    """The states in a request, by the index of their turn, and the keys of the turns whose state is not whole."""
+
+    states: dict[int, State]
+    turns: tuple[TurnKeys, ...]
+    refused: frozenset[int]
+    """Turns with an envelope that is not one of this gateway and tenant, or was changed."""
+
+    def wanted(self) -> tuple[str, ...]:
+        """Give the keys to look up in a store."""
+        return tuple(dict.fromkeys(key for turn in self.turns for key in turn.keys))
+
+
+@final
+class RestoredHistory(msgspec.Struct, frozen=True):
+    """A history with its states, what was changed, and how many turns have their state."""
+
+    context: Context
+    report: Report
+    restored: int
+
+
+def find_states(context: Context, envelopes: Envelopes, tenant: str = "") -> FoundStates:
+    """Read the envelopes of a history as a client sent it."""
+    states: dict[int, State] = {}
+    refused: set[int] = set()
+    wanted: list[TurnKeys] = []
+    for turn in keys_of_turns(context.messages, tenant):
+        message = context.messages[turn.place]
+        assert message.role == "assistant", "only assistant turns have keys"
+        texts = list(_envelopes_of(message))
+        found = [state for text in texts if (state := envelopes.read(text, tenant)) is not None]
+        if len(found) < len(texts):
+            refused.add(turn.place)
+        merged = merge_states(found)
+        if merged is not None:
+            states[turn.place] = merged
+        if merged is None or not merged.is_whole:
+            wanted.append(turn)
+    return FoundStates(states, tuple(wanted), frozenset(refused))
+
+
+def _envelopes_of(message: AssistantMessage) -> list[str]:
+    found: list[str] = []
+    for signature in signatures_of(message):
+        found += find_envelopes(signature)
+    for call in message.tool_calls():
+        found += find_envelopes(call.id)
+    return list(dict.fromkeys(found))
+
+
+def restore(
+    context: Context,
+    found: FoundStates,
+    stored: Stored,
+    *,
+    author: AssistantMessage | None = None,
+    base_urls: Callable[[State], str | None] | None = None,
+) -> RestoredHistory:
+    """Put the states in place.
+
+    `author` has the origin of turns without a state, by the best evidence there is: the name that the client asked for.
+    If it is None, their signatures are dropped. `base_urls` gives the base URL that the model of a state has now: a
+    state of another URL is of another account or server, and its signatures are not valid there.
+    """
+    chosen = {**_choose(found, stored)}
+    for index, state in found.states.items():
+        chosen.setdefault(index, state)
+    messages: list[Message] = []
+    changes: list[Change] = []
+    ids: dict[str, str] = {}
+    for index, message in enumerate(context.messages):
+        if message.role == "toolResult":
+            own = rename_ids(ids, message.tool_call_id)
+            messages.append(message if own == message.tool_call_id else replace(message, tool_call_id=own))
+        elif message.role != "assistant":
+            messages.append(message)
+        else:
+            state = chosen.get(index)
+            turn = _restored(message, state, author, base_urls)
+            ids |= turn.ids
+            messages.append(turn.message)
+            if index in found.refused and state is None:
+                changes.append(_change(index, "the state that the client returned is not one of this gateway"))
+            elif turn.is_changed:
+                changes.append(_change(index, "the client changed this turn; its own text and arguments are used"))
+    return RestoredHistory(replace(context, messages=tuple(messages)), Report(tuple(changes)), len(chosen))
+
+
+def _choose(found: FoundStates, stored: Stored) -> dict[int, State]:
+    """Choose the state of each turn: that of the strongest key."""
+    chosen: dict[int, State] = {}
+    for turn in found.turns:
+        for key in turn.keys:
+            states = stored.get(key, ())
+            if states and (len(states) == 1 or kind_of(key) not in UNIQUE):
+                chosen[turn.place] = states[0]
+                break
+    return chosen
+
+
+def _restored(
+    message: AssistantMessage,
+    state: State | None,
+    author: AssistantMessage | None,
+    base_urls: Callable[[State], str | None] | None,
+) -> RestoredTurn:
+    if state is None:
+        stripped = strip_turn(message, native=author is not None)
+        own = {call.id: new.id for call, new in zip(message.tool_calls(), stripped.tool_calls(), strict=True)}
+        if author is None:
+            return RestoredTurn(replace(stripped, provider=UNKNOWN), own, is_changed=False)
+        origin = replace(stripped, protocol=author.protocol, provider=author.provider, model=author.model)
+        return RestoredTurn(origin, own, is_changed=False)
+    turn = restore_turn(message, state)
+    now = None if base_urls is None else base_urls(state)
+    if base_urls is not None and now != state.base_url:
+        provider = _ELSEWHERE.format(provider=state.provider, url=state.base_url)
+        return turn._replace(message=replace(turn.message, provider=provider))
+    return turn
+
+
+def _change(index: int, detail: str) -> Change:
+    return Change(code=ChangeCode.SIGNATURE_REMOVED, path=("messages", index), loss=Loss.OPAQUE, detail=detail)
+
+
+def has_envelopes(context: Context) -> bool:
+    """Whether an envelope is left anywhere in the assistant turns of a history: for tests of the law."""
+    for message in context.messages:
+        if message.role == "assistant":
+            if any(has_envelope(signature) for signature in signatures_of(message)):
+                return True
+            if any(has_envelope(call.id) for call in message.tool_calls()):
+                return True
+        elif message.role == "toolResult" and has_envelope(message.tool_call_id):
+            return True
+    return False

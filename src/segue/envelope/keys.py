@@ -1,0 +1,160 @@
+"""The keys under which a store has the states of replies, computed from what a client sends.
+
+A turn has several keys, from the strongest to the weakest:
+
+- `call`: the id of a call that the gateway made up: 128 random bits.
+- `signature`: a signature that the client got unchanged.
+- `chain`: the conversation up to and including the turn, as the client sends it.
+- `thought`: the readable thinking. Some clients send it as text after the user switched models.
+- `near`: the turn and the message before it. It survives when a client shortens earlier messages.
+
+`thought` and `near` count only where one state has the key. Every key contains the tenant. Neither call ids nor
+signatures nor thinking nor instructions are part of `chain` and `near`: clients drop and change them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from typing import Final, NamedTuple, final
+
+from segue.conversation.content import AnyContent
+from segue.conversation.messages import AssistantMessage, Message
+from segue.envelope.canonical import canonical_json, text_bytes
+
+_LEAST_THOUGHT: Final = 24
+"""Characters of the shortest thinking that identifies a turn."""
+_SEPARATOR: Final = b"\x1f"
+START: Final = b"\x00" * 32
+"""The digest of an empty conversation."""
+UNIQUE: Final = frozenset({"thought", "near"})
+"""Kinds of keys that count only where one state has the key."""
+
+
+@final
+class TurnKeys(NamedTuple):
+    """The keys of one assistant turn, the strongest first, and its place among the messages."""
+
+    place: int
+    keys: tuple[str, ...]
+
+
+def make_key(kind: str, tenant: str, *parts: bytes) -> str:
+    """Make a key of a kind."""
+    found = sha256(text_bytes(tenant))
+    for part in parts:
+        found.update(len(part).to_bytes(8, "big"))
+        found.update(part)
+    return f"{kind}:{found.hexdigest()[:40]}"
+
+
+def kind_of(key: str) -> str:
+    """Give the kind of a key."""
+    return key.partition(":")[0]
+
+
+def digest_message(message: Message) -> bytes:
+    """Give a digest of what a message of the user or of a tool shows: texts and media."""
+    found = sha256(message.role.encode())
+    for piece in message.content:
+        found.update(_SEPARATOR)
+        found.update(_shown(piece))
+    return found.digest()
+
+
+def _shown(piece: AnyContent) -> bytes:
+    match piece.kind:
+        case "toolCall":
+            return text_bytes(piece.name) + _SEPARATOR + canonical_json(piece.arguments)
+        case "image":
+            return text_bytes(piece.data or piece.url or "")
+        case "file":
+            return text_bytes(piece.data or piece.url or piece.file_id or "")
+        case "text":
+            return text_bytes(piece.text.strip())
+        case "thinking" | "native":
+            return b""
+
+
+def digest_reply(message: AssistantMessage) -> bytes:
+    """Give the digest of a reply: its text without blanks, because clients join and split texts, and its calls."""
+    found = sha256(text_bytes("".join(message.text().split())))
+    for call in message.tool_calls():
+        found.update(_SEPARATOR)
+        found.update(_shown(call))
+    return found.digest()
+
+
+def keys_of_reply(
+    before: Sequence[Message], reply: AssistantMessage, tenant: str = "", *, native: bool = False
+) -> tuple[str, ...]:
+    """Give the keys of a reply as the client sees it, after the messages `before` as the client sent them.
+
+    `native`: the client got the signatures unchanged.
+    """
+    chain, last = START, START
+    for message in before:
+        chain, last = _advance(chain, last, message)
+    return _keys(chain, last, reply, tenant, native=native)
+
+
+def keys_of_turns(messages: Sequence[Message], tenant: str = "") -> list[TurnKeys]:
+    """Give the keys of each assistant turn of a conversation as the client sent it."""
+    found: list[TurnKeys] = []
+    chain, last = START, START
+    for index, message in enumerate(messages):
+        if message.role == "assistant":
+            found.append(TurnKeys(index, _keys(chain, last, message, tenant, native=True)))
+        chain, last = _advance(chain, last, message)
+    return found
+
+
+def _advance(chain: bytes, last: bytes, message: Message) -> tuple[bytes, bytes]:
+    if message.role == "system":
+        return chain, last
+    own = digest_reply(message) if message.role == "assistant" else digest_message(message)
+    return sha256(chain + own).digest(), own
+
+
+def _keys(chain: bytes, last: bytes, turn: AssistantMessage, tenant: str, *, native: bool) -> tuple[str, ...]:
+    own = digest_reply(turn)
+    calls = [make_key("call", tenant, text_bytes(call.id)) for call in turn.tool_calls() if call.id]
+    signatures = [make_key("signature", tenant, text_bytes(each)) for each in signatures_of(turn)] if native else []
+    thoughts = [make_key("thought", tenant, text_bytes(text)) for text in _thoughts(turn)]
+    chained = make_key("chain", tenant, chain, own)
+    near = make_key("near", tenant, last, own)
+    return (*calls, *signatures, chained, *thoughts, near)
+
+
+def signatures_of(turn: AssistantMessage) -> Iterable[str]:
+    """Give the signatures of a turn."""
+    for piece in turn.content:
+        match piece.kind:
+            case "thinking":
+                found = piece.thinking_signature
+            case "text":
+                found = piece.text_signature
+            case "toolCall":
+                found = piece.thought_signature
+            case "native":
+                found = None
+        if found and len(found) >= _LEAST_THOUGHT:
+            yield found
+
+
+def _thoughts(turn: AssistantMessage) -> Iterable[str]:
+    for piece in turn.content:
+        text = piece.thinking if piece.kind == "thinking" else piece.text if piece.kind == "text" else ""
+        text = plain_thought(text)
+        if len(text) >= _LEAST_THOUGHT:
+            yield text
+
+
+def plain_thought(text: str) -> str:
+    """Give thinking without blanks around it and without the tags that some clients put there."""
+    text = text.strip()
+    for tag in ("thinking", "think", "thought", "reasoning"):
+        opening, closing = f"<{tag}>", f"</{tag}>"
+        if text.startswith(opening) and text.endswith(closing):
+            return text[len(opening) : -len(closing)].strip()
+    return text

@@ -1,0 +1,166 @@
+"""The state of one reply: what a client of another protocol cannot return, and what puts the reply together again.
+
+A state has the origin of a reply (protocol, provider, model, base URL) and its pieces. Thinking, signatures and native
+blocks are in it whole. Texts and the arguments of calls are not: the client returns them, and the state has their
+lengths and digests only, to find out whether the client changed them. So a store of states holds no conversation.
+
+While a reply streams, only its first pieces are known. Such a state is partial: it has no `head` and no `count`. States
+of one reply are joined by `merge_states`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from typing import Final, final
+
+import msgspec
+from msgspec.structs import replace
+
+from segue.conversation.content import AssistantContent, ToolCall
+from segue.conversation.messages import AssistantMessage
+from segue.envelope.canonical import canonical_json, text_bytes
+from segue.models.model import Model
+
+
+@final
+class Piece(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
+    """One piece of content. Of a text and a call, what the client returns is left out of `content`.
+
+    `size` and `digest` describe what was left out; `shown` is the id of a call as the client sees it, `name` its name
+    where the client sees another one.
+    """
+
+    index: int
+    content: AssistantContent
+    size: int = 0
+    digest: bytes = b""
+    shown: str = ""
+    name: str = ""
+
+
+@final
+class State(msgspec.Struct, frozen=True, kw_only=True, array_like=True, omit_defaults=True):
+    """The state of a reply, or of its first pieces.
+
+    `head` is the message without its content, `count` the number of its pieces; both are None while it streams.
+    `shown` is a digest of the text that the client sees, where that is not the text of the reply.
+    """
+
+    protocol: str
+    provider: str
+    model: str
+    base_url: str | None = None
+    pieces: tuple[Piece, ...] = ()
+    count: int | None = None
+    head: AssistantMessage | None = None
+    shown: bytes = b""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all pieces of the reply are known."""
+        return self.count is not None and len(self.pieces) == self.count
+
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODER: Final = msgspec.msgpack.Decoder(State)
+_DIGEST_BYTES: Final = 12
+
+
+def digest_of(text: str) -> bytes:
+    """Give a short digest of a text."""
+    return sha256(text_bytes(text)).digest()[:_DIGEST_BYTES]
+
+
+def arguments_digest(call: ToolCall) -> bytes:
+    """Give a digest of a call's arguments that does not depend on the order of keys or on the form of numbers."""
+    return sha256(canonical_json(call.arguments)).digest()[:_DIGEST_BYTES]
+
+
+def make_piece(index: int, content: AssistantContent, shown: str = "") -> Piece:
+    """Describe one piece of a reply; `shown` is the id of a call as the client sees it."""
+    match content.kind:
+        case "text":
+            return Piece(index, replace(content, text=""), len(content.text), digest_of(content.text))
+        case "toolCall":
+            kept = replace(content, arguments={})
+            return Piece(index, kept, 0, arguments_digest(content), shown)
+        case "thinking" | "native":
+            return Piece(index, content)
+
+
+def make_state(model: Model, base_url: str | None, pieces: Iterable[Piece]) -> State:
+    """Make a partial state."""
+    return State(
+        protocol=model.protocol, provider=model.provider, model=model.id, base_url=base_url, pieces=tuple(pieces)
+    )
+
+
+def finish_state(
+    message: AssistantMessage, base_url: str | None, pieces: Iterable[Piece], seen: AssistantMessage
+) -> State:
+    """Make the state of a complete reply; `seen` is the reply as the client sees it."""
+    shown = b""
+    if shown_text(seen) != shown_text(message):
+        shown = digest_of(shown_text(seen))
+        own = {index: piece for index, piece in enumerate(message.content) if piece.kind == "text"}
+        pieces = [Piece(piece.index, own[piece.index]) if piece.index in own else piece for piece in pieces]
+    return State(
+        protocol=message.protocol,
+        provider=message.provider,
+        model=message.model,
+        base_url=base_url,
+        pieces=tuple(pieces),
+        count=len(message.content),
+        head=replace(message, content=()),
+        shown=shown,
+    )
+
+
+def shown_text(message: AssistantMessage) -> str:
+    """Give the characters of a message's text, without blanks: clients join and split texts."""
+    return "".join(message.text().split())
+
+
+def merge_states(states: Sequence[State]) -> State | None:
+    """Join the states of one reply; None if there is none, or if they are of different replies."""
+    if not states:
+        return None
+    first = states[0]
+    for state in states:
+        if state.is_whole:
+            return state
+        if (state.protocol, state.provider, state.model, state.base_url) != _origin(first):
+            return None
+    pieces = {piece.index: piece for state in states for piece in state.pieces}
+    return replace(first, pieces=tuple(pieces[index] for index in sorted(pieces)))
+
+
+def _origin(state: State) -> tuple[str, str, str, str | None]:
+    return state.protocol, state.provider, state.model, state.base_url
+
+
+def has_opaque_data(content: AssistantContent) -> bool:
+    """Whether a piece has data that only its model accepts and that a client of another protocol cannot return."""
+    match content.kind:
+        case "thinking":
+            return content.thinking_signature is not None or content.redacted
+        case "text":
+            return content.text_signature is not None
+        case "toolCall":
+            return content.thought_signature is not None
+        case "native":
+            return True
+
+
+def dump_state(state: State) -> bytes:
+    """Write a state as bytes."""
+    return _ENCODER.encode(state)
+
+
+def load_state(data: bytes) -> State | None:
+    """Read a state; None if the bytes are none that this version can read."""
+    try:
+        return _DECODER.decode(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None

@@ -1,0 +1,261 @@
+"""Sends the reply of an exchange to the client: streamed or whole, or an error in the client's own form."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from segue.client.http.async_streams import AsyncStream
+from segue.conversation.events import Event, StartEvent
+from segue.conversation.messages import StopReason
+from segue.errors import EncodeError, RequestFailed, SegueError, UnknownModel
+from segue.failures.classify import classify
+from segue.failures.failure import Failure, FailureKind
+from segue.framing.writing import frame_encoder
+from segue.gateway.exchange import Exchange, failure_of, is_content
+from segue.gateway.service import LOG, now_ms
+from segue.gateway.writing import Headers, Send, StreamWriter
+from segue.models.model import Model
+from segue.protocols.api import encode_response
+from segue.reply_encoding import encode_error, stream_encoder
+
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+
+_TYPES: Final = {
+    "sse": "text/event-stream; charset=utf-8",
+    "ndjson": "application/x-ndjson",
+    "json-array": "application/json",
+    "aws-event-stream": "application/vnd.amazon.eventstream",
+}
+
+
+class ClientGone(Exception):
+    """The client closed its connection."""
+
+
+async def send_json(send: Send, status: int, body: object, headers: dict[str, str] | None = None) -> None:
+    """Send a JSON document."""
+    data = body if isinstance(body, bytes) else msgspec.json.encode(body)
+    given = {"content-type": "application/json", "content-length": str(len(data)), **(headers or {})}
+    await send({"type": "http.response.start", "status": status, "headers": raw_headers(given)})
+    await send({"type": "http.response.body", "body": data})
+
+
+def raw_headers(headers: dict[str, str]) -> Headers:
+    """Give headers as ASGI sends them; characters that no header has are replaced."""
+    return [(name.encode("latin-1"), _header_value(value)) for name, value in headers.items()]
+
+
+def _header_value(value: str) -> bytes:
+    return "".join(each if each.isprintable() else " " for each in value).encode("latin-1", "replace")
+
+
+async def send_failure(
+    send: Send, failure: Failure, protocol: str, headers: dict[str, str] | None = None, status: int | None = None
+) -> int:
+    """Send a failure in the form of a protocol; give the status."""
+    reply = encode_error(failure, protocol=protocol)
+    code = reply.status if status is None else status
+    await send_json(send, code, reply.body, {**reply.headers, **(headers or {})})
+    return code
+
+
+def explain_error(error: SegueError) -> Failure:
+    """Describe an error of segue as a failure of the request."""
+    if isinstance(error, RequestFailed):
+        return error.failure
+    if isinstance(error, UnknownModel):
+        return Failure(kind=FailureKind.NOT_FOUND, status=404, message=str(error))
+    found = classify(error)
+    if found.kind in (FailureKind.UNKNOWN, FailureKind.NOT_FOUND):
+        return Failure(kind=FailureKind.INVALID_REQUEST, status=400, message=str(error))
+    return found
+
+
+# -- whole replies -----------------------------------------------------------------------------------------------------
+
+
+async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None:
+    """Send a reply that is not streamed."""
+    protocol = exchange.asked.call.protocol
+    stream: AsyncStream | None = None
+    watcher: asyncio.Task[None] | None = None
+    try:
+        stream = exchange.begin(exchange.asked.candidates)
+        watcher = asyncio.create_task(_close_when_gone(stream, receive))
+        message = await stream.result()
+        shown = exchange.convert_whole(message, stream.model)
+        await exchange.store_state(message)
+        body: object = exchange.take_bytes() if exchange.is_straight else b""
+        if not body:
+            body = encode_response(shown, protocol=protocol, model=exchange.reply_model())
+    except SegueError as error:
+        failure = explain_error(error)
+        status = await send_failure(
+            send, failure, protocol, exchange.response_headers(None if stream is None else stream.model)
+        )
+        exchange.record(status, "error", error=failure.message)
+        return
+    finally:
+        if watcher is not None:
+            watcher.cancel()
+    exchange.first_byte = now_ms()
+    await send_json(send, 200, body, exchange.response_headers(stream.model))
+    exchange.record(200, "done")
+
+
+async def _close_when_gone(stream: AsyncStream, receive: Receive) -> None:
+    """Close the request to the provider when the client leaves."""
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            await stream.close()
+            return
+
+
+# -- streamed replies --------------------------------------------------------------------------------------------------
+
+
+async def answer_stream(exchange: Exchange, send: Send, receive: Receive) -> None:
+    """Send a streamed reply; try the next model as long as nothing of a reply was sent."""
+    candidates = exchange.asked.candidates
+    call, limits = exchange.asked.call, exchange.gateway.config.limits
+    assert call.prompt is not None, "only requests with a prompt are streamed"
+    current: list[AsyncStream] = []
+    is_gone = False
+
+    def model() -> Model | None:
+        return current[0].model if current else None
+
+    def head() -> Headers:
+        kind = _TYPES.get(call.framing, "application/json")
+        exchange.first_byte = now_ms()
+        is_running = bool(current) and not current[0].is_over
+        given = {
+            "content-type": kind,
+            "cache-control": "no-cache",
+            **exchange.response_headers(model(), is_running=is_running),
+        }
+        return raw_headers(given)
+
+    def leave() -> None:
+        nonlocal is_gone
+        is_gone = True
+        if current:
+            _close_soon(current[0])
+
+    async def watch() -> None:
+        while True:
+            if (await receive())["type"] == "http.disconnect":
+                leave()
+                return
+
+    encoder = stream_encoder(protocol=call.protocol, model=exchange.reply_model(), options=call.prompt.options)
+    writer = StreamWriter(
+        send,
+        encoder,
+        frame_encoder(call.framing),
+        start=StartEvent(id=exchange.reply_id, model=exchange.asked.name),
+        head=head,
+        give_up=leave,
+        hold=limits.hold_seconds,
+        beat=limits.heartbeat_seconds,
+    )
+    watcher = asyncio.create_task(watch())
+    try:
+        while True:
+            try:
+                stream = exchange.begin(candidates)
+            except SegueError as error:
+                await _end_with(exchange, writer, send, explain_error(error), encoder.fail)
+                return
+            current[:] = [stream]
+            try:
+                failure = await _relay(exchange, stream, writer, encoder.feed)
+            finally:
+                await stream.close()
+            if failure is None:
+                return
+            if is_gone:
+                exchange.record(499, "aborted")
+                return
+            rest = exchange.rest_after(candidates, stream.model)
+            if writer.has_begun or not rest or failure.kind == FailureKind.REFUSED:
+                await _end_with(exchange, writer, send, failure, encoder.fail)
+                return
+            candidates = rest
+    finally:
+        writer.close()
+        watcher.cancel()
+
+
+_CLOSING: Final[set[asyncio.Task[None]]] = set()
+
+
+def _close_soon(stream: AsyncStream) -> None:
+    task = asyncio.get_running_loop().create_task(stream.close())
+    _CLOSING.add(task)
+    task.add_done_callback(_CLOSING.discard)
+
+
+async def _relay(
+    exchange: Exchange, stream: AsyncStream, writer: StreamWriter, encode: Callable[[Event], list[Any]]
+) -> Failure | None:
+    """Write the events of a reply; give the failure if it ends with one before its end was written."""
+    held: list[Event] = []
+    has_content = False
+    async for first in stream:
+        events = [first]
+        while stream.has_ready:
+            events.append(await anext(stream))
+        last = events[-1]
+        if last.type == "error" and last.reason == StopReason.ABORTED:
+            exchange.record(499, "aborted")  # the client left
+            return None
+        if last.type == "error" and not has_content and not any(map(is_content, events)):
+            return failure_of(stream)
+        if not has_content:
+            held += events
+            if not any(map(is_content, events)) and last.type != "done":
+                continue
+            events, held, has_content = held, [], True
+        is_last = last.type in ("done", "error")
+        converted = exchange.convert(events, stream.model)
+        if last.type == "done":
+            await exchange.store_state(last.message)
+        try:
+            frames = [frame for event in converted for frame in encode(event)]
+        except EncodeError as error:
+            LOG.warning("a reply could not be written: %s", error)
+            return Failure(kind=FailureKind.SERVER, message="the reply cannot be written in this protocol")
+        if exchange.is_straight and not writer.has_encoded:
+            # A provider that fails writes its own error; a connection that breaks leaves the stream without an end.
+            is_cut = last.type == "error" and failure_of(stream).kind == FailureKind.NETWORK
+            await writer.write_bytes(exchange.take_bytes(), is_last=is_last and not is_cut)
+            if is_cut:
+                await writer.write(encode(converted[-1]) if not frames else frames[-1:], is_last=True)
+        else:
+            await writer.write(frames, is_last=is_last)
+        if is_last:
+            outcome = "done" if last.type == "done" else "error"
+            exchange.record(200, outcome, error=None if last.type == "done" else failure_of(stream).message)
+            return None
+    return failure_of(stream)
+
+
+async def _end_with(
+    exchange: Exchange, writer: StreamWriter, send: Send, failure: Failure, fail: Callable[[object], list[Any]]
+) -> None:
+    """End a reply with a failure: as a status if nothing was sent, else as the last frame."""
+    if writer.has_begun:
+        await writer.write(fail(failure), is_last=True)
+        exchange.record(200, "error", error=failure.message)
+        return
+    writer.close()
+    protocol = exchange.asked.call.protocol
+    model = exchange.attempts[-1].model if exchange.attempts else None
+    status = await send_failure(send, failure, protocol, exchange.response_headers(model))
+    exchange.record(status, "error", error=failure.message)

@@ -1,0 +1,214 @@
+"""The configuration of a gateway: one TOML file, every part of it optional.
+
+    [listen]
+    address = "127.0.0.1:8787"
+
+    [models."claude-auto"]
+    try = ["anthropic/claude-opus-4-8", "openai/gpt-5.4"]
+
+    [models."*"]
+    try = ["same"]                       # the model that the client names
+
+    [providers.anthropic]
+    base_url = "https://proxy.example"   # in place of the provider's own
+    key = "env:MY_KEY"                   # in place of the usual variable
+
+    [state]
+    store = "sqlite:gateway.db"          # or "postgresql://...", or "none"
+
+Keys are names of environment variables (`env:NAME`) or files (`file:PATH`), so that the file itself has no secret.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Final, Literal, cast, final, get_args
+
+import msgspec
+
+from segue.conversation.context import ThinkingLevel
+from segue.errors import SettingsError
+from segue.projection.policy import ReasoningPolicy
+
+SAME: Final = "same"
+"""In `try`: the model that the client names."""
+
+
+class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The base class of the tables of the file."""
+
+
+@final
+class Listen(_Table, frozen=True, kw_only=True):
+    """Where the gateway listens; the keys that clients have to send; further Host headers that are accepted."""
+
+    address: str = "127.0.0.1:8787"
+    keys: tuple[str, ...] = ()
+    host_names: tuple[str, ...] = ()
+
+
+@final
+class ModelRoute(_Table, frozen=True, kw_only=True, rename={"targets": "try"}):
+    """What a name that clients ask for stands for.
+
+    - `try`: the models, in order; the next one is tried when one fails before the first content.
+    - `sticky`: a conversation stays with the model that answered last.
+    - `max_price`: dollars for a million output tokens; dearer models are left out.
+    - `thinking`, `max_tokens`, `temperature`: options in place of the client's own.
+    - `reasoning`: what happens to the thinking of other models (`Policy.reasoning`).
+    - `fit`: a history that is too long for the window is cut instead of refused.
+    - `listed`: whether lists of models have the name.
+    """
+
+    targets: tuple[str, ...]
+    sticky: bool = True
+    max_price: float | None = None
+    thinking: ThinkingLevel | int | None = None
+    max_tokens: int | None = None
+    temperature: float | None = None
+    reasoning: ReasoningPolicy = "auto"
+    fit: bool = False
+    listed: bool = True
+
+
+@final
+class ProviderTable(_Table, frozen=True, kw_only=True):
+    """A provider: its address, its key, its protocol if it is one of your own, and further headers."""
+
+    base_url: str | None = None
+    key: str | None = None
+    protocol: str | None = None
+    headers: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+
+
+@final
+class StateTable(_Table, frozen=True, kw_only=True):
+    """Where the state of replies is kept, how long, and the key of the envelopes."""
+
+    store: str = "sqlite:~/.local/state/segue/gateway.db"
+    key: str | None = None
+    days: float = 30.0
+    megabytes: int = 2000
+    request_days: float = 7.0
+
+
+@final
+class LimitsTable(_Table, frozen=True, kw_only=True):
+    """Limits: the size of a body, how long the head of a stream is held back, heartbeats, silence of a provider."""
+
+    body_megabytes: float = 32.0
+    hold_seconds: float = 10.0
+    heartbeat_seconds: float = 15.0
+    timeout_seconds: float = 600.0
+    retries: int = 1
+    breaker_failures: int = 5
+    breaker_seconds: float = 30.0
+
+
+@final
+class Config(_Table, frozen=True, kw_only=True):
+    """A whole configuration."""
+
+    listen: Listen = Listen()
+    models: dict[str, ModelRoute] = msgspec.field(default_factory=dict[str, ModelRoute])
+    providers: dict[str, ProviderTable] = msgspec.field(default_factory=dict[str, ProviderTable])
+    state: StateTable = StateTable()
+    limits: LimitsTable = LimitsTable()
+    catalogue: str | None = None
+
+
+_UNKNOWN: Final = re.compile(r"unknown field `(?P<name>[^`]*)`(?: - at `(?P<path>[^`]*)`)?")
+_PLACES: Final[Mapping[str, type[_Table]]] = {
+    "": Config,
+    "listen": Listen,
+    "state": StateTable,
+    "limits": LimitsTable,
+    "models": ModelRoute,
+    "providers": ProviderTable,
+}
+
+
+def load_config(data: bytes | str, *, name: str = "the configuration") -> Config:
+    """Read a configuration.
+
+    Raises:
+        SettingsError: it is not TOML, or a key or a value of it is wrong; the message names the place.
+    """
+    try:
+        parsed = tomllib.loads(data.decode() if isinstance(data, bytes) else data)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{name} cannot be read as TOML: {error}", key=name) from error
+    try:
+        config = msgspec.convert(parsed, Config)
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"{name}: {_explain(str(error), parsed)}", key=name) from error
+    for asked, route in config.models.items():
+        if not route.targets:
+            raise SettingsError(f'{name}: models."{asked}".try is empty; name at least one model', key=name)
+    return config
+
+
+def read_config(path: str | Path) -> Config:
+    """Read a configuration file.
+
+    Raises:
+        SettingsError: the file cannot be read, or is wrong.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be read: {error.strerror}; check the path", key=str(path)) from error
+    return load_config(data, name=str(path))
+
+
+def _explain(text: str, parsed: Mapping[str, Any]) -> str:
+    """Explain what is wrong with the values; a misspelt key gets the nearest ones."""
+    found = _UNKNOWN.search(text)
+    if found is None:
+        return text.replace("$.", "").replace("Object missing required field", "there is no")
+    path = (found["path"] or "$").removeprefix("$").lstrip(".")
+    table = path.partition(".")[0].partition("[")[0]
+    kind = _PLACES.get(table, Config)
+    names = [field.encode_name for field in msgspec.structs.fields(kind)]
+    near = get_close_matches(found["name"], names, n=2)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"the keys there are {', '.join(names)}"
+    place = _place_of(table, found["name"], parsed)
+    return f"there is no key {found['name']!r} in {place}; {hint}"
+
+
+def _place_of(table: str, name: str, parsed: Mapping[str, Any]) -> str:
+    if not table:
+        return "the file"
+    for key, inner in cast("dict[str, Any]", parsed.get(table, {})).items():
+        if isinstance(inner, dict) and name in inner:
+            return f'[{table}."{key}"]'
+    return f"[{table}]"
+
+
+def read_secret(given: str, environment: Mapping[str, str], *, key: str) -> str:
+    """Give the secret that a value names: `env:NAME` or `file:PATH`.
+
+    Raises:
+        SettingsError: the value is neither, the variable is not set, or the file cannot be read.
+    """
+    kind, _, rest = given.partition(":")
+    if kind == "env" and rest:
+        if found := environment.get(rest, "").strip():
+            return found
+        raise SettingsError(f"{key} names the environment variable {rest}, which is not set; set it", key=key)
+    if kind == "file" and rest:
+        try:
+            return Path(rest).expanduser().read_text().strip()
+        except OSError as error:
+            raise SettingsError(f"{key} names the file {rest}: {error.strerror}; check the path", key=key) from error
+    raise SettingsError(
+        f'{key} has to be "env:NAME" or "file:PATH", so that the configuration has no secret in it', key=key
+    )
+
+
+SetupName = Literal["claude-code", "codex", "gemini-cli", "opencode", "pi", "cline", "qwen-code"]
+SETUP_NAMES: Final[tuple[str, ...]] = get_args(SetupName)

@@ -1,0 +1,92 @@
+"""A gateway without a configuration: the keys of the environment, servers on this machine, else the echo model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple, final
+from urllib.parse import urlsplit
+
+from msgspec.structs import replace
+
+from segue.client.local.servers import find_local_models
+from segue.errors import SettingsError
+from segue.gateway.config import Config, ModelRoute, ProviderTable
+from segue.models.built_in import ECHO
+from segue.models.providers import PROVIDERS
+
+_LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+@final
+class Address(NamedTuple):
+    """Where a gateway listens."""
+
+    name: str
+    port: int
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine reaches it."""
+        return self.name in _LOOPBACK
+
+    @property
+    def url(self) -> str:
+        """The base URL for clients on this machine."""
+        name = "127.0.0.1" if self.name in ("0.0.0.0", "::", "") else self.name  # noqa: S104 - compared, not bound
+        return f"http://[{name}]:{self.port}" if ":" in name else f"http://{name}:{self.port}"
+
+
+def read_address(text: str) -> Address:
+    """Read `HOST:PORT`.
+
+    Raises:
+        SettingsError: it is none.
+    """
+    try:
+        parts = urlsplit(f"//{text}")
+        if parts.hostname and parts.port is not None and not parts.path:
+            return Address(parts.hostname, parts.port)
+    except ValueError:
+        pass
+    raise SettingsError(f'the address {text!r} is not "HOST:PORT", such as "127.0.0.1:8787"', key="listen.address")
+
+
+def check_reach(config: Config, address: Address) -> None:
+    """Refuse to listen beyond this machine without keys.
+
+    Raises:
+        SettingsError: clients of other machines would need no key.
+    """
+    if not address.is_local and not config.listen.keys:
+        raise SettingsError(
+            f"the gateway would answer other machines at {address.name} without a key; set listen.keys ="
+            ' ["env:NAME"] with a long random key, or listen on 127.0.0.1',
+            key="listen.keys",
+        )
+
+
+def with_model(config: Config, model: str) -> Config:
+    """Send every request to one model, whatever name the client asks for."""
+    return replace(config, models={"*": ModelRoute(targets=(model,))})
+
+
+def complete_config(config: Config, environment: Mapping[str, str]) -> Config:
+    """Complete a configuration without routes: servers on this machine get routes, else the echo model answers."""
+    if config.models:
+        return config
+    has_key = any(environment.get(name) for row in PROVIDERS.values() for name in row.key_variables)
+    has_provider = any(table.key is not None or table.base_url is not None for table in config.providers.values())
+    local = find_local_models()
+    routes = {model.id: ModelRoute(targets=(model.full_name(),)) for model in local}
+    providers = dict(config.providers)
+    for model in local:
+        providers.setdefault(model.provider, ProviderTable())
+    if not local and not has_key and not has_provider:
+        routes["*"] = ModelRoute(targets=(ECHO.full_name(),))
+    return replace(config, models=routes, providers=providers)
+
+
+def is_echo(config: Config) -> bool:
+    """Whether the echo model answers everything."""
+    route = config.models.get("*")
+    return route is not None and route.targets == (ECHO.full_name(),)

@@ -1,0 +1,400 @@
+"""One request of a client, from its prompt to the end of the reply.
+
+The history is restored from states, sent to the models of the route, and the reply is shown in the client's protocol
+with its state attached. The state is stored before the end of the reply is sent.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import Final, final
+
+import msgspec
+from msgspec.structs import replace
+
+from segue.calls import Call
+from segue.client.flow.attempts import Attempt
+from segue.client.http.async_streams import AsyncStream
+from segue.conversation.context import Context, Options
+from segue.conversation.events import DoneEvent, ErrorEvent, Event, StartEvent
+from segue.conversation.messages import AssistantMessage
+from segue.conversation.replayed import message_events
+from segue.envelope.attaching import Attachment
+from segue.envelope.conversation import find_states, restore
+from segue.envelope.keys import keys_of_reply
+from segue.envelope.slots import find_slots
+from segue.envelope.state import State
+from segue.failures.failure import Failure, FailureKind
+from segue.gateway.cleaning import without_client_texts
+from segue.gateway.hints import find_client, find_conversation
+from segue.gateway.records import RequestRow, attempt_rows, change_rows
+from segue.gateway.responses import is_stored, keep_reply, without_previous
+from segue.gateway.routing import Routed
+from segue.gateway.service import Gateway, now_ms
+from segue.gateway.store.store import StoredRow, StoredState
+from segue.gateway.straight import has_no_options, is_unchanged, straight_request
+from segue.gateway.transport import TAP
+from segue.models.model import Model
+from segue.models.origin import new_assistant_message
+from segue.projection.policy import Fit, Policy
+from segue.projection.replies.projector import ReplyProjector
+from segue.projection.report import Report
+from segue.protocols.registry import get_protocol
+from segue.request import Request, prepare
+
+_FORWARDED: Final = ("anthropic-beta", "anthropic-version", "openai-beta", "traceparent")
+"""Headers of a client that are sent on to a provider of the same protocol."""
+_REPLY_PREFIXES: Final[Mapping[str, str]] = {
+    "anthropic-messages": "msg_",
+    "openai-responses": "resp_",
+    "openai-chat": "chatcmpl-",
+}
+_CONTENT: Final = frozenset(
+    {"text_start", "thinking_start", "toolcall_start", "text_delta", "thinking_delta", "toolcall_delta", "native"}
+)
+_TRANSIENT: Final = frozenset({FailureKind.OVERLOADED, FailureKind.SERVER, FailureKind.NETWORK, FailureKind.RATE_LIMIT})
+"""Failures that open the circuit of a model."""
+
+
+def random_name() -> str:
+    """Give 128 random bits as letters and digits: the random part of an id."""
+    value = secrets.randbits(128)
+    digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+    found: list[str] = []
+    for _ in range(22):
+        value, rest = divmod(value, 62)
+        found.append(digits[rest])
+    return "".join(found)
+
+
+@final
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """A request whose history is restored: the context to send, as the client sent it, and the models to try."""
+
+    call: Call
+    name: str
+    sent: Context
+    context: Context
+    options: Options
+    policy: Policy
+    routed: Routed
+    candidates: tuple[Model, ...]
+    restored: int
+    report: Report
+    conversation: str
+    client: str
+    tenant: str
+    headers: Mapping[str, str]
+    raw: bytes = b""
+    """The body, if it can be passed on as it is to the model of the client's name; else empty."""
+
+
+async def read_asked(
+    gateway: Gateway,
+    call: Call,
+    headers: Mapping[str, str],
+    tenant: str,
+    *,
+    raw: bytes = b"",
+    context: Context | None = None,
+) -> Asked:
+    """Restore the history of a request and find its models. `context` replaces the history of the body `raw`.
+
+    Raises:
+        UnknownModel: there is no model of that name.
+    """
+    prompt = call.prompt
+    assert prompt is not None, "only requests with a prompt are sent on"
+    name = call.model or ""
+    sent = prompt.context if context is None else context
+    given = prompt.options if context is None else without_previous(prompt.options)
+    conversation = find_conversation(headers, prompt, tenant)
+    router = gateway.router
+    named = router.find(name, call.protocol)
+    chosen = gateway.conversations.chosen(conversation)
+    routed = named if chosen is None else router.find(chosen, call.protocol)
+    found = find_states(sent, gateway.envelopes, tenant)
+    stored = await gateway.store.get_states(found.wanted(), now_ms())
+
+    def base_url(state: State) -> str | None:
+        return router.base_url_of(state.provider, state.model)
+
+    author = named.author
+    is_known = author is not None and author.protocol == call.body_protocol
+    origin = new_assistant_message(author) if author is not None and is_known else None
+    restored = restore(sent, found, stored, author=origin, base_urls=base_url)
+    route = routed.route
+    is_straight = (
+        context is None
+        and author is not None
+        and is_known
+        and call.protocol == call.body_protocol
+        and routed is named
+        and author.id == name
+        and gateway.has_store
+        and has_no_options(route)
+        and is_unchanged(raw, found, stored, author)
+    )
+    options = replace(
+        given,
+        stream=call.stream,
+        thinking=given.thinking if route.thinking is None else route.thinking,
+        max_tokens=given.max_tokens if route.max_tokens is None else route.max_tokens,
+        temperature=given.temperature if route.temperature is None else route.temperature,
+    )
+    policy = Policy(reasoning=route.reasoning, fit=Fit() if route.fit else None)
+    ordered = gateway.conversations.order(conversation, routed)
+    return Asked(
+        call=call,
+        name=name,
+        sent=sent,
+        context=restored.context,
+        options=options,
+        policy=policy,
+        routed=routed,
+        candidates=gateway.breaker.order(ordered, now_ms() / 1000),
+        restored=restored.restored,
+        report=restored.report,
+        conversation=conversation,
+        client=find_client(headers),
+        tenant=tenant,
+        headers=headers,
+        raw=raw if is_straight else b"",
+    )
+
+
+class Exchange:
+    """The exchange of one request: attempts, the state of the reply, and the row that is kept."""
+
+    def __init__(self, gateway: Gateway, asked: Asked, request_id: str) -> None:
+        self.gateway: Gateway = gateway
+        self.asked: Asked = asked
+        self.id: str = request_id
+        self.attempts: list[Attempt] = []
+        self.tap: list[bytes] = []
+        """Bytes of the provider's reply that the client has not got yet, if they are passed on as they are."""
+        if asked.raw:
+            TAP.set(self.tap)
+        self.first_byte: int | None = None
+        self.reply_id: str = _REPLY_PREFIXES.get(asked.call.protocol, "") + random_name()
+        self._began = now_ms()
+        self._attachment: Attachment | None = None
+        self._projector: ReplyProjector | None = None
+        self._model: Model | None = None
+        self.message: AssistantMessage | None = None
+        """The reply of the provider, once it is complete."""
+
+    # -- the provider --------------------------------------------------------------------------------------------------
+
+    def begin(self, candidates: tuple[Model, ...]) -> AsyncStream:
+        """Make the request to the first of the models that answers, without sending it."""
+        asked = self.asked
+        return self.gateway.client.begin(
+            asked.context,
+            candidates[0],
+            options=asked.options,
+            policy=asked.policy,
+            fallback_models=candidates[1:],
+            emits=asked.call.stream,
+            prepare=self._prepare,
+            on_attempt=self.note_attempt,
+        )
+
+    def _prepare(self, context: Context, model: Model, options: Options | None, policy: Policy | None) -> Request:
+        asked = self.asked
+        self.tap.clear()
+        if model.protocol == asked.call.protocol:
+            given = {name: value for name in _FORWARDED if (value := asked.headers.get(name))}
+            if given:
+                model = replace(model, headers={**model.headers, **given})
+            if asked.raw:
+                return straight_request(asked.raw, context, model, options)
+        else:
+            context = without_client_texts(context)
+        return prepare(context, model, options=options, policy=policy)
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether bytes are passed on as they are."""
+        return bool(self.asked.raw)
+
+    def take_bytes(self) -> bytes:
+        """Take the bytes that arrived."""
+        data = b"".join(self.tap)
+        self.tap.clear()
+        return data
+
+    def note_attempt(self, attempt: Attempt) -> None:
+        """Note how a request to a provider ended."""
+        self.attempts.append(attempt)
+        failure = attempt.failure
+        if failure is None or failure.kind in _TRANSIENT:
+            self.gateway.breaker.note(attempt.model, now_ms() / 1000, failed=failure is not None)
+
+    def rest_after(self, candidates: tuple[Model, ...], failed: Model) -> tuple[Model, ...]:
+        """Give the models after the one that failed."""
+        names = [model.full_name() for model in candidates]
+        at = names.index(failed.full_name()) if failed.full_name() in names else len(names)
+        return candidates[at + 1 :]
+
+    # -- what the client sees ------------------------------------------------------------------------------------------
+
+    def keeps_native(self, model: Model) -> bool:
+        """Whether the client gets signatures and ids unchanged: the name that it asks for has this author only."""
+        author = self.asked.routed.author
+        return (
+            author is not None
+            and author.full_name() == model.full_name()
+            and model.protocol == self.asked.call.protocol == self.asked.call.body_protocol
+            and self.asked.routed.name == self.asked.name
+            and self.gateway.has_store
+        )
+
+    def attach(self, model: Model) -> Attachment:
+        """Make what attaches the state of the reply of a model."""
+        if self._attachment is None:
+            native = self.keeps_native(model)
+            self._model = model
+            if not native:
+                self._projector = ReplyProjector(
+                    protocol=self.asked.call.protocol,
+                    model=self.reply_model(),
+                    source=model,
+                    tools=self.asked.sent.tools,
+                )
+            self._attachment = Attachment(
+                find_slots(self.asked.call.protocol),
+                model,
+                model.base_url,
+                write=lambda state: self.gateway.envelopes.write(state, self.asked.tenant),
+                new_id=random_name,
+                keeps_native=native,
+                has_store=self.gateway.has_store,
+            )
+        return self._attachment
+
+    def _show(self, event: Event) -> list[Event]:
+        """Give what the client may see of an event."""
+        return [event] if self._projector is None else self._projector.feed(event)
+
+    def convert(self, events: list[Event], model: Model) -> list[Event]:
+        """Give the events for the client in place of the provider's."""
+        attachment = self.attach(model)
+        attachment.look_ahead(events)
+        written: list[Event] = []
+        for event in events:
+            if event.type == "start":
+                written.append(self._named_start(event))
+            else:
+                for shown in attachment.feed(event, self._show(event)):
+                    if shown.type == "done" or shown.type == "error":
+                        written.append(replace(shown, message=self._named(shown.message)))
+                    else:
+                        written.append(shown)
+        return written
+
+    def _named_start(self, event: StartEvent) -> StartEvent:
+        extra = event.extra if self._projector is None else None
+        if self.is_straight:
+            return event
+        return StartEvent(id=self.reply_id, model=self.asked.name, usage=event.usage, extra=extra)
+
+    def _named(self, message: AssistantMessage) -> AssistantMessage:
+        return replace(message, response_id=self.reply_id, response_model=self.asked.name)
+
+    def convert_whole(self, message: AssistantMessage, model: Model) -> AssistantMessage:
+        """Give a whole reply as the client sees it."""
+        attachment = self.attach(model)
+        events = message_events(message)
+        attachment.look_ahead(events)
+        for event in events:
+            attachment.feed(event, self._show(event))
+        assert attachment.seen is not None, "the last event is terminal"
+        return self._named(attachment.seen)
+
+    def reply_model(self) -> Model:
+        """Give the model that the client believes it speaks with, for encoders."""
+        protocol = self.asked.call.protocol
+        return Model(self.asked.name, get_protocol(protocol).provider, protocol, reasoning=True)
+
+    # -- the end -------------------------------------------------------------------------------------------------------
+
+    async def store_state(self, message: AssistantMessage) -> None:
+        """Store the state of a complete reply; wait until it is on disk."""
+        self.message = message
+        attachment, asked = self._attachment, self.asked
+        if self._model is not None:
+            self.gateway.conversations.note(asked.conversation, self._model)
+        if attachment is None or attachment.state is None or attachment.seen is None or not self.gateway.has_store:
+            return
+        native = self._projector is None
+        keys = keys_of_reply(asked.sent.messages, attachment.seen, asked.tenant, native=native)
+        await self.gateway.store.put(StoredState(asked.tenant, keys, attachment.state), now_ms())
+        if asked.call.prompt is not None and is_stored(asked.call) and not self.is_straight:
+            seen = self._named(attachment.seen)
+            kept = keep_reply(asked.call, asked.call.prompt, seen, self.reply_id, asked.tenant)
+            await self.gateway.store.put(kept, now_ms())
+
+    def record(self, status: int, outcome: str, *, error: str | None = None) -> None:
+        """Keep the row of the request."""
+        asked = self.asked
+        message = self.message
+        row = RequestRow(
+            id=self.id,
+            time=self._began,
+            client=asked.client,
+            conversation=asked.conversation,
+            protocol=asked.call.protocol,
+            asked=asked.name,
+            model=None if not self.attempts else self.attempts[-1].model.full_name(),
+            stream=asked.call.stream,
+            status=status,
+            outcome=outcome,
+            straight=self.is_straight,
+            restored=asked.restored,
+            attempts=attempt_rows(self.attempts),
+            changes=change_rows(*self._reports()),
+            usage=None if message is None else message.usage,
+            first_byte_ms=None if self.first_byte is None else self.first_byte - self._began,
+            duration_ms=now_ms() - self._began,
+            error=error,
+        )
+        self.gateway.store.put_later(StoredRow(self.id, asked.tenant, msgspec.json.encode(row)), now_ms())
+
+    def _reports(self) -> list[Report]:
+        """Give the reports of the history, of the request, and of the reply."""
+        reports = [self.asked.report]
+        if self.attempts:
+            reports.append(self.attempts[-1].report)
+        if self._projector is not None:
+            reports.append(self._projector.report)
+        return reports
+
+    def response_headers(self, model: Model | None, *, is_running: bool = False) -> dict[str, str]:
+        """Give the headers that describe the exchange; `is_running`: the last attempt has not ended."""
+        changes = len(self.asked.report.changes) + sum(len(attempt.report.changes) for attempt in self.attempts[-1:])
+        headers = {
+            "x-segue-request-id": self.id,
+            "x-segue-attempts": str(max(1, len(self.attempts) + is_running)),
+            "x-segue-changes": str(changes),
+        }
+        if model is not None:
+            headers["x-segue-model"] = model.full_name()
+        return headers
+
+
+def is_content(event: Event) -> bool:
+    """Whether an event has content for the client."""
+    return event.type in _CONTENT
+
+
+def failure_of(stream: AsyncStream) -> Failure:
+    """Give the failure with which a reply ended."""
+    failure = stream.attempts[-1].failure if stream.attempts else None
+    return failure or Failure(kind=FailureKind.UNKNOWN, message=stream.message.error_message or "")
+
+
+def is_terminal(event: Event) -> bool:
+    """Whether an event ends the reply."""
+    return isinstance(event, (DoneEvent, ErrorEvent))

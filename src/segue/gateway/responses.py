@@ -1,0 +1,92 @@
+"""`previous_response_id`: conversations of the Responses protocol that the gateway keeps for the client.
+
+A client that sends `store` (the default of the protocol) may name the last reply instead of sending the history. The
+gateway then stores each reply with the new messages before it, and the id of the reply before that. This is the one
+case in which it stores the content of a conversation; `store: false` in a request, or a gateway without a store, stores
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Final, final
+
+import msgspec
+from msgspec.structs import replace
+
+from segue.calls import Call
+from segue.conversation.context import Context, Options, Prompt
+from segue.conversation.messages import AssistantMessage, Message
+from segue.conversation.stored import dump, load
+from segue.errors import LoadError
+from segue.gateway.service import Gateway
+from segue.gateway.store.store import StoredReply
+
+PROTOCOL: Final = "openai-responses"
+PREVIOUS: Final = "previous_response_id"
+_LONGEST: Final = 10_000
+"""Replies of one conversation at most: a chain of ids that never ends is not followed."""
+
+
+@final
+class KeptReply(msgspec.Struct, frozen=True, array_like=True):
+    """A reply with the messages before it that the reply `previous` does not have."""
+
+    previous: str | None
+    messages: bytes
+
+
+def previous_id(call: Call) -> str | None:
+    """Give the id of the reply that a request continues."""
+    if call.body_protocol != PROTOCOL or call.body is None:
+        return None
+    given = call.body.get(PREVIOUS)
+    return given if isinstance(given, str) and given else None
+
+
+def is_stored(call: Call) -> bool:
+    """Whether the client asks to store the reply."""
+    return (
+        call.protocol == call.body_protocol == PROTOCOL
+        and call.body is not None
+        and call.body.get("store") is not False
+    )
+
+
+async def find_history(gateway: Gateway, name: str, tenant: str) -> tuple[Message, ...] | None:
+    """Give the messages of a conversation up to a reply; None if it is not stored."""
+    store = gateway.store.store
+    if store is None:
+        return None
+    parts: list[tuple[Message, ...]] = []
+    wanted: str | None = name
+    while wanted is not None and len(parts) < _LONGEST:
+        data = await gateway.store.read(partial(store.get_response, wanted, tenant))
+        if data is None:
+            return None
+        try:
+            kept = msgspec.msgpack.decode(data, type=KeptReply)
+            parts.append(load(kept.messages).messages)
+        except (msgspec.MsgspecError, LoadError):
+            return None
+        wanted = kept.previous
+    return tuple(message for part in reversed(parts) for message in part)
+
+
+def keep_reply(call: Call, new: Prompt, reply: AssistantMessage, name: str, tenant: str) -> StoredReply:
+    """Make what is stored of a reply, as the client sees it."""
+    context = Context(messages=(*new.context.messages, reply))
+    kept = KeptReply(previous_id(call), dump(context))
+    return StoredReply(name, tenant, msgspec.msgpack.encode(kept))
+
+
+def without_previous(options: Options) -> Options:
+    """Remove the id from the options: no provider knows it."""
+    extra = options.extra
+    part: Mapping[str, object] = (extra or {}).get(PROTOCOL, {})
+    if extra is None or PREVIOUS not in part:
+        return options
+    rest = {key: value for key, value in part.items() if key != PREVIOUS}
+    parts = {**extra, PROTOCOL: rest}
+    return replace(options, extra={key: value for key, value in parts.items() if value} or None)

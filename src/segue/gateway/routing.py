@@ -1,0 +1,253 @@
+"""Which models answer a request: by the name that the client asks for, the conversation, and earlier failures.
+
+Names are matched exactly, then by pattern (`*` and `?`), the longest pattern first. The functions are pure; the clock
+is an argument.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Final, final
+
+import msgspec
+from msgspec.structs import replace
+
+from segue.errors import UnknownModel
+from segue.gateway.config import SAME, Config, ModelRoute
+from segue.models.catalogue import Catalogue
+from segue.models.model import Model
+from segue.models.providers import find_row
+from segue.protocols.registry import get_protocol
+
+_EVERYTHING: Final = ModelRoute(targets=(SAME,))
+_MOST_CONVERSATIONS: Final = 20_000
+_MOST_NAMES: Final = 2_000
+"""Names whose models are kept: clients may send any name."""
+
+
+@final
+class Routed(msgspec.Struct, frozen=True, kw_only=True):
+    """The models that answer for a name, in order, and the route that names them."""
+
+    name: str
+    route: ModelRoute
+    models: tuple[Model, ...]
+
+    @property
+    def author(self) -> Model | None:
+        """The model that wrote turns of a client that asked for this name; None if there may be several."""
+        return self.models[0] if len(self.models) == 1 else None
+
+
+class Router:
+    """The routes of one configuration. `catalogue` has the models, also those of the user's own."""
+
+    def __init__(self, config: Config, catalogue: Catalogue) -> None:
+        self.config: Config = config
+        self.catalogue: Catalogue = catalogue
+        # A look-up of a name that the catalogue does not have takes many milliseconds: it finds similar names.
+        self._found: dict[tuple[str, str], Routed] = {}
+        self._urls: dict[tuple[str, str], str | None] = {}
+        self._patterns: tuple[str, ...] = tuple(
+            sorted((name for name in config.models if "*" in name or "?" in name), key=lambda name: (-len(name), name))
+        )
+
+    def find(self, name: str, protocol: str) -> Routed:
+        """Find the models for the name that a client asks for.
+
+        Raises:
+            UnknownModel: there is no such model.
+        """
+        known = self._found.get((name, protocol))
+        if known is None:
+            if len(self._found) >= _MOST_NAMES:
+                self._found.clear()
+            known = self._found[name, protocol] = self._look_up(name, protocol)
+        return known
+
+    def _look_up(self, name: str, protocol: str) -> Routed:
+        route = self._find_route(name)
+        models = [self._resolve(target, name, protocol) for target in route.targets]
+        if route.max_price is not None:
+            affordable = [model for model in models if model.cost.output <= route.max_price]
+            if not affordable:
+                raise UnknownModel(
+                    f"every model of {name!r} costs more than {route.max_price:g} dollars for a million output tokens;"
+                    " raise max_price",
+                    name=name,
+                )
+            models = affordable
+        return Routed(name=name, route=route, models=tuple(_once(models)))
+
+    def _find_route(self, name: str) -> ModelRoute:
+        found = self.config.models.get(name)
+        if found is not None:
+            return found
+        for pattern in self._patterns:
+            if fnmatchcase(name, pattern):
+                return self.config.models[pattern]
+        return _EVERYTHING
+
+    def _resolve(self, target: str, name: str, protocol: str) -> Model:
+        return self.resolve(name if target == SAME else target, protocol if target == SAME else None)
+
+    def resolve(self, name: str, protocol: str | None = None) -> Model:
+        """Find one model, with the address that the configuration gives for its provider.
+
+        A name of a configured provider that the catalogue does not have is a model with default abilities. An unknown
+        name without a provider is one of the provider that the client's protocol belongs to.
+
+        Raises:
+            UnknownModel: there is no such model.
+        """
+        provider, slash, model_id = name.partition("/")
+        table = self.config.providers.get(provider) if slash else None
+        if table is not None:
+            own = table.protocol
+            row = self.catalogue.find_row(provider) or find_row(provider)
+            try:
+                found = self.catalogue.get(name)
+            except UnknownModel:
+                wire = own or (row.protocol if row is not None else None)
+                if wire is None:
+                    raise
+                found = self._like(model_id, provider, wire)
+            if own is not None and found.protocol != own:
+                found = replace(found, protocol=own)
+        else:
+            found = self._find(name, protocol)
+        return self._at_address(found)
+
+    def _find(self, name: str, protocol: str | None) -> Model:
+        try:
+            found = self.catalogue.get(name)
+        except UnknownModel:
+            if protocol is None or "/" in name:
+                raise
+            return Model(name, get_protocol(protocol).provider, protocol, reasoning=True)
+        return found
+
+    def _like(self, model_id: str, provider: str, protocol: str) -> Model:
+        """Make a model with the abilities of one of the same id, if the catalogue has one."""
+        for other in self.catalogue.models:
+            if other.id == model_id:
+                return replace(other, provider=provider, protocol=protocol, base_url=None)
+        return Model(model_id, provider, protocol, reasoning=True)
+
+    def _at_address(self, model: Model) -> Model:
+        table = self.config.providers.get(model.provider)
+        if table is None:
+            return model
+        return replace(
+            model,
+            base_url=table.base_url or model.base_url,
+            headers={**model.headers, **table.headers} if table.headers else model.headers,
+        )
+
+    def base_url_of(self, provider: str, model_id: str) -> str | None:
+        """Give the base URL that the configuration has for a model; None for the provider's own."""
+        key = (provider, model_id)
+        if key not in self._urls:
+            if len(self._urls) >= _MOST_NAMES:
+                self._urls.clear()
+            self._urls[key] = self._look_up_url(provider, model_id)
+        return self._urls[key]
+
+    def _look_up_url(self, provider: str, model_id: str) -> str | None:
+        table = self.config.providers.get(provider)
+        if table is not None and table.base_url is not None:
+            return table.base_url
+        try:
+            return self.catalogue.get(f"{provider}/{model_id}").base_url
+        except UnknownModel:
+            return None
+
+    def listed(self) -> tuple[str, ...]:
+        """Give the names that lists of models have: those of the configuration that are no patterns."""
+        return tuple(name for name, route in self.config.models.items() if route.listed and name not in self._patterns)
+
+
+def _once(models: Sequence[Model]) -> list[Model]:
+    """Drop repeated models."""
+    seen: dict[tuple[str, str, str], Model] = {}
+    for model in models:
+        seen.setdefault((model.provider, model.id, model.protocol), model)
+    return list(seen.values())
+
+
+class Conversations:
+    """The model that answered last, and the one that the user chose, for each conversation. The oldest are dropped."""
+
+    def __init__(self) -> None:
+        self._answered: OrderedDict[str, str] = OrderedDict()
+        self._chosen: OrderedDict[str, str] = OrderedDict()
+
+    def note(self, conversation: str, model: Model) -> None:
+        """Note the model that answered."""
+        _put(self._answered, conversation, model.full_name())
+
+    def choose(self, conversation: str, name: str | None) -> None:
+        """Send a conversation to a model from now on; None ends that."""
+        if name is None:
+            self._chosen.pop(conversation, None)
+        else:
+            _put(self._chosen, conversation, name)
+
+    def chosen(self, conversation: str) -> str | None:
+        """Give the model that was chosen for a conversation."""
+        return self._chosen.get(conversation)
+
+    def listed(self) -> Mapping[str, Mapping[str, str | None]]:
+        """Give the conversations, the latest last."""
+        names = dict.fromkeys((*self._answered, *self._chosen))
+        return {name: {"model": self._answered.get(name), "chosen": self._chosen.get(name)} for name in names}
+
+    def order(self, conversation: str, routed: Routed) -> tuple[Model, ...]:
+        """Put the model that answered last first, if the route is sticky."""
+        last = self._answered.get(conversation) if routed.route.sticky else None
+        return tuple(sorted(routed.models, key=lambda model: model.full_name() != last))
+
+
+def _put(table: OrderedDict[str, str], key: str, value: str) -> None:
+    table[key] = value
+    table.move_to_end(key)
+    if len(table) > _MOST_CONVERSATIONS:
+        table.popitem(last=False)
+
+
+class Breaker:
+    """Leaves out a model for some seconds after several failures in a row. `now` is seconds of a monotonic clock."""
+
+    def __init__(self, failures: int, seconds: float) -> None:
+        self._most = failures
+        self._seconds = seconds
+        self._failures: dict[str, int] = {}
+        self._until: dict[str, float] = {}
+
+    def note(self, model: Model, now: float, *, failed: bool) -> None:
+        """Note how a request ended."""
+        name = model.full_name()
+        if not failed:
+            self._failures.pop(name, None)
+            self._until.pop(name, None)
+            return
+        count = self._failures[name] = self._failures.get(name, 0) + 1
+        if count >= self._most:
+            self._until[name] = now + self._seconds
+
+    def is_open(self, model: Model, now: float) -> bool:
+        """Whether the model is left out now. When the time is over, one request tries it again."""
+        until = self._until.get(model.full_name())
+        if until is None:
+            return False
+        if now < until:
+            return True
+        self._until[model.full_name()] = now + self._seconds
+        return False
+
+    def order(self, models: Sequence[Model], now: float) -> tuple[Model, ...]:
+        """Leave out the models that fail, unless all of them do."""
+        working = tuple(model for model in models if not self.is_open(model, now))
+        return working or tuple(models)

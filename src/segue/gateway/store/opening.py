@@ -1,0 +1,27 @@
+"""Opens the store that a configuration names: a SQLite file, a PostgreSQL database, or none."""
+
+from __future__ import annotations
+
+from segue.errors import SettingsError
+from segue.gateway.store.postgresql import PostgresqlDatabase
+from segue.gateway.store.sqlite import SqliteDatabase
+from segue.gateway.store.store import Store
+
+
+def open_store(name: str) -> Store | None:
+    """Open a store: `none`, `sqlite:FILE`, or the URL of a PostgreSQL database.
+
+    Raises:
+        SettingsError: the name is none of these, or the database cannot be opened.
+        MissingExtra: the driver is not installed.
+    """
+    if name == "none":
+        return None
+    scheme, _, rest = name.partition(":")
+    if scheme == "sqlite" and rest:
+        return Store(SqliteDatabase(rest.removeprefix("//") or ":memory:"))
+    if scheme in ("postgresql", "postgres") and rest.startswith("//"):
+        return Store(PostgresqlDatabase(name))
+    raise SettingsError(
+        f'there is no store {name!r}; use "sqlite:FILE", "postgresql://USER@HOST/NAME" or "none"', key="state.store"
+    )

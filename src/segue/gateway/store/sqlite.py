@@ -1,0 +1,109 @@
+"""SQLite: the default store, one file in write-ahead mode.
+
+Facts this file relies on:
+- In write-ahead mode readers do not wait for a writer, and `synchronous=normal` loses nothing when the process is
+  killed, only when the machine loses power.                                               (SQLite documentation: WAL)
+- An insert takes 84 us, a lookup 30 us of CPU.                                                  (measured 2026-11)
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, cast, final
+
+from segue.errors import SettingsError
+from segue.gateway.store.database import Row, StoreError, Value
+
+_BUSY_SECONDS: Final = 10.0
+
+
+@final
+class SqliteDatabase:
+    """A SQLite file; each thread has its own connection."""
+
+    bytes_type: str = "blob"
+    is_local: bool = True
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._opened: list[sqlite3.Connection] = []
+        if path != ":memory:":
+            try:
+                Path(path).expanduser().parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise SettingsError(
+                    f"the store {path} cannot be opened: {error.strerror}; choose another file", key="state.store"
+                ) from error
+        try:
+            self._connect()
+        except sqlite3.Error as error:
+            raise SettingsError(
+                f"the store {path} cannot be opened: {error}; choose another file", key="state.store"
+            ) from error
+
+    def __repr__(self) -> str:
+        return f"SqliteDatabase({self._path!r})"
+
+    def _connect(self) -> sqlite3.Connection:
+        found = cast("sqlite3.Connection | None", getattr(self._local, "connection", None))
+        if found is None:
+            name = self._path if self._path == ":memory:" else str(Path(self._path).expanduser())
+            found = sqlite3.connect(name, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+            found.execute("pragma journal_mode=wal")
+            found.execute("pragma synchronous=normal")
+            found.execute("pragma foreign_keys=on")
+            self._local.connection = found
+            with self._lock:
+                self._opened.append(found)
+        return found
+
+    @contextmanager
+    def transaction(self) -> Generator[_SqliteTransaction]:
+        """Begin a transaction that may write."""
+        try:
+            connection = self._connect()
+            connection.execute("begin immediate")
+            try:
+                yield _SqliteTransaction(connection)
+            except BaseException:
+                connection.execute("rollback")
+                raise
+            connection.execute("commit")
+        except sqlite3.Error as error:
+            raise StoreError(str(error)) from error
+
+    def query(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
+        """Run one query outside of a transaction."""
+        try:
+            return cast("list[Row]", self._connect().execute(statement, values).fetchall())
+        except sqlite3.Error as error:
+            raise StoreError(str(error)) from error
+
+    def close(self) -> None:
+        """Close the connections of all threads."""
+        with self._lock:
+            for connection in self._opened:
+                connection.close()
+            self._opened.clear()
+        self._local = threading.local()
+
+
+@final
+class _SqliteTransaction:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def run(self, statement: str, values: Sequence[Value] = ()) -> int:
+        return self._connection.execute(statement, values).rowcount
+
+    def run_many(self, statement: str, rows: Sequence[Sequence[Value]]) -> None:
+        self._connection.executemany(statement, rows)
+
+    def read(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
+        return cast("list[Row]", self._connection.execute(statement, values).fetchall())

@@ -1,0 +1,119 @@
+"""Writes a streamed reply to a client: holds the head back, fills silence with heartbeats, and writes one end.
+
+Until the first content nothing is sent, so that a failure can still be a status and another model can answer. After
+`hold` seconds the head and a heartbeat are sent. Later, a heartbeat follows each silence of `beat` seconds. A client
+that does not read is given up after `slow` seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from segue.conversation.events import StartEvent
+from segue.framing.writing import FrameEncoder
+from segue.protocols.kit.stream_writing import StreamEncoder, StreamFrame
+
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Headers: TypeAlias = list[tuple[bytes, bytes]]
+
+_SLOW_SECONDS: Final = 120.0
+
+
+class StreamWriter:
+    """One streamed reply to a client, which begins with `start`.
+
+    `head` gives the headers when they are sent; `give_up` ends the exchange.
+    """
+
+    def __init__(
+        self,
+        send: Send,
+        encoder: StreamEncoder,
+        framer: FrameEncoder,
+        *,
+        start: StartEvent,
+        head: Callable[[], Headers],
+        give_up: Callable[[], None],
+        hold: float,
+        beat: float,
+    ) -> None:
+        self._send = send
+        self._encoder = encoder
+        self._framer = framer
+        self._start = start
+        self._head = head
+        self._give_up = give_up
+        self._beat = beat
+        self._loop = asyncio.get_running_loop()
+        self._last = self._loop.time()
+        self._sending: asyncio.Task[None] | None = None
+        self._sends_since: float | None = None
+        self._timer: asyncio.TimerHandle | None = self._loop.call_later(hold, self._on_silence)
+        self.has_begun: bool = False
+        """Whether the head was sent."""
+        self.has_encoded: bool = False
+        """Whether anything that the encoder wrote was sent: then the provider's bytes cannot follow."""
+        self.is_over: bool = False
+
+    def _on_silence(self) -> None:
+        now = self._loop.time()
+        wait = self._last + self._beat - now
+        if self._sends_since is not None:
+            if now - self._sends_since > _SLOW_SECONDS:
+                self._give_up()
+                return
+            wait = self._beat
+        elif wait <= 0 or not self.has_begun:
+            self._sending = self._loop.create_task(self._write_beat())
+            wait = self._beat
+        self._timer = self._loop.call_later(wait, self._on_silence)
+
+    async def _write_beat(self) -> None:
+        # Before the first content, the reply begins with its id here: it has one id throughout.
+        frames = [*self._encoder.feed(self._start), *self._encoder.heartbeat()]
+        await self._write_frames(frames, more=True)
+
+    async def write(self, frames: Sequence[StreamFrame], *, is_last: bool = False) -> None:
+        """Write frames in one piece; with the last ones, end the reply."""
+        if self._sending is not None:
+            await self._sending
+            self._sending = None
+        await self._write_frames(frames, more=not is_last)
+        if is_last:
+            self.close()
+
+    async def _write_frames(self, frames: Sequence[StreamFrame], *, more: bool) -> None:
+        self.has_encoded = self.has_encoded or not self.has_begun
+        feed = self._framer.feed
+        data = b"".join([feed(frame) for frame in frames]) if len(frames) != 1 else feed(frames[0])
+        if not more:
+            data += self._framer.finish()
+        await self._send_bytes(data, more=more)
+
+    async def write_bytes(self, data: bytes, *, is_last: bool) -> None:
+        """Write bytes of the provider as they are."""
+        if self._sending is not None:
+            await self._sending
+            self._sending = None
+        await self._send_bytes(data, more=not is_last)
+        if is_last:
+            self.close()
+
+    async def _send_bytes(self, data: bytes, *, more: bool) -> None:
+        if not data and more:
+            return
+        self._sends_since = self._last = self._loop.time()
+        if not self.has_begun:
+            self.has_begun = True
+            await self._send({"type": "http.response.start", "status": 200, "headers": self._head()})
+        await self._send({"type": "http.response.body", "body": data, "more_body": more})
+        self._sends_since = None
+
+    def close(self) -> None:
+        """Stop the heartbeats."""
+        self.is_over = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

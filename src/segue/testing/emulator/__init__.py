@@ -1,0 +1,44 @@
+"""A strict emulator of the providers, for tests of programs that switch models, without a network and without keys.
+
+It answers like Anthropic, OpenAI (Chat and Responses) and Google. It refuses with the provider's own error what `check`
+names, signs its thinking and verifies what comes back, streams by a script, counts tokens, and fails on demand:
+
+    with emulate(Step(calls=(EmulatedCall(name="read"),)), Step(status=529)) as server:
+        client = anthropic.Anthropic(base_url=server.url, api_key="any")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import NamedTuple, final
+
+from segue.testing.emulator.app import Emulator as Emulator
+from segue.testing.emulator.app import RecordedRequest as RecordedRequest
+from segue.testing.emulator.running import serve_in_thread as serve_in_thread
+from segue.testing.emulator.script import EmulatedCall as EmulatedCall
+from segue.testing.emulator.script import Step as Step
+from segue.testing.emulator.script import load_steps as load_steps
+
+
+@final
+class EmulatorServer(NamedTuple):
+    """A running emulator: its base URL, and the application with its requests and its script."""
+
+    url: str
+    emulator: Emulator
+
+
+@contextmanager
+def emulate(
+    *steps: Step,
+    key: str = "emulator",
+    binds_prefix: bool = False,
+    strict: bool = True,
+    api_key: str | None = None,
+    port: int = 0,
+) -> Generator[EmulatorServer]:
+    """Run an emulator on this machine while the block runs."""
+    emulator = Emulator(*steps, key=key, binds_prefix=binds_prefix, strict=strict, api_key=api_key)
+    with serve_in_thread(emulator, port=port) as url:
+        yield EmulatorServer(url, emulator)

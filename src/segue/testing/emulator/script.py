@@ -1,0 +1,101 @@
+"""What an emulated provider answers: steps, one for each request, and a default when there are none left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, final
+
+import msgspec
+
+from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolCall
+from segue.conversation.context import Prompt
+from segue.errors import SettingsError
+
+
+@final
+class EmulatedCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A tool call of a scripted reply. Without an id, it gets one in the style of the provider."""
+
+    name: str
+    arguments: Mapping[str, Any] = msgspec.field(default_factory=dict[str, Any])
+    id: str | None = None
+
+
+@final
+class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
+    """The answer to one request.
+
+    - `thinking`, `text`, `calls`: the content. Without any, the text repeats the last text of the user.
+    - `status`, `retry_after`, `message`: an error in place of a reply, such as 429 or 529.
+    - `first_byte`: seconds before the first byte; `pause`: seconds between two frames.
+    - `cut_after`: the connection is closed after so many frames. `fail_after`: the stream ends with an error frame.
+    - `model`: the step is only for requests to this model.
+    """
+
+    thinking: str | None = None
+    text: str | None = None
+    calls: tuple[EmulatedCall, ...] = ()
+    status: int | None = None
+    retry_after: float | None = None
+    message: str | None = None
+    first_byte: float = 0.0
+    pause: float = 0.0
+    cut_after: int | None = None
+    fail_after: int | None = None
+    model: str | None = None
+
+
+_DEFAULT: Final = Step(thinking="The user expects an answer.")
+
+
+def load_steps(data: bytes) -> tuple[Step, ...]:
+    """Read a list of steps from JSON.
+
+    Raises:
+        SettingsError: it is no list of steps.
+    """
+    try:
+        return msgspec.json.decode(data, type=tuple[Step, ...])
+    except msgspec.DecodeError as error:
+        raise SettingsError(f"the script cannot be read: {error}; it is a JSON list of steps", key="script") from error
+
+
+class Script:
+    """The steps that are left. A step is taken by the first request that it fits."""
+
+    def __init__(self, steps: tuple[Step, ...] = ()) -> None:
+        self._steps: list[Step] = list(steps)
+
+    def add(self, *steps: Step) -> None:
+        """Add steps at the end."""
+        self._steps.extend(steps)
+
+    def take(self, model: str) -> Step:
+        """Take the next step for a model; the default one if none is left."""
+        for at, step in enumerate(self._steps):
+            if step.model is None or step.model == model:
+                return self._steps.pop(at)
+        return _DEFAULT
+
+
+def content_of(step: Step, prompt: Prompt, call_ids: list[str]) -> list[AssistantContent]:
+    """Give the content of a step, unsigned."""
+    content: list[AssistantContent] = []
+    if step.thinking is not None and prompt.options.thinking != "off":
+        content.append(ThinkingContent(thinking=step.thinking))
+    text = step.text
+    if text is None and not step.calls:
+        text = f"You wrote: {_last_text(prompt)}"
+    if text is not None:
+        content.append(TextContent(text=text))
+    content += [
+        ToolCall(id=call.id or call_ids.pop(0), name=call.name, arguments=call.arguments) for call in step.calls
+    ]
+    return content
+
+
+def _last_text(prompt: Prompt) -> str:
+    for message in reversed(prompt.context.messages):
+        if message.role in ("user", "toolResult"):
+            return " ".join(piece.text for piece in message.content if piece.kind == "text")
+    return ""

@@ -1,0 +1,226 @@
+"""Signatures of emulated models, and their verification.
+
+A token names the model that it belongs to and what it is bound to: the text of the thinking, or the name and arguments
+of the call; with `binds_prefix` also the conversation before the turn. It is authenticated with the emulator's key, so
+that another emulator refuses it, as one endpoint of a provider refuses the signatures of another.
+"""
+
+from __future__ import annotations
+
+import hmac
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
+from typing import Final, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from segue.conversation.content import AssistantContent, ThinkingContent, ToolCall
+from segue.conversation.messages import AssistantMessage, Message
+from segue.envelope.canonical import canonical_json, text_bytes
+from segue.envelope.keys import START, digest_message, digest_reply
+
+_SIGNED_PARTS: Final = frozenset({"google-genai"})
+"""Protocols whose texts and calls are signed. In others their fields hold the ids of items."""
+_MARK: Final = b"emu\x01"
+_MAC_BYTES: Final = 24
+_PLACEHOLDERS: Final = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
+"""What Google documents for calls of other models."""
+_ACCEPTED: Final = frozenset(_PLACEHOLDERS) | {b64encode(text.encode()).decode() for text in _PLACEHOLDERS}
+
+REFUSALS: Final[Mapping[str, str]] = {
+    "anthropic-messages": "messages.{message}.content.{piece}: Invalid `signature` in `thinking` block",
+    "openai-responses": "The encrypted content could not be verified. Reason: Encrypted content could not be decrypted"
+    " or parsed.",
+    "google-genai": "Corrupted thought signature.",
+    "openai-chat": "Invalid encrypted reasoning content in reasoning_details.",
+}
+"""How providers refuse a signature.                                                   (recorded errors, 2026-11)"""
+
+
+class Signer:
+    """Signs and verifies for one emulator. Its repr has no key."""
+
+    def __init__(self, key: bytes, *, binds_prefix: bool = False) -> None:
+        self._key = key
+        self._binds_prefix = binds_prefix
+
+    def __repr__(self) -> str:
+        return "Signer()"
+
+    def sign(
+        self, content: Sequence[AssistantContent], protocol: str, model: str, before: Sequence[Message], number: int
+    ) -> tuple[AssistantContent, ...]:
+        """Sign the content of a reply as providers of this protocol do."""
+        return _WRITERS[protocol](tuple(content), lambda bound: self._token(model, bound, digest_of(before), number))
+
+    def _token(self, model: str, bound: bytes, prefix: bytes, number: int) -> str:
+        name = text_bytes(model)
+        head = _MARK + len(name).to_bytes(2, "big") + name + number.to_bytes(8, "big")
+        return b64encode(head + self._mac(head, bound, prefix)).decode()
+
+    def _mac(self, head: bytes, bound: bytes, prefix: bytes) -> bytes:
+        covered = head + sha256(bound).digest() + (prefix if self._binds_prefix else b"")
+        return hmac.digest(self._key, covered, "sha256")[:_MAC_BYTES]
+
+    def is_valid(self, token: str, model: str, bound: bytes, prefix: bytes) -> bool:
+        """Whether this emulator made a token for this model and content."""
+        try:
+            data = b64decode(token.replace("-", "+").replace("_", "/"), validate=True)
+        except ValueError:
+            return False
+        head, mac = data[:-_MAC_BYTES], data[-_MAC_BYTES:]
+        size = int.from_bytes(head[4:6], "big")
+        return (
+            head[:4] == _MARK
+            and head[6 : 6 + size] == text_bytes(model)
+            and hmac.compare_digest(mac, self._mac(head, bound, prefix))
+        )
+
+    def find_refusal(self, messages: Sequence[Message], protocol: str, model: str) -> str | None:
+        """Give the provider's message about the first signature that is not valid; None if all are."""
+        for place, message in enumerate(messages):
+            if message.role != "assistant":
+                continue
+            prefix = digest_of(messages[:place])
+            for at, (token, bound) in enumerate(_signatures(message, protocol)):
+                if token is not None and not self.is_valid(token, model, bound, prefix):
+                    return REFUSALS[protocol].format(message=place, piece=at)
+        return None
+
+
+def digest_of(messages: Sequence[Message]) -> bytes:
+    """Give a digest of what stands before a turn."""
+    chain = START
+    for message in messages:
+        if message.role != "system":
+            own = digest_reply(message) if message.role == "assistant" else digest_message(message)
+            chain = sha256(chain + own).digest()
+    return chain
+
+
+def _bound(content: AssistantContent) -> bytes:
+    match content.kind:
+        case "thinking":
+            return text_bytes(content.thinking)
+        case "toolCall":
+            return text_bytes(content.name) + b"\x00" + canonical_json(content.arguments)
+        case "text":
+            return b"text"
+        case "native":
+            return b""
+
+
+# -- how each protocol holds a token -----------------------------------------------------------------------------------
+
+_Sign = Callable[[bytes], str]
+
+
+def _sign_thinking(content: tuple[AssistantContent, ...], sign: _Sign) -> tuple[AssistantContent, ...]:
+    return tuple(
+        replace(piece, thinking_signature=sign(_bound(piece))) if piece.kind == "thinking" else piece
+        for piece in content
+    )
+
+
+def _sign_items(content: tuple[AssistantContent, ...], sign: _Sign) -> tuple[AssistantContent, ...]:
+    """Sign reasoning items: the encrypted content is not bound to the summary, which may be empty."""
+    return tuple(
+        replace(
+            piece,
+            thinking_signature=msgspec.json.encode(
+                {"id": "rs_" + sha256(text_bytes(sign(b"id"))).hexdigest()[:40], "encrypted_content": sign(b"item")}
+            ).decode(),
+        )
+        if piece.kind == "thinking"
+        else piece
+        for piece in content
+    )
+
+
+def _sign_details(content: tuple[AssistantContent, ...], sign: _Sign) -> tuple[AssistantContent, ...]:
+    def details(piece: ThinkingContent) -> str:
+        entries = [
+            {"type": "reasoning.text", "text": piece.thinking, "format": "emulator-v1", "index": 0},
+            {"type": "reasoning.encrypted", "data": sign(b"item"), "id": "rs_emu", "format": "emulator-v1", "index": 1},
+        ]
+        return msgspec.json.encode(entries).decode()
+
+    return tuple(
+        replace(piece, thinking_signature=details(piece)) if piece.kind == "thinking" else piece for piece in content
+    )
+
+
+def _sign_parts(content: tuple[AssistantContent, ...], sign: _Sign) -> tuple[AssistantContent, ...]:
+    """Sign the first call, or the last text of a reply without calls."""
+    calls = [at for at, piece in enumerate(content) if piece.kind == "toolCall"]
+    texts = [at for at, piece in enumerate(content) if piece.kind == "text"]
+    signed = list(content)
+    if calls:
+        call = cast("ToolCall", signed[calls[0]])
+        signed[calls[0]] = replace(call, thought_signature=sign(_bound(call)))
+    elif texts:
+        piece = signed[texts[-1]]
+        assert piece.kind == "text", "the place of a text"
+        signed[texts[-1]] = replace(piece, text_signature=sign(_bound(piece)))
+    return tuple(signed)
+
+
+_WRITERS: Final[Mapping[str, Callable[[tuple[AssistantContent, ...], _Sign], tuple[AssistantContent, ...]]]] = {
+    "anthropic-messages": _sign_thinking,
+    "openai-responses": _sign_items,
+    "openai-chat": _sign_details,
+    "google-genai": _sign_parts,
+}
+PROTOCOLS: Final = tuple(_WRITERS)
+"""The protocols that the emulator serves."""
+
+
+def _signatures(message: AssistantMessage, protocol: str) -> list[tuple[str | None, bytes]]:
+    """Give, for each piece of a turn, its token and what the token has to be bound to."""
+    found: list[tuple[str | None, bytes]] = []
+    for piece in message.content:
+        match piece.kind:
+            case "thinking":
+                found += _thinking_tokens(piece, protocol)
+            case "text":
+                found.append((_unless_accepted(piece.text_signature, protocol), _bound(piece)))
+            case "toolCall":
+                found.append((_unless_accepted(piece.thought_signature, protocol), _bound(piece)))
+            case "native":
+                found.append((None, b""))
+    return found
+
+
+def _unless_accepted(token: str | None, protocol: str) -> str | None:
+    return None if token in _ACCEPTED or protocol not in _SIGNED_PARTS else token
+
+
+def _thinking_tokens(piece: ThinkingContent, protocol: str) -> list[tuple[str | None, bytes]]:
+    signature = piece.thinking_signature
+    if protocol == "anthropic-messages" or protocol == "google-genai":
+        return [(signature, _bound(piece))]
+    if protocol == "openai-chat":
+        return [(token, b"item") for token in _encrypted(signature)] or [(None, b"")]
+    if signature is not None and signature.startswith("{"):
+        with suppress(msgspec.DecodeError):
+            signature = cast("dict[str, str]", msgspec.json.decode(signature)).get("encrypted_content")
+    return [(signature, b"item")]
+
+
+def _encrypted(signature: str | None) -> list[str]:
+    """Give the encrypted entries of reasoning details."""
+    try:
+        entries = cast("object", msgspec.json.decode(signature or "null"))
+    except msgspec.DecodeError:
+        return []
+    given = cast("list[object]", entries) if isinstance(entries, list) else []
+    found: list[str] = []
+    for entry in given:
+        if isinstance(entry, dict):
+            data = cast("dict[str, object]", entry).get("data")
+            if isinstance(data, str):
+                found.append(data)
+    return found

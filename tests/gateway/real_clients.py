@@ -1,0 +1,168 @@
+"""Runs the real agent programs against a gateway, with the scripts of ../shared/clients, in a folder of their own.
+
+`NPM` names the folder with the installed programs, one folder for each (claude, codex, gemini, pi, qwen, ...).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple, final
+
+SCRIPTS = Path(__file__).resolve().parents[3] / "shared" / "clients"
+_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY")
+_CARRIED = re.compile(r"^(?P<name>\S+)\s+\d+\s+(?P<now>.*?) \| (?P<later>.*)$")
+STATE = re.compile(
+    r"^(thinking\.signature|.*encrypted_content|functionCall\.signature|reasoning_details\.(data|signature))$"
+)
+"""What carried.py calls the fields that only the provider understands and that have to come back."""
+
+
+def scripts() -> Path | None:
+    """Find the scripts: in the folder beside the project, or where `SEGUE_SHARED` says."""
+    shared = os.environ.get("SEGUE_SHARED")
+    folder = Path(shared) / "clients" if shared else SCRIPTS
+    return folder if (folder / "drive.py").exists() else None
+
+
+def has_client(name: str) -> bool:
+    """Whether a client is installed."""
+    npm = os.environ.get("NPM")
+    program = name.partition("-")[0]
+    return npm is not None and (Path(npm) / program / "node_modules" / ".bin" / program).exists()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+@final
+class Bench(NamedTuple):
+    """A folder, the port of the probe and the port of the gateway."""
+
+    folder: Path
+    probe: int
+    port: int
+
+    def environment(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            **dict.fromkeys(_KEYS, "sk-planted-upstream"),
+            "CLIENTS_DIR": str(self.folder),
+            "CLIENT_KEY": "sk-planted-client",
+            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        }
+
+    def write_config(self, store: str) -> Path:
+        """Write the configuration: one name for each upstream."""
+        lines = [
+            f'[listen]\naddress = "127.0.0.1:{self.port}"',
+            f'[providers.anthropic]\nbase_url = "http://127.0.0.1:{self.probe}"',
+            f'[providers.openai]\nbase_url = "http://127.0.0.1:{self.probe}/v1"',
+            f'[providers.google]\nbase_url = "http://127.0.0.1:{self.probe}/v1beta"',
+            f'[providers.openrouter]\nbase_url = "http://127.0.0.1:{self.probe}/v1"',
+            '[models."m-anthropic"]\ntry = ["anthropic/claude-opus-4-8"]',
+            '[models."m-responses"]\ntry = ["openai/gpt-5.4"]',
+            '[models."m-gemini"]\ntry = ["google/gemini-3.1-pro-preview"]',
+            '[models."m-chat"]\ntry = ["openrouter/deepseek/deepseek-v4"]',
+            '[models."*"]\ntry = ["anthropic/claude-opus-4-8"]',
+            f'[state]\nstore = "{store}"',
+        ]
+        path = self.folder / "gateway.toml"
+        path.write_text("\n".join(lines))
+        return path
+
+    def start_gateway(self, config: Path) -> subprocess.Popen[bytes]:
+        """Start a gateway, and wait until it answers."""
+        with (self.folder / "gateway.log").open("ab") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "segue", "serve", "--config", str(config)],
+                env=self.environment(),
+                stdout=log,
+                stderr=log,
+            )
+        (self.folder / "gateway.pid").write_text(str(process.pid))
+        wait_for(self.port)
+        return process
+
+
+def wait_for(port: int) -> None:
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    raise AssertionError(f"nothing listens on port {port}")
+
+
+@contextmanager
+def bench(folder: Path, name: str, *options: str) -> Iterator[Bench]:
+    """Start a probe for one run."""
+    found = scripts()
+    assert found is not None
+    for part in ("captured", "logs"):
+        (folder / part).mkdir(exist_ok=True)
+    (folder / "hello.txt").write_text("hello\n")
+    made = Bench(folder, free_port(), free_port())
+    with (folder / "logs" / f"{name}.mock").open("wb") as log:
+        probe = subprocess.Popen(
+            [sys.executable, str(found / "probe.py"), str(made.probe), name, "--ttl", "300", *options],
+            env=made.environment(),
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        wait_for(made.probe)
+        yield made
+    finally:
+        probe.terminate()
+        probe.wait(10)
+
+
+def drive(made: Bench, client: str, name: str, *options: str, timeout: float = 150) -> str:
+    """Run a client; give what it printed."""
+    found = scripts()
+    assert found is not None
+    command = [sys.executable, str(found / "drive.py"), client, name, "--base", f"http://127.0.0.1:{made.port}"]
+    done = subprocess.run(
+        [*command, "--quiet", "--timeout", "60", *options],
+        env=made.environment(),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+def carried(made: Bench, name: str) -> dict[str, tuple[str, str]]:
+    """Give, for each field that the probe planted, where it came back: in the turn, and after a resume."""
+    found = scripts()
+    assert found is not None
+    done = subprocess.run(
+        [sys.executable, str(found / "carried.py"), name],
+        env=made.environment(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = (_CARRIED.match(line) for line in done.stdout.splitlines())
+    return {line["name"]: (line["now"], line["later"]) for line in lines if line is not None}
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a process at once."""
+    process.send_signal(signal.SIGKILL)
+    process.wait(10)

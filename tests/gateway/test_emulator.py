@@ -1,0 +1,183 @@
+"""The emulator: it signs, verifies, refuses, streams by script, counts and fails, on the wires of all its providers."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import anthropic
+import httpx2
+import openai
+import pytest
+from msgspec.structs import replace
+
+from segue.client.flow.backoff import Retry
+from segue.client.http.clients import Client
+from segue.conversation.content import TextContent
+from segue.conversation.context import Context, Options, ToolDefinition
+from segue.conversation.messages import AssistantMessage, ToolResultMessage, UserMessage
+from segue.errors import RequestFailed, SettingsError
+from segue.failures.failure import FailureKind
+from segue.models.model import Model
+from segue.request import prepare
+from segue.testing.emulator import EmulatedCall, EmulatorServer, Step, emulate, load_steps
+
+MODELS = (
+    Model("claude-opus-4-8", "anthropic", "anthropic-messages", reasoning=True),
+    Model("gpt-5.4", "openai", "openai-responses", reasoning=True),
+    Model("gemini-3.1-pro-preview", "google", "google-genai", reasoning=True),
+    Model("deepseek/deepseek-v4", "openrouter", "openai-chat", reasoning=True),
+)
+PATHS = {"anthropic": "", "openai": "/v1", "google": "/v1beta", "openrouter": "/v1"}
+TOOL = ToolDefinition(
+    name="read", description="Read a file.", parameters={"type": "object", "properties": {"path": {"type": "string"}}}
+)
+CALL = Step(thinking="I have to look.", text="Reading.", calls=(EmulatedCall(name="read", arguments={"path": "a"}),))
+THINK = Options(thinking="medium", max_tokens=4000)
+
+
+def _at(model: Model, server: EmulatorServer) -> Model:
+    return replace(model, base_url=server.url + PATHS[model.provider])
+
+
+def _client() -> Client:
+    keys = dict.fromkeys(PATHS, "any")
+    return Client(api_key=keys, retry=Retry(max_retries=0))
+
+
+def _loop(client: Client, context: Context, model: Model, *, stream: bool) -> Context:
+    """Ask, and answer the calls until there are none."""
+    for _ in range(3):
+        options = replace(THINK, stream=stream)
+        reply = client.complete(context, model, options=options)
+        context = context.add(reply)
+        if not reply.tool_calls():
+            break
+        context = context.add(
+            *(
+                ToolResultMessage(tool_call_id=call.id, tool_name=call.name, content=(TextContent(text="content"),))
+                for call in reply.tool_calls()
+            )
+        )
+    return context
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.protocol)
+def test_a_model_accepts_its_own_signatures(model: Model, stream: bool) -> None:
+    with emulate(CALL, binds_prefix=True) as server, _client() as client:
+        context = Context(messages=(UserMessage.of("read a"),), tools=(TOOL,))
+        context = _loop(client, context, _at(model, server), stream=stream)
+        context = _loop(client, context.add(UserMessage.of("again")), _at(model, server), stream=stream)
+        assert [request.status for request in server.emulator.requests] == [200, 200, 200]
+        first = context.messages[1]
+        assert isinstance(first, AssistantMessage)
+        assert first.text() == "Reading."
+        assert first.usage is not None
+        assert first.usage.input > 0
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.protocol)
+def test_signatures_of_another_endpoint_and_changed_content_are_refused(model: Model) -> None:
+    with emulate(CALL) as server, emulate(key="another") as other, _client() as client:
+        context = Context(messages=(UserMessage.of("read a"),), tools=(TOOL,))
+        context = _loop(client, context, _at(model, server), stream=True).add(UserMessage.of("more"))
+        with pytest.raises(RequestFailed) as raised:
+            client.complete(_unretried(context), _at(model, other), options=THINK)
+        assert raised.value.failure.kind == FailureKind.OPAQUE_REJECTED
+        assert other.emulator.requests[0].refusal == "signature"
+
+
+def _unretried(context: Context) -> Context:
+    """Leave only the running tool cycle, whose signatures a client does not remove on its own."""
+    return replace(context, messages=context.messages[:3])
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.protocol)
+def test_a_conversation_of_all_models_is_never_refused(model: Model) -> None:
+    with emulate(binds_prefix=False) as server, _client() as client:
+        context = Context(tools=(TOOL,))
+        order = (model, *MODELS, model)
+        for number, each in enumerate(order):
+            server.emulator.script.add(CALL)
+            context = context.add(UserMessage.of(f"question {number}"))
+            context = _loop(client, context, _at(each, server), stream=bool(number % 2))
+        assert {request.refusal for request in server.emulator.requests} == {None}
+        assert len(server.emulator.requests) == 2 * len(order)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.protocol)
+def test_what_check_names_is_refused_in_the_form_of_the_provider(model: Model) -> None:
+    with emulate() as server:
+        request = prepare(Context(messages=(UserMessage.of("hi"),)), _at(model, server), options=Options(max_tokens=9))
+        body = {key: value for key, value in request.body.items() if key not in ("messages", "input", "contents")}
+        reply = httpx2.post(request.url, json=body, headers=request.headers)
+        assert reply.status_code == 400
+        assert server.emulator.requests[0].refusal
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.protocol)
+def test_faults_are_those_of_the_script(model: Model) -> None:
+    steps = (Step(status=429, retry_after=2), Step(status=529), Step(cut_after=3), Step(fail_after=3), Step(text="ok"))
+    kinds: list[object] = []
+    waits: list[float | None] = []
+    with emulate(*steps) as server, _client() as client:
+        for _ in steps:
+            try:
+                client.complete(
+                    Context(messages=(UserMessage.of("hi"),)), _at(model, server), options=replace(THINK, stream=True)
+                )
+                kinds.append("ok")
+            except RequestFailed as error:
+                kinds.append(error.failure.kind)
+                waits.append(error.failure.retry_after)
+    assert waits[0] == 2
+    assert kinds[:3] == [FailureKind.RATE_LIMIT, FailureKind.OVERLOADED, FailureKind.NETWORK]
+    assert kinds[3] in (FailureKind.OVERLOADED, FailureKind.SERVER)
+    assert kinds[4] == "ok"
+
+
+def test_a_step_can_be_for_one_model_only() -> None:
+    with emulate(Step(text="for gpt", model="gpt-5.4"), Step(text="for all")) as server, _client() as client:
+        texts = [
+            client.complete(Context(messages=(UserMessage.of("hi"),)), _at(model, server)).text()
+            for model in (MODELS[0], MODELS[1])
+        ]
+        assert texts == ["for all", "for gpt"]
+
+
+def test_official_clients_count_and_are_answered() -> None:
+    with emulate(Step(thinking="hm", text="hello there"), Step(text="second")) as server:
+        sdk = anthropic.Anthropic(base_url=server.url, api_key="k", max_retries=0)
+        messages = [{"role": "user", "content": "hi"}]
+        count = sdk.messages.count_tokens(model="claude-opus-4-8", messages=cast("list", messages))
+        assert count.input_tokens > 0
+        with sdk.messages.stream(model="claude-opus-4-8", max_tokens=50, messages=cast("list", messages)) as stream:
+            final = stream.get_final_message()
+        assert [block.type for block in final.content] == ["thinking", "text"]
+        chat = openai.OpenAI(base_url=f"{server.url}/v1", api_key="k", max_retries=0)
+        reply = chat.chat.completions.create(model="gpt-5.4", messages=cast("list", messages))
+        assert reply.choices[0].message.content == "second"
+
+
+def test_a_wrong_key_is_refused() -> None:
+    with emulate(api_key="right") as server:
+        sdk = anthropic.Anthropic(base_url=server.url, api_key="wrong", max_retries=0)
+        with pytest.raises(anthropic.AuthenticationError):
+            sdk.messages.create(model="claude-opus-4-8", max_tokens=9, messages=[{"role": "user", "content": "hi"}])
+
+
+def test_steps_and_requests_are_reachable_over_http() -> None:
+    with emulate() as server, _client() as client:
+        assert httpx2.post(f"{server.url}/emulator/steps", json=[{"text": "posted"}]).status_code == 200
+        reply = client.complete(Context(messages=(UserMessage.of("hi"),)), _at(MODELS[1], server))
+        assert reply.text() == "posted"
+        listed = httpx2.get(f"{server.url}/emulator/requests").json()
+        assert [(each["model"], each["status"]) for each in listed] == [("gpt-5.4", 200)]
+        assert httpx2.delete(f"{server.url}/emulator/requests").status_code == 200
+        assert httpx2.get(f"{server.url}/emulator/requests").json() == []
+        assert httpx2.post(f"{server.url}/emulator/steps", content=b"{").status_code == 400
+
+
+def test_a_script_with_a_misspelt_key_is_refused() -> None:
+    with pytest.raises(SettingsError, match="`txt`"):
+        load_steps(b'[{"txt": "x"}]')

@@ -1,0 +1,224 @@
+"""The store in both databases: keys, expiry, limits, migrations, several gateways at once."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway.databases import REASON, find_programs, postgresql
+from segue.conversation.content import ThinkingContent
+from segue.envelope.state import Piece, State
+from segue.errors import SettingsError
+from segue.gateway.store.database import StoreError
+from segue.gateway.store.opening import open_store
+from segue.gateway.store.schema import MIGRATIONS
+from segue.gateway.store.service import StoreService
+from segue.gateway.store.store import DAY, Limits, Store, StoredReply, StoredRow, StoredState
+
+NOW = 1_800_000_000_000
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str | None]:
+    if find_programs() is None:
+        yield None
+        return
+    with postgresql() as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def address(request: pytest.FixtureRequest, tmp_path: Path, server: str | None) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:{tmp_path / 'gateway.db'}"
+    if server is None:
+        pytest.skip(REASON)
+    store = open_store(server)
+    assert store is not None
+    with store.database.transaction() as transaction:
+        for table in ("state_keys", "states", "requests", "responses", "meta"):
+            transaction.run(f"drop table {table}")
+    store.close()
+    return server
+
+
+@pytest.fixture
+def store(address: str) -> Iterator[Store]:
+    opened = open_store(address)
+    assert opened is not None
+    yield opened
+    opened.close()
+
+
+def _state(name: str, size: int = 10) -> State:
+    thought = ThinkingContent(thinking="", thinking_signature=name + "x" * size)
+    return State(protocol="p", provider="q", model="m", pieces=(Piece(0, thought),))
+
+
+def test_a_state_is_found_by_each_of_its_keys(store: Store) -> None:
+    store.put_states([StoredState("t", ("call:1", "chain:2"), _state("a"))], NOW)
+    assert store.get_states(["call:1", "chain:2", "near:3"], NOW) == {"call:1": [_state("a")], "chain:2": [_state("a")]}
+
+
+def test_the_newest_state_of_a_key_comes_first(store: Store) -> None:
+    for number in range(3):
+        store.put_states([StoredState("t", ("chain:1",), _state(str(number)))], NOW + number)
+    assert store.get_states(["chain:1"], NOW)["chain:1"] == [_state("2"), _state("1"), _state("0")]
+
+
+def test_the_same_state_is_stored_once(store: Store) -> None:
+    for number in range(3):
+        store.put_states([StoredState("t", ("chain:1", f"near:{number}"), _state("a"))], NOW + number)
+    assert len(store.get_states(["chain:1"], NOW)["chain:1"]) == 1
+    assert store.database.query("select count(*) from states") == [(1,)]
+
+
+def test_more_keys_than_a_statement_has_room_for(store: Store) -> None:
+    store.put_states([StoredState("t", tuple(f"call:{n}" for n in range(1300)), _state("a"))], NOW)
+    assert len(store.get_states([f"call:{n}" for n in range(2000)], NOW)) == 1300
+
+
+def test_hostile_values_are_only_values(store: Store) -> None:
+    evil = "'; drop table states; -- \x00 \ud800 ?%s"
+    store.put_requests([StoredRow("r1", evil, b"{}")], NOW)
+    store.put_states([StoredState(evil, ("call:1",), _state("a"))], NOW)
+    assert store.get_request(evil) is None
+    assert store.get_request("r1") == b"{}"
+    assert store.get_states([evil.replace("\x00", "").replace("\ud800", "")], NOW) == {}
+    store.delete_tenant(evil)
+    assert store.get_states(["call:1"], NOW) == {}
+    assert store.get_request("r1") is None
+
+
+def test_what_was_not_used_for_long_expires(store: Store) -> None:
+    store.put_states(
+        [StoredState("t", ("call:old",), _state("old")), StoredState("t", ("call:used",), _state("u"))], NOW
+    )
+    store.get_states(["call:used"], NOW + 20 * DAY)
+    store.put_requests([StoredRow("r1", "t", b"{}")], NOW)
+    assert store.sweep(Limits(), NOW + 31 * DAY) == 1
+    assert list(store.get_states(["call:old", "call:used"], NOW)) == ["call:used"]
+    assert store.database.query("select count(*) from state_keys") == [(1,)]
+    assert store.list_requests(5) == []
+
+
+def test_the_oldest_states_make_room(store: Store) -> None:
+    for number in range(10):
+        store.put_states([StoredState("t", (f"call:{number}",), _state(str(number), 1000))], NOW + number)
+    store.sweep(Limits(state_bytes=4500), NOW + 10)
+    assert sorted(store.get_states([f"call:{n}" for n in range(10)], NOW)) == [f"call:{n}" for n in range(6, 10)]
+
+
+def test_responses_belong_to_a_tenant(store: Store) -> None:
+    store.put_response(StoredReply("resp_1", "alice", b"items"), NOW)
+    assert store.get_response("resp_1", "alice") == b"items"
+    assert store.get_response("resp_1", "bob") is None
+
+
+def test_requests_are_listed_newest_first(store: Store) -> None:
+    for number in range(5):
+        store.put_requests([StoredRow(f"r{number}", "t", b"%d" % number)], NOW + number)
+    assert store.list_requests(2) == [b"4", b"3"]
+    assert store.list_requests(2, before=NOW + 3) == [b"2", b"1"]
+
+
+def test_all_gateways_of_a_store_have_one_key_and_one_schema(address: str) -> None:
+    opened: list[Store] = []
+    failures: list[Exception] = []
+
+    def start() -> None:
+        try:
+            store = open_store(address)
+            assert store is not None
+            opened.append(store)
+            store.envelope_key()
+        except Exception as error:  # noqa: BLE001 - the test names it
+            failures.append(error)
+
+    threads = [threading.Thread(target=start) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert len({store.envelope_key() for store in opened}) == 1
+    assert opened[0].database.query("select value from meta where name = 'schema'") == [(str(len(MIGRATIONS)),)]
+    for store in opened:
+        store.close()
+
+
+def test_a_service_writes_before_it_returns_and_reads_back(address: str) -> None:
+    errors: list[str] = []
+
+    async def run() -> None:
+        service = StoreService(open_store(address), Limits(), errors.append)
+        service.start()
+        await asyncio.gather(*(service.put(StoredState("t", (f"call:{n}",), _state(str(n))), NOW) for n in range(150)))
+        service.put_later(StoredRow("r", "t", b"row"), NOW)
+        found = await service.get_states([f"call:{n}" for n in range(150)], NOW)
+        assert len(found) == 150
+        await service.close()
+
+    asyncio.run(run())
+    assert errors == []
+    again = open_store(address)
+    assert again is not None
+    assert again.get_request("r") == b"row"
+    again.close()
+
+
+def test_a_store_that_fails_fails_no_reply(tmp_path: Path) -> None:
+    errors: list[str] = []
+
+    async def run() -> None:
+        store = open_store(f"sqlite:{tmp_path / 'x.db'}")
+        assert store is not None
+        service = StoreService(store, Limits(), errors.append)
+        service.start()
+        with store.database.transaction() as transaction:
+            transaction.run("drop table state_keys")
+        await service.put(StoredState("t", ("call:1",), _state("a")), NOW)
+        assert await service.get_states(["call:1"], NOW) == {}
+        await service.close()
+
+    asyncio.run(run())
+    assert len(errors) == 2
+    assert "no such table" in errors[0]
+
+
+def test_without_a_store_nothing_is_kept() -> None:
+    async def run() -> None:
+        service = StoreService(open_store("none"), Limits(), print)
+        service.start()
+        await service.put(StoredState("t", ("call:1",), _state("a")), NOW)
+        assert await service.get_states(["call:1"], NOW) == {}
+        await service.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("name", ["", "redis://x", "sqlite:", "postgresql:x"])
+def test_an_unknown_store_is_refused(name: str) -> None:
+    with pytest.raises(SettingsError, match='use "sqlite:FILE"'):
+        open_store(name)
+
+
+def test_a_file_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SettingsError, match="choose another file"):
+        open_store(f"sqlite:{tmp_path}/file/x.db")
+
+
+def test_a_rolled_back_transaction_leaves_nothing(store: Store) -> None:
+    def fail() -> None:
+        with store.database.transaction() as transaction:
+            transaction.run("insert into requests (id, tenant, time, data) values (?, ?, ?, ?)", ("r", "t", 1, b""))
+            transaction.run("no such statement")
+
+    with pytest.raises(StoreError):
+        fail()
+    assert store.get_request("r") is None
