@@ -14,7 +14,7 @@ from cli.running import ROOT
 
 PACKAGES = {
     "ray": ["ray[data]==2.60.0"],
-    "pyspark": ["pyspark==4.3.0"],
+    "pyspark": ["pyspark==4.3.0", "pandas>=2.2"],  # Spark asks for pandas before it maps Arrow data
     "daft": ["daft==0.7.26"],
     "datasets": ["datasets==5.2.0"],
     "polars": ["polars==2.1.0"],
