@@ -12,7 +12,7 @@ from segue import Model, check
 from segue.corpus import Converter
 from segue.corpus.training import INVENTED
 from segue.models.catalogue import get_model
-from segue.protocols.registry import all_protocols
+from segue.protocols.registry import PROTOCOLS, all_protocols
 
 LAST_TURN = {"last_turn", "last_assistant"}
 """What `check` may say of a training line: a provider wants another turn last in a request."""
@@ -88,6 +88,19 @@ def test_check_names_nothing_but_the_last_turn(name):
         assert {each.code for each in found} <= LAST_TURN | NO_PLACEHOLDER, found
 
 
+@pytest.mark.parametrize("name", [name for name in MODELS if MODELS[name].provider != "together"])
+def test_the_program_checks_the_lines_as_training_lines(name, tmp_path):
+    """Neither a limit of tokens nor a signature is missing in a training line, and weights are fields of it."""
+    model = MODELS[name]
+    write(tmp_path / "in.jsonl", [json.dumps(simple(weight=1)).encode(), json.dumps(answered(1)).encode()])
+    to = ("--to", model.full_name(), "--to-protocol", model.protocol)
+    segue("convert", tmp_path / "in.jsonl", *to, "--as", "training", "-o", tmp_path / "out.jsonl")
+    assert (tmp_path / "out.jsonl").read_bytes()
+    known = model.full_name() if name not in PROTOCOLS else model.protocol
+    found = segue("check", tmp_path / "out.jsonl", "--for", known, "--format", "json")
+    assert {each["code"] for each in json.loads(found.out)} <= LAST_TURN, found.out
+
+
 def test_claude_on_bedrock_has_the_two_keys_of_anthropic_and_refuses_tools():
     model = get_model("amazon-bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0")
     out = lines_for(model, simple(), answered(1))
@@ -98,9 +111,11 @@ def test_claude_on_bedrock_has_the_two_keys_of_anthropic_and_refuses_tools():
     assert "have no 'tools'" in out["error"][1]
 
 
-def test_the_weight_of_a_message_stays_at_openai():
-    line = json.loads(lines_for(MODELS["GPT"], simple(weight=0))["request"][0])
-    assert [message.get("weight") for message in line["messages"]] == [None, None, 0]
+@pytest.mark.parametrize("name", ["GPT", "Mistral Large 4", "a model of Together"])
+def test_the_weight_of_a_message_stays(name):
+    out = lines_for(MODELS[name], simple(weight=0))
+    assert [message.get("weight") for message in json.loads(out["request"][0])["messages"]] == [None, None, 0]
+    assert "extra_removed" not in out["changes"][0]
 
 
 REFUSED = {

@@ -7,6 +7,7 @@ a conversation that would need an inserted text is refused.
 Facts this file rests on:
 - OpenAI: `messages`, `tools`, `parallel_tool_calls`, and `weight` 0 or 1 on assistant messages, whatever protocol the
   model is used with; Together, Fireworks and Hugging Face read the same.  (fine-tuning guides, read 2026-11-15)
+- Mistral: the same with `weight`.                                 (README of mistral-finetune, read 2026-11-16)
 - Gemini on Vertex: `systemInstruction` and `contents`.                 (Vertex AI documentation, the same day)
 - Claude on Bedrock: `system` and `messages` of Anthropic, no other key; the first turn is the user's, the last one the
   assistant's.                                                               (Anthropic cookbook, the same day)
@@ -15,12 +16,14 @@ Facts this file rests on:
 from __future__ import annotations
 
 import re
+from operator import is_
 from typing import Final, NamedTuple, final
 
 import msgspec
 from msgspec.structs import replace
 
-from segue.conversation.context import Options
+from segue.conversation.context import Context, Options
+from segue.conversation.messages import Message
 from segue.documents import Document
 from segue.errors import ProjectionError, ProjectionRefused, render_path
 from segue.models.model import Model
@@ -67,6 +70,9 @@ FORMS: Final = (
     TrainingForm("ollama-chat", _ANY, "ollama-chat", frozenset({"messages", "tools"})),
     TrainingForm("cohere-chat", _ANY, "cohere-chat", frozenset({"messages", "tools"})),
 )
+_WEIGHT: Final = "weight"
+WITH_WEIGHTS: Final = frozenset({"openai-chat", "mistral-chat"})
+"""Protocols whose training lines have weights of messages; their lines look alike."""
 _CONTENT: Final = frozenset({"tools", "toolConfig", "functions"})
 """Keys that cannot be left out without a loss."""
 
@@ -79,19 +85,38 @@ def find_form(model: Model) -> TrainingForm:
     return TrainingForm(model.protocol, _ANY, model.protocol, frozenset({"system", "messages", "tools"}))
 
 
+ONLY_REQUESTS: Final = frozenset({"max_tokens", "model", "no_signature"})
+"""Codes of what a provider requires of a request and not of a training line."""
+
+
+def is_training_line(document: Document) -> bool:
+    """Whether a document is a training line: it ends with an answer, and has no key that such lines do not have."""
+    messages, body = document.prompt.context.messages, document.body
+    if not isinstance(body, dict) or not messages or messages[-1].role != "assistant":
+        return False
+    keys = [form.keys for form in FORMS if form.writer == document.protocol]
+    return body.keys() <= frozenset[str]().union(*keys)
+
+
+def writing_model(model: Model) -> Model:
+    """Give a model with the protocol in which its training lines are written."""
+    writer = find_form(model).writer
+    return model if model.protocol == writer else replace(model, protocol=writer)
+
+
 @final
 class Training:
     """Makes training lines for one model."""
 
     def __init__(self, model: Model, policy: Policy) -> None:
         self._form = find_form(model)
-        self._model = model if model.protocol == self._form.writer else replace(model, protocol=self._form.writer)
+        self._model = writing_model(model)
         rules = resolve_rules(self._model)
         relaxed = {
             "last_assistant": True,
             "call_signature": "free",
             "refused_final_space": False,
-            "portable_extra": rules.portable_extra | {"weight"},
+            "portable_extra": rules.portable_extra | {_WEIGHT},
         }
         self._target = replace(self._model, rules={**self._model.rules, **relaxed})
         self._policy = replace(policy, trailing_calls="open", fit=None, refuse=policy.refuse | INVENTED)
@@ -108,9 +133,10 @@ class Training:
         messages = prompt.context.messages
         if not messages or messages[-1].role != "assistant":
             raise ProjectionError("a training conversation has to end with a turn of the assistant; add the answer")
+        context = _with_weights(prompt.context, self._model.protocol)
         options = Options(parallel_tool_calls=prompt.options.parallel_tool_calls)
         try:
-            projection = project(prompt.context, self._target, options=options, policy=self._policy)
+            projection = project(context, self._target, options=options, policy=self._policy)
         except ProjectionRefused as refused:
             raise _explained(refused) from None
         sent = projection.context.messages
@@ -125,6 +151,25 @@ class Training:
             )
         kept = {key: value for key, value in body.items() if key in self._form.keys}
         return Request(projection, self._endpoint, self._codec, msgspec.json.encode(kept))
+
+
+def _with_weights(context: Context, protocol: str) -> Context:
+    """Move the weights of messages to the protocol that is written, if its lines have them."""
+    if protocol not in WITH_WEIGHTS:
+        return context
+    messages = tuple(_with_weight(message, protocol) for message in context.messages)
+    return context if all(map(is_, messages, context.messages)) else replace(context, messages=messages)
+
+
+def _with_weight(message: Message, protocol: str) -> Message:
+    extra = message.extra or {}
+    found = next((name for name, part in extra.items() if name != protocol and _WEIGHT in part), None)
+    if found is None:
+        return message
+    others = {key: value for key, value in extra[found].items() if key != _WEIGHT}
+    moved = {**extra.get(protocol, {}), _WEIGHT: extra[found][_WEIGHT]}
+    parts = {**extra, found: others, protocol: moved}
+    return replace(message, extra={name: part for name, part in parts.items() if part})
 
 
 def _explained(refused: ProjectionRefused) -> ProjectionError:
