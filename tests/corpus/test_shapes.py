@@ -13,8 +13,9 @@ import pytest
 
 from corpus.building import TARGET, TO, TOOLS, chat, lines, needs_arrow, segue, write
 from segue import Model, Policy, convert
-from segue.corpus import Converter
+from segue.corpus import Converter, Job, convert_shard, plan
 from segue.corpus.rows import Reader
+from segue.models.catalogue import get_model
 
 CHATS = [chat(number) for number in range(12)]
 WRITER = Converter(to=TARGET)
@@ -377,6 +378,49 @@ def test_addresses_of_fsspec_are_read_and_written(tmp_path):
     assert "2 files, 2 finished before" in again.err
     assert "5 conversations" in segue("report", "memory://corpus/out").out
     system.rm("/corpus", recursive=True)
+
+
+@pytest.mark.parametrize("span", [300, 900, 2000])
+def test_spans_of_a_remote_file_give_every_line_once(tmp_path, span):
+    fsspec = pytest.importorskip("fsspec", reason="of object stores (no fsspec)")
+    system = fsspec.filesystem("memory")
+    content = b"\n".join([*lines(4), b"", b"{bad", *lines(3, 4)])
+    system.pipe(f"/spans-{span}/in/a.jsonl", content)
+    write(tmp_path / "in" / "a.jsonl", content.split(b"\n")[:-1])
+    with (tmp_path / "in" / "a.jsonl").open("ab") as file:
+        file.write(content.split(b"\n")[-1])
+    found: list[list[Any]] = []
+    for place in (f"memory://spans-{span}", str(tmp_path)):
+        source, target = f"{place}/in", f"{place}/out"
+        job = Job(get_model(TARGET), span=span)
+        shards = plan(source, span=span).shards
+        assert len(shards) > 1
+        notes = [convert_shard(shard, target, job) for shard in shards]
+        found.append([(note.output, note.file, note.span, note.summary.lines, note.summary.bad) for note in notes])
+    assert found[0] == found[1]
+    for path in (tmp_path / "out").glob("*.jsonl"):
+        assert system.cat(f"/spans-{span}/out/{path.name}") == path.read_bytes()
+    system.rm(f"/spans-{span}", recursive=True)
+
+
+@pytest.mark.parametrize(
+    "address", ["nosuch://bucket/logs", "http://127.0.0.1:1/logs/a.jsonl", "memory://nothing-here"]
+)
+def test_an_address_that_cannot_be_opened_is_named_in_one_sentence(address, tmp_path):
+    pytest.importorskip("fsspec", reason="of object stores (no fsspec)")
+    made = segue("convert", address, *TO, "-o", tmp_path / "out")
+    assert made.status == 2
+    assert made.err.startswith("segue: ")
+    assert address in made.err
+    assert made.err.count("\n") == 1
+
+
+def test_an_address_that_cannot_be_written_is_named_in_one_sentence(tmp_path):
+    pytest.importorskip("fsspec", reason="of object stores (no fsspec)")
+    write(tmp_path / "in" / "a.jsonl", lines(2))
+    made = segue("convert", tmp_path / "in", *TO, "-o", "nosuch://bucket/out")
+    assert (made.status, made.err.count("\n")) == (2, 1)
+    assert "nosuch://bucket/out" in made.err
 
 
 def test_nothing_of_an_engine_or_of_arrow_is_imported_before_it_is_needed(tmp_path):

@@ -11,12 +11,13 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol, final
 
-from segue.errors import MissingExtra
+from segue.errors import CorpusError, MissingExtra, SegueError
 
 if TYPE_CHECKING:
     from typing import Any
@@ -187,13 +188,29 @@ def _escaped(name: str) -> str:
 LOCAL = LocalFiles()
 
 
+@contextmanager
+def _explained(path: str, purpose: str) -> Generator[None]:
+    """Explain an error of fsspec or of a package that it uses; they have errors of many classes."""
+    try:
+        yield
+    except SegueError:
+        raise
+    except NotImplementedError:
+        raise CorpusError(f"{path}: it cannot be {purpose}, because fsspec does not support that there") from None
+    except Exception as error:
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        raise CorpusError(f"{path}: it cannot be {purpose}: {reason}") from error
+
+
 @final
 class _RemotePending:
     def __init__(self, system: Any, path: str) -> None:  # noqa: ANN401 - fsspec has no types
+        self._path = path
         self.file: BinaryIO = system.open(path, "wb")
 
     def commit(self) -> None:
-        self.file.close()
+        with _explained(self._path, "written"):
+            self.file.close()
 
     def discard(self) -> None:
         # An upload that is not closed never appears. `discard` exists only where parts were sent already.
@@ -210,27 +227,30 @@ class RemoteFiles:
             fsspec = import_module("fsspec")
         except ModuleNotFoundError:
             raise MissingExtra(f"{path}: this address needs the package fsspec", extra="corpus") from None
-        self._system: Any = fsspec.core.url_to_fs(path)[0]
+        with _explained(path, "opened"):
+            self._system: Any = fsspec.core.url_to_fs(path)[0]
 
     def is_folder(self, path: str) -> bool:
         """Whether there is a folder at this address."""
-        return bool(self._system.isdir(path))
+        with _explained(path, "read"):
+            return bool(self._system.isdir(path))
 
     def entry(self, path: str) -> Entry | None:
         """Describe one file; None if there is none."""
-        if not self._system.isfile(path):
-            return None
-        return self._entry(path, PurePosixPath(path).name, self._system.info(path))
+        with _explained(path, "read"):
+            if not self._system.isfile(path):
+                return None
+            return self._entry(path, PurePosixPath(path).name, self._system.info(path))
 
     def walk(self, folder: str) -> Iterator[Entry]:
         """List the files of a folder and of the folders in it, without hidden ones."""
-        if not self._system.exists(folder):
-            return
-        top = str(self._system._strip_protocol(folder)).rstrip("/")  # noqa: SLF001 - fsspec has no public name for it
-        for found, information in self._system.find(folder, detail=True).items():
-            name = str(found)[len(top) :].lstrip("/")
+        with _explained(folder, "listed"):
+            found = self._system.find(folder, detail=True) if self._system.exists(folder) else {}
+            top = str(self._system._strip_protocol(folder)).rstrip("/")  # noqa: SLF001 - fsspec has no public name for it
+        for path, information in found.items():
+            name = str(path)[len(top) :].lstrip("/")
             if not any(part.startswith(_HIDDEN) for part in PurePosixPath(name).parts):
-                yield self._entry(str(self._system.unstrip_protocol(found)), name, information)
+                yield self._entry(str(self._system.unstrip_protocol(path)), name, information)
 
     def _entry(self, path: str, name: str, information: dict[str, Any]) -> Entry:
         keys = ("ETag", "etag", "generation", "mtime", "LastModified", "created")
@@ -240,19 +260,22 @@ class RemoteFiles:
 
     def open(self, path: str) -> BinaryIO:
         """Open a file to read it."""
-        return self._system.open(path, "rb")
+        with _explained(path, "read"):
+            return self._system.open(path, "rb")
 
     def begin(self, folder: str, name: str) -> Pending:
         """Begin to write a file; it appears when it is complete."""
         path = self.join(folder, name)
-        self._system.makedirs(path.rpartition("/")[0], exist_ok=True)
-        return _RemotePending(self._system, path)
+        with _explained(path, "written"):
+            self._system.makedirs(path.rpartition("/")[0], exist_ok=True)
+            return _RemotePending(self._system, path)
 
     def remove(self, folder: str, name: str) -> None:
         """Remove a file, if there is one."""
         path = self.join(folder, name)
-        if self._system.exists(path):
-            self._system.rm(path)
+        with _explained(path, "removed"):
+            if self._system.exists(path):
+                self._system.rm(path)
 
     def clean(self, folder: str, name: str) -> None:
         """Do nothing: an upload that was not finished leaves no file."""

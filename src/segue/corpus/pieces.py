@@ -142,10 +142,12 @@ def cut_lines(lines: Lines, *, size: int, skipped: int = 0) -> Iterator[bytes]:
         yield b"".join(piece)
 
 
-def cut_stream(file: BinaryIO) -> Iterator[bytes]:
-    """Read a file from its start to its end, in pieces of complete lines."""
+def cut_stream(file: BinaryIO, size: int | None = None) -> Iterator[bytes]:
+    """Read a file from its position to its end, or so many bytes, in pieces of complete lines."""
     waiting: list[bytes] = []
-    while data := file.read(SIZE):
+    left = sys.maxsize if size is None else size
+    while data := file.read(min(SIZE, left)):
+        left -= len(data)
         end = data.rfind(b"\n") + 1
         if end:
             yield b"".join((*waiting, data[:end]))
@@ -156,11 +158,9 @@ def cut_stream(file: BinaryIO) -> Iterator[bytes]:
         yield b"".join(waiting)
 
 
-def cut_span(path: Path, start: int, end: int | None) -> tuple[int, int]:
-    """Move the ends of a range of bytes behind the lines that they are in."""
-    with path.open("rb") as file:
-        size = path.stat().st_size
-        return _line_start(file, start), size if end is None or end >= size else _line_start(file, end)
+def cut_span(file: BinaryIO, size: int, start: int, end: int | None) -> tuple[int, int]:
+    """Move the ends of a range of bytes behind the lines that they are in; the file has `size` bytes."""
+    return _line_start(file, start), size if end is None or end >= size else _line_start(file, end)
 
 
 def _line_start(file: BinaryIO, position: int) -> int:

@@ -98,12 +98,17 @@ def _cut(entry: Entry, span: int) -> Iterator[Shard]:
         runs = cut_groups(entry.path, span)
         for number, (start, end) in enumerate(runs):
             yield _numbered(whole, number, len(runs))._replace(start=start, end=end)
-    elif is_remote(entry.path):
-        yield whole  # the ends of lines are not known without reading
+    elif is_remote(entry.path) and not _is_seekable(entry.path):
+        yield whole  # such as a web server that sends no ranges
     else:
         count = -(-entry.size // span)
         for number in range(count):
             yield _numbered(whole, number, count)._replace(start=number * span, end=(number + 1) * span)
+
+
+def _is_seekable(path: str) -> bool:
+    with files_at(path).open(path) as file:
+        return file.seekable()
 
 
 def _numbered(shard: Shard, number: int, count: int) -> Shard:
@@ -140,14 +145,21 @@ def _pieces(shard: Shard, number: int, skipped: int) -> Iterator[Piece]:
         return
     if not shard.ending and not is_remote(shard.path):
         path = Path(shard.path)
-        start, end = cut_span(path, shard.start, shard.end or None)
+        with path.open("rb") as file:
+            start, end = cut_span(file, path.stat().st_size, shard.start, shard.end or None)
         for span in cut_file(path, start=start, end=end, skipped=skipped):
             yield Piece(span, number, shard.file, span.start)
         return
     with files.open(shard.path) as file:
+        start, size = 0, None
+        if shard.end:
+            start, end = cut_span(file, shard.size, shard.start, shard.end)
+            file.seek(start)
+            size = end - start
         reader = open_reader(file, shard.ending)
-        offset = sum(len(reader.readline()) for _ in range(skipped))
-        for data in cut_stream(reader):
+        read = sum(len(reader.readline()) for _ in range(skipped))
+        offset = start + read
+        for data in cut_stream(reader, None if size is None else size - read):
             yield Piece(data, number, shard.file, offset)
             offset += len(data)
 
