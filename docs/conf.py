@@ -60,6 +60,8 @@ CONTENTS: Final = {
         "failures",
         "stored-format",
         "at-scale",
+        "histories",
+        "frameworks/README",
         "speed",
     ),
     "Programs": ("command-line", "gateway", "clients/README", "emulator", "inspector"),

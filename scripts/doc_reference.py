@@ -27,6 +27,7 @@ _SUBJECTS: Final = {
     "segue.conversation.stored": "stored conversations",
     "segue.conversation": "conversations",
     "segue.sessions": "stored conversations",
+    "segue.histories": "sessions of agents and messages of frameworks",
     "segue.models": "models",
     "segue.tokens": "models",
     "segue.projection": "one history for any model",

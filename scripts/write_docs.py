@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from doc_commands import commands, output, statuses
+from doc_histories import formats
 from doc_protocols import content_types, dialect_fields, facts, families, rules
 from doc_reference import groups, page_of, reference, reference_pages, title_of
 from doc_server_tools import server_tools
@@ -42,6 +43,7 @@ PARTS: Final[Mapping[str, Callable[[str], str]]] = {
     "facts": facts,
     "failures": failures,
     "families": families,
+    "formats": formats,
     "names": names,
     "output": output,
     "protocols": protocols,

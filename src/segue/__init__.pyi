@@ -90,6 +90,7 @@ from segue.errors import DoesNotFit as DoesNotFit
 from segue.errors import DumpError as DumpError
 from segue.errors import EmptyConversation as EmptyConversation
 from segue.errors import EncodeError as EncodeError
+from segue.errors import HistoryExists as HistoryExists
 from segue.errors import LoadError as LoadError
 from segue.errors import MissingExtra as MissingExtra
 from segue.errors import ModelError as ModelError
@@ -101,6 +102,7 @@ from segue.errors import SegueError as SegueError
 from segue.errors import SessionLocked as SessionLocked
 from segue.errors import SettingsError as SettingsError
 from segue.errors import TornLine as TornLine
+from segue.errors import UnknownFormat as UnknownFormat
 from segue.errors import UnknownModel as UnknownModel
 from segue.errors import UnknownProtocol as UnknownProtocol
 from segue.failures.classify import classify as classify
@@ -119,6 +121,20 @@ from segue.framing.writing import JsonArrayEncoder as JsonArrayEncoder
 from segue.framing.writing import NdjsonEncoder as NdjsonEncoder
 from segue.framing.writing import SseEncoder as SseEncoder
 from segue.framing.writing import frame_encoder as frame_encoder
+from segue.histories.api import find_sessions as find_sessions
+from segue.histories.api import framework_objects as framework_objects
+from segue.histories.api import read_history as read_history
+from segue.histories.api import save_history as save_history
+from segue.histories.api import write_history as write_history
+from segue.histories.kit.format import Format as Format
+from segue.histories.kit.history import Branch as Branch
+from segue.histories.kit.history import Child as Child
+from segue.histories.kit.history import Compaction as Compaction
+from segue.histories.kit.history import History as History
+from segue.histories.kit.history import HistoryOrigin as HistoryOrigin
+from segue.histories.kit.history import Session as Session
+from segue.histories.kit.history import Written as Written
+from segue.histories.registry import register_format as register_format
 from segue.models.catalogue import Catalogue as Catalogue
 from segue.models.catalogue import find_models as find_models
 from segue.models.catalogue import get_model as get_model
@@ -218,6 +234,13 @@ __all__ = [  # noqa: RUF022 - by subject, as docs/names.md shows it
     "append_header",
     "append_message",
     "append_summary",
+    # sessions of agents and messages of frameworks
+    "read_history",
+    "write_history",
+    "save_history",
+    "find_sessions",
+    "History",
+    "Session",
     # models
     "Model",
     "get_model",

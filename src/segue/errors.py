@@ -8,6 +8,8 @@
     ├── ModelError
     │   ├── UnknownModel     the catalogue has no model of that name; `suggestions` are the closest names
     │   └── UnknownProtocol  no wire protocol of that name is registered
+    ├── UnknownFormat        no format of stored histories has that name, or the format of a file is not recognised
+    ├── HistoryExists        a session file of that name is there already; nothing was written
     ├── SettingsError        an unknown rule, dialect, policy or option, or a value it does not accept
     ├── DecodeError          a wire body does not match its protocol
     ├── CallError            an HTTP request of a client cannot be read; has the status to answer with
@@ -125,6 +127,23 @@ class UnknownProtocol(ModelError):
         super().__init__(message)
         self.name = name
         self.suggestions: tuple[str, ...] = tuple(suggestions)
+
+
+class UnknownFormat(SegueError):
+    """No format of stored histories has that name, or the format of a file is not recognised."""
+
+    def __init__(self, message: str, *, name: str, suggestions: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.name = name
+        self.suggestions: tuple[str, ...] = tuple(suggestions)
+
+
+class HistoryExists(SegueError):
+    """A session file of that name is there already; nothing was written. `file` is its path."""
+
+    def __init__(self, message: str, *, file: str) -> None:
+        super().__init__(message)
+        self.file = file
 
 
 class SettingsError(SegueError):

@@ -10,7 +10,8 @@ import pytest
 
 from cli.running import SESSION
 from inspector.serving import inspector
-from segue import estimate_tokens, get_model, prepare, read_session
+from segue import estimate_tokens, get_model, prepare, read_history, read_session
+from segue.histories.registry import get_format
 
 httpx2 = pytest.importorskip("httpx2")
 pytest.importorskip("uvicorn")
@@ -269,3 +270,59 @@ def listening(port: int | None) -> set[str]:
 def test_the_server_listens_on_loopback_only(page):
     port = urlsplit(page).port
     assert listening(port) == {f"0100007F:{port:04X}"}  # 127.0.0.1
+
+
+@pytest.fixture
+def claude_session(tmp_path):
+    """A session of Claude Code in a home folder, with a branch that is left out."""
+    record = get_format("claude-code")
+    source = record.samples()[0].source
+    assert record.place is not None
+    path = tmp_path / record.place.folder / source.name
+    path.parent.mkdir(parents=True)
+    path.write_bytes(source.data or b"")
+    return path
+
+
+def test_sessions_of_agents_are_listed_and_opened(tmp_path, claude_session):
+    history = read_history(claude_session)
+    with inspector(home=tmp_path) as address:
+        wait_for(address)
+        (session,) = httpx2.get(address + "api/sessions", timeout=60).json()
+        assert (session["title"], session["project"]) == ("Read both files.", "/home/user/project")
+        assert session["source"] == f"claude-code:{history.origin.id}"
+        opened = ask(address, "api/session", {"source": session["source"], "title": session["title"]}).json()
+        assert (opened["name"], opened["source"]) == ("Read both files.", "Claude Code")
+        assert opened["messages"] == len(history.context.messages)
+        wire = ask(address, "api/wire", {"document": opened["document"], "target": TARGET})
+        assert wire.json() == json.loads(prepare(history.context, TARGET).content)
+        missing = ask(address, "api/session", {"source": "claude-code:nothing"})
+        assert (missing.status_code, "no session 'nothing'" in missing.json()["error"]) == (422, True)
+        assert ask(address, "api/session", {}).status_code == 400
+
+
+def test_the_sessions_of_an_agent_can_be_named_on_the_command_line(tmp_path, claude_session):
+    for given in ("claude-code:last", claude_session, claude_session.parent):
+        with inspector(given, home=tmp_path) as address:
+            opened = httpx2.get(address + "api/start", timeout=60).json()["opened"]
+        assert opened["messages"] == len(read_history(claude_session).context.messages)
+
+
+def test_a_pasted_session_of_an_agent_is_recognised(page, claude_session):
+    history = read_history(claude_session)
+    opened = open_text(page, claude_session.read_bytes(), name=claude_session.name).json()
+    assert (opened["source"], opened["messages"]) == ("Claude Code", len(history.context.messages))
+    lost = {change.code.value for change in history.report.changes if change.loss == "content"}
+    assert {sentence.split()[2].rstrip(":") for sentence in opened["leftOut"]} == lost
+    unknown = open_text(page, b"PK\x03\x04 no archive", name="some.zip")
+    assert (unknown.status_code, "some.zip: " in unknown.json()["error"]) == (422, True)
+    assert "\n" not in unknown.json()["error"]
+
+
+@pytest.mark.parametrize("options", [("--host", "0.0.0.0"), ("--allow-host", "inspector.example")])
+def test_sessions_are_not_shown_to_other_machines(tmp_path, claude_session, options):
+    with inspector(*options, home=tmp_path) as address:
+        wait_for(address)
+        assert httpx2.get(address + "api/sessions").json() == []
+        refused = ask(address, "api/session", {"source": "claude-code:last"})
+        assert (refused.status_code, "only to this machine" in refused.json()["error"]) == (403, True)

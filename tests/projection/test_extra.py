@@ -92,6 +92,11 @@ KEPT: Final[Mapping[str, tuple[Message, ...]]] = {
         with_extra(BY_OPENAI, {"reply": {"openai-chat": {"a": 1}}}),
         with_extra(user("go on"), {"stored": {"a": 1}}),
     ),
+    "if its key is the name of no protocol": (
+        with_extra(user("hi"), {"claude-code": {"uuid": "1"}}),
+        with_extra(BY_OPENAI, {"codex": {"ordinal": 1}, "agent": {"own": True}}),
+        with_extra(user("go on"), {"claude-code": {"uuid": "2"}}),
+    ),
 }  # fmt: skip
 
 

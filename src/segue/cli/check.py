@@ -9,6 +9,7 @@ from typing import BinaryIO, Final, Literal, NamedTuple, final
 import click
 import msgspec
 
+from segue.cli.history_inputs import SourceFile
 from segue.cli.inputs import choose_input, example_option, open_input
 from segue.cli.places import Places
 from segue.cli.progress import Advance, show_progress
@@ -55,7 +56,7 @@ class Finding(NamedTuple):
 
 
 @click.command("check")
-@click.argument("file", required=False, type=click.File("rb"))
+@click.argument("file", required=False, type=SourceFile())
 @example_option
 @click.option(
     "--for",

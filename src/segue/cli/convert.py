@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import BinaryIO, Final, Literal, cast
+from typing import BinaryIO, Final, Literal
 
 import click
 import msgspec
 
 from segue.cli.corpora import Input, Settings, convert_corpus
+from segue.cli.history_inputs import SourceFile
 from segue.cli.inputs import EXAMPLE, check_input, example_option, open_input
 from segue.cli.reports import measured_report, show_report
 from segue.cli.statuses import Status
@@ -162,8 +163,8 @@ def command(
     """Write FILE as a request for MODEL; `-` reads standard input.
 
     FILE is a stored conversation, a request of any protocol or its list of messages, a session (JSON Lines), or one
-    conversation on each line or in each row: JSON Lines, also with gzip or zstd, and Parquet. A folder of such files
-    becomes a folder. Requests go to standard output or to --output, the report of every change to standard error.
+    conversation on each line or in each row: JSON Lines, also with gzip or zstd, and Parquet; or a session of an agent,
+    such as claude-code:last. A folder of such files becomes a folder. Requests go to standard output or to --output, the report of every change to standard error.
 
     Exit status: 0 for success, 1 if a conversion was refused or a line was bad, 2 for an error.
     """
@@ -184,7 +185,7 @@ def command(
     named = form_of(source_path)
     if is_folder or is_remote(source_path) or (named is not None and (named[1] or named[0] == "rows")):
         ctx.exit(convert_corpus(job, Input(source_path, None, None), output, settings))
-    file = cast("BinaryIO", click.File("rb").convert(source_path, None, ctx))
+    file = SourceFile().convert(source_path, None, ctx)
     opened = _open(file, source, wrote, job)
     if opened.document is None:
         found = find_again(file)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 import click
 import msgspec
 
+from segue.cli.history_inputs import SourceFile
 from segue.cli.inputs import choose_input, example_option, open_input, raise_named
 from segue.cli.printable import printable
 from segue.cli.reports import open_console
@@ -33,7 +34,7 @@ _SHORT: Final = 2000
 
 
 @click.command("show")
-@click.argument("file", required=False, type=click.File("rb"))
+@click.argument("file", required=False, type=SourceFile())
 @example_option
 @source_option
 @click.option(

@@ -9,10 +9,11 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from threading import Thread
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
 
+from segue.cli.history_inputs import SourceFile
 from segue.cli.inputs import EXAMPLE, check_input, example_option, raise_named
 from segue.cli.targets import catalogue_option, open_catalogue, source_option
 from segue.errors import DecodeError, LoadError, SettingsError
@@ -31,7 +32,7 @@ _REASONS: Final[Mapping[int, str]] = {
 
 
 @click.command("ui")
-@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", required=False, type=SourceFile())
 @example_option
 @source_option
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port.  [default: a free one]")
@@ -53,7 +54,7 @@ _REASONS: Final[Mapping[int, str]] = {
 @catalogue_option
 def command(
     *,
-    file: Path | None,
+    file: BinaryIO | None,
     example: bool,
     source: str | None,
     port: int,
@@ -68,7 +69,7 @@ def command(
     forwarded port works as it is: `ssh -L 8000:127.0.0.1:8000 NAME` with --port 8000.
     """
     check_input(file, example=example, is_required=False)
-    file = EXAMPLE if example else file
+    file = EXAMPLE.open("rb") if example else file
     import uvicorn
 
     from segue.inspector.guard import is_loopback
@@ -97,17 +98,26 @@ def command(
     if browser:
         _open_browser(address, port)
     proxies = frozenset(map(_without_port, allowed))
-    app = make_app(token, library, known, names=frozenset(names), allowed=proxies)
+    app = make_app(
+        token,
+        library,
+        known,
+        names=frozenset(names),
+        allowed=proxies,
+        shows_sessions=is_loopback(host) and not proxies,
+    )
     uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off")).run(sockets=[listener])
 
 
-def _open_file(library: Library, file: Path, source: str | None) -> None:
+def _open_file(library: Library, file: BinaryIO, source: str | None) -> None:
     from segue.inspector.inspection import open_conversation
 
     try:
-        library.first = library.add(file.name, open_conversation(file.read_bytes(), file.name, source))
+        with file:
+            name = Path(file.name).name
+            library.first = library.add(name, open_conversation(file.read(), name, source))
     except (LoadError, DecodeError) as error:
-        raise_named(error, str(file))
+        raise_named(error, file.name)
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from io import BytesIO
+from pathlib import PurePosixPath
 from typing import Final, NamedTuple, TypeAlias, cast, final
 
 import msgspec
@@ -268,7 +269,7 @@ def _read_rows(piece: Piece, job: Job) -> Iterator[tuple[int, bytes, ReadRow | N
     if isinstance(rows, Whole):
         with files_at(rows.path).open(rows.path) as file:
             data = open_reader(file, rows.ending).read()
-        yield 0, data, partial(job.reader.read_whole, data)
+        yield 0, data, partial(job.reader.read_whole, data, PurePosixPath(rows.path).name)
         return
     if isinstance(rows, RowSpan):
         from segue.corpus.parquet import read_rows

@@ -245,7 +245,8 @@ class RemoteFiles:
     def walk(self, folder: str) -> Iterator[Entry]:
         """List the files of a folder and of the folders in it, without hidden ones."""
         with _explained(folder, "listed"):
-            found = self._system.find(folder, detail=True) if self._system.exists(folder) else {}
+            exists = bool(self._system.exists(folder))
+            found: dict[str, dict[str, Any]] = self._system.find(folder, detail=True) if exists else {}
             top = str(self._system._strip_protocol(folder)).rstrip("/")  # noqa: SLF001 - fsspec has no public name for it
         for path, information in found.items():
             name = str(path)[len(top) :].lstrip("/")

@@ -99,11 +99,14 @@ class Piece(NamedTuple):
 
 
 def find_again(file: BinaryIO) -> Path | None:
-    """Return the path by which another process can open the same file; None for a pipe and standard input."""
+    """Return the path by which another process can open the same file; None for a pipe or a file in memory."""
     if file is sys.stdin.buffer:
         return None
     path = Path(file.name).resolve()
-    status = os.fstat(file.fileno())
+    try:
+        status = os.fstat(file.fileno())
+    except OSError:  # it is in memory
+        return None
     if stat.S_ISREG(status.st_mode) and path.exists() and os.path.samestat(path.stat(), status):
         return path
     return None

@@ -19,11 +19,13 @@ from typing import Final, NamedTuple, TypeAlias, cast, final
 
 import msgspec
 
+from segue.conversation.context import Prompt
 from segue.conversation.limits import parse_json
 from segue.corpus.batch_files.forms import read_request_line
 from segue.corpus.sharegpt import is_sharegpt, read_sharegpt
 from segue.documents import Document, open_source, read_value
 from segue.errors import DecodeError, LoadError
+from segue.histories.api import is_session_file, read_history
 from segue.models.model import Model
 
 Fields: TypeAlias = dict[str, object]
@@ -34,6 +36,9 @@ _TURNS: Final = ("messages", "contents", "input")
 """Keys of the list of turns, of all protocols."""
 _BESIDE: Final = ("tools", "system")
 """What belongs to a conversation although it stands beside the column with its turns."""
+HEAD: Final = 64 * 1024
+"""Bytes by which a session of an agent is recognised."""
+_FIRST_LINE: Final = 1024 * 1024
 _FREE: Final = frozenset({"arguments", "args", "input", "default", "const", "enum", "examples"})
 """Keys below which a null may have been sent."""
 
@@ -81,12 +86,14 @@ class Reader(NamedTuple):
             return Row(self._read(row, data), None, filled=False)
         return self.read_fields(row, data)
 
-    def read_whole(self, data: bytes) -> Row:
-        """Read a file that holds one conversation: a document or a session.
+    def read_whole(self, data: bytes, name: str = "") -> Row:
+        """Read a file that holds one conversation: a document, a session, or a session of an agent.
 
         Raises:
             LoadError, DecodeError: as `read_line`.
         """
+        if self.protocol is None and is_session_file(data[:HEAD], name):
+            return Row(Document(Prompt(context=read_history(data).context)), None, filled=False)
         source = open_source(BytesIO(data), "", protocol=self.protocol, model=self.writer)
         if source.document is None:
             raise LoadError("expected one conversation in this file, and it has one on each line; name it .jsonl")
@@ -157,6 +164,22 @@ class Reader(NamedTuple):
         if is_sharegpt({"conversations": value}):
             chosen = {"conversations": value, **beside}
         return chosen
+
+
+_ROW_KEYS: Final = frozenset({"messages", "contents", "conversations", "prompt", "custom_id", "request", "body"})
+"""Keys of rows that no session of an agent has in its first record; only to find out with little work."""
+
+
+def is_agent_session(head: bytes, name: str) -> bool:
+    """Whether a file of lines is a session of an agent, by its beginning."""
+    first = head.lstrip()[:_FIRST_LINE].partition(b"\n")[0]
+    try:
+        value: object = msgspec.json.decode(first)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        value = None
+    if isinstance(value, dict) and not _ROW_KEYS.isdisjoint(cast("Fields", value)):
+        return False
+    return is_session_file(head[:HEAD], name)
 
 
 def _is_request(row: Fields) -> bool:

@@ -14,6 +14,7 @@ import msgspec
 from segue.corpus.compression import COMPRESSIONS, open_reader
 from segue.corpus.files import Entry, Files, files_at, is_remote
 from segue.corpus.pieces import Piece, Whole, cut_file, cut_span, cut_stream
+from segue.corpus.rows import HEAD, is_agent_session
 from segue.documents import is_session
 from segue.errors import CorpusError
 
@@ -165,14 +166,17 @@ def _pieces(shard: Shard, number: int, skipped: int) -> Iterator[Piece]:
 
 
 def _is_one_conversation(shard: Shard, files: Files) -> bool:
-    """Whether a file of lines is one session, as its first line says."""
+    """Whether a file of lines is one session, of segue or of an agent, as its beginning says."""
     if shard.start:
         return False
     with files.open(shard.path) as file:
         reader = open_reader(file, shard.ending)
         first = next((line for line in reader if not line.isspace()), b"")
+        head = first + reader.read(HEAD) if len(first) < HEAD else first
     try:
         value: object = msgspec.json.decode(first)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         return False
-    return isinstance(value, dict) and is_session(cast("dict[str, object]", value))
+    return isinstance(value, dict) and (
+        is_session(cast("dict[str, object]", value)) or is_agent_session(head, PurePosixPath(shard.path).name)
+    )

@@ -15,10 +15,21 @@ from typing import Final, NamedTuple, cast, final
 import msgspec
 from msgspec.structs import replace
 
-from segue.conversation.context import Context
+from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import Message
 from segue.documents import Document, open_source, read_document
-from segue.errors import ConversationError, LoadError, ProjectionError, SettingsError, UnknownModel, render_path
+from segue.errors import (
+    ConversationError,
+    LoadError,
+    ProjectionError,
+    SettingsError,
+    UnknownFormat,
+    UnknownModel,
+    render_path,
+)
+from segue.histories.api import is_session_file, read_history
+from segue.histories.kit.history import History
+from segue.histories.registry import get_format
 from segue.inspector.alignment import Row, align
 from segue.inspector.pieces import (
     Json,
@@ -56,11 +67,17 @@ _UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
 
 @final
 class Opened(NamedTuple):
-    """A conversation of a file or of a pasted text, with the lines of all conversations if there are several."""
+    """A conversation of a file or of a pasted text, with the lines of all conversations if there are several.
+
+    Of a session of an agent, `source` names the agent, and `left_out` has a sentence for each kind of content that is
+    in the session and not in its messages.
+    """
 
     document: Document
     lines: Sequence[tuple[int, bytes]] = ()
     nth: int = 1
+    source: str = ""
+    left_out: Sequence[str] = ()
 
     def open_nth(self, nth: int, protocol: str | None) -> Opened:
         """Read another conversation of the same file; the nearest if there is none with this number.
@@ -76,11 +93,13 @@ class Opened(NamedTuple):
 
 
 def open_conversation(data: bytes, name: str, protocol: str | None) -> Opened:
-    """Read a conversation; of a file with one on a line, the first.
+    """Read a conversation, also a session of an agent; of a file with one conversation on a line, the first.
 
     Raises:
         LoadError, DecodeError: the data is not a conversation.
     """
+    if protocol is None and is_session_file(data, name):
+        return open_history(data)
     if _BINARY in data[:4096] and not data.startswith(_UTF_16):
         raise LoadError("this is a binary file; a conversation in JSON or JSON Lines is expected")
     opened = open_source(BytesIO(data), name, protocol=protocol)
@@ -91,14 +110,35 @@ def open_conversation(data: bytes, name: str, protocol: str | None) -> Opened:
     return Opened(read_document(line, protocol, number), lines)
 
 
+def open_history(source: bytes | str) -> Opened:
+    """Read a session of an agent or an export: the data of a file, or the name of a session, such as `codex:ID`.
+
+    Raises:
+        LoadError: it cannot be read, or has no known format.
+    """
+    try:
+        history = read_history(source)
+    except UnknownFormat as error:
+        message = "this is not a session of a known agent, nor a known export; `segue import --format` reads it as one"
+        raise LoadError(message) from error
+    document = Document(Prompt(context=history.context))
+    return Opened(document, source=get_format(history.origin.format).title, left_out=_left_out(history))
+
+
+def _left_out(history: History) -> list[str]:
+    counts = Counter(change.code for change in history.report.changes if change.loss == Loss.CONTENT)
+    return [f"{count} x {code.value}: {SENTENCES[code]}" for code, count in counts.items()]
+
+
 def describe(opened: Opened) -> Json:
     """Give what the page shows of a conversation before there is a target."""
     context = opened.document.prompt.context
     return {
-        "source": opened.document.protocol or "a stored conversation",
+        "source": opened.source or opened.document.protocol or "a stored conversation",
         "messages": len(context.messages),
         "tools": len(context.tools),
         "writers": [name for name, _ in _writers(context)],
+        "leftOut": opened.left_out,
         "nth": opened.nth,
         "conversations": max(len(opened.lines), 1),
     }

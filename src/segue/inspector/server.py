@@ -21,8 +21,9 @@ from starlette.types import ASGIApp
 
 from segue.errors import DecodeError, LoadError, SegueError
 from segue.inspector.guard import Guard
-from segue.inspector.inspection import find_target, open_conversation, wire_json
+from segue.inspector.inspection import find_target, open_conversation, open_history, wire_json
 from segue.inspector.library import SHORT, Library, OpenConversation
+from segue.inspector.local_sessions import list_sessions
 from segue.inspector.pieces import find_image
 from segue.models.catalogue import Catalogue
 from segue.projection.policy import Policy, ReasoningPolicy
@@ -47,6 +48,12 @@ class _Query(msgspec.Struct, frozen=True, kw_only=True):
     length: int = SHORT
 
 
+@final
+class _SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
+    source: str
+    title: str = ""
+
+
 _Asked = TypeVar("_Asked")
 
 
@@ -56,9 +63,18 @@ def new_token() -> str:
 
 
 def make_app(
-    token: str, library: Library, catalogue: Catalogue, *, names: frozenset[str], allowed: frozenset[str]
+    token: str,
+    library: Library,
+    catalogue: Catalogue,
+    *,
+    names: frozenset[str],
+    allowed: frozenset[str],
+    shows_sessions: bool = False,
 ) -> ASGIApp:
-    """Make the server; `Guard` explains `names` and `allowed`."""
+    """Make the server; `Guard` explains `names` and `allowed`.
+
+    `shows_sessions` lets the page list and read the sessions of agents on this machine.
+    """
 
     async def start(_: Request) -> Response:
         return Response(await run_in_threadpool(_start, library), media_type="application/json")
@@ -113,6 +129,7 @@ def make_app(
         Route("/api/start", start),
         Route("/api/models", models),
         Route("/api/open", opened, methods=["POST"]),
+        *_session_routes(library, shows_sessions=shows_sessions),
         Route("/api/inspect", inspected(_summary), methods=["POST"]),
         Route("/api/facts", inspected(_facts), methods=["POST"]),
         Route("/api/rows", inspected(_rows), methods=["POST"]),
@@ -122,8 +139,29 @@ def make_app(
     return Guard(Starlette(routes=[Mount(f"/{token}", routes=routes)]), names, allowed)
 
 
+def _session_routes(library: Library, *, shows_sessions: bool) -> list[Route]:
+    """Give the endpoints that list the sessions of agents on this machine, and open one."""
+
+    async def listed(_: Request) -> Response:
+        return _json(await run_in_threadpool(list_sessions) if shows_sessions else [])
+
+    async def opened(request: Request) -> Response:
+        return await _answer(request, lambda data: msgspec.json.decode(data, type=_SessionQuery), work)
+
+    def work(query: _SessionQuery) -> bytes:
+        if not shows_sessions:
+            raise _Forbidden("sessions are shown only to this machine; run `segue ui` without --host and --allow-host")
+        return msgspec.json.encode(library.add(query.title or query.source, open_history(query.source)).describe())
+
+    return [Route("/api/sessions", listed), Route("/api/session", opened, methods=["POST"])]
+
+
 class _Closed(SegueError):
     """The page asks for a conversation that is not kept any more."""
+
+
+class _Forbidden(SegueError):
+    """The page asks for what this server does not show."""
 
 
 def _find(library: Library, key: str) -> OpenConversation:
@@ -180,6 +218,8 @@ async def _answer(request: Request, read: Callable[[bytes], _Asked], work: Calla
         return _json({"error": f"the page sent an invalid request: {error}; reload the page"}, status=400)
     except _Closed as error:
         return _json({"error": str(error)}, status=410)
+    except _Forbidden as error:
+        return _json({"error": str(error)}, status=403)
     except SegueError as error:
         return _json({"error": str(error)}, status=422)
 

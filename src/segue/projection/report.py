@@ -101,6 +101,17 @@ class ChangeCode(StrEnum):
     TOOL_SCHEMA = "tool_schema"
     CACHE_MARK_REMOVED = "cache_mark_removed"
     CACHE_MARK_MOVED = "cache_mark_moved"
+    # histories: reading and writing stored sessions
+    RECORD_LEFT_OUT = "record_left_out"
+    BRANCH_LEFT_OUT = "branch_left_out"
+    CHILD_LEFT_OUT = "child_left_out"
+    COMPACTED_AWAY = "compacted_away"
+    LINE_UNREADABLE = "line_unreadable"
+    AGENT_TEXT_LEFT_OUT = "agent_text_left_out"
+    ID_MADE = "id_made"
+    TIME_MADE = "time_made"
+    MODEL_UNKNOWN = "model_unknown"
+    FILE_MISSING = "file_missing"
 
 
 SENTENCES: Final[dict[ChangeCode, str]] = {
@@ -233,7 +244,38 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
         "The target accepts fewer cache marks, or none in this place; the oldest, or those, are removed."
     ),
     ChangeCode.CACHE_MARK_MOVED: "The target refuses a cache mark in this place; it is moved to the nearest other one.",
+    ChangeCode.RECORD_LEFT_OUT: (
+        "Records of the session that are no part of the conversation (settings, statistics, display) are left out."
+    ),
+    ChangeCode.BRANCH_LEFT_OUT: 'Another branch of the session is left out; view="branch=ID" reads it.',
+    ChangeCode.CHILD_LEFT_OUT: "The conversation of a sub-agent is no part of the messages; it is in `children`.",
+    ChangeCode.COMPACTED_AWAY: 'Messages that the agent replaced by a summary are left out; view="full" reads them.',
+    ChangeCode.LINE_UNREADABLE: "A record of the session cannot be read; everything else was read.",
+    ChangeCode.AGENT_TEXT_LEFT_OUT: (
+        "A text that the agent added by itself (reminders, environment) is left out; the next agent adds its own."
+    ),
+    ChangeCode.ID_MADE: "An id that the format requires and the history does not have is derived from the history.",
+    ChangeCode.TIME_MADE: "A time that the format requires and the history does not have is derived from other times.",
+    ChangeCode.MODEL_UNKNOWN: "The session does not name the model of a turn, so signatures in it cannot be used.",
+    ChangeCode.FILE_MISSING: "A file that the session refers to is not there; what it held is left out.",
 }
+
+HISTORY_CODES: Final = frozenset(
+    {
+        ChangeCode.RECORD_LEFT_OUT,
+        ChangeCode.BRANCH_LEFT_OUT,
+        ChangeCode.CHILD_LEFT_OUT,
+        ChangeCode.COMPACTED_AWAY,
+        ChangeCode.LINE_UNREADABLE,
+        ChangeCode.AGENT_TEXT_LEFT_OUT,
+        ChangeCode.ID_MADE,
+        ChangeCode.TIME_MADE,
+        ChangeCode.MODEL_UNKNOWN,
+        ChangeCode.FILE_MISSING,
+    }
+)
+"""Codes of `read_history` and `write_history`; projection never uses them. Their paths refer to the session that was
+read (`lines`, `records`, `branches`, ...) or, in `write_history`, to the given history."""
 
 
 _SIGNED: Final = frozenset(

@@ -1,4 +1,4 @@
-"""The conformance kit: tests for the authors of protocols.
+"""The conformance kit: tests for the authors of protocols and of formats of stored histories.
 
     from segue.testing import check_protocol
     from my_package import RECORD
@@ -13,6 +13,7 @@ seed that reproduces it. A test with Hypothesis can draw the seeds itself and ca
 from __future__ import annotations
 
 from segue.testing.broken_law import BrokenLaw
+from segue.testing.format_laws import check_format, format_cases
 from segue.testing.history_laws import HISTORY_LAWS, HistoryLaw
 from segue.testing.protocol_laws import Case, check_protocol, protocol_cases
 from segue.testing.sample_laws import SAMPLE_LAWS, SampleLaw
@@ -24,6 +25,8 @@ __all__ = [
     "Case",
     "HistoryLaw",
     "SampleLaw",
+    "check_format",
     "check_protocol",
+    "format_cases",
     "protocol_cases",
 ]

@@ -45,12 +45,29 @@ function announce(text) {
 // -- the conversation --------------------------------------------------------------------------------------------------
 
 async function open(body, parameters) {
+  const filled = Object.entries({ source: $("source").value, ...parameters }).filter(([, value]) => value);
+  await showAnswer(request(`api/open?${new URLSearchParams(filled)}`, { method: "POST", body }).then((reply) => reply.json()));
+}
+
+async function listSessions() {
+  const sessions = await ask("api/sessions");
+  $("session").replaceChildren(...sessions.map((each) => {
+    const words = [each.source.split(":")[0], each.title, ...(each.project ? [each.project] : [])].join(" · ");
+    return make("option", { value: each.source, "data-title": each.title }, words);
+  }));
+  $("sessions").hidden = sessions.length === 0;
+}
+
+async function openSession() {
+  const chosen = $("session").selectedOptions[0];
+  if (chosen) await showAnswer(ask("api/session", { source: chosen.value, title: chosen.dataset.title }));
+}
+
+async function showAnswer(answer) {
   showProblem("");
   $("inspect").disabled = true;
   try {
-    const filled = Object.entries({ source: $("source").value, ...parameters }).filter(([, value]) => value);
-    const reply = await request(`api/open?${new URLSearchParams(filled)}`, { method: "POST", body });
-    await showDocument(await reply.json());
+    await showDocument(await answer);
   } catch (error) {
     $("result").hidden = true; // what is shown would be taken for the result
     showProblem(error.message);
@@ -69,6 +86,8 @@ async function showDocument(opened) {
   $("nth").value = opened.nth;
   $("nth").max = opened.conversations;
   $("nth-of").textContent = `of ${number(opened.conversations)}`;
+  $("left-out").hidden = !opened.leftOut.length;
+  $("left-out").querySelector("ul").replaceChildren(...opened.leftOut.map((sentence) => make("li", {}, sentence)));
   document.title = `${opened.name || "Pasted text"} · segue inspector`;
   toggleForm(false);
   if (!state.chosen) {
@@ -311,6 +330,7 @@ function listen() {
     else showProblem("There is no text: paste a conversation, or open a file.");
   });
   $("file").addEventListener("change", () => openFile($("file").files[0]));
+  $("open-session").addEventListener("click", () => openSession());
   $("other").addEventListener("click", () => toggleForm());
   $("nth").addEventListener("change", () => open(null, { document: state.document.document, nth: $("nth").value }));
   $("add").addEventListener("submit", (event) => {
@@ -350,6 +370,7 @@ async function start() {
   if (begun.opened) await showDocument(begun.opened);
   const models = await ask("api/models");
   $("models").append(...begun.protocols.map((name) => make("option", { value: name })), ...models.map(([name, protocol]) => make("option", { value: name }, protocol)));
+  await listSessions();
 }
 
 start().catch((error) => showProblem(error.message));

@@ -5,6 +5,7 @@ Facts this file rests on:
   keys with 400 or 422.                                               (qwen-code #3304, LibreChat #6724)
 - What was received in a form that the provider refuses is refused again; `acceptance` has the sources.
 - The keys `verbatim` and `shape` (in older files) under a protocol's key record the wire format; all others are data.
+- A key that is not the name of a protocol is never sent: formats of stored sessions keep their records there.
 
 An assistant message names its provider. A user message or tool result does not: it is taken to be written for the
 provider of the assistant turn before it, and its `extra` is sent to that provider only. Before the first assistant turn
@@ -24,6 +25,7 @@ from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.workspace import Workspace
 from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.verbatim import FORMAT_KEYS
+from segue.protocols.registry import PROTOCOLS
 
 _NEVER_SENT: Final = frozenset({"stored", REPLY})
 """Keys that are always kept, because no codec sends them: unknown fields of a file, and fields of a reply."""
@@ -45,15 +47,17 @@ def kept_extra(extra: Extra, protocol: str, rules: Rules, *, same_provider: bool
             changed = changed or len(portable) != len(part)
             if portable:
                 kept[key] = portable
-        else:
+        elif key in PROTOCOLS:
             changed = True
+        else:
+            kept[key] = part
     return (kept or None) if changed else extra
 
 
 def extra_loss(extra: Extra, kept: Extra | None) -> Loss:
     """Give the loss of a reduced `extra`: opaque if data is removed, none if only wire format is."""
     for key, part in extra.items():
-        if key == REPLY:
+        if key == REPLY or (key not in _NEVER_SENT and key not in PROTOCOLS):
             continue
         remaining = kept.get(key) if kept is not None else None
         for name in part:

@@ -1,0 +1,47 @@
+"""Keep Inspect AI, and let segue make the request for any model.
+
+Needs: `pip install segue inspect-ai`.
+Runs without a key: `send` gives a fixed answer; replace it by your own client.
+"""
+
+from __future__ import annotations
+
+from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
+
+from segue import AssistantMessage, Context, Request, framework_objects, prepare, read_history, write_history
+
+REPLY = {
+    "id": "chatcmpl-1",
+    "object": "chat.completion",
+    "model": "deepseek-v4-pro",
+    "choices": [
+        {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "Blue, like before."}}
+    ],
+    "usage": {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25},
+}
+
+
+def send(request: Request) -> AssistantMessage:
+    """Send the request and decode the reply. Here the reply is fixed; with httpx2 it is `post(url, json=body)`."""
+    assert request.body["messages"]
+    return request.decode(REPLY)
+
+
+# The messages of a sample: those of a task state, or of a log (`read_history("log.json")`).
+messages = [
+    ChatMessageSystem(content="Be brief."),
+    ChatMessageUser(content="What colour is the sky?"),
+    ChatMessageAssistant(content="It is blue.", model="claude-sonnet-4-5"),
+    ChatMessageUser(content="And the sea?"),
+]
+
+# segue reads them and makes a request that DeepSeek accepts; the report says what was changed.
+request = prepare(read_history(messages).context, "deepseek/deepseek-v4-pro")
+print(request.report.summary())
+
+# The reply becomes a message of Inspect.
+reply = write_history(Context(messages=(send(request),)), format="inspect-ai")
+made = framework_objects(reply)
+assert isinstance(made, list)
+messages += made
+print(f"{len(messages)} messages, the last one: {messages[-1].text}")

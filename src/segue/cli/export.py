@@ -1,0 +1,105 @@
+"""`segue export`: writes a conversation in the format of an agent or a framework."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from segue.cli.handover import default_model
+from segue.cli.history_inputs import open_history
+from segue.cli.history_outputs import (
+    ReportForm,
+    commands_of,
+    print_report,
+    render_commands,
+    report_option,
+    save_fresh,
+    store_new,
+    write_for,
+)
+from segue.cli.targets import catalogue_option, complete_model
+from segue.errors import LoadError
+from segue.histories.kit.history import Written
+from segue.histories.registry import all_formats, get_format
+from segue.projection.report import Report
+
+
+@click.command("export")
+@click.argument("source", metavar="FILE")
+@click.option("--to", "target", metavar="FORMAT", required=True, help="The format to write.")
+@click.option(
+    "--model",
+    metavar="MODEL",
+    shell_complete=complete_model,
+    help="The model that continues the conversation.  [default: that of the last answer, or one of the format]",
+)
+@click.option("--cwd", metavar="DIR", help="The folder of the project.  [default: that of the conversation]")
+@click.option("--session", metavar="ID", help="The conversation to read, of a source with several.  [default: newest]")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE|DIR",
+    type=click.Path(path_type=Path),
+    help="The file, or the folder for the files.  [default: the folder of the agent, or standard output]",
+)
+@click.option("--dry-run", is_flag=True, help="Store nothing; print the names of the files and the report.")
+@report_option
+@catalogue_option
+def command(
+    *,
+    source: str,
+    target: str,
+    model: str | None,
+    cwd: str | None,
+    session: str | None,
+    output: Path | None,
+    dry_run: bool,
+    form: ReportForm,
+    catalogue: str | None,
+) -> None:
+    """Write FILE in the format of an agent or a framework, and report what could not be kept.
+
+    FILE is a session file of segue, a request, or any SOURCE of `segue import`. A file that exists is never changed.
+    """
+    record = get_format(target)
+    if record.write is None:
+        names = ", ".join(each.name for each in all_formats() if each.write is not None)
+        raise click.UsageError(f"--to {target}: {record.title} can only be read; choose one of {names}")
+    history = open_history(source, session=session)
+    chosen = None
+    if record.kind == "agent" or model is not None:  # without one, every turn of a framework's messages stays as it is
+        chosen = default_model(record, history, model, catalogue)
+    if dry_run or (output is None and (record.place is None or not record.place.patterns)):
+        written = write_for(history, record, chosen, cwd)
+        if dry_run:
+            for file in written.files:
+                click.echo(f"{file.name}  {len(file.data):,} bytes")
+        else:
+            _print(written)
+        print_report(Report((*history.report.changes, *written.report.changes)), form)
+        return
+    if output is not None and not _is_folder(output):
+        written = write_for(history, record, chosen, cwd)
+        if len(written.files) != 1:
+            raise LoadError(f"{record.title} has {len(written.files)} files for this; name a folder with -o DIR/")
+        store_new(output, written.files[0].data)
+        paths = (output,)
+    else:
+        written, paths = save_fresh(history, record, chosen, cwd, output)
+    for path in paths:
+        click.echo(path)
+    print_report(Report((*history.report.changes, *written.report.changes)), form)
+    if record.kind == "agent" and (commands := commands_of(written, paths[0], elsewhere=output is not None)):
+        click.echo(f"Continue with: {render_commands(commands, cwd or history.cwd)}", err=True)
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() or not path.suffix
+
+
+def _print(written: Written) -> None:
+    if len(written.files) != 1:
+        raise LoadError(f"{len(written.files)} files cannot be printed; name a folder with -o DIR/")
+    sys.stdout.buffer.write(written.files[0].data)

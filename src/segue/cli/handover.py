@@ -1,0 +1,106 @@
+"""`segue handover`: continues a session of one agent in another one, on another model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import mkdtemp
+
+import click
+
+from segue.cli.history_inputs import FORMAT_NAMES, open_history
+from segue.cli.history_outputs import (
+    ReportForm,
+    commands_of,
+    print_report,
+    render_commands,
+    report_option,
+    run_commands,
+    save_fresh,
+)
+from segue.cli.targets import TO, catalogue_option, complete_model, find_target
+from segue.histories.kit.format import Format
+from segue.histories.kit.history import History
+from segue.histories.registry import all_formats, get_format
+from segue.models.model import Model
+from segue.projection.report import Report
+
+
+@click.command("handover")
+@click.argument("source")
+@click.option("--to", "target", metavar="AGENT", required=True, help="The agent that continues the session.")
+@click.option(
+    "--model",
+    metavar="MODEL",
+    shell_complete=complete_model,
+    help="The model that continues it.  [default: that of the last answer, or one of the agent]",
+)
+@click.option("--cwd", metavar="DIR", help="The folder of the project.  [default: that of the session]")
+@click.option("--format", "name", metavar="FORMAT", type=FORMAT_NAMES, help="The format of SOURCE.")
+@click.option("--session", metavar="ID", help="The conversation to read, of a source with several.  [default: newest]")
+@click.option(
+    "-o",
+    "--output",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="A folder of your own for the files.  [default: the folder of the agent]",
+)
+@click.option("--run", is_flag=True, help="Start the agent with the session.")
+@report_option
+@catalogue_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    *,
+    source: str,
+    target: str,
+    model: str | None,
+    cwd: str | None,
+    name: str | None,
+    session: str | None,
+    output: Path | None,
+    run: bool,
+    form: ReportForm,
+    catalogue: str | None,
+) -> None:
+    """Write the session SOURCE for another agent, and print the command that continues it there.
+
+    SOURCE is what `segue import` takes, such as `claude-code:last`. It is never changed; the new session has a new id.
+    Standard output has only the command; with --run it is run in the folder of the project.
+    """
+    record = get_format(target)
+    if record.write is None or record.kind != "agent":
+        names = ", ".join(each.name for each in all_formats() if each.write is not None and each.kind == "agent")
+        raise click.UsageError(f"--to {target}: no session can be continued there; choose one of {names}")
+    history = open_history(source, name=name, session=session)
+    chosen = default_model(record, history, model, catalogue)
+    folder = output
+    if folder is None and (record.place is None or not record.place.patterns):
+        folder = Path(mkdtemp(prefix="segue-"))  # the program takes the file into its database
+    written, paths = save_fresh(history, record, chosen, cwd, folder)
+    click.echo(f"Written: {', '.join(map(str, paths))}, for {chosen.full_name()}", err=True)
+    print_report(Report((*history.report.changes, *written.report.changes)), form)
+    place = cwd or history.cwd
+    commands = commands_of(written, paths[0], elsewhere=folder is not None)
+    if not commands:
+        click.echo(f"{record.title} continues only sessions of its own folder; leave out -o", err=True)
+        ctx.exit(2 if run else 0)
+    click.echo(render_commands(commands, place))
+    if run:
+        ctx.exit(run_commands(commands, place))
+
+
+def default_model(record: Format, history: History, name: str | None, catalogue: str | None) -> Model:
+    """Find the model that continues a history.
+
+    Without a name it is the one of the last answer, if the format can hold it, else the example of the format.
+
+    Raises:
+        UnknownModel: the catalogue has no model of that name.
+    """
+    if name is not None:
+        return find_target(name, record.wire, catalogue, TO._replace(model="--model", protocol="--to"))
+    for message in reversed(history.context.messages):
+        if message.role == "assistant" and message.model and record.wire in (None, message.protocol):
+            return Model(message.model, message.provider, message.protocol, reasoning=True)
+    assert record.example is not None, "the conformance kit asks for one"
+    return record.example

@@ -1,0 +1,72 @@
+"""`segue import`: reads a session of an agent, an export or messages of a framework into a session file of segue."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Final
+
+import click
+from msgspec.structs import replace
+
+from segue.cli.history_inputs import FORMAT_NAMES, open_history
+from segue.cli.history_outputs import ReportForm, print_report, report_option, session_lines, store_new
+from segue.histories.api import HISTORY
+from segue.histories.kit.history import History
+
+RECORDS: Final = "records"
+
+
+@click.command("import")
+@click.argument("source")
+@click.option("--format", "name", metavar="FORMAT", type=FORMAT_NAMES, help="The format.  [default: recognised]")
+@click.option("--session", metavar="ID", help="The conversation to read, of a source with several.  [default: newest]")
+@click.option(
+    "--view",
+    type=click.Choice(["active", "full"]),
+    default="active",
+    show_default=True,
+    help="What the agent would send, or everything, also what it replaced by a summary.",
+)
+@click.option("--branch", metavar="ID", help="Read this branch; the report lists the branches.")
+@click.option("--keep-records", is_flag=True, help="Also store records that are no part of the conversation.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="PATH",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The session file to write; it must not exist.  [default: standard output]",
+)
+@report_option
+def command(
+    *,
+    source: str,
+    name: str | None,
+    session: str | None,
+    view: str,
+    branch: str | None,
+    keep_records: bool,
+    output: Path | None,
+    form: ReportForm,
+) -> None:
+    """Read SOURCE into a session file of segue, and report what is not in its messages.
+
+    SOURCE is a session file of an agent, its folder or database, an export, messages of a framework as JSON,
+    `claude-code:last`, `codex:ID` (`segue sessions` lists them), or `-` for standard input. It is never changed.
+    """
+    chosen = view if branch is None else f"branch={branch}"
+    history = open_history(source, name=name, view=chosen, session=session, keep_records=keep_records)
+    data = session_lines(_with_records(history).context if keep_records else history.context)
+    if output is None:
+        sys.stdout.buffer.write(data)
+    else:
+        store_new(output, data)
+    print_report(history.report, form)
+
+
+def _with_records(history: History) -> History:
+    """Store the records in the header of the session file."""
+    records = [{"kind": each.kind, "line": each.line, "data": each.data} for each in history.records]
+    extra = dict(history.context.extra or {})
+    extra[HISTORY] = {**extra.get(HISTORY, {}), RECORDS: records}
+    return replace(history, context=replace(history.context, extra=extra))

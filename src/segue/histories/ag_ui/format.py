@@ -1,0 +1,71 @@
+"""The record of AG-UI: a list of messages, or the input of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Final
+
+import msgspec
+
+from segue.histories.ag_ui.codec import CODEC, TITLE
+from segue.histories.ag_ui.samples import samples
+from segue.histories.kit.framework import (
+    Framework,
+    add_ids,
+    close_list,
+    framework_format,
+    from_package,
+    give_json,
+    items_of,
+    list_detector,
+    list_of,
+    list_opener,
+)
+from segue.histories.kit.history import WrittenFile
+from segue.histories.kit.lines import object_of, text_of
+
+_ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "reasoning", "activity"})
+
+
+def _is_message(entry: Mapping[str, Any]) -> bool:
+    return text_of(entry.get("role")) in _ROLES and "id" in entry and ("content" in entry or "toolCalls" in entry)
+
+
+def _plain(value: object) -> object:
+    if not from_package(value, "ag_ui"):
+        return value
+    objects: list[Any] = items_of(value) or [value]
+    dumped = [msgspec.json.decode(each.model_dump_json(by_alias=True, exclude_none=True)) for each in objects]
+    return dumped if isinstance(value, (list, tuple)) else dumped[0]
+
+
+def _give(files: tuple[WrittenFile, ...]) -> object:
+    types: Any = import_module("ag_ui.core")
+    pydantic: Any = import_module("pydantic")
+    value = give_json(files)
+    entries = object_of(value).get("messages", value)
+    return pydantic.TypeAdapter(list[types.Message]).validate_python(entries)
+
+
+_PLAIN: Final = list_detector(_is_message, 50, "ag_ui")
+
+
+def _detect(value: object) -> int:
+    """Recognise what only AG-UI has: reasoning as a message, calls in camelCase."""
+    score = _PLAIN(value)
+    entries = list_of(object_of(value).get("messages", value)) or []
+    own = any("toolCalls" in entry or "toolCallId" in entry or entry.get("role") == "reasoning" for entry in entries)
+    return 85 if score == 50 and own else score
+
+
+FRAMEWORK: Final = Framework(
+    codec=CODEC, title=TITLE, open=list_opener(_is_message), close=close_list, complete=add_ids, plain=_plain
+)
+FORMAT: Final = framework_format(
+    FRAMEWORK,
+    detect=_detect,
+    give=_give,
+    samples=samples,
+    source="ag-ui-protocol 1.0.0; dumps of pydantic-ai's adapter",
+)

@@ -1,0 +1,50 @@
+"""The record of Microsoft's Agent Framework: a list of `Message.to_dict()`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Final
+
+from segue.histories.agent_framework.codec import CODEC, TITLE
+from segue.histories.agent_framework.samples import samples
+from segue.histories.kit.framework import (
+    Framework,
+    close_list,
+    framework_format,
+    from_package,
+    give_json,
+    items_of,
+    list_detector,
+    list_opener,
+)
+from segue.histories.kit.history import WrittenFile
+from segue.histories.kit.lines import object_of
+
+
+def _is_message(entry: Mapping[str, Any]) -> bool:
+    return "role" in entry and isinstance(entry.get("contents"), list)
+
+
+def _plain(value: object) -> object:
+    if not from_package(value, "agent_framework"):
+        return value
+    objects: list[Any] = items_of(value) or [value]
+    return [each.to_dict() for each in objects]
+
+
+def _give(files: tuple[WrittenFile, ...]) -> object:
+    types: Any = import_module("agent_framework")
+    value = give_json(files)
+    return [types.Message.from_dict(entry) for entry in items_of(object_of(value).get("messages", value))]
+
+
+FRAMEWORK: Final = Framework(codec=CODEC, title=TITLE, open=list_opener(_is_message), close=close_list, plain=_plain)
+FORMAT: Final = framework_format(
+    FRAMEWORK,
+    detect=list_detector(_is_message, 88, "agent_framework"),
+    give=_give,
+    samples=samples,
+    title="Microsoft Agent Framework",
+    source="agent-framework-core 1.23.0, its own dump",
+)

@@ -1,0 +1,25 @@
+"""The record of exports of Claude.ai."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.histories.claude_ai.read import KNOWN_RECORDS, NAME, detect, detect_value, list_sessions, read
+from segue.histories.claude_ai.samples import samples
+from segue.histories.kit.format import Format
+
+FORMAT: Final = Format(
+    name=NAME,
+    title="Claude.ai export",
+    kind="export",
+    detect=detect,
+    detect_value=detect_value,
+    read=read,
+    list=list_sessions,
+    archive_members=("conversations.json", "*/conversations.json"),
+    reads_lines=False,
+    known_records=KNOWN_RECORDS,
+    samples=samples,
+    source="descriptions of exports by others",
+    read_on="2026-11-15",
+)

@@ -1,0 +1,28 @@
+"""The record of Claude Code."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.histories.claude_code.describe import describe, detect
+from segue.histories.claude_code.read import KNOWN_RECORDS, NAME, WIRE, read
+from segue.histories.claude_code.samples import samples
+from segue.histories.claude_code.write import write
+from segue.histories.kit.format import Format, Place
+from segue.models.model import Model
+
+FORMAT: Final = Format(
+    name=NAME,
+    title="Claude Code",
+    wire=WIRE.protocol,
+    detect=detect,
+    read=read,
+    write=write,
+    describe=describe,
+    place=Place(folder=".claude", variables=("CLAUDE_CONFIG_DIR",), patterns=("projects/*/*.jsonl",)),
+    known_records=KNOWN_RECORDS,
+    samples=samples,
+    example=Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=8000),
+    source="Claude Code 2.1.325, run against a scripted model",
+    read_on="2026-11-15",
+)

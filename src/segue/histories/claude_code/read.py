@@ -1,0 +1,459 @@
+"""Reads a Claude Code session.
+
+Facts this file rests on (Claude Code 2.1.325, seen 2026-11-15):
+- A line holds one block of a reply; lines of one reply have the same `message.id`, and each repeats its usage.
+- `isMeta` marks a text that the program added; `attachment` lines have such a text in `rendered`.
+- The program leaves out lines with `isApiErrorMessage: true` when it sends; other texts of the model `<synthetic>` it
+  sends.
+- An answer that was interrupted ends with `isAbortedMidStream`, then the user text `[Request interrupted by user]`.
+- Older versions write `stop_reason: null` on every line of a finished reply.           (reported; read tolerantly)
+- A long output is moved to a file, and `toolUseResult.persistedOutputPath` names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, cast, final
+
+from msgspec.structs import replace
+
+from segue.conversation.content import TextContent
+from segue.conversation.context import Context, Origin, Summary
+from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, UserMessage
+from segue.errors import DecodeError, LoadError
+from segue.histories.claude_code.tree import ActivePath, Boundary, Node, Tree, find_ends, find_leaf, read_tree, walk
+from segue.histories.claude_code.tree import with_results as add_results
+from segue.histories.kit.envelope import (
+    SEGUE,
+    find_envelope,
+    find_title,
+    name_results,
+    plain_text,
+    with_envelope,
+    with_origin,
+)
+from segue.histories.kit.history import Branch, Child, Compaction, History, HistoryOrigin
+from segue.histories.kit.lines import first_objects, object_of, objects_of, text_of, title_of, without
+from segue.histories.kit.notes import Notes
+from segue.histories.kit.source import Source, View
+from segue.histories.kit.stamps import milliseconds_of, time_of
+from segue.histories.kit.wire import Wire
+from segue.projection.report import ChangeCode, Loss
+
+NAME: Final = "claude-code"
+WIRE: Final = Wire("anthropic-messages", "messages")
+SYNTHETIC: Final = "<synthetic>"
+INTERRUPTED: Final = "[Request interrupted by user"
+
+_REPLY: Final = frozenset({"id", "type", "role", "model", "content", "stop_reason", "stop_sequence"})
+_COUNTS: Final = frozenset(
+    {"input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "cache_creation",
+     "output_tokens_details"}
+)  # fmt: skip
+_WRITTEN_ANEW: Final = frozenset({"type", "parentUuid", "sessionId", "message", "toolUseResult", "rendered", SEGUE})
+"""Fields of a line that are not kept beside the message: they are in the message, or a new file has others."""
+
+KNOWN_RECORDS: Final = frozenset(
+    {
+        "agent-name", "ai-title", "api-request", "api-request-blob", "api-request-shape", "assistant/api-error",
+        "atis-latch", "attachment/prompt_snapshot", "attachment", "bridge-session", "content-replacement",
+        "cost-state", "custom-title", "file-history-snapshot", "frame-link", "history-suppression", "last-prompt",
+        "mode", "permission-mode", "pr-link", "queue-operation", "relocated", "repeated line", "resume-head-vouch",
+        "summary", "system", "system/compact_boundary", "system/informational", "system/local_command",
+        "system/turn_duration", "tag", "tools-used", "worktree-state",
+    }
+)  # fmt: skip
+"""Kinds of lines that hold settings and statistics, or repeat the conversation (facts of 2.1.325, seen or in the
+program's texts)."""
+
+
+def read(source: Source, view: View) -> History:
+    """Read one session.
+
+    Raises:
+        LoadError: the file has no conversation.
+    """
+    return _read(source, view, side=False)
+
+
+def _read(source: Source, view: View, *, side: bool) -> History:
+    notes = Notes(known=KNOWN_RECORDS, keep=view.keep_records)
+    tree = read_tree(source.data or b"", notes)
+    leaf = _find_end(tree, view, side=side)
+    reader = _Reader(tree, notes)
+    path = walk(tree, leaf)
+    used = {node.uuid for node in path.nodes}
+    compactions, older = _read_compactions(reader, tree, path, used)
+    nodes = add_results(path.nodes, notes)
+    used.update(node.uuid for node in nodes)
+    if view.name == "full" and older:
+        kept = {node.uuid for node in path.kept}
+        summary = path.boundary and _summary_node(path.boundary, nodes, notes)
+        rest = [node for node in nodes if node.uuid not in kept and node is not summary]
+        messages = name_results([*older, *reader.messages(rest)])
+        summaries = tuple(compaction.summary for compaction in compactions if compaction.summary.covers)
+        context = Context(messages=tuple(messages), summaries=summaries)
+    else:
+        messages = name_results(reader.messages(nodes))
+        context = Context(messages=tuple(messages))
+        for at, compaction in enumerate(compactions):
+            detail = f"{len(compaction.messages)} messages"
+            notes.add(ChangeCode.COMPACTED_AWAY, ("compactions", at), Loss.CONTENT, detail)
+    branches = _read_branches(tree, used, notes)
+    children = () if side else _read_children(source, tree, view, notes)
+    for node in tree.nodes.values():
+        if node.type not in {"user", "assistant", "attachment", "system"}:
+            notes.record(node.type, node.line.number, len(node.line.data))
+    first, last = nodes[0].fields(notes), leaf.fields(notes)
+    times = [time for node in (nodes[0], leaf) if (time := milliseconds_of(node.fields(notes).get("timestamp")))]
+    return History(
+        context=context,
+        origin=HistoryOrigin(
+            format=NAME, id=text_of(last.get("sessionId")) or _stem(source.name), version=text_of(last.get("version"))
+        ),
+        title=_find_title(tree, [*older, *messages]),
+        cwd=text_of(first.get("cwd")) or text_of(last.get("cwd")),
+        created=min((*times, *(time for each in older[:1] if (time := time_of(each)))), default=None),
+        updated=max(times, default=None),
+        children=children,
+        branches=branches,
+        compactions=compactions,
+        records=notes.records,
+        report=notes.report(),
+    )
+
+
+def _stem(name: str) -> str | None:
+    return name.rpartition("/")[2].removesuffix(".jsonl") or None
+
+
+def _find_end(tree: Tree, view: View, *, side: bool) -> Node:
+    if view.branch is not None:
+        if view.branch not in tree.nodes:
+            raise LoadError(f"the session has no branch {view.branch!r}; History.branches lists them")
+        return tree.nodes[view.branch]
+    leaf = find_leaf(tree, side=side) or find_leaf(tree, side=not side)
+    if leaf is None:
+        raise LoadError("no conversation found: the file has no line with a type and a uuid of Claude Code")
+    return leaf
+
+
+def _summary_node(boundary: Boundary, nodes: Sequence[Node], notes: Notes) -> Node | None:
+    for node in nodes:
+        if node.type == "user" and node.fields(notes).get("isCompactSummary") is True:
+            return node
+        if boundary.anchor is not None and node.uuid == boundary.anchor:
+            return node
+    return None
+
+
+def _read_compactions(
+    reader: _Reader, tree: Tree, path: ActivePath, used: set[str]
+) -> tuple[tuple[Compaction, ...], list[Message]]:
+    """Read what compactions replaced, the oldest first; also all messages before the active path, without summaries."""
+    notes = reader.notes
+    steps: list[tuple[ActivePath, Boundary, ActivePath | None]] = []
+    done: set[str] = set()
+    current: ActivePath | None = path
+    while current is not None and current.boundary is not None and current.boundary.node.uuid not in done:
+        done.add(current.boundary.node.uuid)
+        before = _older_path(tree, current.boundary)
+        steps.append((current, current.boundary, before))
+        current = before
+    older: list[Message] = []
+    compactions: list[Compaction] = []
+    for newer, boundary, before in reversed(steps):
+        kept_count = 0
+        if before is not None:
+            nodes = add_results(before.nodes, notes)
+            used.update(node.uuid for node in nodes)
+            skipped = {node.uuid for node in before.kept}
+            if before.boundary is not None and (node := _summary_node(before.boundary, nodes, notes)) is not None:
+                skipped.add(node.uuid)
+            older += reader.messages([node for node in nodes if node.uuid not in skipped])
+            kept = {node.uuid for node in newer.kept}
+            kept_count = len(reader.messages([node for node in nodes if node.uuid in kept]))
+        summary = _summary_node(boundary, newer.nodes, notes)
+        covers = max(0, len(older) - kept_count)
+        first = compactions[-1].summary.covers if compactions else 0
+        compactions.append(
+            Compaction(
+                summary=Summary(
+                    covers=covers,
+                    text="" if summary is None else _text_of_line(summary.fields(notes)),
+                    origin=_last_origin(older),
+                    timestamp=milliseconds_of(boundary.node.fields(notes).get("timestamp")),
+                ),
+                messages=tuple(name_results(older)[first:covers]),
+                id=boundary.node.uuid,
+            )
+        )
+    return tuple(compactions), older
+
+
+def _older_path(tree: Tree, boundary: Boundary) -> ActivePath | None:
+    """Give the path that a compaction replaced; None if its lines are not in this file, as in a fork."""
+    start = tree.nodes.get(boundary.node.logical_parent or "") or tree.nodes.get(boundary.tail or "")
+    before = None if start is None else walk(tree, start)
+    return None if before is None or before.boundary is boundary else before
+
+
+def _text_of_line(fields: dict[str, Any]) -> str:
+    content = object_of(fields.get("message")).get("content")
+    if isinstance(content, str):
+        return content
+    return "\n".join(text for block in objects_of(content) if (text := text_of(block.get("text"))))
+
+
+def _last_origin(messages: Sequence[Message]) -> Origin | None:
+    for message in reversed(messages):
+        if message.role == "assistant" and message.model and message.model != SYNTHETIC:
+            return Origin(protocol=message.protocol, provider=message.provider, model=message.model)
+    return None
+
+
+def _find_title(tree: Tree, messages: Sequence[Message]) -> str | None:
+    for kind, field in (("custom-title", "customTitle"), ("ai-title", "aiTitle"), ("summary", "summary")):
+        if title := text_of(tree.facts.get(kind, {}).get(field)):
+            return title
+    visible = [each for each in messages if not plain_text(each).startswith("<") and not _is_summary(each)]
+    text = find_title(visible)
+    return None if text is None else title_of(text)
+
+
+def _is_summary(message: Message) -> bool:
+    return (find_envelope(message, NAME) or {}).get("isCompactSummary") is True
+
+
+def _read_branches(tree: Tree, used: set[str], notes: Notes) -> tuple[Branch, ...]:
+    branches: list[Branch] = []
+    for lines in find_ends(tree, used, notes):
+        last = lines[-1].fields(notes)
+        texts = (_text_of_line(node.fields(notes)) for node in lines if node.type == "user")
+        count = sum(node.type in {"user", "assistant"} for node in lines)
+        branch = Branch(
+            id=lines[-1].uuid,
+            messages=count,
+            updated=milliseconds_of(last.get("timestamp")),
+            text=title_of(next((text for text in texts if text), "")),
+        )
+        notes.add(ChangeCode.BRANCH_LEFT_OUT, ("branches", len(branches)), Loss.CONTENT, f"{branch.id}: {count} lines")
+        branches.append(branch)
+    return tuple(branches)
+
+
+def _read_children(source: Source, tree: Tree, view: View, notes: Notes) -> tuple[Child, ...]:
+    """Read the sub-agents: files beside the session, or lines with `isSidechain` in it (older versions)."""
+    children: list[Child] = []
+    folder = source.name.removesuffix(".jsonl")
+    for name in source.neighbours.find(f"{folder}/subagents/agent-*.jsonl") if folder else ():
+        meta = _read_meta(source, name)
+        data = source.neighbours.read(name)
+        history: History | None = None
+        if data is not None:
+            try:
+                history = _read(replace_source(source, data, name), View(keep_records=view.keep_records), side=True)
+            except LoadError as error:
+                notes.add(ChangeCode.FILE_MISSING, ("children", len(children)), Loss.CONTENT, f"{name}: {error}")
+        child_id = name.rpartition("/agent-")[2].removesuffix(".jsonl")
+        children.append(
+            Child(
+                id=child_id,
+                call_id=text_of(meta.get("toolUseId")),
+                title=text_of(meta.get("description")),
+                path=name,
+                history=history,
+            )
+        )
+    known = {child.id for child in children}
+    sides: dict[str, int] = {}
+    for node in tree.nodes.values():
+        if node.side:
+            key = node.agent or "sidechain"
+            sides[key] = sides.get(key, 0) + 1
+            notes.record("sidechain", node.line.number, len(node.line.data))
+    children += (Child(id=key) for key in sides if key not in known)
+    for at, child in enumerate(children):
+        notes.add(ChangeCode.CHILD_LEFT_OUT, ("children", at), Loss.CONTENT, child.id)
+    return tuple(children)
+
+
+def _read_meta(source: Source, name: str) -> dict[str, Any]:
+    data = source.neighbours.read(f"{name.removesuffix('.jsonl')}.meta.json")
+    if data is None:
+        return {}
+    found = first_objects(data.replace(b"\n", b" "), 1)
+    return found[0] if found else {}
+
+
+def replace_source(source: Source, data: bytes, name: str) -> Source:
+    """Give the source of a file beside another one."""
+    return Source(data=data, name=name, neighbours=source.neighbours)
+
+
+# -- lines to messages -------------------------------------------------------------------------------------------------
+
+
+@final
+class _Group(NamedTuple):
+    """The lines of one reply."""
+
+    id: object
+    lines: list[Node]
+
+
+@final
+class _Reader:
+    """Makes messages of lines. What a line holds beside its message is kept in `extra` of the message."""
+
+    def __init__(self, tree: Tree, notes: Notes) -> None:
+        self.tree = tree
+        self.notes = notes
+        self._noted: set[str] = set()
+        self._decoded: dict[str, tuple[Message, ...]] = {}
+
+    def messages(self, nodes: Sequence[Node]) -> list[Message]:
+        """Give the messages of lines; lines that hold none are noted as records."""
+        made: list[Message] = []
+        groups: list[_Group | Node] = []
+        open_group: _Group | None = None
+        for node in nodes:
+            if node.type != "assistant":
+                groups.append(node)
+                if node.type == "user" and not _only_results(node.fields(self.notes)):
+                    open_group = None
+                continue
+            message_id = object_of(node.fields(self.notes).get("message")).get("id")
+            if open_group is not None and message_id is not None and open_group.id == message_id:
+                open_group.lines.append(node)
+            else:
+                open_group = _Group(message_id, [node])
+                groups.append(open_group)
+        asked = [node for node in nodes if node.type == "user" and node.uuid not in self._decoded]
+        turns = [{**object_of(node.fields(self.notes).get("message")), "role": "user"} for node in asked]
+        for node, decoded in zip(asked, WIRE.decode_users(turns), strict=False):
+            self._decoded[node.uuid] = decoded
+        for at, group in enumerate(groups):
+            if isinstance(group, _Group):
+                following = groups[at + 1] if at + 1 < len(groups) else None
+                made += self._assistant(group, following if isinstance(following, Node) else None)
+            elif group.type == "user":
+                made += self._user(group)
+            elif group.type == "attachment":
+                made += self._attachment(group)
+            elif group.type == "system":
+                self._record(group, f"system/{group.subtype}" if group.subtype else "system")
+        return made
+
+    def _record(self, node: Node, kind: str) -> None:
+        if node.uuid not in self._noted:
+            self._noted.add(node.uuid)
+            data = node.fields(self.notes) if self.notes.keeps else None
+            self.notes.record(kind, node.line.number, len(node.line.data), data)
+
+    def _unreadable(self, node: Node, reason: str) -> None:
+        if node.uuid not in self._noted:
+            self._noted.add(node.uuid)
+            self.notes.unreadable(node.line.number, reason)
+
+    def _user(self, node: Node) -> list[Message]:
+        fields = node.fields(self.notes)
+        message = object_of(fields.get("message"))
+        decoded = self._decoded.get(node.uuid)
+        if decoded is None:
+            try:
+                decoded = WIRE.decode([{**message, "role": "user"}])
+            except DecodeError as error:
+                self._unreadable(node, str(error))
+                return []
+        time = milliseconds_of(fields.get("timestamp"))
+        envelope = without(fields, _WRITTEN_ANEW)
+        own = fields.get("isMeta") is True
+        made: list[Message] = []
+        for item in decoded:
+            if not isinstance(item, (UserMessage, ToolResultMessage)):
+                continue
+            stamped = replace(item, timestamp=time)
+            if isinstance(stamped, ToolResultMessage) and "toolUseResult" in fields:
+                stamped = replace(stamped, details=fields["toolUseResult"])
+            made.append(with_envelope(stamped, NAME, envelope if not made else {"uuid": node.uuid}, own=own))
+        if not made:
+            self._unreadable(node, "the message has no content")
+        return made
+
+    def _attachment(self, node: Node) -> list[Message]:
+        fields = node.fields(self.notes)
+        texts = [text for item in objects_of(fields.get("rendered")) if (text := text_of(item.get("content")))]
+        if not texts:
+            kind = text_of(object_of(fields.get("attachment")).get("type"))
+            self._record(node, f"attachment/{kind}" if kind == "prompt_snapshot" else "attachment")
+            return []
+        message = UserMessage(
+            content=tuple(TextContent(text=text) for text in texts), timestamp=milliseconds_of(fields.get("timestamp"))
+        )
+        return [with_envelope(message, NAME, without(fields, _WRITTEN_ANEW), own=True)]
+
+    def _assistant(self, group: _Group, following: Node | None) -> list[Message]:
+        lines = [node.fields(self.notes) for node in group.lines]
+        if lines[0].get("isApiErrorMessage") is True:
+            for node in group.lines:
+                self._record(node, "assistant/api-error")
+            return []
+        bodies = [object_of(fields.get("message")) for fields in lines]
+        for node, each in zip(group.lines, bodies, strict=True):
+            if not isinstance(each.get("content"), (str, list)):
+                self._unreadable(node, "the message has no content")
+        contents = [_blocks(body.get("content")) for body in bodies]
+        body = {**bodies[0], **{key: bodies[-1][key] for key in ("stop_reason", "usage") if key in bodies[-1]}}
+        body |= {"role": "assistant", "type": "message", "content": [block for blocks in contents for block in blocks]}
+        model = text_of(body.get("model")) or ""
+        try:
+            # All other fields of the reply are kept in the envelope; the codec would compare each with its default.
+            known = {name: body[name] for name in _REPLY if name in body}
+            known["usage"] = {name: count for name, count in object_of(body.get("usage")).items() if name in _COUNTS}
+            message = WIRE.decode_reply(known, "" if model == SYNTHETIC else model)
+        except DecodeError as error:
+            for node in group.lines:
+                self._unreadable(node, str(error))
+            return []
+        if model in {"", SYNTHETIC}:
+            message = replace(message, model=model, provider="")
+        message = with_origin(message, lines[0])
+        message = replace(
+            message,
+            timestamp=milliseconds_of(lines[0].get("timestamp")),
+            **self._ending(message, body, lines, following),
+        )
+        envelope: dict[str, object] = {
+            "lines": [
+                {**without(fields, _WRITTEN_ANEW), "blocks": len(blocks)}
+                for fields, blocks in zip(lines, contents, strict=True)
+            ],
+            "reply": without(body, ("content",)),
+        }
+        return [with_envelope(message, NAME, envelope, own=model == SYNTHETIC)]
+
+    def _ending(
+        self, message: AssistantMessage, body: dict[str, Any], lines: Sequence[dict[str, Any]], following: Node | None
+    ) -> dict[str, Any]:
+        """Give the stop reason where the reply does not have it: it was interrupted, or an older version wrote it."""
+        if body.get("stop_reason") is not None:
+            return {}
+        interrupted = any(fields.get("isAbortedMidStream") is True for fields in lines)
+        if following is not None and following.type == "user" and not message.tool_calls():
+            text = _text_of_line(following.fields(self.notes))
+            interrupted = interrupted or text.startswith(INTERRUPTED)
+        if interrupted:
+            return {"stop_reason": StopReason.ABORTED}
+        return {"stop_reason": StopReason.TOOL_USE if message.tool_calls() else StopReason.STOP}
+
+
+def _blocks(content: object) -> list[object]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return cast("list[object]", content) if isinstance(content, list) else []
+
+
+def _only_results(fields: dict[str, Any]) -> bool:
+    blocks = objects_of(object_of(fields.get("message")).get("content"))
+    return bool(blocks) and all(block.get("type") == "tool_result" for block in blocks)

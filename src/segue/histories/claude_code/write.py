@@ -1,0 +1,184 @@
+"""Writes a Claude Code session.
+
+Facts this file rests on (Claude Code 2.1.325, seen 2026-11-15):
+- A file that another program wrote is accepted. Each line needs `type`, `uuid`, `parentUuid`, `message` and
+  `timestamp`; without a timestamp the program finds no conversation.
+- Several blocks on one line are accepted, and a user's content as text.
+- The folder of a project is its path with `-` for every character but letters and digits.
+- The program writes a fork with the old uuids under a new session id.
+- Unknown fields of a block are sent to the provider; unknown fields of a line are not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+from segue.conversation.messages import AssistantMessage, Message, StopReason
+from segue.histories.claude_code.read import NAME, WIRE
+from segue.histories.kit.envelope import find_envelope, find_title, origin_fields, plain_text
+from segue.histories.kit.format import Draft, Output
+from segue.histories.kit.history import WrittenFile
+from segue.histories.kit.lines import integer_of, objects_of, text_of, title_of
+from segue.histories.kit.stamps import iso_of, make_id, time_of
+from segue.histories.kit.writing import Clock, json_line
+
+VERSION: Final = "2.1.325"
+"""The version of the program whose format is written."""
+_LONGEST: Final = 200
+"""The program cuts a longer folder name and adds a hash of its own; then the file is named with its path."""
+
+_STOPS: Final[Mapping[str, str]] = {
+    StopReason.STOP: "end_turn",
+    StopReason.LENGTH: "max_tokens",
+    StopReason.TOOL_USE: "tool_use",
+}
+
+
+def write(draft: Draft) -> Output:
+    """Write one session: a chain of lines."""
+    writer = _Writer(draft)
+    for group in _groups(draft.messages):
+        writer.add(group)
+    cwd = draft.cwd or "/"
+    folder = re.sub(r"[^A-Za-z0-9]", "-", cwd)
+    name = f"projects/{folder[:_LONGEST]}/{draft.id}.jsonl"
+    title = draft.history.title
+    derived = find_title([each for each in draft.messages if not plain_text(each).startswith("<")])
+    if title and (derived is None or title_of(derived) != title):
+        writer.lines.append({"type": "custom-title", "customTitle": title, "sessionId": draft.id})
+    data = b"".join(json_line(line) for line in writer.lines)
+    return Output((WrittenFile(name=name, data=data),), ("claude", "-r", draft.id), ("claude", "-r", "{file}"))
+
+
+def _groups(messages: Sequence[Message]) -> list[list[Message]]:
+    """Group the messages by line: those that were read from one line, and the results of one batch."""
+    groups: list[list[Message]] = []
+    for message in messages:
+        before = groups[-1][-1] if groups else None
+        if before is not None and _same_line(before, message):
+            groups[-1].append(message)
+        else:
+            groups.append([message])
+    return groups
+
+
+def _same_line(before: Message, message: Message) -> bool:
+    if message.role == "assistant" or before.role == "assistant":
+        return False
+    one, other = find_envelope(before, NAME), find_envelope(message, NAME)
+    if one is None and other is None:
+        return before.role == message.role == "toolResult"
+    return one is not None and other is not None and one.get("uuid") == other.get("uuid")
+
+
+class _Writer:
+    """The lines so far; each hangs under the one before it."""
+
+    def __init__(self, draft: Draft) -> None:
+        self.lines: list[dict[str, Any]] = []
+        self._draft = draft
+        self._clock = Clock(draft)
+        self._last: str | None = None
+        self._moved = draft.cwd != draft.history.cwd
+
+    def add(self, group: Sequence[Message]) -> None:
+        """Write the lines of one group of messages."""
+        first = group[0]
+        envelope = find_envelope(first, NAME)
+        if first.role == "assistant":
+            self._assistant(first, envelope)
+            return
+        if envelope is not None and "attachment" in envelope:
+            rendered = [{"content": content.text} for content in first.content if content.kind == "text"]
+            self._line("attachment", envelope, self._time(first, envelope), {"rendered": rendered})
+            return
+        if envelope is not None and envelope.get("isCompactSummary") is True:
+            self._boundary(first)
+        for turn in WIRE.encode(group, self._draft.model.id, self._draft.model.provider):
+            # A line of the type `user` has the role `user`; instructions in the middle are such a line as well.
+            fields: dict[str, Any] = {"message": {**turn, "role": "user"}}
+            if first.role == "toolResult" and first.details is not None and envelope is not None:
+                fields["toolUseResult"] = first.details
+            self._line("user", envelope or {}, self._time(first, envelope), fields)
+
+    def _boundary(self, summary: Message) -> None:
+        compactions = self._draft.history.compactions
+        uuid = compactions[-1].id if compactions else None
+        self._last = None
+        fields = {
+            "logicalParentUuid": None,
+            "subtype": "compact_boundary",
+            "content": "Conversation compacted",
+            "isMeta": False,
+            "level": "info",
+            "compactMetadata": {"trigger": "auto", "preTokens": 0},
+        }
+        self._line("system", {"uuid": uuid} if uuid else {}, self._clock.at(time_of(summary)), fields)
+
+    def _assistant(self, message: AssistantMessage, envelope: Mapping[str, object] | None) -> None:
+        turns = WIRE.encode([message], self._draft.model.id, self._draft.model.provider)
+        content: object = turns[0]["content"] if turns else []
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else objects_of(content)
+        lines = objects_of((envelope or {}).get("lines"))
+        counts = [integer_of(line.get("blocks")) for line in lines]
+        if envelope is None or sum(counts) != len(blocks):
+            reply = self._reply(message, blocks) if envelope is None else {**_reply_of(envelope), "content": blocks}
+            fields = {"message": reply, **origin_fields(message, WIRE.protocol)}
+            self._line("assistant", lines[0] if lines else {}, self._time(message, None), fields)
+            return
+        for line, count in zip(lines, counts, strict=True):
+            kept = {key: value for key, value in line.items() if key != "blocks"}
+            reply = {**_reply_of(envelope), "content": blocks[:count]}
+            del blocks[:count]
+            self._line("assistant", kept, self._time(message, kept), {"message": reply})
+
+    def _reply(self, message: AssistantMessage, blocks: list[Any]) -> dict[str, Any]:
+        usage = message.usage
+        reply_id = message.response_id or f"msg_{make_id(self._draft.id, str(len(self.lines))).replace('-', '')[:24]}"
+        return {
+            "model": message.model or self._draft.model.id,
+            "id": reply_id,
+            "type": "message",
+            "role": "assistant",
+            "content": blocks,
+            "stop_reason": _STOPS.get(message.stop_reason, "end_turn"),
+            "stop_sequence": None,
+            "usage": {
+                "input_tokens": usage.input if usage else 0,
+                "cache_creation_input_tokens": usage.cache_write if usage else 0,
+                "cache_read_input_tokens": usage.cache_read if usage else 0,
+                "output_tokens": usage.output if usage else 0,
+            },
+        }
+
+    def _time(self, message: Message, envelope: Mapping[str, object] | None) -> int | str:
+        """Give the time of a line: that of the file it was read from, or that of the message."""
+        return text_of((envelope or {}).get("timestamp")) or self._clock.at(time_of(message))
+
+    def _line(self, kind: str, envelope: Mapping[str, object], time: int | str, fields: Mapping[str, Any]) -> None:
+        draft = self._draft
+        uuid = text_of(envelope.get("uuid")) or make_id(draft.id, "line", str(len(self.lines)))
+        line: dict[str, Any] = {
+            "parentUuid": self._last,
+            "isSidechain": False,
+            "type": kind,
+            "userType": "external",
+            "entrypoint": "cli",
+            "version": VERSION,
+            "gitBranch": "",
+            "cwd": draft.cwd or "/",
+        }
+        line |= envelope
+        if self._moved:
+            line["cwd"] = draft.cwd or "/"
+        stamp = time if isinstance(time, str) else iso_of(time)
+        line |= {"uuid": uuid, "timestamp": stamp, "sessionId": draft.id, **fields}
+        self.lines.append(line)
+        self._last = uuid
+
+
+def _reply_of(envelope: Mapping[str, object]) -> dict[str, Any]:
+    reply = envelope.get("reply")
+    return dict(cast("Mapping[str, Any]", reply)) if isinstance(reply, Mapping) else {}

@@ -1,0 +1,117 @@
+"""Reads a session of Cline, and a task that it stored in VS Code before.
+
+Facts this file rests on (Cline 3.0.65, seen 2026-11-15; cline/cline 2026-08-22, read):
+- `<id>.messages.json` has Anthropic messages with `id`, `ts`, `modelInfo` and `metrics`; `<id>.json` beside it has the
+  folder, the title and the times.
+- The content of a result is a list of `{query, result, success, error}`.
+- Thinking is stored without its signature.
+- In VS Code a task was `api_conversation_history.json`, a list of Anthropic messages without models.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from segue.conversation.messages import Message
+from segue.errors import LoadError
+from segue.histories.kit.anthropic_turns import read_turn
+from segue.histories.kit.documents import describe_document, finish_history, load_value, parse_object, refuse_branch
+from segue.histories.kit.envelope import with_envelope
+from segue.histories.kit.format import Excerpt
+from segue.histories.kit.history import History, Session
+from segue.histories.kit.lines import object_of, text_of, without
+from segue.histories.kit.notes import Notes
+from segue.histories.kit.source import Source, View
+from segue.histories.kit.stamps import milliseconds_of
+from segue.histories.kit.stored_pieces import usage_of
+from segue.histories.kit.turn_origins import find_origin
+
+NAME: Final = "cline"
+KNOWN_RECORDS: Final = frozenset({"system prompt"})
+_SUFFIX: Final = ".messages.json"
+
+
+def detect(head: bytes, name: str) -> int:
+    """Recognise the file by its keys, or a task by the folder of the extension."""
+    start = head[:4000]
+    if name.endswith("api_conversation_history.json"):
+        return 90 if "saoudrizwan.claude-dev" in name else 0
+    if b'"sessionId"' in start and b'"messages"' in start and (b'"agent"' in start or name.endswith(_SUFFIX)):
+        return 92 if b'"modelInfo"' in head or b'"ts"' in head else 85
+    return 0
+
+
+def detect_value(value: object) -> int:
+    """Recognise the parsed file."""
+    fields = object_of(value)
+    return 90 if {"sessionId", "agent", "messages"} <= fields.keys() else 0
+
+
+def read(source: Source, view: View) -> History:
+    """Read one session.
+
+    Raises:
+        LoadError: the file has no messages of Cline.
+    """
+    refuse_branch(view, "Cline")
+    notes = Notes(known=KNOWN_RECORDS, keep=view.keep_records)
+    value = load_value(source)
+    document: dict[str, Any] = {"messages": value} if isinstance(value, list) else object_of(value)
+    if not isinstance(document.get("messages"), list):
+        raise LoadError("no conversation found: the file has no list of messages of Cline")
+    messages: list[Message] = []
+    for number, fields in enumerate(document["messages"], 1):
+        messages += _read_message(object_of(fields), number, notes)
+    if prompt := text_of(document.get("system_prompt")):
+        notes.record("system prompt", 0, len(prompt.encode("utf-8", "replace")), prompt if notes.keeps else None)
+    manifest = _read_manifest(source, notes)
+    metadata = object_of(manifest.get("metadata"))
+    own = object_of(document.get("origin"))
+    return finish_history(
+        NAME,
+        notes,
+        messages,
+        session_id=text_of(document.get("sessionId")) or _task_id(source.name),
+        version=text_of(own.get("version")),
+        title=text_of(metadata.get("title")),
+        cwd=text_of(manifest.get("cwd")),
+        created=milliseconds_of(manifest.get("started_at")),
+        updated=milliseconds_of(document.get("updated_at")),
+        extra={"document": without(document, ("messages", "system_prompt")), "manifest": manifest},
+    )
+
+
+def _task_id(name: str) -> str | None:
+    parts = name.split("/")
+    return parts[-2] if len(parts) > 1 else None
+
+
+def _read_message(fields: dict[str, Any], number: int, notes: Notes) -> list[Message]:
+    info, metrics = object_of(fields.get("modelInfo")), object_of(fields.get("metrics"))
+    model = text_of(info.get("id"))
+    usage = usage_of(
+        read=metrics.get("inputTokens"),
+        output=metrics.get("outputTokens"),
+        cache_read=metrics.get("cacheReadTokens"),
+        cache_write=metrics.get("cacheWriteTokens"),
+        cost=metrics.get("cost"),
+    )
+    origin = None if model is None else find_origin(model, text_of(info.get("provider")) or "")
+    time = milliseconds_of(fields.get("ts"))
+    made = read_turn(fields, number, notes, origin=origin, time=time, usage=usage)
+    return [with_envelope(message, NAME, without(fields, ("content", "role"))) for message in made]
+
+
+def _read_manifest(source: Source, notes: Notes) -> dict[str, Any]:
+    """Read the files beside the messages: the manifest, and what a compaction left."""
+    if not source.name.endswith(_SUFFIX):
+        return {}
+    stem = source.name.removesuffix(_SUFFIX)
+    if compaction := source.neighbours.read(f"{stem}.compaction.json"):
+        notes.record("compaction file", 0, len(compaction), parse_object(compaction) if notes.keeps else None)
+    return parse_object(source.neighbours.read(f"{stem}.json"))
+
+
+def describe(excerpt: Excerpt) -> Session | None:
+    """Describe a session by its file."""
+    return describe_document(excerpt, NAME, read, excerpt.name.rpartition("/")[2].removesuffix(_SUFFIX))

@@ -1,0 +1,23 @@
+"""The record of Continue."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.histories.continue_.read import NAME, describe, detect, detect_value, read
+from segue.histories.continue_.samples import samples
+from segue.histories.kit.format import Format, Place
+
+FORMAT: Final = Format(
+    name=NAME,
+    title="Continue",
+    detect=detect,
+    detect_value=detect_value,
+    read=read,
+    describe=describe,
+    place=Place(folder=".continue", variables=("CONTINUE_GLOBAL_DIR",), patterns=("sessions/*.json",)),
+    reads_lines=False,
+    samples=samples,
+    source="Continue CLI 1.5.47, run against a scripted model; continuedev/continue 2026-06-18",
+    read_on="2026-11-15",
+)

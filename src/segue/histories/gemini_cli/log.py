@@ -1,0 +1,146 @@
+"""The log of a Gemini CLI session: a list of changes, applied in order.
+
+Facts this file rests on (Gemini CLI 0.61.0, seen 2026-11-15; google-gemini/gemini-cli 2026-08-06, read):
+- A message line with a known id replaces that message; `{"$set": {"messages": [...]}}` replaces all of them;
+  `{"$rewindTo": id}` removes that message and all after it.
+- On each start the messages are set to the session context alone, then to all of them again. They are then without
+  model, tokens and thoughts, and have new times: the first line of the same id has these.
+- A compression sets the messages to the summary, the answer "Got it. ...", and the messages that are kept.
+- Before 2026 a session was one JSON object with `messages`; the program still reads it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final, cast, final
+
+from segue.errors import LoadError
+from segue.histories.kit.lines import Line, decode_object, decode_objects, object_of, text_of
+from segue.histories.kit.notes import Notes
+from segue.projection.report import ChangeCode, Loss
+
+GOT_IT: Final = "Got it. Thanks for the additional context!"
+"""What the program writes behind the summary of a compression, in the name of the model."""
+_FIRST_WINS: Final = ("model", "tokens", "thoughts", "timestamp")
+"""Fields that only the first lines of a message have, or have right."""
+
+
+@final
+@dataclass(eq=False)
+class Entry:
+    """One message, with the fields of all its lines."""
+
+    fields: dict[str, Any]
+    line: int
+
+    @property
+    def kind(self) -> str:
+        """Who wrote the message: `user`, `gemini`, or the program (`info`, `warning`, `error`)."""
+        return text_of(self.fields.get("type")) or "unknown"
+
+    @property
+    def id(self) -> str:
+        """The id of the message."""
+        return str(self.fields["id"])
+
+
+@final
+@dataclass
+class Log:
+    """A session, read."""
+
+    header: dict[str, Any] = field(default_factory=dict[str, Any])
+    entries: list[Entry] = field(default_factory=list[Entry])
+    everything: dict[str, Entry] = field(default_factory=dict[str, Entry])
+    """All messages that ever were in the session, by id, in order of their first line."""
+    taken_back: list[list[Entry]] = field(default_factory=list[list[Entry]])
+
+
+def read_log(data: bytes, notes: Notes) -> Log:
+    """Apply all lines.
+
+    Raises:
+        LoadError: the file has neither a header nor a message.
+    """
+    log = Log()
+    whole = _read_whole(data)
+    if whole is not None:
+        log.header = {key: value for key, value in whole.items() if key != "messages"}
+        log.entries = _merge_all(log, whole.get("messages"), 1, notes)
+        return log
+    for line, fields in decode_objects(data, notes):
+        _apply(log, fields, line, notes)
+    if not log.header and not log.everything:
+        raise LoadError("no conversation found: the file has no header with a sessionId and no message of Gemini CLI")
+    return log
+
+
+def _read_whole(data: bytes) -> dict[str, Any] | None:
+    """Read the older format: one object with `messages`."""
+    start = data[:200].lstrip()
+    if not start.startswith(b"{") or b'"messages"' not in data or b'{"$set"' in data:
+        return None
+    fields = decode_object(Line(1, data), Notes())
+    return fields if fields is not None and "messages" in fields else None
+
+
+def _apply(log: Log, fields: dict[str, Any], line: Line, notes: Notes) -> None:
+    changes = object_of(fields.get("$set"))
+    if changes:
+        if "messages" in changes:
+            log.entries = _merge_all(log, changes["messages"], line.number, notes)
+        log.header |= {key: value for key, value in changes.items() if key != "messages"}
+        rest = 0 if "messages" in changes else len(line.data)
+        if rest:
+            notes.record("$set", line.number, rest, fields if notes.keeps else None)
+    elif (target := text_of(fields.get("$rewindTo"))) is not None:
+        _rewind(log, target, notes)
+    elif text_of(fields.get("sessionId")) and "id" not in fields:
+        log.header |= fields
+        notes.record("header", line.number, len(line.data), fields if notes.keeps else None)
+    else:
+        entry = _merge(log, fields, line.number)
+        if entry is None:
+            notes.record(text_of(fields.get("type")) or "unknown", line.number, len(line.data))
+        elif entry not in log.entries:
+            log.entries.append(entry)
+
+
+def _merge_all(log: Log, items: object, line: int, notes: Notes) -> list[Entry]:
+    """Give the messages of a list; one without an id is noted."""
+    entries: list[Entry] = []
+    for item in cast("list[object]", items) if isinstance(items, list) else []:
+        entry = _merge(log, object_of(item), line)
+        if entry is None:
+            notes.unreadable(line, "a message without an id")
+        elif entry not in entries:
+            entries.append(entry)
+    return entries
+
+
+def _merge(log: Log, fields: dict[str, Any], line: int) -> Entry | None:
+    """Give the message of a line, with what earlier lines of the same id say; None if it has no id."""
+    message_id = text_of(fields.get("id"))
+    if message_id is None:
+        return None
+    known = log.everything.get(message_id)
+    if known is None:
+        entry = log.everything[message_id] = Entry(fields, line)
+        return entry
+    kept = {name: known.fields[name] for name in _FIRST_WINS if name in known.fields}
+    known.fields = {**fields, **kept}
+    known.line = line
+    return known
+
+
+def _rewind(log: Log, target: str, notes: Notes) -> None:
+    at = next((at for at, entry in enumerate(log.entries) if entry.id == target), None)
+    if at is None:
+        return
+    lost = log.entries[at:]
+    detail = f"{len(lost)} messages that the user took back"
+    notes.add(ChangeCode.BRANCH_LEFT_OUT, ("branches", len(log.taken_back)), Loss.CONTENT, detail)
+    log.taken_back.append(lost)
+    for entry in lost:
+        log.everything.pop(entry.id, None)
+    del log.entries[at:]

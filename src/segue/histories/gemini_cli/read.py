@@ -1,0 +1,380 @@
+"""Reads a Gemini CLI session.
+
+Facts this file rests on (Gemini CLI 0.61.0, seen 2026-11-15; google-gemini/gemini-cli, read):
+- Results stand in `toolCalls[].result` and again as a message of the user, and once more after each start; a result
+  may also repeat those of other calls. Only the first one of an id counts.
+- Call ids have the prefix `<tool>__` in the file, and not on the wire.
+- A text of the user that begins with `/` or `?` is a command; it is not sent.
+- `info`, `warning` and `error` messages are shown only. Thoughts are sent by no version after a start.
+- The answer that was interrupted is not in the file.
+- One session may be spread over several files of the same id, one for each minute of a start.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+from msgspec.structs import replace
+
+from segue.conversation.context import Context, Summary
+from segue.conversation.messages import AssistantMessage, Message, StopReason, SystemMessage, Usage
+from segue.errors import DecodeError, LoadError
+from segue.histories.gemini_cli.log import GOT_IT, Entry, Log, read_log
+from segue.histories.kit.envelope import find_title, name_results, with_envelope, with_origin
+from segue.histories.kit.history import Branch, Child, Compaction, History, HistoryOrigin
+from segue.histories.kit.lines import first_objects, integer_of, object_of, objects_of, text_of, title_of, without
+from segue.histories.kit.notes import Notes
+from segue.histories.kit.source import Source, View
+from segue.histories.kit.stamps import milliseconds_of, time_of
+from segue.histories.kit.wire import Wire
+from segue.projection.report import ChangeCode, Loss
+
+NAME: Final = "gemini-cli"
+WIRE: Final = Wire("google-genai", "contents")
+KNOWN_RECORDS: Final = frozenset(
+    {"header", "$set", "info", "warning", "error", "command", "repeated results", "details of tool calls"}
+)
+_IN_MESSAGE: Final = frozenset({"content", "toolCalls", "thoughts", "tokens", "model", "type", "timestamp", "segue"})
+
+
+def read(source: Source, view: View) -> History:
+    """Read one session; of several files of the same session, the one that has the conversation.
+
+    Raises:
+        LoadError: the file has no conversation of Gemini CLI.
+    """
+    notes = Notes(known=KNOWN_RECORDS, keep=view.keep_records)
+    log = read_log(source.data or b"", notes)
+    if view.branch is not None:
+        raise LoadError(f"the session has no branch {view.branch!r}; a Gemini CLI session is a line without branches")
+    if not _has_conversation(log) and (fuller := _find_fuller(source, log)) is not None:
+        return read(fuller, view)
+    reader = _Reader(notes)
+    messages = name_results(reader.messages(log.entries))
+    compaction = _read_compaction(log, notes)
+    summaries: tuple[Summary, ...] = ()
+    if compaction is not None and view.name == "full":
+        # Once more from the beginning: the results of old calls count where they stand first.
+        reader = _Reader(notes)
+        older = name_results(reader.messages(_dropped(log)))
+        rest = [entry for entry in log.entries if entry not in _summary_entries(log)]
+        messages = name_results([*older, *reader.messages(rest)])
+        summaries = (compaction.summary,)
+    elif compaction is not None:
+        detail = f"{len(compaction.messages)} messages"
+        notes.add(ChangeCode.COMPACTED_AWAY, ("compactions", 0), Loss.CONTENT, detail)
+    if not messages and not log.header:
+        raise LoadError("no conversation found: the file has no message of Gemini CLI")
+    times = [time for message in messages if (time := time_of(message)) is not None]
+    title = text_of(log.header.get("summary")) or find_title(
+        [*(compaction.messages if compaction is not None else ()), *messages]
+    )
+    created = milliseconds_of(log.header.get("startTime"))
+    updated = milliseconds_of(log.header.get("lastUpdated"))
+    return History(
+        context=Context(messages=tuple(messages), summaries=summaries),
+        origin=HistoryOrigin(format=NAME, id=text_of(log.header.get("sessionId"))),
+        title=None if title is None else title_of(title),
+        cwd=_find_folder(source, log),
+        created=min((*times, *(time for time in (created,) if time is not None)), default=None),
+        updated=max((*times, *(time for time in (updated,) if time is not None)), default=None),
+        children=_read_children(source, log, view, notes),
+        branches=tuple(
+            Branch(id=f"taken-back-{at}", messages=len(entries)) for at, entries in enumerate(log.taken_back)
+        ),
+        compactions=() if compaction is None else (compaction,),
+        records=notes.records,
+        report=notes.report(),
+    )
+
+
+def is_context(entry: Mapping[str, Any]) -> bool:
+    """Whether the program added this message: what it says about the session."""
+    texts = [part.get("text") for part in parts_of(entry.get("content"))]
+    return any(isinstance(text, str) and text.lstrip().startswith("<session_context>") for text in texts[:1])
+
+
+def _has_conversation(log: Log) -> bool:
+    return any(entry.kind in {"user", "gemini"} and not is_context(entry.fields) for entry in log.entries)
+
+
+def _find_fuller(source: Source, log: Log) -> Source | None:
+    """Find another file of the same session that has the conversation."""
+    session = text_of(log.header.get("sessionId"))
+    folder = source.name.rpartition("/")[0]
+    if session is None or not session[:8].isalnum():
+        return None
+    pattern = f"session-*-{session[:8]}.json*"
+    for name in source.neighbours.find(f"{folder}/{pattern}" if folder else pattern):
+        data = source.neighbours.read(name) if name != source.name else None
+        if data is None:
+            continue
+        try:
+            other = read_log(data, Notes())
+        except LoadError:
+            continue
+        if other.header.get("sessionId") == session and _has_conversation(other):
+            return Source(data=data, name=name, path=source.path, neighbours=source.neighbours)
+    return None
+
+
+def _find_folder(source: Source, log: Log) -> str | None:
+    """Find the folder of the project: in the header, or by its hash in the list of projects."""
+    directories = log.header.get("directories")
+    if isinstance(directories, list) and (first := text_of(next(iter(cast("list[object]", directories)), None))):
+        return first
+    digest = log.header.get("projectHash")
+    data = source.neighbours.read("projects.json")
+    listed = first_objects((data or b"").replace(b"\n", b" "), 1)
+    for path in object_of(listed[0].get("projects")) if listed else ():
+        if hashlib.sha256(path.encode("utf-8", "replace")).hexdigest() == digest:
+            return path
+    return text_of(log.header.get("cwd"))
+
+
+def _read_children(source: Source, log: Log, view: View, notes: Notes) -> tuple[Child, ...]:
+    session = text_of(log.header.get("sessionId"))
+    if session is None or not session.replace("-", "").isalnum() or log.header.get("kind") == "subagent":
+        return ()
+    folder = source.name.rpartition("/")[0]
+    pattern = f"{session}/*.jsonl"
+    children: list[Child] = []
+    calls = [call for entry in log.everything.values() for call in objects_of(entry.fields.get("toolCalls"))]
+    for name in source.neighbours.find(f"{folder}/{pattern}" if folder else pattern):
+        data = source.neighbours.read(name)
+        child_id = name.rpartition("/")[2].removesuffix(".jsonl")
+        history = None
+        try:
+            history = read(
+                Source(data=data, name=name, neighbours=source.neighbours), View(keep_records=view.keep_records)
+            )
+        except LoadError as error:
+            notes.add(ChangeCode.FILE_MISSING, ("children", len(children)), Loss.CONTENT, f"{name}: {error}")
+        call = next((call for call in calls if child_id in str(call.get("agentId"))), None)
+        if call is None and history is not None and history.title is not None:
+            call = next((call for call in calls if history.title[:60] in str(call.get("args"))), None)
+        notes.add(ChangeCode.CHILD_LEFT_OUT, ("children", len(children)), Loss.CONTENT, child_id)
+        call_id = None if call is None else short_id(str(call.get("id")), str(call.get("name")))
+        children.append(Child(id=child_id, call_id=call_id, path=name, history=history))
+    return tuple(children)
+
+
+# -- compression ------------------------------------------------------------------------------------------------------
+
+
+def _summary_entries(log: Log) -> list[Entry]:
+    """Give the summary and the answer behind it, if the session was compressed."""
+    for entry, following in zip(log.entries, log.entries[1:], strict=False):
+        if following.kind == "gemini" and _text(following) == GOT_IT and entry.kind == "user":
+            return [entry, following]
+    return []
+
+
+def _dropped(log: Log) -> list[Entry]:
+    present = {entry.id for entry in log.entries}
+    return [entry for entry in log.everything.values() if entry.id not in present]
+
+
+def _read_compaction(log: Log, notes: Notes) -> Compaction | None:
+    summary = _summary_entries(log)
+    dropped = [entry for entry in _dropped(log) if entry.kind in {"user", "gemini"}]
+    if not summary or not dropped:
+        if dropped:
+            detail = f"{len(dropped)} messages that a later line of the log removed"
+            notes.add(ChangeCode.BRANCH_LEFT_OUT, ("branches", len(log.taken_back)), Loss.CONTENT, detail)
+        return None
+    older = name_results(_Reader(notes, silent=True).messages(dropped))
+    time = milliseconds_of(summary[0].fields.get("timestamp"))
+    return Compaction(
+        summary=Summary(covers=len(older), text=_text(summary[0]), timestamp=time),
+        messages=tuple(older),
+        id=summary[0].id,
+    )
+
+
+def _text(entry: Entry) -> str:
+    return "".join(text for part in parts_of(entry.fields.get("content")) if (text := text_of(part.get("text"))))
+
+
+# -- entries to messages ----------------------------------------------------------------------------------------------
+
+
+def parts_of(content: object) -> list[dict[str, Any]]:
+    """Give the parts of a message; a text is one part."""
+    if isinstance(content, str):
+        return [{"text": content}] if content else []
+    if isinstance(content, dict):
+        return [object_of(cast("object", content))]
+    items = cast("list[object]", content) if isinstance(content, list) else []
+    return [{"text": item} if isinstance(item, str) else object_of(item) for item in items if item]
+
+
+def short_id(call_id: str, name: str) -> str:
+    """Give the id of a call as the program sends it: without the name of the tool."""
+    return call_id.removeprefix(f"{name}__")
+
+
+class _Reader:
+    """Makes messages of entries. A result counts once, where it stands first."""
+
+    def __init__(self, notes: Notes, *, silent: bool = False) -> None:
+        self._notes = notes
+        self._silent = silent
+        self._answered: set[str] = set()
+        self._model_noted = False
+
+    def messages(self, entries: Sequence[Entry]) -> list[Message]:
+        """Give the messages of entries; entries that hold none are noted as records."""
+        later = {
+            str(object_of(part.get("functionResponse")).get("id"))
+            for entry in entries
+            if entry.kind == "user"
+            for part in parts_of(entry.fields.get("content"))
+            if "functionResponse" in part
+        }
+        made: list[Message] = []
+        for entry in entries:
+            kind = entry.kind
+            if kind == "user":
+                made += self._user(entry)
+            elif kind == "gemini":
+                made += self._model(entry, later)
+            else:
+                self._record(entry, kind)
+        return made
+
+    def _record(self, entry: Entry, kind: str) -> None:
+        if not self._silent:
+            data = entry.fields if self._notes.keeps else None
+            self._notes.record(kind, entry.line, len(str(entry.fields)), data)
+
+    def _decode(self, entry: Entry, role: str, parts: list[dict[str, Any]], model: str = "") -> tuple[Message, ...]:
+        try:
+            return WIRE.decode([{"role": role, "parts": parts}], model)
+        except DecodeError as error:
+            if not self._silent:
+                self._notes.unreadable(entry.line, str(error))
+            return ()
+
+    def _user(self, entry: Entry) -> list[Message]:
+        parts = parts_of(entry.fields.get("content"))
+        text = "".join(str(part.get("text", "")) for part in parts)
+        if text.strip().startswith(("/", "?")):
+            self._record(entry, "command")
+            return []
+        fresh = self._fresh(parts)
+        if fresh is None:
+            self._record(entry, "repeated results")
+            return []
+        return self._stamped(entry, self._decode(entry, "user", fresh), own=is_context(entry.fields))
+
+    def _fresh(self, parts: list[dict[str, Any]]) -> list[dict[str, Any]] | None:
+        """Give the parts without results that were there before; None if there is nothing else."""
+        results = [part for part in parts if "functionResponse" in part]
+        fresh: list[dict[str, Any]] = []
+        repeated = False
+        for part in parts:
+            response = object_of(part.get("functionResponse"))
+            if response:
+                call_id = short_id(str(response.get("id", "")), str(response.get("name", "")))
+                repeated = bool(call_id) and call_id in self._answered
+                self._answered.add(call_id)
+                if not repeated:
+                    fresh.append({**part, "functionResponse": {**response, "id": call_id}})
+            elif not (repeated and results):
+                fresh.append(part)
+        return fresh or (None if results else [])
+
+    def _stamped(self, entry: Entry, messages: Sequence[Message], *, own: bool) -> list[Message]:
+        time = milliseconds_of(entry.fields.get("timestamp"))
+        made: list[Message] = []
+        envelope = without(entry.fields, _IN_MESSAGE)
+        for message in messages:
+            stamped = message if isinstance(message, SystemMessage) else replace(message, timestamp=time)
+            made.append(with_envelope(stamped, NAME, envelope if not made else {"id": entry.id}, own=own))
+        return made
+
+    def _model(self, entry: Entry, later: set[str]) -> list[Message]:
+        fields = entry.fields
+        content = fields.get("content")
+        parts = parts_of(content)
+        if not any(part.get("thought") is True for part in parts):
+            parts = [*_thoughts(fields), *parts]
+        calls = objects_of(fields.get("toolCalls"))
+        known = {str(object_of(part.get("functionCall")).get("id")) for part in parts if "functionCall" in part}
+        for call in calls:
+            if str(call.get("id")) not in known:
+                made = {"id": call.get("id"), "name": call.get("name"), "args": object_of(call.get("args"))}
+                parts.append({"functionCall": made})
+        model = text_of(fields.get("model")) or ""
+        decoded = self._decode(entry, "model", [_short_call(part) for part in parts], model)
+        if calls:
+            self._record(entry, "details of tool calls")
+        made_up = _text(entry) == GOT_IT and not model
+        if not model and not made_up and "segue" not in fields:
+            self._note_unknown_model(entry)
+        messages: list[Message] = [
+            self._with_ending(message, fields, model) if message.role == "assistant" else message
+            for message in self._stamped(entry, decoded, own=made_up)
+        ]
+        # An id that an earlier turn used has to be answered again.
+        self._answered -= {call.id for each in messages if each.role == "assistant" for call in each.tool_calls()}
+        return [*messages, *self._results(entry, calls, later)]
+
+    def _with_ending(self, message: AssistantMessage, fields: dict[str, Any], model: str) -> AssistantMessage:
+        ended = replace(
+            message,
+            model=model,
+            provider=message.provider if model else "",
+            usage=_usage(object_of(fields.get("tokens"))),
+            stop_reason=StopReason.TOOL_USE if message.tool_calls() else StopReason.STOP,
+        )
+        return with_origin(ended, fields)
+
+    def _results(self, entry: Entry, calls: list[dict[str, Any]], later: set[str]) -> list[Message]:
+        """Give the results that no message of the user repeats."""
+        parts: list[dict[str, Any]] = []
+        for call in calls:
+            if str(call.get("id")) not in later:
+                parts += self._fresh(parts_of(call.get("result"))) or ()
+        if not parts:
+            return []
+        # The program gives them this id when it starts again.
+        results = Entry({"id": f"{entry.id}_response", "timestamp": entry.fields.get("timestamp")}, entry.line)
+        return self._stamped(results, self._decode(entry, "user", parts), own=False)
+
+    def _note_unknown_model(self, entry: Entry) -> None:
+        if not self._model_noted and not self._silent:
+            self._model_noted = True
+            self._notes.add(ChangeCode.MODEL_UNKNOWN, ("lines", entry.line), Loss.NONE)
+
+
+def _thoughts(fields: dict[str, Any]) -> list[dict[str, Any]]:
+    parts: list[dict[str, Any]] = []
+    for thought in objects_of(fields.get("thoughts")):
+        subject, description = text_of(thought.get("subject")), text_of(thought.get("description")) or ""
+        parts.append({"text": f"**{subject}** {description}" if subject else description, "thought": True})
+    return parts
+
+
+def _short_call(part: dict[str, Any]) -> dict[str, Any]:
+    call = object_of(part.get("functionCall"))
+    if not isinstance(call.get("id"), str):
+        return part
+    return {**part, "functionCall": {**call, "id": short_id(call["id"], str(call.get("name", "")))}}
+
+
+def _usage(tokens: dict[str, Any]) -> Usage | None:
+    """Read the tokens of a reply; the input includes cached tokens, the output does not include thoughts."""
+    if not tokens:
+        return None
+    cached, thoughts = integer_of(tokens.get("cached")), integer_of(tokens.get("thoughts"))
+    return Usage(
+        input=max(0, integer_of(tokens.get("input")) - cached),
+        output=integer_of(tokens.get("output")) + thoughts,
+        cache_read=cached,
+        reasoning=thoughts,
+        total_tokens=integer_of(tokens.get("total")),
+    )

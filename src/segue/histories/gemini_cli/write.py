@@ -1,0 +1,116 @@
+"""Writes a Gemini CLI session.
+
+Facts this file rests on (Gemini CLI 0.61.0, seen 2026-11-15):
+- A file needs a first line with `sessionId` and `projectHash`; each message an `id`.
+- A message whose content is a list of parts is sent as it is: thoughts are left out, signatures are kept.
+- Calls as `functionCall` parts and results as a message of `functionResponse` parts are sent once; `toolCalls` would
+  send the results twice.
+- The program repairs nothing: a call without a result is sent as it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from segue.conversation.messages import AssistantMessage, Message, Usage
+from segue.histories.gemini_cli.read import NAME, WIRE
+from segue.histories.kit.envelope import find_envelope, find_title, origin_fields
+from segue.histories.kit.format import Draft, Output
+from segue.histories.kit.history import WrittenFile
+from segue.histories.kit.lines import text_of, title_of
+from segue.histories.kit.stamps import file_time_of, iso_of, make_id, time_of
+from segue.histories.kit.writing import Clock, json_line
+
+_GROUPED: Final = frozenset({"toolResult", "user"})
+_RESUME: Final = ("gemini", "--session-file", "{file}")
+
+
+def write(draft: Draft) -> Output:
+    """Write one session: a header and the messages, whose content is parts."""
+    cwd = draft.cwd or "/"
+    clock = Clock(draft)
+    lines: list[dict[str, Any]] = []
+    for group in _groups(draft.messages):
+        lines += _lines(draft, clock, group, len(lines))
+    last = lines[-1]["timestamp"] if lines else iso_of(draft.started)
+    header = {
+        "sessionId": draft.id,
+        "projectHash": hashlib.sha256(cwd.encode("utf-8", "replace")).hexdigest(),
+        "startTime": iso_of(draft.started),
+        "lastUpdated": last,
+        "kind": "main",
+    }
+    if draft.cwd is not None:
+        header["directories"] = [cwd]
+    title, first = draft.history.title, find_title(draft.messages)
+    if title and (first is None or title_of(first) != title):
+        header["summary"] = title
+    data = b"".join(json_line(line) for line in (header, *lines))
+    time = file_time_of(draft.started)[:16]
+    slug = draft.settings.get(cwd) or re.sub(r"[^A-Za-z0-9_-]+", "-", cwd.rstrip("/").rpartition("/")[2]) or "root"
+    name = f"tmp/{slug}/chats/session-{time}-{draft.id[:8]}.jsonl"
+    return Output((WrittenFile(name=name, data=data),), _RESUME, _RESUME)
+
+
+def _groups(messages: Sequence[Message]) -> list[list[Message]]:
+    """Group the messages by turn: those that were read from one message, and the results of one batch."""
+    groups: list[list[Message]] = []
+    for message in messages:
+        before = groups[-1][-1] if groups else None
+        if before is not None and _same_turn(before, message):
+            groups[-1].append(message)
+        else:
+            groups.append([message])
+    return groups
+
+
+def _same_turn(before: Message, message: Message) -> bool:
+    if before.role not in _GROUPED or message.role not in _GROUPED:
+        return False
+    one, other = find_envelope(before, NAME), find_envelope(message, NAME)
+    if one is None and other is None:
+        return before.role == message.role == "toolResult"
+    return one is not None and other is not None and one.get("id") == other.get("id")
+
+
+def _lines(draft: Draft, clock: Clock, group: Sequence[Message], count: int) -> list[dict[str, Any]]:
+    first = group[0]
+    envelope = find_envelope(first, NAME) or {}
+    lines: list[dict[str, Any]] = []
+    for turn in WIRE.encode(group, draft.model.id, draft.model.provider):
+        own_id = text_of(envelope.get("id"))
+        used = own_id if own_id is not None and not lines else None
+        line: dict[str, Any] = {
+            **envelope,
+            "id": used or make_id(draft.id, "message", str(count + len(lines))),
+            "timestamp": iso_of(clock.at(time_of(first))),
+            "type": "gemini" if first.role == "assistant" else "user",
+            "content": turn["parts"],
+        }
+        if isinstance(first, AssistantMessage):
+            line |= _reply_fields(first, own=bool(envelope))
+        lines.append(line)
+    return lines
+
+
+def _reply_fields(message: AssistantMessage, *, own: bool) -> Mapping[str, Any]:
+    fields: dict[str, Any] = {} if own else dict(origin_fields(message, WIRE.protocol))
+    if message.model:
+        fields["model"] = message.model
+    if message.usage is not None:
+        fields["tokens"] = _tokens(message.usage)
+    return fields
+
+
+def _tokens(usage: Usage) -> dict[str, int]:
+    return {
+        "input": usage.input + usage.cache_read,
+        "output": max(0, usage.output - usage.reasoning),
+        "cached": usage.cache_read,
+        "thoughts": usage.reasoning,
+        "tool": 0,
+        "total": usage.total_tokens,
+    }

@@ -1,0 +1,241 @@
+"""The record of Google ADK: a session, its events alone, or the database of `DatabaseSessionService`.
+
+Facts this file rests on (google-adk 2.13.0, 2026-11-15):
+- `rewindBeforeInvocationId` removes an invocation and everything after it; `compaction` replaces the events of a span
+  of time by one content. Both are actions of a later event.
+- A session has `id`, `appName`, `userId`, `state`, `events`, `lastUpdateTime`; unknown fields are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Final, cast
+
+import msgspec
+
+from segue.errors import LoadError
+from segue.histories.google_adk.codec import AUTHOR, CODEC, WIRE
+from segue.histories.google_adk.samples import samples
+from segue.histories.kit.entries import Entry
+from segue.histories.kit.format import Draft
+from segue.histories.kit.framework import Document, Framework, framework_format, from_package, items_of, list_of
+from segue.histories.kit.history import WrittenFile
+from segue.histories.kit.lines import object_of, text_of
+from segue.histories.kit.source import Database
+from segue.histories.kit.stamps import make_id, milliseconds_of
+from segue.models.model import Model
+from segue.projection.report import Change, ChangeCode, Loss
+
+_ACTIONS: Final = ("stateDelta", "artifactDelta", "requestedAuthConfigs", "requestedToolConfirmations")
+"""Actions that every event has, empty where nothing was done."""
+_VERBATIM: Final = frozenset(
+    {"args", "response", "stateDelta", "artifactDelta", "customMetadata", "requestedAuthConfigs", "agentState",
+     "requestedToolConfirmations"}
+)  # fmt: skip
+"""Fields whose keys are the user's own."""
+
+
+def _camel(value: object) -> object:
+    """Give the keys of the database in the form of JSON."""
+    if isinstance(value, list):
+        return [_camel(item) for item in cast("list[object]", value)]
+    if not isinstance(value, dict):
+        return value
+    made: dict[str, object] = {}
+    for key, item in object_of(cast("object", value)).items():
+        head, *rest = key.split("_")
+        name = head + "".join(part.capitalize() for part in rest)
+        made[name] = item if name in _VERBATIM else _camel(item)
+    return made
+
+
+def _is_event(entry: Mapping[str, Any]) -> bool:
+    return "author" in entry and ("invocationId" in entry or "invocation_id" in entry or "content" in entry)
+
+
+def _open(value: object, session: str | None) -> Document | None:  # noqa: ARG001 - one session is one conversation
+    rest: dict[str, Any] = {}
+    if isinstance(value, dict):
+        whole = object_of(cast("object", value))
+        if not any(name in whole for name in ("appName", "app_name", "userId", "user_id")):
+            return None
+        whole = object_of(_camel({key: item for key, item in whole.items() if key not in {"events", "state"}})) | {
+            key: whole[key] for key in ("events", "state") if key in whole
+        }
+        rest = {"session": {key: item for key, item in whole.items() if key != "events"}}
+        value = cast("object", whole.get("events"))
+    entries = list_of(value)
+    if entries is None or not (rest or any(_is_event(entry) for entry in entries)):
+        return None
+    entries = [object_of(_camel(entry)) if "invocation_id" in entry else entry for entry in entries]
+    entries, changes = _active(entries)
+    own = object_of(rest.get("session"))
+    return Document(
+        entries,
+        rest,
+        id=text_of(own.get("id")),
+        updated=milliseconds_of(own.get("lastUpdateTime")),
+        changes=tuple(changes),
+    )
+
+
+def _active(events: list[Entry]) -> tuple[list[Entry], list[Change]]:
+    """Give the events that the framework sends."""
+    kept: list[Entry] = []
+    changes: list[Change] = []
+    for event in events:
+        actions = object_of(event.get("actions"))
+        before = text_of(actions.get("rewindBeforeInvocationId"))
+        compaction = object_of(actions.get("compaction"))
+        if before is not None:
+            start = next((at for at, each in enumerate(kept) if each.get("invocationId") == before), len(kept))
+            detail = f"{len(kept) - start} events were taken back"
+            changes.append(
+                Change(code=ChangeCode.BRANCH_LEFT_OUT, path=("branches", 0), loss=Loss.CONTENT, detail=detail)
+            )
+            del kept[start:]
+        elif compaction:
+            inside = [each for each in kept if _is_inside(each, compaction)]
+            detail = f"{len(inside)} events"
+            path = ("compactions", 0)
+            changes.append(Change(code=ChangeCode.COMPACTED_AWAY, path=path, loss=Loss.CONTENT, detail=detail))
+            at = kept.index(inside[0]) if inside else len(kept)
+            kept = [each for each in kept if each not in inside]
+            kept.insert(at, {**event, "content": compaction.get("compactedContent")})
+        else:
+            kept.append(event)
+    return kept, changes
+
+
+def _is_inside(event: Mapping[str, Any], compaction: Mapping[str, Any]) -> bool:
+    times = [event.get("timestamp"), compaction.get("startTimestamp"), compaction.get("endTimestamp")]
+    if not all(isinstance(time, (int, float)) for time in times):
+        return False
+    time, start, end = cast("list[float]", times)
+    return start <= time <= end
+
+
+def _complete(entries: list[Entry], draft: Draft) -> list[Entry]:
+    """Add the author, ids and times."""
+    author = draft.settings.get("author", AUTHOR)
+    now = draft.started / 1000
+    invocation = 0
+    completed: list[Entry] = []
+    for at, entry in enumerate(entries):
+        is_user = entry.get("author") == "user"
+        invocation += is_user
+        time = entry.get("timestamp")
+        now = float(time) if isinstance(time, (int, float)) else now + 0.001
+        fields: dict[str, Any] = {
+            "invocationId": f"e-{make_id(draft.id, 'invocation', str(invocation))}",
+            "actions": {
+                "stateDelta": {},
+                "artifactDelta": {},
+                "requestedAuthConfigs": {},
+                "requestedToolConfirmations": {},
+            },
+            "nodeInfo": {"path": "" if is_user else f"{author}@1"},
+            "id": make_id(draft.id, "event", str(at)),
+            "timestamp": now,
+        }
+        named = {"author": author} if "invocationId" not in entry and not is_user else {}
+        completed.append({**{key: value for key, value in fields.items() if key not in entry}, **entry, **named})
+    return completed
+
+
+def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> object:
+    if not rest and draft.history.origin.format == CODEC.name:
+        return entries
+    session = object_of(rest.get("session"))
+    updated = max((entry["timestamp"] for entry in entries), default=draft.started / 1000)
+    default: dict[str, Any] = {
+        "id": draft.id,
+        "appName": "segue",
+        "userId": "user",
+        "state": {},
+        "lastUpdateTime": updated,
+    }
+    return {**default, **session, "events": entries}
+
+
+def _open_database(database: Database, session: str | None) -> Document:
+    if not {"sessions", "events"} <= database.tables():
+        raise LoadError("the database has no tables sessions and events; it is not one of Google ADK")
+    sessions = list(database.rows("sessions"))
+    wanted = [row for row in sessions if session is None or row.get("id") == session]
+    if not wanted:
+        raise LoadError(f"the database has no session {session!r}" if session else "the database has no session")
+    row = max(wanted, key=lambda each: str(each.get("update_time")))
+    rows = sorted(
+        database.rows("events", app_name=row["app_name"], user_id=row["user_id"], session_id=row["id"]),
+        key=lambda each: str(each.get("timestamp")),
+    )
+    events = [_parsed(each.get("event_data")) for each in rows]
+    whole = {"id": row["id"], "appName": row["app_name"], "userId": row["user_id"], "state": _parsed(row.get("state"))}
+    document = _open({**whole, "events": events}, None)
+    if document is None:
+        raise LoadError("the session has no events")
+    times = [milliseconds_of(row.get(name)) for name in ("create_time", "update_time")]
+    return document._replace(created=times[0], updated=times[1], others=len(sessions) - 1)
+
+
+def _parsed(value: object) -> dict[str, Any]:
+    try:
+        return object_of(msgspec.json.decode(cast("str", value)))
+    except (msgspec.DecodeError, TypeError, ValueError, RecursionError):
+        return {}
+
+
+def _plain(value: object) -> object:
+    if not from_package(value, "google.adk"):
+        return value
+    objects: list[Any] = items_of(value) or [value]
+    dumped = [msgspec.json.decode(each.model_dump_json(by_alias=True, exclude_none=True)) for each in objects]
+    return dumped if isinstance(value, (list, tuple)) else dumped[0]
+
+
+def _give(files: tuple[WrittenFile, ...]) -> object:
+    value = cast("object", msgspec.json.decode(files[0].data))
+    if isinstance(value, list):
+        events: Any = import_module("google.adk.events")
+        return [events.Event.model_validate(item) for item in cast("list[object]", value)]
+    sessions: Any = import_module("google.adk.sessions")
+    return sessions.Session.model_validate(value)
+
+
+def _detect(value: object) -> int:
+    if hasattr(value, "tables") and hasattr(value, "rows"):
+        return 90 if {"sessions", "events", "app_states"} <= cast("Database", value).tables() else 0
+    if from_package(value, "google.adk"):
+        return 95
+    whole = object_of(value)
+    if whole:
+        return 90 if {"appName", "userId"} <= whole.keys() or {"app_name", "user_id"} <= whole.keys() else 0
+    entries = list_of(value)
+    if not entries:
+        return 0
+    parts = items_of(object_of(entries[0].get("content")).get("parts"))
+    return 85 if _is_event(entries[0]) and (parts or "invocationId" in entries[0]) else 40 if parts else 0
+
+
+FRAMEWORK: Final = Framework(
+    codec=CODEC,
+    title="Google ADK",
+    open=_open,
+    close=_close,
+    complete=_complete,
+    open_database=_open_database,
+    plain=_plain,
+    stores_system=False,
+    file_name="session.json",
+)
+FORMAT: Final = framework_format(
+    FRAMEWORK,
+    detect=_detect,
+    give=_give,
+    samples=samples,
+    wire=WIRE.protocol,
+    example=Model("gemini-2.5-pro", "google", "google-genai", reasoning=True),
+    source="google-adk 2.13.0, run against a scripted model",
+)

@@ -1,0 +1,252 @@
+"""Messages of frameworks: a list of JSON objects, read and written run by run.
+
+A framework stores a list of *entries*. A *run* is a series of entries that belong together, and holds one or several
+messages: often one entry is one message, but some frameworks store calls and results, or all steps of a turn, in one
+entry, and others store one reply as several entries.
+
+A codec reads a run, and can write the messages of a run in a default form. What a run has beyond that form is kept as a
+patch in `extra` of its first message, under the name of the format. A patch is applied only where the default is still
+the one that it was made from, so a message that a program has changed is written with its new content.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, Final, NamedTuple, TypeAlias, cast, final
+
+import msgspec
+
+from segue.conversation.content import AnyContent, ToolCall
+from segue.conversation.messages import Message, ToolResultMessage
+from segue.errors import DecodeError
+from segue.histories.kit.envelope import find_envelope, name_results, with_envelope
+from segue.histories.kit.lines import objects_of
+from segue.histories.kit.notes import Notes
+from segue.projection.report import ChangeCode, Loss
+from segue.protocols.kit.json_patch import apply, difference
+from segue.protocols.kit.json_values import digest, same
+
+Entry: TypeAlias = dict[str, Any]
+RUN: Final = "run"
+"""The field of the envelope with the number of the run: neighbours of the same run are written as one."""
+PATCH: Final = "patch"
+"""The field of the envelope with the difference between the run and its default form."""
+
+
+BEFORE: Final = "before"
+"""The field of the envelope with entries before the run that are no part of the conversation."""
+AFTER: Final = "after"
+"""The same for entries after the last run."""
+
+
+@final
+class Reading:
+    """What a codec knows while it reads: the report, the document, and the number of the entry, counted from 1."""
+
+    def __init__(self, notes: Notes, document: Mapping[str, Any] | None = None) -> None:
+        self.notes: Final = notes
+        self.document: Final = document or {}
+        self.line: int = 1
+        self._noted: set[ChangeCode] = set()
+        self.open_calls: list[tuple[str, str]] = []
+        """Id and name of calls that have no result yet, for formats whose results have no id."""
+
+    def note_once(self, code: ChangeCode, detail: str) -> None:
+        """Report something that is true of the whole source, with the first entry that it was seen in."""
+        if code not in self._noted:
+            self._noted.add(code)
+            self.notes.add(code, ("lines", self.line), Loss.NONE, detail)
+
+
+@final
+class Writing:
+    """What a codec knows while it writes: the report, and the call that each result answers."""
+
+    def __init__(self, messages: Sequence[Message], notes: Notes, positions: Sequence[int | None] = ()) -> None:
+        self._notes = notes
+        places = positions if len(positions) == len(messages) else range(len(messages))
+        self._places = {id(message): at for message, at in zip(messages, places, strict=True)}
+        self._answered: dict[int, ToolCall] = {}
+        self._answering: dict[tuple[int, int], ToolResultMessage] = {}
+        self._first: set[int] = set()
+        calls: dict[str, tuple[int, int, ToolCall]] = {}
+        for message in messages:
+            if message.role == "assistant":
+                for at, call in enumerate(message.tool_calls()):
+                    calls[call.id] = (id(message), at, call)
+            elif message.role == "toolResult" and message.tool_call_id in calls:
+                owner, at, call = calls[message.tool_call_id]
+                self._answered[id(message)] = call
+                if self._answering.setdefault((owner, at), message) is message:
+                    self._first.add(id(message))
+
+    def call_of(self, result: ToolResultMessage) -> ToolCall | None:
+        """Give the call that a result answers; None if there is none before it."""
+        return self._answered.get(id(result))
+
+    def result_of(self, message: Message, at: int) -> ToolResultMessage | None:
+        """Give the first result of a call of a message, by the position of the call among the calls."""
+        return self._answering.get((id(message), at))
+
+    def is_first(self, result: ToolResultMessage) -> bool:
+        """Whether a result is the first one of its call."""
+        return id(result) in self._first
+
+    def note(self, message: Message, code: ChangeCode, loss: Loss, detail: str = "") -> None:
+        """Report a change of a message."""
+        place = self._places.get(id(message))
+        self._notes.add(code, ("messages",) if place is None else ("messages", place), loss, detail)
+
+
+def each_alone(entries: list[Entry]) -> list[list[Entry]]:
+    """Give every entry as a run of its own."""
+    return [[entry] for entry in entries]
+
+
+def results_together(messages: Sequence[Message]) -> list[list[Message]]:
+    """Give the results of tools that follow each other as one run, everything else alone."""
+    runs: list[list[Message]] = []
+    for is_result, group in groupby(messages, lambda message: message.role == "toolResult"):
+        run = list(group)
+        runs += [run] if is_result else [[message] for message in run]
+    return runs
+
+
+def each_message_alone(messages: Sequence[Message]) -> list[list[Message]]:
+    """Give every message as a run of its own."""
+    return [[message] for message in messages]
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class EntryCodec:
+    """How one framework stores messages.
+
+    `read` gives the messages of a run; an empty list says that the run is no part of the conversation. `write` gives
+    the entries of a run in the default form, and depends on nothing but its arguments. `split` groups entries into
+    runs, `join` messages that were read from another format.
+    """
+
+    name: str
+    read: Callable[[list[Entry], Reading], list[Message]]
+    write: Callable[[Sequence[Message], Writing], list[Entry]]
+    split: Callable[[list[Entry]], list[list[Entry]]] = each_alone
+    join: Callable[[Sequence[Message]], list[list[Message]]] = each_message_alone
+
+
+def read_entries(codec: EntryCodec, entries: list[Entry], reading: Reading) -> list[Message]:
+    """Read the messages of entries; what cannot be read is noted."""
+    runs: list[_Run] = []
+    waiting: list[Entry] = []
+    line = 1
+    for run in codec.split(entries):
+        reading.line = line
+        line += len(run)
+        try:
+            messages = codec.read(run, reading)
+        except DecodeError as error:
+            reading.notes.unreadable(reading.line, str(error))
+            waiting += run
+            continue
+        if messages:
+            runs.append(_Run(run, messages, {BEFORE: waiting} if waiting else {}))
+            waiting = []
+        else:
+            _note_record(run, reading)
+            waiting += run
+    if waiting and runs:
+        runs[-1].around[AFTER] = waiting
+    named = name_results([message for run in runs for message in run.messages])
+    return list(_with_patches(codec, runs, named))
+
+
+class _Run(NamedTuple):
+    """The entries of a run, its messages, and the entries around it that are no part of the conversation."""
+
+    entries: list[Entry]
+    messages: list[Message]
+    around: dict[str, object]
+
+
+def _note_record(run: list[Entry], reading: Reading) -> None:
+    for entry in run:
+        kind = next((entry[key] for key in ("type", "role", "kind") if isinstance(entry.get(key), str)), "entry")
+        reading.notes.record(str(kind), reading.line, len(_text(entry)), entry)
+
+
+def _text(value: object) -> bytes:
+    try:
+        return msgspec.json.encode(value)
+    except (TypeError, ValueError):
+        return b""
+
+
+def _with_patches(codec: EntryCodec, runs: Sequence[_Run], named: Sequence[Message]) -> Iterator[Message]:
+    writing = Writing(named, Notes())
+    start = 0
+    for at, (run, given, around) in enumerate(runs):
+        messages = named[start : start + len(given)]
+        start += len(given)
+        default = codec.write(messages, writing)
+        envelope: dict[str, object] = {RUN: at, **around}
+        patch = difference(default, run)
+        if patch is not None:
+            if not same(apply(default, patch), run):
+                patch = {"fromDigest": digest(default), "to": run}
+            envelope[PATCH] = patch
+        yield with_envelope(messages[0], codec.name, envelope)
+        for message in messages[1:]:
+            yield with_envelope(message, codec.name, {RUN: at})
+
+
+def write_entries(codec: EntryCodec, messages: Sequence[Message], writing: Writing) -> list[Entry]:
+    """Write messages as entries: those of this format as they were read, others in the default form."""
+    entries: list[Entry] = []
+    for message in messages:
+        if any(_is_empty(content) for content in message.content):
+            writing.note(message, ChangeCode.MEDIA_OMITTED, Loss.NONE, "it has neither data nor an address")
+        if any(_is_blank(content) for content in message.content):
+            writing.note(message, ChangeCode.THINKING_BLANK, Loss.NONE, "some formats do not store it")
+    for run in _group(codec, messages):
+        written = codec.write(run, writing)
+        envelope = find_envelope(run[0], codec.name) or {}
+        if PATCH in envelope:
+            patched = apply(written, envelope[PATCH])
+            written = cast("list[Entry]", patched) if isinstance(patched, list) else written
+        entries += [*objects_of(envelope.get(BEFORE)), *written, *objects_of(envelope.get(AFTER))]
+    return entries
+
+
+def _is_blank(content: AnyContent) -> bool:
+    return content.kind == "thinking" and not content.thinking and content.thinking_signature is None
+
+
+def _is_empty(content: AnyContent) -> bool:
+    if content.kind not in {"image", "file"}:
+        return False
+    return not any(getattr(content, name, None) for name in ("data", "url", "file_id"))
+
+
+def _group(codec: EntryCodec, messages: Sequence[Message]) -> Iterator[Sequence[Message]]:
+    foreign: list[Message] = []
+    own: list[Message] = []
+    current: object = None
+    for message in messages:
+        envelope = find_envelope(message, codec.name)
+        run = None if envelope is None else envelope.get(RUN)
+        if own and (run is None or run != current or not {PATCH, BEFORE}.isdisjoint(envelope or {})):
+            yield own
+            own = []
+        current = run
+        if run is None:
+            foreign.append(message)
+            continue
+        if foreign:
+            yield from codec.join(foreign)
+            foreign = []
+        own.append(message)
+    if own:
+        yield own
+    yield from codec.join(foreign)

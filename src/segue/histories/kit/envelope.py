@@ -1,0 +1,87 @@
+"""What a format stores around a message: kept in `extra`, under the name of the format, and given back to it.
+
+    {"claude-code": {"uuid": ..., "requestId": ...}, "agent": {"own": True}}
+
+Both keys name no protocol, so projection keeps them and no codec sends them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeVar, cast
+
+from msgspec.structs import replace
+
+from segue.conversation.content import TextContent
+from segue.conversation.messages import AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage
+
+AGENT: Final = "agent"
+"""The key of what is the same for every agent: `own` marks a text that the agent added by itself."""
+SEGUE: Final = "segue"
+"""The field of a written record that names the model of a turn that another program wrote; programs ignore it."""
+
+M = TypeVar("M", bound=UserMessage | AssistantMessage | ToolResultMessage | SystemMessage)
+
+
+def with_envelope(message: M, format_name: str, fields: Mapping[str, object], *, own: bool = False) -> M:
+    """Add the fields that a format stores around a message, and the mark of a text that the agent added."""
+    extra = dict(message.extra or {})
+    extra[format_name] = fields
+    if own:
+        extra[AGENT] = {"own": True}
+    return replace(message, extra=extra)
+
+
+def find_envelope(message: Message, format_name: str) -> Mapping[str, object] | None:
+    """Give the fields that a format stored around a message; None if it was not read from that format."""
+    return None if message.extra is None else message.extra.get(format_name)
+
+
+def origin_fields(message: AssistantMessage, wire: str) -> dict[str, object]:
+    """Give the field with the origin of a turn; empty where the format itself names it."""
+    if not message.model or message.protocol == wire:
+        return {}
+    return {SEGUE: {"protocol": message.protocol, "provider": message.provider, "model": message.model}}
+
+
+def with_origin(message: AssistantMessage, fields: Mapping[str, object]) -> AssistantMessage:
+    """Set the origin of a turn that `origin_fields` wrote."""
+    origin = fields.get(SEGUE)
+    if not isinstance(origin, Mapping):
+        return message
+    named = {name: cast("Mapping[str, object]", origin).get(name) for name in ("protocol", "provider", "model")}
+    texts = {name: value for name, value in named.items() if isinstance(value, str)}
+    return replace(message, **texts) if len(texts) == len(named) else message
+
+
+def is_own_text(message: Message) -> bool:
+    """Whether the agent added this text by itself."""
+    agent = None if message.extra is None else message.extra.get(AGENT)
+    return agent is not None and agent.get("own") is True
+
+
+def plain_text(message: Message) -> str:
+    """Join the texts of a message."""
+    return "\n".join(content.text for content in message.content if isinstance(content, TextContent))
+
+
+def find_title(messages: Sequence[Message]) -> str | None:
+    """Give the first text of the user that the agent did not add."""
+    for message in messages:
+        if message.role == "user" and not is_own_text(message) and (text := plain_text(message).strip()):
+            return text
+    return None
+
+
+def name_results(messages: Sequence[Message]) -> list[Message]:
+    """Set the tool name of each result from the call that it answers."""
+    names: dict[str, str] = {}
+    named: list[Message] = []
+    for message in messages:
+        if message.role == "assistant":
+            names.update((call.id, call.name) for call in message.tool_calls())
+        elif message.role == "toolResult" and not message.tool_name and message.tool_call_id in names:
+            named.append(replace(message, tool_name=names[message.tool_call_id]))
+            continue
+        named.append(message)
+    return named

@@ -1,0 +1,138 @@
+"""The record of a format: data and plain functions. Everything else iterates the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, TypeAlias, final
+
+from segue.conversation.messages import Message
+from segue.histories.kit.history import History, Session, WrittenFile
+from segue.histories.kit.notes import Notes
+from segue.histories.kit.source import Source, View
+from segue.models.model import Model
+
+FormatKind: TypeAlias = Literal["agent", "framework", "export"]
+
+
+@final
+@dataclass(frozen=True)
+class Place:
+    """Where an agent stores its sessions.
+
+    `variables` are environment variables that name the folder, the first one that is set wins; a value such as
+    `XDG_DATA_HOME/opencode` adds a folder to that of the variable. `folder` is the default, relative to the home
+    folder; `system_folders` are those of other systems, by the name that Python gives them (`darwin`, `win32`).
+    `patterns` find the files of sessions below it, `databases` SQLite databases.
+    """
+
+    folder: str
+    variables: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    databases: tuple[str, ...] = ()
+    system_folders: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@final
+class Excerpt(NamedTuple):
+    """The beginning and the end of a file, for the list of sessions. `whole` says that `head` is all of it."""
+
+    name: str
+    path: str
+    size: int
+    head: bytes
+    tail: bytes
+    whole: bool
+    modified: int
+
+
+@final
+class Draft(NamedTuple):
+    """What a format writes.
+
+    `messages` are ready for the model: those of another format are projected, those of this format as they were read.
+    `id` is a UUID for the new session. `settings` are the user's own, as `Format.read_settings` gave them. `positions`
+    are the positions of the messages in the given history, None for one that projection inserted.
+    """
+
+    history: History
+    messages: tuple[Message, ...]
+    model: Model
+    id: str
+    cwd: str | None
+    started: int
+    settings: Mapping[str, str]
+    notes: Notes
+    positions: tuple[int | None, ...] = ()
+
+
+@final
+class Output(NamedTuple):
+    """What a format wrote: the files, and the commands that take them in and continue the session, see `Written`."""
+
+    files: tuple[WrittenFile, ...]
+    resume: tuple[str, ...] = ()
+    resume_file: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
+
+
+@final
+@dataclass(frozen=True)
+class FormatSample:
+    """A small session for the conformance kit: the source, and what the agent sends when it continues it.
+
+    `sent` is a list of turns on the wire of the format, without texts that the agent adds at that moment. `wire` names
+    the protocol where the format stores blocks of its own.
+    """
+
+    name: str
+    source: Source
+    sent: list[object] | None = None
+    wire: str = ""
+
+
+def _no_samples() -> tuple[FormatSample, ...]:
+    return ()
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Format:
+    """One way to store histories.
+
+    `wire` is the protocol whose blocks it stores, None if it has blocks of its own; histories are projected for it.
+    `detect` takes the beginning of a file and its name, and gives 0 (it is another format) to 100 (certain).
+    `detect_value` does the same for a parsed JSON value or an object. `read` reads one session, `list` describes all
+    sessions of a file from its beginning and its end, or of a source that holds several; `write` is None if the format
+    is only read. `give` makes the framework's own objects of written files, and needs it to be installed.
+    `adds_own_text` says that the program adds instructions and reminders by itself, so that those of
+    another agent are left out; `closes_calls` that it adds a result to a call that has none, `reads_lines` that it
+    is JSON Lines, so that a line that is cut off is left out. `archive_members` are patterns of the files in a zip
+    archive that hold the conversations. `keeps_folders` says that the program finds the files of a session by the
+    folders that they lie in.
+    """
+
+    name: str
+    title: str
+    kind: FormatKind = "agent"
+    wire: str | None = None
+    detect: Callable[[bytes, str], int] = lambda head, name: 0  # noqa: ARG005
+    detect_value: Callable[[object], int] = lambda value: 0  # noqa: ARG005
+    read: Callable[[Source, View], History]
+    write: Callable[[Draft], Output] | None = None
+    give: Callable[[tuple[WrittenFile, ...]], object] | None = None
+    describe: Callable[[Excerpt], Session | None] | None = None
+    list: Callable[[Source], tuple[Session, ...]] | None = None
+    place: Place | None = None
+    setting_files: tuple[str, ...] = ()
+    read_settings: Callable[[Mapping[str, bytes]], Mapping[str, str]] = lambda files: {}  # noqa: ARG005
+    adds_own_text: bool = True
+    closes_calls: bool = True
+    reads_lines: bool = True
+    archive_members: tuple[str, ...] = ()
+    keeps_folders: bool = False
+    known_records: frozenset[str] = frozenset()
+    samples: Callable[[], tuple[FormatSample, ...]] = field(default=_no_samples)
+    example: Model | None = None
+    source: str = ""
+    read_on: str = ""

@@ -1,0 +1,123 @@
+"""JSON Lines as agents write them: read line by line, with a note for each line that cannot be read.
+
+Facts this file rests on:
+- All agents skip a bad line when they continue a session.                             (seen: five programs, 2026-11-15)
+- A program that is killed leaves its last line cut off.                               (seen)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar, cast, final
+
+import msgspec
+
+from segue.conversation.limits import parse_json
+from segue.errors import LoadError
+from segue.histories.kit.notes import Notes
+
+T = TypeVar("T")
+Fields = Mapping[str, Any]
+
+
+@final
+class Line(NamedTuple):
+    """One line that is not blank: its number, counted from 1, and its bytes."""
+
+    number: int
+    data: bytes
+
+
+def split_lines(data: bytes) -> Iterator[Line]:
+    """Split a file into lines; blank ones are left out. A line is copied when it is asked for, not all at once."""
+    start = number = 0
+    while start < len(data):
+        end = data.find(b"\n", start)
+        end = len(data) if end < 0 else end
+        number += 1
+        line = data[start:end]
+        start = end + 1
+        if line and not line.isspace():
+            yield Line(number, line)
+
+
+def last_number(data: bytes) -> int:
+    """Give the number of the last line that is not blank."""
+    end = len(data)
+    while end and data[end - 1 : end].isspace():
+        end -= 1
+    return data.count(b"\n", 0, end) + 1
+
+
+def decode_object(line: Line, notes: Notes, *, last: bool = False) -> dict[str, Any] | None:
+    """Parse one line as an object; None, and a note, if it is none."""
+    try:
+        value: object = msgspec.json.decode(line.data)
+    except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
+        try:
+            value = parse_json(line.data)
+        except LoadError as error:
+            reason = "the last line is cut off" if last else error.reason
+            notes.unreadable(line.number, reason)
+            return None
+    if not isinstance(value, dict):
+        notes.unreadable(line.number, f"an object is expected, not {type(value).__name__}")
+        return None
+    return cast("dict[str, Any]", value)
+
+
+def decode_objects(data: bytes, notes: Notes) -> Iterator[tuple[Line, dict[str, Any]]]:
+    """Parse every line as an object; lines that are none are noted and left out."""
+    last = last_number(data)
+    for line in split_lines(data):
+        fields = decode_object(line, notes, last=line.number == last)
+        if fields is not None:
+            yield line, fields
+
+
+def first_objects(data: bytes, count: int) -> list[dict[str, Any]]:
+    """Parse the first lines of the beginning of a file; a line that cannot be read is left out."""
+    found: list[dict[str, Any]] = []
+    for line in split_lines(data):
+        fields = decode_object(line, Notes())
+        if fields is not None:
+            found.append(fields)
+        if len(found) >= count:
+            break
+    return found
+
+
+def object_of(value: object) -> dict[str, Any]:
+    """Give an object; an empty one for any other value."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def objects_of(value: object) -> list[dict[str, Any]]:
+    """Give the objects of a list; an empty list for any other value."""
+    if not isinstance(value, list):
+        return []
+    return [cast("dict[str, Any]", item) for item in cast("list[object]", value) if isinstance(item, dict)]
+
+
+def text_of(value: object) -> str | None:
+    """Give a text that is not empty."""
+    return value if isinstance(value, str) and value else None
+
+
+def integer_of(value: object) -> int:
+    """Give an integer that is not negative; 0 for any other value."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
+
+
+def without(fields: Fields, names: Sequence[str] | frozenset[str]) -> dict[str, object]:
+    """Give the fields but for those with these names."""
+    return {name: value for name, value in fields.items() if name not in names}
+
+
+_TITLE = 100
+
+
+def title_of(text: str) -> str:
+    """Make a title of the first words of a text."""
+    line = " ".join(text.split())
+    return line if len(line) <= _TITLE else f"{line[: _TITLE - 1]}…"

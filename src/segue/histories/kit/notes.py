@@ -1,0 +1,67 @@
+"""Collects the report of one history while it is read or written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import final
+
+from segue.errors import Path
+from segue.histories.kit.history import Record
+from segue.projection.report import Change, ChangeCode, Loss, Report
+
+
+@final
+class Notes:
+    """The changes and the records so far.
+
+    Records are reported once for each kind. `known` are kinds that only repeat the conversation or serve the display;
+    the loss of any other kind is opaque, because segue does not know what it holds.
+    """
+
+    def __init__(self, *, known: Collection[str] = (), keep: bool = False) -> None:
+        self._known = known
+        self._keep = keep
+        self._changes: list[Change] = []
+        self._records: list[Record] = []
+
+    @property
+    def keeps(self) -> bool:
+        """Whether the data of records is kept."""
+        return self._keep
+
+    def add(self, code: ChangeCode, path: Path, loss: Loss, detail: str = "") -> None:
+        """Note one change."""
+        self._changes.append(Change(code=code, path=path, loss=loss, detail=detail))
+
+    def record(self, kind: str, line: int, size: int, data: object = None) -> None:
+        """Note a record that is no part of the conversation; its data is kept only if that was asked for."""
+        self._records.append(Record(kind=kind, line=line, size=size, data=data if self._keep else None))
+
+    def unreadable(self, line: int, reason: str) -> None:
+        """Note a line that cannot be read."""
+        self.add(ChangeCode.LINE_UNREADABLE, ("lines", line), Loss.CONTENT, reason)
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """The records in the order of the file."""
+        return tuple(sorted(self._records, key=lambda record: record.line))
+
+    def report(self) -> Report:
+        """Give the report: the changes, then one for each kind of record."""
+        kinds: dict[str, list[Record]] = {}
+        for record in self.records:
+            kinds.setdefault(record.kind, []).append(record)
+        changes = list(self._changes)
+        for kind, records in kinds.items():
+            size = sum(record.size for record in records)
+            count = "1 record" if len(records) == 1 else f"{len(records)} records"
+            loss = Loss.NONE if kind in self._known else Loss.OPAQUE
+            changes.append(
+                Change(
+                    code=ChangeCode.RECORD_LEFT_OUT,
+                    path=("records", kind),
+                    loss=loss,
+                    detail=f"{count}, {size} bytes, first in line {records[0].line}",
+                )
+            )
+        return Report(tuple(changes))

@@ -1,0 +1,75 @@
+"""The record of LiteLLM: a list of messages in the form of Chat, with `thinking_blocks`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from segue.histories.kit.chat_messages import ChatForm
+from segue.histories.kit.entries import Entry
+from segue.histories.kit.format import Draft
+from segue.histories.kit.framework import (
+    Document,
+    Framework,
+    framework_format,
+    from_package,
+    give_json,
+    items_of,
+    list_of,
+)
+from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.litellm.samples import samples
+
+_ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
+_OWN: Final = ("thinking_blocks", "provider_specific_fields")
+"""Fields that LiteLLM adds to the messages of Chat."""
+
+
+def _is_message(entry: Mapping[str, Any]) -> bool:
+    return text_of(entry.get("role")) in _ROLES and ("content" in entry or "tool_calls" in entry)
+
+
+def _open(value: object, session: str | None) -> Document | None:  # noqa: ARG001 - one list is one conversation
+    entries = list_of(value)
+    return Document(entries) if entries and any(_is_message(entry) for entry in entries) else None
+
+
+def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> object:  # noqa: ARG001
+    return entries
+
+
+def _plain(value: object) -> object:
+    """Make JSON of messages: LiteLLM mixes dicts with the objects of its replies."""
+    items: list[Any] = items_of(value)
+    if not any(from_package(item, "litellm") for item in items):
+        return value
+    return [
+        msgspec.json.decode(item.model_dump_json(exclude_none=True)) if from_package(item, "litellm") else item
+        for item in items
+    ]
+
+
+def _detect(value: object) -> int:
+    if any(from_package(item, "litellm") for item in items_of(value)):
+        return 95
+    entries = list_of(value)
+    if not entries or not all(_is_message(entry) for entry in entries[:-1] or entries):
+        return 0
+    if any(name in entry for entry in entries for name in _OWN):
+        return 85
+    calls = (object_of(call.get("function")) for entry in entries for call in objects_of(entry.get("tool_calls")))
+    return 45 if any(calls) or all(isinstance(entry.get("content"), str) for entry in entries) else 35
+
+
+FRAMEWORK: Final = Framework(
+    codec=ChatForm(name="litellm", title="LiteLLM", blocks=True).codec(),
+    title="LiteLLM",
+    open=_open,
+    close=_close,
+    plain=_plain,
+)
+FORMAT: Final = framework_format(
+    FRAMEWORK, detect=_detect, give=give_json, samples=samples, source="LiteLLM 1.106.2, run against a scripted model"
+)

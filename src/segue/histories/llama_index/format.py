@@ -1,0 +1,79 @@
+"""The record of LlamaIndex: a list of `ChatMessage`, or the JSON of a `SimpleChatStore`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Final, cast
+
+import msgspec
+
+from segue.histories.kit.entries import Entry
+from segue.histories.kit.format import Draft
+from segue.histories.kit.framework import (
+    Document,
+    Framework,
+    framework_format,
+    from_package,
+    give_json,
+    items_of,
+    list_of,
+)
+from segue.histories.kit.history import WrittenFile
+from segue.histories.kit.lines import object_of, text_of
+from segue.histories.llama_index.codec import CODEC, TITLE
+from segue.histories.llama_index.samples import samples
+
+
+def _is_message(entry: Mapping[str, Any]) -> bool:
+    return text_of(entry.get("role")) is not None and isinstance(entry.get("blocks"), list)
+
+
+def _open(value: object, session: str | None) -> Document | None:
+    store = object_of(object_of(value).get("store"))
+    rest: dict[str, Any] = {}
+    key: str | None = None
+    if store:
+        key = session if session in store else next(iter(store))
+        rest = {"whole": {**object_of(value), "store": {**store, key: None}}, "key": key}
+        value = cast("object", store[key])
+    entries = list_of(value)
+    if not entries or not any(_is_message(entry) for entry in entries):
+        return None
+    return Document(entries, rest, id=key, others=max(0, len(store) - 1))
+
+
+def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> object:  # noqa: ARG001
+    whole, key = object_of(rest.get("whole")), rest.get("key")
+    return {**whole, "store": {**object_of(whole.get("store")), key: entries}} if whole else entries
+
+
+def _plain(value: object) -> object:
+    if not from_package(value, "llama_index"):
+        return value
+    objects: list[Any] = items_of(value) or [value]
+    return [msgspec.json.decode(each.model_dump_json()) for each in objects]
+
+
+def _give(files: tuple[WrittenFile, ...]) -> object:
+    types: Any = import_module("llama_index.core.llms")
+    document = _open(give_json(files), None)
+    return [types.ChatMessage.model_validate(entry) for entry in ([] if document is None else document.entries)]
+
+
+def _detect(value: object) -> int:
+    if from_package(value, "llama_index"):
+        return 95
+    store = object_of(object_of(value).get("store"))
+    entries = list_of(next(iter(store.values())) if store else value)
+    return 88 if entries and _is_message(entries[0]) else 0
+
+
+FRAMEWORK: Final = Framework(codec=CODEC, title=TITLE, open=_open, close=_close, plain=_plain)
+FORMAT: Final = framework_format(
+    FRAMEWORK,
+    detect=_detect,
+    give=_give,
+    samples=samples,
+    source="llama-index-core 0.14.25, run against a scripted model",
+)

@@ -1,0 +1,30 @@
+"""The record of llm."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.histories.kit.format import Format, Place
+from segue.histories.llm.read import NAME, detect_value, list_sessions, read
+from segue.histories.llm.samples import samples
+
+FORMAT: Final = Format(
+    name=NAME,
+    title="llm",
+    detect_value=detect_value,
+    read=read,
+    list=list_sessions,
+    place=Place(
+        folder=".config/io.datasette.llm",
+        variables=("LLM_USER_PATH",),
+        databases=("logs.db",),
+        system_folders={
+            "darwin": "Library/Application Support/io.datasette.llm",
+            "win32": "AppData/Roaming/io.datasette.llm",
+        },
+    ),
+    reads_lines=False,
+    samples=samples,
+    source="llm 0.36, run against a scripted model",
+    read_on="2026-11-15",
+)

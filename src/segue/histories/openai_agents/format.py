@@ -1,0 +1,115 @@
+"""The record of the OpenAI Agents SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+import msgspec
+
+from segue.errors import LoadError
+from segue.histories.kit.entries import Entry
+from segue.histories.kit.format import Draft
+from segue.histories.kit.framework import Document, Framework, framework_format, from_package, give_json, list_of
+from segue.histories.kit.lines import object_of, text_of
+from segue.histories.kit.source import Database
+from segue.histories.kit.stamps import milliseconds_of
+from segue.histories.openai_agents.codec import CODEC, NAME, WIRE
+from segue.histories.openai_agents.samples import samples
+from segue.models.model import Model
+
+_KINDS: Final = frozenset(
+    {"message", "reasoning", "function_call", "function_call_output", "computer_call", "computer_call_output",
+     "file_search_call", "web_search_call", "code_interpreter_call", "image_generation_call", "local_shell_call",
+     "local_shell_call_output", "shell_call", "shell_call_output", "apply_patch_call", "apply_patch_call_output",
+     "mcp_call", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response", "custom_tool_call",
+     "custom_tool_call_output", "item_reference", "compaction"}
+)  # fmt: skip
+
+
+def _is_item(entry: Mapping[str, Any]) -> bool:
+    kind = text_of(entry.get("type"))
+    return kind in _KINDS or (kind is None and "role" in entry and "content" in entry)
+
+
+def _is_typed(entry: Mapping[str, Any]) -> bool:
+    """Whether an item is one of Responses, and no message of Chat."""
+    kind = text_of(entry.get("type"))
+    if kind in _KINDS:
+        return True
+    content = entry.get("content")
+    parts = cast("list[object]", content) if isinstance(content, list) else []
+    return kind is None and any(str(object_of(part).get("type")).startswith("input_") for part in parts)
+
+
+def _open(value: object, session: str | None) -> Document | None:  # noqa: ARG001 - one list is one conversation
+    entries = list_of(value)
+    return Document(entries) if entries and any(_is_item(entry) for entry in entries) else None
+
+
+def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> object:  # noqa: ARG001
+    return entries
+
+
+def _open_database(database: Database, session: str | None) -> Document:
+    if not {"agent_sessions", "agent_messages"} <= database.tables():
+        raise LoadError("the database has no tables agent_sessions and agent_messages; it is not one of the Agents SDK")
+    sessions = list(database.rows("agent_sessions"))
+    wanted = [row for row in sessions if session is None or row.get("session_id") == session]
+    if not wanted:
+        raise LoadError(f"the database has no session {session!r}" if session else "the database has no session")
+    row = max(wanted, key=lambda each: str(each.get("updated_at")))
+    entries: list[Entry] = []
+    for message in database.rows("agent_messages", session_id=row["session_id"]):
+        try:
+            entry = object_of(msgspec.json.decode(cast("str", message.get("message_data"))))
+        except (msgspec.DecodeError, TypeError, ValueError, RecursionError):
+            entry = {}
+        entries.append(entry)
+    return Document(
+        entries,
+        id=text_of(row.get("session_id")),
+        created=milliseconds_of(row.get("created_at")),
+        updated=milliseconds_of(row.get("updated_at")),
+        others=len(sessions) - 1,
+    )
+
+
+def _plain(value: object) -> object:
+    """Give the items of a result of a run; items are plain JSON already."""
+    if from_package(value, "agents") and hasattr(value, "to_input_list"):
+        result: Any = value
+        return result.to_input_list()
+    return value
+
+
+def _detect(value: object) -> int:
+    if hasattr(value, "tables") and hasattr(value, "rows"):
+        return 90 if {"agent_sessions", "agent_messages"} <= cast("Database", value).tables() else 0
+    if from_package(value, "agents") and hasattr(value, "to_input_list"):
+        return 95
+    entries = list_of(value)
+    if not entries or not all(_is_item(entry) for entry in entries[:-1] or entries):
+        return 0
+    return 80 if any(_is_typed(entry) for entry in entries) else 0
+
+
+FRAMEWORK: Final = Framework(
+    codec=CODEC,
+    title="OpenAI Agents SDK",
+    open=_open,
+    close=_close,
+    open_database=_open_database,
+    plain=_plain,
+    file_name="items.json",
+)
+FORMAT: Final = framework_format(
+    FRAMEWORK,
+    detect=_detect,
+    give=give_json,
+    samples=samples,
+    wire=WIRE.protocol,
+    example=Model("gpt-5.4", "openai", "openai-responses", reasoning=True),
+    source="openai-agents 0.24.0, run against a scripted model",
+)
+__all__ = ["FORMAT", "NAME"]

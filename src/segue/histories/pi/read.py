@@ -1,0 +1,258 @@
+"""Reads a pi session.
+
+Facts this file rests on (pi 0.87.1, seen 2026-11-15; its session-format page):
+- An entry hangs under its `parentId`; the last entry is the end of the active path.
+- A `compaction` replaces the entries before `firstKeptEntryId` by its summary, which is sent as a text of the user.
+- `context_edit` replaces or removes the message of `targetId`.
+- A command of the user (`bashExecution`), a `branch_summary` and a `custom_message` are sent as texts of the user.
+- Turns that ended in `error` or `aborted` are not sent.
+- The message format is that of pi-ai, which `segue.conversation.foreign` reads; versions 1 and 2 differ in the entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from segue.conversation.content import TextContent
+from segue.conversation.context import Context, Origin, Summary
+from segue.conversation.foreign import read_message
+from segue.conversation.messages import Message, SystemMessage, UserMessage
+from segue.errors import LoadError
+from segue.histories.kit.envelope import find_title, name_results, with_envelope, with_origin
+from segue.histories.kit.history import Branch, Compaction, History, HistoryOrigin, Parent
+from segue.histories.kit.lines import Line, decode_objects, object_of, text_of, title_of, without
+from segue.histories.kit.notes import Notes
+from segue.histories.kit.source import Source, View
+from segue.histories.kit.stamps import milliseconds_of, time_of
+from segue.projection.report import ChangeCode, Loss
+
+NAME: Final = "pi"
+KNOWN_RECORDS: Final = frozenset(
+    {"session", "model_change", "thinking_level_change", "usage", "label", "session_info", "context_edit",
+     "compaction", "system prompt"}
+)  # fmt: skip
+SUMMARY: Final = "The conversation history before this point was compacted into the following summary:\n\n<summary>\n"
+BRANCH_SUMMARY: Final = "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n"
+END: Final = "\n</summary>"
+
+_Entry = tuple[Line, dict[str, Any]]
+
+
+def read(source: Source, view: View) -> History:
+    """Read one session.
+
+    Raises:
+        LoadError: the file has no conversation of pi.
+    """
+    notes = Notes(known=KNOWN_RECORDS, keep=view.keep_records)
+    header: dict[str, Any] = {}
+    entries: dict[str, _Entry] = {}
+    last_id: str | None = None
+    for line, fields in decode_objects(source.data or b"", notes):
+        if fields.get("type") == "session":
+            header = header or fields
+            notes.record("session", line.number, len(line.data), fields if notes.keeps else None)
+            continue
+        # Version 1 has no ids: each entry follows the one before it.
+        entry_id = text_of(fields.get("id")) or f"line-{line.number}"
+        if entry_id in entries:
+            notes.record("repeated entry", line.number, len(line.data))
+            continue
+        linked = fields if "parentId" in fields or "id" in fields else {**fields, "parentId": last_id}
+        entries[entry_id] = (line, linked)
+        last_id = entry_id
+    if not header and not any(fields.get("type") == "message" for _, fields in entries.values()):
+        raise LoadError("no conversation found: the file has no header and no message of pi")
+    path = _path(entries, _end(entries, view))
+    reader = _Reader(entries, path, notes)
+    shown, compaction = reader.active()
+    full = view.name == "full" and compaction is not None
+    messages = name_results(reader.messages(path, keep_summaries=False) if full else shown)
+    if compaction is not None and not full:
+        detail = f"{len(compaction.messages)} messages"
+        notes.add(ChangeCode.COMPACTED_AWAY, ("compactions", 0), Loss.CONTENT, detail)
+    branches = _read_branches(entries, set(path), notes)
+    summaries = (compaction.summary,) if full and compaction is not None else ()
+    times = [time for message in messages if (time := time_of(message)) is not None]
+    names = [text_of(entries[each][1].get("name")) for each in path if entries[each][1].get("type") == "session_info"]
+    title = next((name for name in reversed(names) if name), None) or find_title(
+        [*(compaction.messages if compaction is not None else ()), *messages]
+    )
+    created = milliseconds_of(header.get("timestamp"))
+    parent = text_of(header.get("parentSession"))
+    return History(
+        context=Context(messages=tuple(messages), summaries=summaries),
+        origin=HistoryOrigin(format=NAME, id=text_of(header.get("id")), version=str(header.get("version", 1))),
+        title=None if title is None else title_of(title),
+        cwd=text_of(header.get("cwd")),
+        created=created if created is not None else min(times, default=None),
+        updated=max(times, default=created),
+        parent=None if parent is None else Parent(id=_session_id(parent), kind="fork", path=parent),
+        branches=branches,
+        compactions=() if compaction is None else (compaction,),
+        records=notes.records,
+        report=notes.report(),
+    )
+
+
+def _session_id(path: str) -> str:
+    return path.rpartition("/")[2].removesuffix(".jsonl").rpartition("_")[2]
+
+
+def _end(entries: dict[str, _Entry], view: View) -> str | None:
+    if view.branch is not None:
+        if view.branch not in entries:
+            raise LoadError(f"the session has no branch {view.branch!r}; History.branches lists them")
+        return view.branch
+    return next(reversed(entries), None)
+
+
+def _path(entries: dict[str, _Entry], end: str | None) -> list[str]:
+    path: dict[str, None] = {}
+    while end is not None and end in entries and end not in path:
+        path[end] = None
+        end = text_of(entries[end][1].get("parentId"))
+    return list(path)[::-1]
+
+
+def _read_branches(entries: dict[str, _Entry], used: set[str], notes: Notes) -> tuple[Branch, ...]:
+    parents = {text_of(fields.get("parentId")) for _, fields in entries.values()}
+    branches: list[Branch] = []
+    for end in reversed(entries):
+        if end in parents or end in used:
+            continue
+        own = [each for each in _path(entries, end) if each not in used]
+        count = sum(entries[each][1].get("type") == "message" for each in own)
+        if count:
+            time = milliseconds_of(entries[end][1].get("timestamp"))
+            notes.add(ChangeCode.BRANCH_LEFT_OUT, ("branches", len(branches)), Loss.CONTENT, f"{end}: {count} messages")
+            branches.append(Branch(id=end, messages=count, updated=time))
+    return tuple(branches)
+
+
+class _Reader:
+    """Makes messages of entries."""
+
+    def __init__(self, entries: dict[str, _Entry], path: Sequence[str], notes: Notes) -> None:
+        self._entries = entries
+        self._path = list(path)
+        self._notes = notes
+        self._noted: set[int] = set()
+        edits = [entries[each][1] for each in path if entries[each][1].get("type") == "context_edit"]
+        self._edits = {text_of(edit.get("targetId")): edit.get("replacement") for edit in edits}
+
+    def active(self) -> tuple[list[Message], Compaction | None]:
+        """Give the messages that the program sends, and its newest compaction."""
+        path = self._path
+        at = next((at for at in reversed(range(len(path))) if self._kind(path[at]) == "compaction"), None)
+        if at is None:
+            return self.messages(path), None
+        line, fields = self._entries[path[at]]
+        kept = text_of(fields.get("firstKeptEntryId"))
+        first = path.index(kept) if kept in path[:at] else at
+        summary_text = text_of(fields.get("summary")) or ""
+        replaced = self.messages(path[:first], keep_summaries=False)
+        time = milliseconds_of(fields.get("timestamp"))
+        summary = Summary(covers=len(replaced), text=summary_text, origin=_last_origin(replaced), timestamp=time)
+        shown = [self._summary(line, fields, SUMMARY), *self.messages(path[first:at]), *self.messages(path[at + 1 :])]
+        compaction = Compaction(summary=summary, messages=tuple(name_results(replaced)), id=path[at])
+        return shown, compaction
+
+    def _kind(self, entry_id: str) -> object:
+        return self._entries[entry_id][1].get("type")
+
+    def messages(self, path: Sequence[str], *, keep_summaries: bool = True) -> list[Message]:
+        """Give the messages of entries; entries that hold none are noted as records."""
+        made: list[Message] = []
+        for entry_id in path:
+            line, fields = self._entries[entry_id]
+            kind = text_of(fields.get("type")) or "unknown"
+            message = object_of(fields.get("message"))
+            if entry_id in self._edits:
+                edited = object_of(self._edits[entry_id])
+                if not edited:
+                    self._record(line, fields, "context_edit")
+                    continue
+                message = edited if "role" in edited else {**message, **edited}
+            if kind == "message":
+                made += self._message(line, fields, message)
+            elif kind == "branch_summary" and keep_summaries:
+                made.append(self._summary(line, fields, BRANCH_SUMMARY))
+            elif kind == "custom_message":
+                made += self._user(line, fields, fields.get("content"), own=True)
+            else:
+                self._record(line, fields, kind)
+        return made
+
+    def _record(self, line: Line, fields: dict[str, Any], kind: str) -> None:
+        if line.number not in self._noted:
+            self._noted.add(line.number)
+            self._notes.record(kind, line.number, len(line.data), fields if self._notes.keeps else None)
+
+    def _summary(self, line: Line, fields: dict[str, Any], prefix: str) -> Message:
+        self._noted.add(line.number)
+        text = f"{prefix}{text_of(fields.get('summary')) or ''}{END}"
+        time = milliseconds_of(fields.get("timestamp"))
+        message = UserMessage(content=(TextContent(text=text),), timestamp=time)
+        return with_envelope(
+            message, NAME, without(fields, ("parentId", "summary", "systemMessage", "firstKeptEntryId"))
+        )
+
+    def _user(self, line: Line, fields: dict[str, Any], content: object, *, own: bool) -> list[Message]:
+        value = {"role": "user", "content": content, "timestamp": milliseconds_of(fields.get("timestamp"))}
+        return self._stamped(line, fields, value, own=own)
+
+    def _message(self, line: Line, fields: dict[str, Any], message: dict[str, Any]) -> list[Message]:
+        role = text_of(message.get("role"))
+        if role == "system" and (message.get("sections") is not None or "toolsAdded" in message):
+            self._record(line, fields, "system prompt")
+            return []
+        if role == "bashExecution":
+            text = _command_text(message)
+            kept = {**fields, "bash": without(message, ("role",))}
+            return self._user(line, kept, text, own=False) if message.get("excludeFromContext") is not True else []
+        if role in {"compactionSummary", "branchSummary"}:
+            prefix = SUMMARY if role == "compactionSummary" else BRANCH_SUMMARY
+            return self._user(line, fields, f"{prefix}{message.get('summary', '')}{END}", own=False)
+        if role in {"custom", "hookMessage"}:
+            return self._user(line, fields, message.get("content"), own=True)
+        return self._stamped(line, fields, message, own=False)
+
+    def _stamped(self, line: Line, fields: dict[str, Any], value: dict[str, Any], *, own: bool) -> list[Message]:
+        try:
+            message = read_message(value, foreign=True)
+        except LoadError as error:
+            if line.number not in self._noted:
+                self._noted.add(line.number)
+                self._notes.unreadable(line.number, str(error))
+            return []
+        envelope = without(fields, ("parentId", "message", "content", "segue"))
+        if not isinstance(message, SystemMessage) and message.timestamp is None:
+            message = replace(message, timestamp=milliseconds_of(fields.get("timestamp")))
+        if message.role == "assistant":
+            message = with_origin(message, fields)
+        return [with_envelope(message, NAME, envelope, own=own)]
+
+
+def _last_origin(messages: Sequence[Message]) -> Origin | None:
+    for message in reversed(messages):
+        if message.role == "assistant" and message.model:
+            return Origin(protocol=message.protocol, provider=message.provider, model=message.model)
+    return None
+
+
+def _command_text(message: dict[str, Any]) -> str:
+    """Write a command of the user as the program sends it."""
+    output = text_of(message.get("output"))
+    text = f"Ran `{message.get('command', '')}`\n"
+    text += f"```\n{output}\n```" if output else "(no output)"
+    if message.get("cancelled") is True:
+        text += "\n\n(command cancelled)"
+    elif message.get("exitCode") not in (None, 0):
+        text += f"\n\nCommand exited with code {message.get('exitCode')}"
+    if message.get("truncated") is True and message.get("fullOutputPath"):
+        text += f"\n\n[Output truncated. Full output: {message.get('fullOutputPath')}]"
+    return text

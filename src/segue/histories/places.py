@@ -1,0 +1,428 @@
+"""Files and folders of agents: finds sessions, opens sources, stores what was written. The only I/O of `histories`.
+
+Facts this file rests on:
+- Files of agents hold private texts, and the agents write them with mode 600.                  (seen, 2026-11-15)
+- A database in WAL mode is read through SQLite, with its `-wal` file beside it.                 (SQLite documentation)
+
+A file that is there is never changed: a new file gets a temporary name, and is then linked to its own name, which fails
+if that name is taken.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sqlite3
+import sys
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from fnmatch import fnmatchcase
+from pathlib import Path, PurePosixPath
+from typing import Final, cast, final
+
+from segue.errors import HistoryExists, LoadError, SettingsError
+from segue.histories.kit.format import Excerpt, Format, Place
+from segue.histories.kit.history import Session, Written, WrittenFile
+from segue.histories.kit.source import Source
+
+LARGEST: Final = 2**31
+"""The largest file that is read, in bytes: larger ones are refused with an error instead of filling the memory."""
+_EXCERPT: Final = 32 * 1024
+_TAIL: Final = 8 * 1024
+"""How much of the beginning and of the end of a file is read for the list of sessions. The first line of Codex alone
+has 20 kB; the end has the last time, and titles and costs that programs write when they stop."""
+_SQLITE: Final = b"SQLite format 3\x00"
+_ZIP: Final = b"PK\x03\x04"
+_RATIO: Final = 200
+"""How much larger than its compressed data a file of an archive may be, above one megabyte. Text compresses to about a
+tenth; an archive made to fill the memory has a ratio of a thousand and more."""
+
+
+@final
+class DiskFiles:
+    """The files below one folder; a path that leads out of it is not read."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def find(self, pattern: str) -> Sequence[str]:
+        """Give the paths that match a pattern, sorted."""
+        if not _is_inside(pattern):
+            return []
+        try:
+            return sorted(path.relative_to(self._root).as_posix() for path in self._root.glob(pattern))
+        except (OSError, ValueError):
+            return []
+
+    def read(self, name: str) -> bytes | None:
+        """Read a file; None if it is not there, cannot be read, or lies outside of the folder."""
+        if not _is_inside(name):
+            return None
+        try:
+            path = (self._root / name).resolve()
+            if not path.is_relative_to(self._root.resolve()) or path.stat().st_size > LARGEST:
+                return None
+            return path.read_bytes()
+        except (OSError, ValueError):
+            return None
+
+
+@final
+class ArchiveFiles:
+    """The files of a zip archive. A member that would fill the memory is not read."""
+
+    def __init__(self, data: bytes, name: str) -> None:
+        """Open the archive.
+
+        Raises:
+            LoadError: it is damaged.
+        """
+        self._name: Final = name
+        try:
+            self._archive: Final = zipfile.ZipFile(io.BytesIO(data))
+            self._members: Final = {member.filename: member for member in self._archive.infolist()}
+        except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
+            raise LoadError(f"{name}: the archive is damaged: {error}; download it again") from error
+
+    def find(self, pattern: str) -> Sequence[str]:
+        """Give the paths that match a pattern, sorted; `*` also matches `/` here."""
+        plain = pattern.replace("**/", "*")
+        return sorted(name for name in self._members if fnmatchcase(name, plain) and not name.endswith("/"))
+
+    def read(self, name: str) -> bytes | None:
+        """Read a member; None if it is not there.
+
+        Raises:
+            LoadError: it is damaged, encrypted, or much larger than its compressed data.
+        """
+        member = self._members.get(name)
+        if member is None:
+            return None
+        limit = min(LARGEST, max(2**20, member.compress_size * _RATIO))
+        if member.file_size > limit:
+            raise LoadError(
+                f"{self._name}: {name} would have {member.file_size} bytes, which is more than {limit}; unpack the"
+                " archive and name the file"
+            )
+        try:
+            with self._archive.open(member) as file:
+                data = file.read(limit + 1)
+        except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, OSError, EOFError) as error:
+            raise LoadError(f"{self._name}: cannot read {name} in the archive: {error}") from error
+        return data if len(data) <= limit else None
+
+
+def _is_inside(name: str) -> bool:
+    path = PurePosixPath(name)
+    return bool(name) and not path.is_absolute() and ".." not in path.parts and "\\" not in name and "\x00" not in name
+
+
+@final
+class SqliteDatabase:
+    """A database of an agent, opened read-only for each question."""
+
+    def __init__(self, path: Path) -> None:
+        self._address = f"{path.resolve().as_uri()}?mode=ro"
+        self._path = path
+
+    def tables(self) -> frozenset[str]:
+        """Give the names of the tables.
+
+        Raises:
+            LoadError: the file is no database that can be read.
+        """
+        return frozenset(cast("str", row["name"]) for row in self._rows("SELECT name FROM sqlite_master", ()))
+
+    def rows(self, table: str, **equal: object) -> Iterator[Mapping[str, object]]:
+        """Give the rows of a table whose columns have these values, in the order in which they were inserted.
+
+        Raises:
+            LoadError: there is no such table or column.
+        """
+        where = " AND ".join(f"{_quote(column)} = ?" for column in equal)
+        clause = f" WHERE {where}" if where else ""
+        yield from self._rows(f"SELECT * FROM {_quote(table)}{clause} ORDER BY rowid", tuple(equal.values()))  # noqa: S608 - quoted names
+
+    def column(self, table: str, name: str) -> Iterator[object]:
+        """Give the different values of one column of a table.
+
+        Raises:
+            LoadError: there is no such table or column.
+        """
+        for row in self._rows(f"SELECT DISTINCT {_quote(name)} AS value FROM {_quote(table)}", ()):  # noqa: S608 - quoted names
+            yield row["value"]
+
+    def _rows(self, question: str, values: tuple[object, ...]) -> list[Mapping[str, object]]:
+        try:
+            with closing(sqlite3.connect(self._address, uri=True)) as connection:
+                cursor = connection.execute(question, cast("tuple[str, ...]", values))
+                names = [cast("str", column[0]) for column in cursor.description]
+                return [dict(zip(names, row, strict=True)) for row in cursor]
+        except sqlite3.Error as error:
+            raise LoadError(f"{self._path}: cannot read the database: {error}") from error
+
+
+def _quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+# -- where agents store their sessions ---------------------------------------------------------------------------------
+
+
+def find_folder(place: Place, *, home: Path | None = None, environment: Mapping[str, str] | None = None) -> Path:
+    """Give the folder of an agent: that of its environment variable if it is set, else the default."""
+    variables = os.environ if environment is None else environment
+    for entry in place.variables:
+        variable, _, rest = entry.partition("/")
+        if value := variables.get(variable):
+            return Path(value) / rest if rest else Path(value)
+    return (home or Path.home()) / place.system_folders.get(sys.platform, place.folder)
+
+
+def list_sessions(
+    record: Format, *, home: Path | None = None, environment: Mapping[str, str] | None = None
+) -> list[Session]:
+    """List the sessions of one agent on this machine, the newest first. Files that cannot be read are left out."""
+    if record.place is None:
+        return []
+    return _newest_first(_sessions_below(find_folder(record.place, home=home, environment=environment), record))
+
+
+def list_folder(folder: Path, formats: Sequence[Format]) -> list[Session]:
+    """List the sessions below any folder, such as a copy of an agent's folder, the newest first."""
+    found: dict[tuple[str, str], Session] = {}
+    for record in formats:
+        for session in (*_sessions_below(folder, record), *_sessions_beside(folder, record)):
+            found.setdefault((session.path, session.id), session)
+    return _newest_first(found.values())
+
+
+def _newest_first(sessions: Iterable[Session]) -> list[Session]:
+    return sorted(sessions, key=lambda session: (-(session.updated or 0), session.path, session.id))
+
+
+def _sessions_below(root: Path, record: Format) -> Iterator[Session]:
+    place = record.place
+    if place is None:
+        return
+    if record.describe is not None:
+        for pattern in place.patterns:
+            for path in root.glob(pattern):
+                session = describe_file(path, record, root)
+                if session is not None:
+                    yield session
+    if record.list is not None:
+        for pattern in place.databases:
+            for path in root.glob(pattern):
+                with suppress(LoadError):
+                    yield from record.list(_database_source(path, root))
+
+
+def _sessions_beside(folder: Path, record: Format) -> Iterator[Session]:
+    """Give the sessions of files that lie in a folder without the folders of the agent."""
+    if record.place is None or record.describe is None:
+        return
+    for pattern in record.place.patterns:
+        for path in folder.glob(PurePosixPath(pattern).name):
+            session = describe_file(path, record, folder)
+            if session is not None and record.detect(_read_head(path), path.name) > 0:
+                yield session
+
+
+def describe_file(path: Path, record: Format, root: Path | None = None) -> Session | None:
+    """Describe the session of a file from its beginning and its end; None if it cannot be read or has none."""
+    if record.describe is None or not path.is_file():
+        return None
+    excerpt = _read_excerpt(path, root or path.parent)
+    return None if excerpt is None else record.describe(excerpt)
+
+
+def _read_head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_EXCERPT)
+    except OSError:
+        return b""
+
+
+def _read_excerpt(path: Path, root: Path) -> Excerpt | None:
+    try:
+        with path.open("rb") as file:
+            status = os.fstat(file.fileno())
+            head = file.read(_EXCERPT)
+            whole = status.st_size <= _EXCERPT
+            tail = b""
+            if not whole:
+                file.seek(max(_EXCERPT, status.st_size - _TAIL))
+                tail = file.read(_TAIL)
+    except OSError:
+        return None
+    name = path.relative_to(root).as_posix()
+    return Excerpt(name, str(path), status.st_size, head, tail, whole, int(status.st_mtime * 1000))
+
+
+def read_settings(
+    record: Format, *, home: Path | None = None, environment: Mapping[str, str] | None = None
+) -> Mapping[str, str]:
+    """Read the user's settings of an agent that a new session has to agree with."""
+    if record.place is None or not record.setting_files:
+        return {}
+    files = DiskFiles(find_folder(record.place, home=home, environment=environment))
+    contents = {name: files.read(name) for name in record.setting_files}
+    return record.read_settings({name: data for name, data in contents.items() if data is not None})
+
+
+# -- opening -----------------------------------------------------------------------------------------------------------
+
+
+def open_path(path: Path, formats: Sequence[Format], session: str | None = None) -> Source:
+    """Open a file or a database; the files beside it are its neighbours.
+
+    Raises:
+        LoadError: the file cannot be read, is a folder, or is too large.
+    """
+    try:
+        size = path.stat().st_size
+        if path.is_dir():
+            raise LoadError(f"{path} is a folder; name a session file in it")
+        if size > LARGEST:
+            raise LoadError(f"{path} has {size} bytes; files of more than {LARGEST} bytes are not read")
+        if not path.is_file():
+            raise LoadError(f"{path} is no regular file; read it first, or send it in a pipe")
+        with path.open("rb") as file:
+            head = file.read(len(_SQLITE))
+            file.seek(0)
+            data = None if head == _SQLITE else file.read()
+    except (OSError, ValueError) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise LoadError(f"{path}: cannot read the file: {reason}") from error
+    root = _find_root(path.absolute(), formats)
+    if data is None:
+        return _database_source(path, root, session)
+    if data.startswith(_ZIP):
+        return _archive_source(data, str(path), formats, session)
+    name = path.absolute().relative_to(root).as_posix()
+    return Source(data=data, name=name, path=str(path), session=session, neighbours=DiskFiles(root))
+
+
+def open_data(data: bytes, formats: Sequence[Format], session: str | None = None) -> Source:
+    """Make a source of the bytes of a file.
+
+    Raises:
+        LoadError: the bytes are a database, or an archive without conversations.
+    """
+    if data.startswith(_SQLITE):
+        raise LoadError("the bytes are an SQLite database, which is read from its file only; name the file")
+    if data.startswith(_ZIP):
+        return _archive_source(data, None, formats, session)
+    return Source(data=data, session=session)
+
+
+def _archive_source(data: bytes, path: str | None, formats: Sequence[Format], session: str | None) -> Source:
+    archive = ArchiveFiles(data, path or "the archive")
+    for record in formats:
+        for pattern in record.archive_members:
+            for name in archive.find(pattern):
+                content = archive.read(name)
+                if content is not None and record.detect(content[:_EXCERPT], name) > 0:
+                    return Source(data=content, name=name, path=path, session=session, neighbours=archive)
+    raise LoadError(f"{path or 'the archive'}: no file in this archive holds conversations of a known format")
+
+
+def _database_source(path: Path, root: Path, session: str | None = None) -> Source:
+    name = path.absolute().relative_to(root.absolute()).as_posix()
+    return Source(database=SqliteDatabase(path), name=name, path=str(path), session=session, neighbours=DiskFiles(root))
+
+
+def _find_root(path: Path, formats: Sequence[Format]) -> Path:
+    """Give the folder of the agent that a file lies in, by the patterns of its sessions; else the file's own folder."""
+    for record in formats:
+        for pattern in record.place.patterns if record.place is not None else ():
+            parts = PurePosixPath(pattern).parts
+            if len(path.parts) > len(parts) and all(map(fnmatchcase, path.parts[-len(parts) :], parts)):
+                return path.parents[len(parts) - 1]
+    return path.parent
+
+
+def newest_file(folder: Path, formats: Sequence[Format]) -> Path:
+    """Give the newest session file below a folder.
+
+    Raises:
+        LoadError: there is none.
+    """
+    found = [
+        path
+        for record in formats
+        if record.place is not None
+        for pattern in (*record.place.patterns, *(PurePosixPath(name).name for name in record.place.patterns))
+        for path in folder.glob(pattern)
+        if path.is_file()
+    ]
+    if not found:
+        raise LoadError(f"{folder}: there is no session file of a known agent in this folder")
+    return max(found, key=lambda path: (path.stat().st_mtime, str(path)))
+
+
+# -- storing -----------------------------------------------------------------------------------------------------------
+
+
+def save_files(written: Written, folder: Path, *, flat: bool) -> tuple[Path, ...]:
+    """Store the files of a history, readable for the user alone. Files that are there are never changed.
+
+    Raises:
+        HistoryExists: a file of that name is there with other content; nothing was written.
+    """
+    targets = [(_target(folder, file, flat=flat), file.data) for file in written.files]
+    for path, data in targets:
+        if path.exists() and not _has(path, data):
+            raise HistoryExists(
+                f"{path} is there already; nothing was written. Write the history again with another session_id",
+                file=str(path),
+            )
+    for path, data in targets:
+        if not path.exists():
+            store_file(path, data)
+    return tuple(path for path, _ in targets)
+
+
+def _target(folder: Path, file: WrittenFile, *, flat: bool) -> Path:
+    if not _is_inside(file.name):
+        raise SettingsError(f"the name {file.name!r} leads out of the folder; it was not written", key="name")
+    name = PurePosixPath(file.name)
+    return folder / name.name if flat else folder.joinpath(*name.parts)
+
+
+def _has(path: Path, data: bytes) -> bool:
+    try:
+        return path.stat().st_size == len(data) and path.read_bytes() == data
+    except OSError:
+        return False
+
+
+def store_file(path: Path, data: bytes) -> None:
+    """Store a new file under a temporary name, then give it its own.
+
+    Raises:
+        HistoryExists: a file of that name is there; it is unchanged.
+        OSError: the file cannot be written.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        try:
+            os.link(temporary, path)  # unlike a rename, it fails if the name is taken
+        except FileExistsError as error:
+            raise HistoryExists(f"{path} is there already; it was not changed", file=str(path)) from error
+        except OSError:  # a file system without links
+            if path.exists():
+                raise HistoryExists(f"{path} is there already; it was not changed", file=str(path)) from None
+            temporary.rename(path)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -1,0 +1,95 @@
+"""The record of pydantic-ai."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Final
+
+import msgspec
+
+from segue.histories.kit.entries import Entry
+from segue.histories.kit.format import Draft
+from segue.histories.kit.framework import Document, Framework, framework_format, from_package, items_of, list_of
+from segue.histories.kit.history import WrittenFile
+from segue.histories.kit.lines import objects_of, text_of
+from segue.histories.kit.stamps import milliseconds_of
+from segue.histories.pydantic_ai.codec import CODEC, stamp_of
+from segue.histories.pydantic_ai.samples import samples
+
+
+def _is_message(entry: Mapping[str, Any]) -> bool:
+    return text_of(entry.get("kind")) in {"request", "response"} and isinstance(entry.get("parts"), list)
+
+
+def _open(value: object, session: str | None) -> Document | None:  # noqa: ARG001 - one list is one conversation
+    entries = list_of(value)
+    if entries is None or not any(_is_message(entry) for entry in entries):
+        return None
+    instructions = [text for entry in entries if (text := text_of(entry.get("instructions")))]
+    names = (text_of(entry.get("conversation_id")) for entry in entries)
+    return Document(
+        entries, id=next((name for name in names if name), None), system=instructions[-1] if instructions else None
+    )
+
+
+def _complete(entries: list[Entry], draft: Draft) -> list[Entry]:
+    """Add times, because the framework would replace a missing one by the current time."""
+    now = draft.started
+    completed: list[Entry] = []
+    for entry in entries:
+        parts: list[Entry] = []
+        for part in objects_of(entry.get("parts")):
+            now = milliseconds_of(part.get("timestamp")) or now
+            needs = "timestamp" in part and part["timestamp"] is None
+            parts.append({**part, "timestamp": stamp_of(now)} if needs else part)
+        now = milliseconds_of(entry.get("timestamp")) or now
+        needs = entry.get("kind") == "response" and entry.get("timestamp") is None
+        completed.append({**entry, "parts": parts, **({"timestamp": stamp_of(now)} if needs else {})})
+    return completed
+
+
+def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> object:  # noqa: ARG001
+    return entries
+
+
+def _plain(value: object) -> object:
+    """Make JSON of messages, or of the result of a run."""
+    if from_package(value, "pydantic_ai") and hasattr(value, "all_messages"):
+        result: Any = value
+        value = result.all_messages()
+    if not from_package(value, "pydantic_ai"):
+        return value
+    adapter: Any = import_module("pydantic_ai.messages")
+    data = adapter.ModelMessagesTypeAdapter.dump_json(items_of(value) or [value])
+    return msgspec.json.decode(data)
+
+
+def _give(files: tuple[WrittenFile, ...]) -> object:
+    adapter: Any = import_module("pydantic_ai.messages")
+    return adapter.ModelMessagesTypeAdapter.validate_json(files[0].data)
+
+
+def _detect_value(value: object) -> int:
+    if from_package(value, "pydantic_ai"):
+        return 95
+    entries = list_of(value)
+    if not entries:
+        return 0
+    if _is_message(entries[0]):
+        return 90
+    # The beginning of a file can end inside of the first entry, before its kind.
+    parts = objects_of(entries[0].get("parts"))
+    return 50 if entries[0].keys() == {"parts"} and parts and "content" in parts[0] else 0
+
+
+FRAMEWORK: Final = Framework(
+    codec=CODEC, title="pydantic-ai", open=_open, close=_close, complete=_complete, plain=_plain
+)
+FORMAT: Final = framework_format(
+    FRAMEWORK,
+    detect=_detect_value,
+    give=_give,
+    samples=samples,
+    source="pydantic-ai 2.66.0, run against a scripted model",
+)

@@ -1,0 +1,32 @@
+"""The record of Roo Code."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.histories.kit.format import Format, Place
+from segue.histories.roo_code.read import FILE, NAME, describe, detect, detect_value, read
+from segue.histories.roo_code.samples import samples
+
+_STORAGE: Final = "Code/User/globalStorage/rooveterinaryinc.roo-cline"
+
+FORMAT: Final = Format(
+    name=NAME,
+    title="Roo Code",
+    detect=detect,
+    detect_value=detect_value,
+    read=read,
+    describe=describe,
+    place=Place(
+        folder=f".config/{_STORAGE}",
+        patterns=(f"tasks/*/{FILE}",),
+        system_folders={
+            "darwin": f"Library/Application Support/{_STORAGE}",
+            "win32": f"AppData/Roaming/{_STORAGE}",
+        },
+    ),
+    reads_lines=False,
+    samples=samples,
+    source="RooCodeInc/Roo-Code 3.52.1",
+    read_on="2026-11-15",
+)

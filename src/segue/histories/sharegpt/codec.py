@@ -1,0 +1,167 @@
+"""Turns of ShareGPT: `{"from": "human", "value": "..."}`.
+
+Facts this file rests on (LLaMA-Factory and data sets in this form, 2026-11-15):
+- Authors are human, gpt, system, function_call, observation, and tool in some data sets. A call is JSON text with name
+  and arguments, or a list of them. There are no ids: observations follow their calls in order.
+- Thinking is text between `<think>` tags at the beginning of an answer.
+- An image is a mark `<image>` in the text, and its file name in a list beside the turns. Here every entry has its own
+  share of that list, under `images`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolCall, UserContent
+from segue.conversation.limits import parse_json
+from segue.conversation.messages import (
+    AssistantMessage,
+    Message,
+    StopReason,
+    SystemMessage,
+    ToolResultMessage,
+    UserMessage,
+)
+from segue.errors import LoadError
+from segue.histories.kit.chat_messages import take_call
+from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
+from segue.histories.kit.framework import items_of
+from segue.histories.kit.framework_pieces import (
+    encode_json,
+    image_of,
+    is_media,
+    make_call,
+    media_address,
+    note_flag,
+    note_signatures,
+    note_unsupported,
+    shown,
+)
+from segue.histories.kit.lines import object_of, text_of
+from segue.projection.report import ChangeCode, Loss
+
+NAME: Final = "sharegpt"
+TITLE: Final = "ShareGPT"
+IMAGES: Final = "images"
+MARK: Final = "<image>"
+_USER: Final = frozenset({"human", "user"})
+_REPLY: Final = frozenset({"gpt", "assistant", "chatgpt", "bing", "bard", "model"})
+_RESULT: Final = frozenset({"observation", "tool", "function_response"})
+_THINK: Final = re.compile(r"\A<think>\n?(.*?)\n?</think>\n{0,2}", re.DOTALL)
+
+
+def _read(run: list[Entry], reading: Reading) -> list[Message]:
+    entry = run[0]
+    author, value = text_of(entry.get("from")) or "", entry.get("value")
+    if not isinstance(value, str):
+        return []
+    if author in _USER:
+        return [UserMessage(content=_read_content(value, entry))]
+    if author == "system":
+        return [SystemMessage(content=(TextContent(text=value),))]
+    if author in _RESULT:
+        call_id = take_call(reading, "")
+        return [ToolResultMessage(tool_call_id=call_id, content=_read_content(value, entry))]
+    if author == "function_call" or author in _REPLY:
+        reading.note_once(ChangeCode.MODEL_UNKNOWN, "the turns do not name their model")
+        pieces: list[AssistantContent] = []
+        if found := _THINK.match(value):
+            pieces.append(ThinkingContent(thinking=found[1]))
+            value = value[found.end() :]
+        calls = _read_calls(value, reading) if author == "function_call" else []
+        if value and not calls:
+            pieces.append(TextContent(text=value))
+        stop = StopReason.TOOL_USE if calls else StopReason.STOP
+        return [AssistantMessage(content=(*pieces, *calls), stop_reason=stop)]
+    return []
+
+
+def _read_content(value: str, entry: Entry) -> tuple[UserContent, ...]:
+    """Put the images of an entry in the place of their marks."""
+    images = [image_of(None, url=address) for address in items_of(entry.get(IMAGES))]
+    found: list[UserContent] = []
+    for at, text in enumerate(value.split(MARK)):
+        image = images[at - 1] if 0 < at <= len(images) else None
+        if image is not None:
+            found.append(image)
+        elif at:
+            text = MARK + text  # noqa: PLW2901 - a mark without an image stays text
+        if text:
+            last = found[-1] if found and image is None and at else None
+            if isinstance(last, TextContent):
+                found[-1] = TextContent(text=last.text + text)
+            else:
+                found.append(TextContent(text=text))
+    return tuple(found)
+
+
+def _read_calls(value: str, reading: Reading) -> list[ToolCall]:
+    try:
+        parsed = parse_json(value.encode("utf-8", "surrogatepass"))
+    except (LoadError, UnicodeError):
+        return []
+    calls: list[ToolCall] = []
+    for item in items_of(parsed) or [parsed]:
+        fields = object_of(item)
+        if text_of(fields.get("name")) is None:
+            return []
+        call_id = f"call_{reading.line}_{len(calls)}"
+        calls.append(make_call(call_id, fields["name"], fields.get("arguments")))
+    reading.open_calls[:] = [(call.id, call.name) for call in calls]
+    return calls
+
+
+def _write(messages: Sequence[Message], writing: Writing) -> list[Entry]:
+    return [entry for message in messages for entry in _write_message(message, writing)]
+
+
+def _write_message(message: Message, writing: Writing) -> list[Entry]:
+    if message.role == "assistant":
+        return _write_assistant(message, writing)
+    texts: list[str] = []
+    images: list[str] = []
+    for piece in shown(message, writing):
+        if piece.kind == "text":
+            texts.append(piece.text)
+        elif piece.kind == "image" and (address := media_address(piece)) is not None:
+            texts.append(MARK)
+            images.append(address)
+        elif is_media(piece):
+            note_unsupported(message, writing, piece, TITLE)
+    joined = "".join(texts) if images else "\n".join(texts)
+    if (len(texts) > 1 and not images) or any(MARK in text for text in texts if text != MARK) or len(texts) > 2:
+        writing.note(message, ChangeCode.TURN_MERGED, Loss.NONE, f"{TITLE} has one text for each turn")
+    author = {"user": "human", "system": "system", "toolResult": "observation"}[message.role]
+    if isinstance(message, ToolResultMessage):
+        note_flag(message, writing, TITLE)
+        writing.note(message, ChangeCode.ID_CHANGED, Loss.NONE, f"{TITLE} has no ids")
+    return [{"from": author, "value": joined, **({IMAGES: images} if images else {})}]
+
+
+def _write_assistant(message: AssistantMessage, writing: Writing) -> list[Entry]:
+    note_signatures(message, writing, TITLE)
+    thoughts = [piece.thinking for piece in message.content if piece.kind == "thinking"]
+    texts = [piece.text for piece in shown(message, writing) if piece.kind == "text"]
+    calls: list[Any] = [{"name": call.name, "arguments": dict(call.arguments)} for call in message.tool_calls()]
+    if len(thoughts) > 1 or len(texts) > 1 or not all(thoughts):
+        writing.note(message, ChangeCode.TURN_MERGED, Loss.NONE, f"{TITLE} has one text for each turn")
+    if any("</think>" in text or text != text.strip("\n") for text in thoughts):
+        writing.note(message, ChangeCode.TURN_MERGED, Loss.NONE, "thinking is written between tags")
+    thinking = f"<think>\n{joined}\n</think>\n\n" if (joined := "\n".join(thoughts)) else ""
+    entries: list[Entry] = []
+    if texts or not calls:
+        text = "".join(texts)
+        if text.startswith("\n") or (text.startswith("<think>") and not thinking):
+            writing.note(message, ChangeCode.TURN_MERGED, Loss.NONE, "the text begins like thinking")
+        entries.append({"from": "gpt", "value": thinking + text})
+        thinking = ""
+    if calls:
+        writing.note(message, ChangeCode.ID_CHANGED, Loss.NONE, f"{TITLE} has no ids")
+        value = encode_json(calls[0] if len(calls) == 1 else calls)
+        entries.append({"from": "function_call", "value": thinking + value})
+    return entries
+
+
+CODEC: Final = EntryCodec(name=NAME, read=_read, write=_write)

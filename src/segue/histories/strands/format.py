@@ -1,0 +1,256 @@
+"""The record of Strands: the folder of `FileSessionManager`, or the list of an agent's messages.
+
+Facts this file rests on (strands-agents 1.62.0, 2026-11-15):
+- A session is a folder `session_<id>` with `session.json`, and for each agent `agents/agent_<id>/agent.json` and
+  `messages/message_<n>.json`. The default place is `~/.strands/sessions`.
+- `conversation_manager_state.removed_message_count` counts the first messages that are not sent any more; a manager
+  that summarises stores the message that takes their place in `summary_message`.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, Final, cast
+
+import msgspec
+
+from segue.histories.kit.entries import Entry
+from segue.histories.kit.format import Draft, Place
+from segue.histories.kit.framework import (
+    Document,
+    Framework,
+    framework_format,
+    give_json,
+    items_of,
+    list_of,
+    load_value,
+)
+from segue.histories.kit.history import WrittenFile
+from segue.histories.kit.lines import integer_of, object_of, text_of
+from segue.histories.kit.source import Source
+from segue.histories.kit.stamps import iso_of, make_id, milliseconds_of
+from segue.histories.kit.writing import json_line
+from segue.histories.strands.codec import CODEC, TITLE
+from segue.histories.strands.samples import samples
+from segue.projection.report import Change, ChangeCode, Loss
+
+_AGENT: Final = "agent"
+_BLOCKS: Final = frozenset(
+    {"text", "image", "document", "video", "toolUse", "toolResult", "reasoningContent", "cachePoint", "guardContent",
+     "citationsContent"}
+)  # fmt: skip
+_NUMBER: Final = re.compile(r"message_(\d+)\.json$")
+
+
+def _is_message(message: Mapping[str, Any]) -> bool:
+    content = message.get("content")
+    if text_of(message.get("role")) not in {"user", "assistant"} or not isinstance(content, list):
+        return False
+    blocks = [object_of(block) for block in cast("list[object]", content)]
+    return all("type" not in block and not _BLOCKS.isdisjoint(block) for block in blocks)
+
+
+def _is_entry(entry: Mapping[str, Any]) -> bool:
+    return "message_id" in entry and isinstance(entry.get("message"), dict)
+
+
+def _open(value: object, session: str | None) -> Document | None:  # noqa: ARG001 - one list is one conversation
+    whole = object_of(value)
+    items = whole.get("messages") if "messages" in whole else [whole] if _is_entry(whole) else value
+    entries = list_of(items)
+    if not entries:
+        return None
+    if all(_is_entry(entry) for entry in entries):
+        return _document(entries, object_of(whole.get(_AGENT)))
+    if any(_is_message(entry) for entry in entries):
+        return Document([{"message": entry} for entry in entries], {"form": "messages"})
+    return None
+
+
+def _document(entries: list[Entry], agent: Mapping[str, Any]) -> Document:
+    """Leave out the messages that are not sent any more."""
+    state = object_of(agent.get("conversation_manager_state"))
+    removed = integer_of(state.get("removed_message_count"))
+    rest: dict[str, Any] = {_AGENT: dict(agent)} if agent else {}
+    changes: list[Change] = []
+    if 0 < removed <= len(entries):
+        detail = f"{removed} messages"
+        path = ("compactions", 0)
+        changes.append(Change(code=ChangeCode.COMPACTED_AWAY, path=path, loss=Loss.CONTENT, detail=detail))
+        entries = entries[removed:]
+        if summary := object_of(state.get("summary_message")):
+            entries = [{"message": summary, "message_id": -1}, *entries]
+    return Document(entries, rest, changes=tuple(changes))
+
+
+def _open_source(source: Source) -> Document | None:
+    value = _plain(load_value(source))
+    folder = _folder_of(source.name)
+    if folder is None or not (_is_entry(object_of(value)) or "agent_id" in object_of(value) or _is_session(value)):
+        return _open(value, source.session)
+    folder = folder if "/agents/" in f"/{folder}" else _first_agent(source, folder)
+    if folder is None:
+        return None
+    names = sorted(source.neighbours.find(f"{folder}messages/message_*.json"), key=_number_of)
+    entries = [_parsed(source.neighbours.read(name)) for name in names]
+    document = _document([entry for entry in entries if entry], _parsed(source.neighbours.read(f"{folder}agent.json")))
+    session = folder.partition("/")[0].removeprefix("session_") if "session_" in folder else None
+    agent = object_of(document.rest.get(_AGENT))
+    return document._replace(
+        id=session,
+        created=milliseconds_of(agent.get("created_at")),
+        updated=milliseconds_of(agent.get("updated_at")),
+    )
+
+
+def _is_session(value: object) -> bool:
+    return {"session_id", "session_type"} <= object_of(value).keys()
+
+
+def _folder_of(name: str) -> str | None:
+    """Give the folder of the agent, or of the session; empty for a file that was opened by itself."""
+    parts = name.split("/")
+    if parts[-1] in {"agent.json", "session.json"}:
+        return "/".join((*parts[:-1], "")) or None
+    if len(parts) > 2 and parts[-2] == "messages" and _NUMBER.search(parts[-1]):
+        return "/".join((*parts[:-2], ""))
+    return None
+
+
+def _first_agent(source: Source, folder: str) -> str | None:
+    found = sorted(source.neighbours.find(f"{folder}agents/agent_*/agent.json"))
+    return found[0].removesuffix("agent.json") if found else None
+
+
+def _number_of(name: str) -> int:
+    found = _NUMBER.search(name)
+    return int(found[1]) if found else 0
+
+
+def _parsed(data: bytes | None) -> dict[str, Any]:
+    try:
+        return object_of(msgspec.json.decode(data or b"{}"))
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return {}
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def _complete(entries: list[Entry], draft: Draft) -> list[Entry]:
+    """Add numbers, times and the ids that the framework tracks messages by."""
+    now = draft.started
+    completed: list[Entry] = []
+    for at, entry in enumerate(entries):
+        now = milliseconds_of(entry.get("created_at")) or now + 1
+        message = object_of(entry.get("message"))
+        tracking = {} if message.get("tracking_id") else {"tracking_id": make_id(draft.id, "message", str(at))}
+        stamps = {name: entry.get(name) or iso_of(now) for name in ("created_at", "updated_at")}
+        made: Entry = {**entry, "message": {**message, **tracking}, "message_id": at, "redact_message": None}
+        made |= {"redact_message": entry.get("redact_message"), **stamps}
+        completed.append(made)
+    return completed
+
+
+def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> object:
+    if rest.get("form") == "messages":
+        return [entry["message"] for entry in entries]
+    agent = object_of(rest.get(_AGENT))
+    started = iso_of(draft.started)
+    default: dict[str, Any] = {
+        "agent_id": draft.settings.get("agent", "default"),
+        "state": {},
+        "conversation_manager_state": {"__name__": "SlidingWindowConversationManager", "removed_message_count": 0},
+        "_internal_state": {},
+        "created_at": started,
+        "updated_at": started,
+    }
+    made = {**default, **agent}
+    state = object_of(made["conversation_manager_state"])
+    if state.get("removed_message_count"):
+        made["conversation_manager_state"] = {**state, "removed_message_count": 0}
+    return {"session_id": draft.id, _AGENT: made, "messages": entries}
+
+
+def _further(value: object, draft: Draft) -> tuple[WrittenFile, ...]:
+    """Give the files of the folder that `FileSessionManager` reads."""
+    whole = object_of(value)
+    agent = object_of(whole.get(_AGENT))
+    if not agent:
+        return ()
+    folder = f"session_{draft.id}"
+    started = iso_of(draft.started)
+    session = {"session_id": draft.id, "session_type": "AGENT", "created_at": started, "updated_at": started}
+    inner = f"{folder}/agents/agent_{agent['agent_id']}"
+    files = [(f"{folder}/session.json", session), (f"{inner}/agent.json", agent)]
+    files += [
+        (f"{inner}/messages/message_{at}.json", object_of(entry))
+        for at, entry in enumerate(items_of(whole["messages"]))
+    ]
+    return tuple(WrittenFile(name=name, data=json_line(each)) for name, each in files)
+
+
+def _plain(value: object) -> object:
+    """Encode the bytes in the messages of an agent."""
+    messages = getattr(value, "messages", None)
+    return _with_text(cast("object", value if messages is None else messages))
+
+
+def _with_text(value: object) -> object:
+    if isinstance(value, bytes):
+        return {"__bytes_encoded__": True, "data": base64.b64encode(value).decode()}
+    if isinstance(value, list):
+        return [_with_text(item) for item in cast("list[object]", value)]
+    if isinstance(value, dict):
+        return {key: _with_text(item) for key, item in object_of(cast("object", value)).items()}
+    return value
+
+
+def _give(files: tuple[WrittenFile, ...]) -> object:
+    """Give the messages of an agent, with bytes decoded by the framework."""
+    types: Any = import_module("strands.types.session")
+    whole = give_json(files)
+    entries = items_of(object_of(whole).get("messages")) or [{"message": each} for each in items_of(whole)]
+    return [types.decode_bytes_values(object_of(entry)["message"]) for entry in entries]
+
+
+def _detect(value: object) -> int:
+    messages = getattr(value, "messages", None)
+    items = items_of(value if messages is None else messages)
+    whole = object_of(value)
+    if _is_entry(whole) or _is_session(value) or {"agent_id", "conversation_manager_state"} <= whole.keys():
+        return 90
+    if {"session_id", _AGENT} <= whole.keys():
+        return 90 if "conversation_manager_state" in object_of(whole[_AGENT]) else 0
+    return 75 if items and all(_is_message(object_of(each)) for each in items[:-1] or items) else 0
+
+
+FRAMEWORK: Final = Framework(
+    codec=CODEC,
+    title=TITLE,
+    open=_open,
+    open_source=_open_source,
+    close=_close,
+    complete=_complete,
+    further=_further,
+    stores_system=False,
+    file_name="strands-session.json",
+)
+FORMAT: Final = framework_format(
+    FRAMEWORK,
+    detect=_detect,
+    give=_give,
+    samples=samples,
+    place=Place(
+        folder=".strands/sessions",
+        patterns=(
+            "session_*/agents/agent_*/agent.json",
+            "session_*/agents/agent_*/messages/message_*.json",
+            "session_*/session.json",
+        ),
+    ),
+    source="strands-agents 1.62.0, run against a scripted model",
+)

@@ -1,0 +1,412 @@
+"""`UIMessage` of the AI SDK: one message holds all steps of a turn.
+
+Facts this file rests on (ai 6.0.326 and 7.0.169, 2026-11-15):
+- A message of the assistant is a list of parts; `step-start` begins the next request to the model. A tool part holds
+  the call and its result, by its state: `input-available`, `output-available`, `output-error`, `output-denied`.
+- Signatures stand in `providerMetadata` of a part: `anthropic.signature`, `anthropic.redactedData`, `openai.itemId` and
+  `openai.reasoningEncryptedContent`, `google.thoughtSignature`; those of a call in `callProviderMetadata`.
+- Version 7 names the model in a part `custom` of the kind `anthropic.message_start`. Usage is there only if the
+  application puts it into `metadata`.
+- `errorText` is masked by default, so the text of an error can be lost before it is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from segue.conversation.content import (
+    AssistantContent,
+    NativeContent,
+    TextContent,
+    ThinkingContent,
+    ToolResultContent,
+    UserContent,
+)
+from segue.conversation.messages import (
+    AssistantMessage,
+    Message,
+    StopReason,
+    SystemMessage,
+    ToolResultMessage,
+    Usage,
+    UserMessage,
+)
+from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
+from segue.histories.kit.framework import items_of
+from segue.histories.kit.framework_origins import TurnOrigin, marked_origin, origin_mark, set_origin
+from segue.histories.kit.framework_pieces import (
+    ANY_IMAGE,
+    Media,
+    encode_json,
+    is_media,
+    item_of,
+    item_signature,
+    make_call,
+    media_address,
+    media_of,
+    note_unsupported,
+    read_media,
+    shown,
+    string_of,
+    usage_of,
+    whole_input,
+)
+from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.projection.report import ChangeCode, Loss
+
+NAME: Final = "vercel-ui"
+TITLE: Final = "the AI SDK"
+SEGUE: Final = "segue"
+_PROTOCOLS: Final[Mapping[str, TurnOrigin]] = {
+    "anthropic": TurnOrigin("anthropic-messages", "anthropic", ""),
+    "openai": TurnOrigin("openai-responses", "openai", ""),
+    "google": TurnOrigin("google-genai", "google", ""),
+    "bedrock": TurnOrigin("bedrock-converse", "amazon-bedrock", ""),
+}
+"""Keys of `providerMetadata`, and who wrote a step that has one."""
+_KEYS: Final = {origin.protocol: key for key, origin in _PROTOCOLS.items()}
+_NO_RESULT: Final = frozenset({"input-streaming", "input-available", "approval-requested", "approval-responded"})
+_FAILED: Final = frozenset({"output-error", "output-denied"})
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def _read(run: list[Entry], reading: Reading) -> list[Message]:
+    entry = run[0]
+    parts = objects_of(entry.get("parts"))
+    match text_of(entry.get("role")):
+        case "system":
+            texts = [TextContent(text=part["text"]) for part in parts if isinstance(part.get("text"), str)]
+            return [SystemMessage(content=tuple(texts))]
+        case "user":
+            return [UserMessage(content=tuple(_read_user_part(part) for part in parts))]
+        case "assistant":
+            return _read_turn(entry, parts, reading)
+        case _:
+            return []
+
+
+def _read_user_part(part: Mapping[str, Any]) -> UserContent:
+    if part.get("type") == "text" and isinstance(part.get("text"), str):
+        return TextContent(text=part["text"])
+    media = None
+    if part.get("type") == "file":
+        media = media_of(part.get("mediaType"), url=part.get("url"), name=part.get("filename"))
+    return media or NativeContent(protocol=NAME, block=dict(part))
+
+
+def _read_turn(entry: Entry, parts: list[dict[str, Any]], reading: Reading) -> list[Message]:
+    steps: list[list[dict[str, Any]]] = [[]]
+    for part in parts:
+        if part.get("type") == "step-start":
+            steps.append([])
+        else:
+            steps[-1].append(part)
+    metadata = object_of(entry.get("metadata"))
+    marks = objects_of(object_of(metadata.get(SEGUE)).get("steps"))
+    messages: list[Message] = []
+    kept = [step for step in steps if step]
+    for at, step in enumerate(kept):
+        origin = marked_origin(_origin_of(step), {SEGUE: marks[at]} if at < len(marks) else {})
+        if not origin.model:
+            reading.note_once(ChangeCode.MODEL_UNKNOWN, "the messages do not name their model")
+        messages += _read_step(step, origin)
+    usage = _read_usage(object_of(metadata.get("totalUsage")) or object_of(metadata.get("usage")))
+    last = next((at for at in reversed(range(len(messages))) if messages[at].role == "assistant"), None)
+    if usage is not None and last is not None:
+        messages[last] = replace(messages[last], usage=usage)
+    return messages
+
+
+def _origin_of(step: Sequence[Mapping[str, Any]]) -> TurnOrigin:
+    found = TurnOrigin()
+    for part in step:
+        fields = object_of(part.get("providerMetadata")) or object_of(part.get("callProviderMetadata"))
+        for key, details in fields.items():
+            origin = _PROTOCOLS.get(key)
+            if origin is not None:
+                model = text_of(object_of(details).get("model")) if part.get("type") == "custom" else None
+                found = origin._replace(model=model or found.model)
+    return found
+
+
+def _read_step(step: Sequence[Mapping[str, Any]], origin: TurnOrigin) -> list[Message]:
+    pieces: list[AssistantContent] = []
+    results: list[Message] = []
+    for part in step:
+        kind = text_of(part.get("type")) or ""
+        if kind.startswith("tool-") or kind == "dynamic-tool":
+            name = text_of(part.get("toolName")) if kind == "dynamic-tool" else kind.removeprefix("tool-")
+            signature = _signature(part.get("callProviderMetadata"), origin)
+            arguments = part.get("input", part.get("rawInput"))
+            call = make_call(part.get("toolCallId"), name, arguments, signature=signature)
+            pieces.append(call)
+            if (text_of(part.get("state")) or "") not in _NO_RESULT and ("output" in part or "errorText" in part):
+                results.append(_read_result(part, call.id, call.name))
+        elif kind != "custom":
+            pieces.append(_read_part(part, kind, origin))
+    stop = StopReason.TOOL_USE if any(piece.kind == "toolCall" for piece in pieces) else StopReason.STOP
+    return [set_origin(AssistantMessage(content=tuple(pieces), stop_reason=stop), origin), *results]
+
+
+def _read_part(part: Mapping[str, Any], kind: str, origin: TurnOrigin) -> AssistantContent:
+    metadata = object_of(part.get("providerMetadata"))
+    if kind == "text" and isinstance(part.get("text"), str):
+        return TextContent(text=part["text"], text_signature=_signature(metadata, origin, status="completed"))
+    if kind == "reasoning":
+        redacted = string_of(object_of(metadata.get("anthropic")).get("redactedData"))
+        if redacted is not None:
+            return ThinkingContent(thinking=text_of(part.get("text")) or "", thinking_signature=redacted, redacted=True)
+        own = object_of(metadata.get(SEGUE))
+        return ThinkingContent(
+            thinking=text_of(part.get("text")) or "",
+            thinking_signature=_signature(metadata, origin),
+            redacted=own.get("redacted") is True,
+        )
+    fallback: tuple[Media, ...] = ()
+    if kind == "file" and (media := media_of(part.get("mediaType"), url=part.get("url"))) is not None:
+        fallback = (media,)
+    return NativeContent(protocol=NAME, block=dict(part), fallback=fallback)
+
+
+def _signature(metadata: object, origin: TurnOrigin, *, status: str | None = None) -> str | None:
+    fields = object_of(metadata)
+    own = string_of(object_of(fields.get(SEGUE)).get("signature"))
+    if own is not None:
+        return own
+    item = object_of(fields.get("openai"))
+    if origin.protocol == "openai-responses" and item:
+        encrypted = item.get("reasoningEncryptedContent")
+        name = item.get("itemId")
+        return item_signature(id=name, encrypted_content=encrypted, status=status if name is not None else None)
+    for details in fields.values():
+        for name in ("signature", "thoughtSignature"):
+            found = string_of(object_of(details).get(name))
+            if found is not None:
+                return found
+    return None
+
+
+def _read_result(part: Mapping[str, Any], call_id: str, name: str) -> ToolResultMessage:
+    failed = text_of(part.get("state")) in _FAILED or "errorText" in part
+    content: tuple[ToolResultContent, ...] = ()
+    if failed:
+        text = text_of(part.get("errorText"))
+        content = () if text is None else (TextContent(text=text),)
+    else:
+        content = _read_output(part.get("output"))
+    return ToolResultMessage(tool_call_id=call_id, tool_name=name, content=content, is_error=failed)
+
+
+def _read_output(output: object) -> tuple[ToolResultContent, ...]:
+    if isinstance(output, str):
+        return (TextContent(text=output),) if output else ()
+    fields = object_of(output)
+    if fields.keys() == {"type", "value"} and fields["type"] == "content" and items_of(fields["value"]):
+        found: list[ToolResultContent] = []
+        for item in items_of(fields["value"]):
+            block = object_of(item)
+            media = read_media({**block, "type": "media"} if "media" in str(block.get("type")) else block)
+            if isinstance(block.get("text"), str):
+                found.append(TextContent(text=block["text"]))
+            elif media is not None:
+                found.append(media)
+        return tuple(found)
+    return (TextContent(text=encode_json(output)),)
+
+
+def _read_usage(usage: Mapping[str, Any]) -> Usage | None:
+    details = object_of(usage.get("inputTokenDetails"))
+    return usage_of(
+        usage.get("inputTokens"),
+        usage.get("outputTokens"),
+        cache_read=details.get("cacheReadTokens", usage.get("cachedInputTokens")),
+        cache_write=details.get("cacheWriteTokens"),
+        reasoning=object_of(usage.get("outputTokenDetails")).get("reasoningTokens", usage.get("reasoningTokens")),
+        total=usage.get("totalTokens"),
+    )
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def _join(messages: Sequence[Message]) -> list[list[Message]]:
+    """Give replies and results that follow each other as one run, everything else alone."""
+    runs: list[list[Message]] = []
+    for message in messages:
+        goes_on = message.role in {"assistant", "toolResult"}
+        if goes_on and runs and runs[-1][-1].role in {"assistant", "toolResult"}:
+            runs[-1].append(message)
+        else:
+            runs.append([message])
+    return runs
+
+
+def _write(messages: Sequence[Message], writing: Writing) -> list[Entry]:
+    entries: list[Entry] = []
+    for run in _join(messages):
+        if run[0].role in {"user", "system"}:
+            entries.append({"role": run[0].role, "parts": _write_user_parts(run[0], writing)})
+        elif (entry := _write_turn(run, writing)) is not None:
+            entries.append(entry)
+    return entries
+
+
+def _write_user_parts(message: Message, writing: Writing) -> list[Entry]:
+    parts: list[Entry] = []
+    for piece in message.content:
+        if piece.kind == "native" and piece.protocol == NAME:
+            parts.append(dict(piece.block))
+            continue
+        for each in shown(message, writing, [piece]):
+            if each.kind == "text":
+                parts.append({"type": "text", "text": each.text})
+            elif is_media(each):
+                parts += _write_file(each, message, writing)
+    return parts
+
+
+def _write_file(piece: Media, message: Message, writing: Writing) -> list[Entry]:
+    address = media_address(piece)
+    if address is None:
+        note_unsupported(message, writing, piece, TITLE)
+        return []
+    default = ANY_IMAGE if piece.kind == "image" else "application/octet-stream"
+    part: Entry = {"type": "file", "mediaType": piece.mime_type or default, "url": address}
+    name = getattr(piece, "name", None)
+    return [{**part, "filename": name} if name is not None else part]
+
+
+def _write_turn(run: Sequence[Message], writing: Writing) -> Entry | None:
+    parts: list[Entry] = []
+    marks: list[dict[str, Any]] = []
+    usage: Usage | None = None
+    for message in run:
+        if isinstance(message, ToolResultMessage):
+            _note_unwritten(message, writing)
+        elif isinstance(message, AssistantMessage):
+            step = _write_step(message, writing)
+            parts += [{"type": "step-start"}, *step]
+            marks.append(origin_mark(message, _origin_of(step)).get(SEGUE, {}))
+            usage = message.usage or usage
+    if not parts:
+        return None
+    metadata: dict[str, Any] = {}
+    if usage is not None:
+        metadata["totalUsage"] = _write_usage(usage)
+    if any(marks):
+        metadata[SEGUE] = {"steps": marks}
+    return {**({"metadata": metadata} if metadata else {}), "role": "assistant", "parts": parts}
+
+
+def _note_unwritten(result: ToolResultMessage, writing: Writing) -> None:
+    """Report a result that is not in the part of its call."""
+    if writing.call_of(result) is None:
+        writing.note(result, ChangeCode.RESULT_ORPHANED, Loss.CONTENT, f"{TITLE} stores results with their calls")
+    elif not writing.is_first(result):
+        writing.note(result, ChangeCode.RESULT_DUPLICATE, Loss.CONTENT, f"{TITLE} stores one result for each call")
+
+
+def _write_step(message: AssistantMessage, writing: Writing) -> list[Entry]:
+    parts: list[Entry] = []
+    at = 0
+    for piece in message.content:
+        match piece.kind:
+            case "text":
+                signed = _signed(piece.text_signature, message, {"id", "status"})
+                parts.append(
+                    {"type": "text", "text": piece.text, **_under("providerMetadata", signed), "state": "done"}
+                )
+            case "thinking":
+                signed = _signed_thinking(piece, message)
+                part = {"type": "reasoning", "text": piece.thinking, **_under("providerMetadata", signed)}
+                parts.append({**part, "state": "done"})
+            case "toolCall":
+                result = writing.result_of(message, at)
+                at += 1
+                signed = _signed(piece.thought_signature, message, {"id", "status"})
+                call: Entry = {"type": f"tool-{piece.name}", "toolCallId": piece.id, "input": dict(piece.arguments)}
+                call |= {"state": "input-available"} if result is None else _write_result(result, writing)
+                parts.append({**call, **_under("callProviderMetadata", signed)})
+            case "native":
+                if piece.protocol == NAME:
+                    parts.append(dict(piece.block))
+                    continue
+                for each in shown(message, writing, [piece]):
+                    if each.kind == "text":
+                        parts.append({"type": "text", "text": each.text, "state": "done"})
+                    elif is_media(each):
+                        parts += _write_file(each, message, writing)
+    return parts
+
+
+def _under(name: str, fields: Mapping[str, Any]) -> Entry:
+    return {name: dict(fields)} if fields else {}
+
+
+def _signed(signature: str | None, message: AssistantMessage, known: set[str]) -> dict[str, Any]:
+    """Write a signature where the package of the provider looks for it; one that it does not know under our own key."""
+    if signature is None:
+        return {}
+    key = _KEYS.get(message.protocol)
+    item = item_of(signature) if key == "openai" else {}
+    if item:
+        fields = {"itemId": item.get("id"), "reasoningEncryptedContent": item.get("encrypted_content")}
+        own = {} if item.keys() <= known else {SEGUE: {"signature": signature}}
+        return {"openai": {name: value for name, value in fields.items() if value is not None}, **own}
+    if key == "google":
+        return {"google": {"thoughtSignature": signature}}
+    if key in {"anthropic", "bedrock"}:
+        return {key: {"signature": signature}}
+    return {SEGUE: {"signature": signature}}
+
+
+def _signed_thinking(piece: ThinkingContent, message: AssistantMessage) -> dict[str, Any]:
+    if piece.redacted and message.protocol == "anthropic-messages" and piece.thinking_signature is not None:
+        return {"anthropic": {"redactedData": piece.thinking_signature}}
+    signed = _signed(piece.thinking_signature, message, {"id", "encrypted_content"})
+    if piece.redacted:
+        signed[SEGUE] = {**object_of(signed.get(SEGUE)), "redacted": True}
+    return signed
+
+
+def _write_result(result: ToolResultMessage, writing: Writing) -> Entry:
+    texts = [piece.text for piece in result.content if piece.kind == "text"]
+    media = [piece for piece in shown(result, writing) if is_media(piece)]
+    if result.is_error:
+        for piece in media:
+            note_unsupported(result, writing, piece, TITLE)
+        return {"state": "output-error", "errorText": "\n".join(texts)}
+    if not media:
+        return {"state": "output-available", "output": "\n".join(texts)}
+    value: list[Entry] = []
+    for piece in shown(result, writing):
+        if piece.kind == "text":
+            value.append({"type": "text", "text": piece.text})
+        elif is_media(piece):
+            value.append(_write_output_media(piece))
+    return {"state": "output-available", "output": {"type": "content", "value": value}}
+
+
+def _write_output_media(piece: Media) -> Entry:
+    default = ANY_IMAGE if piece.kind == "image" else "application/octet-stream"
+    block: Entry = {"type": "media", "mediaType": piece.mime_type or default}
+    if piece.data is not None:
+        return {**block, "data": piece.data}
+    return (
+        {**block, "url": piece.url} if piece.url is not None else {**block, "file_id": getattr(piece, "file_id", None)}
+    )
+
+
+def _write_usage(usage: Usage) -> Entry:
+    details = {"noCacheTokens": usage.input, "cacheReadTokens": usage.cache_read, "cacheWriteTokens": usage.cache_write}
+    counts: Entry = {"inputTokens": whole_input(usage), "inputTokenDetails": details, "outputTokens": usage.output}
+    after = {"reasoningTokens": usage.reasoning} if usage.reasoning else {}
+    return {**counts, "outputTokenDetails": after, "totalTokens": usage.total_tokens}
+
+
+CODEC: Final = EntryCodec(name=NAME, read=_read, write=_write, join=_join)

@@ -1,0 +1,70 @@
+"""The record of the AI SDK: a list of `UIMessage`, or the body that a chat page sends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, cast
+
+from segue.histories.kit.entries import Entry
+from segue.histories.kit.format import Draft
+from segue.histories.kit.framework import Document, Framework, framework_format, give_json, list_of
+from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.stamps import make_id
+from segue.histories.vercel_ui.codec import CODEC, TITLE
+from segue.histories.vercel_ui.samples import samples
+
+_ROLES: Final = frozenset({"system", "user", "assistant"})
+
+
+def _is_message(entry: Mapping[str, Any]) -> bool:
+    parts = objects_of(entry.get("parts"))
+    typed = all(isinstance(part.get("type"), str) for part in parts)
+    return text_of(entry.get("role")) in _ROLES and isinstance(entry.get("parts"), list) and typed
+
+
+def _open(value: object, session: str | None) -> Document | None:  # noqa: ARG001 - one list is one conversation
+    rest: dict[str, Any] = {}
+    if isinstance(value, dict):
+        whole = object_of(cast("object", value))
+        rest = {"body": {key: item for key, item in whole.items() if key != "messages"}}
+        value = cast("object", whole.get("messages"))
+    entries = list_of(value)
+    if not entries or not any(_is_message(entry) for entry in entries):
+        return None
+    return Document(entries, rest, id=text_of(object_of(rest.get("body")).get("id")))
+
+
+def _complete(entries: list[Entry], draft: Draft) -> list[Entry]:
+    """Add ids: every message needs one."""
+    return [
+        entry if entry.get("id") else {"id": make_id(draft.id, "message", str(at)), **entry}
+        for at, entry in enumerate(entries)
+    ]
+
+
+def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> object:  # noqa: ARG001
+    body = rest.get("body")
+    return {"messages": entries, **cast("Mapping[str, Any]", body)} if isinstance(body, Mapping) else entries
+
+
+def _detect(value: object) -> int:
+    whole = object_of(value)
+    entries = list_of(whole.get("messages", value))
+    if not entries or not _is_message(entries[0]):
+        return 0
+    # Messages of OpenTelemetry have parts too, with their text in `content` and without ids.
+    parts = objects_of(entries[0].get("parts"))
+    return 0 if any(part.get("type") == "text" and "content" in part for part in parts) else 85
+
+
+FRAMEWORK: Final = Framework(
+    codec=CODEC, title=TITLE, open=_open, close=_close, complete=_complete, file_name="ui-messages.json"
+)
+FORMAT: Final = framework_format(
+    FRAMEWORK,
+    detect=_detect,
+    give=give_json,
+    samples=samples,
+    title="Vercel AI SDK (UIMessage)",
+    source="ai 6.0.326 and 7.0.169, run against a scripted model",
+)

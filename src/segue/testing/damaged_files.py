@@ -1,0 +1,259 @@
+"""Damaged files of stored histories: any of them gives a history or one error, and nothing gets lost in silence."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final, NoReturn, final
+
+from segue.conversation.messages import Message
+from segue.errors import SegueError
+from segue.histories.api import read_history, write_history
+from segue.histories.kit.format import Format, FormatSample
+from segue.histories.kit.history import History
+from segue.histories.kit.source import Source
+from segue.histories.kit.tables import MemoryDatabase
+from segue.projection.report import Change, ChangeCode
+from segue.testing.broken_law import BrokenLaw
+from segue.testing.histories import Choices
+
+_ODD: Final = (b"null", b"0", b'""', b"[]", b"{}", b"true", b"-1e999", b'"\\ud800"', b'{"text": 5}', b"[null]")
+_ODD_VALUES: Final = (None, 0, -1, 2**63, 1.5, "", "\x00", "[]", "{", '{"a":', b"\xff", "null", "x" * 300)
+_LONG_ENOUGH: Final = 4
+"""Shorter texts are found everywhere."""
+
+
+@final
+class DamagedFiles:
+    """One sample of a format, damaged in many ways. A seed names the damage."""
+
+    def __init__(self, record: Format, sample: FormatSample) -> None:
+        self._record: Final = record
+        self._sample: Final = sample
+
+    def check(self, seed: int) -> None:
+        """Read a damaged file, and write what was read.
+
+        Raises:
+            BrokenLaw: an error that is none of segue's, or a text that the file still has and the history has lost.
+        """
+        try:
+            source = self._damaged(seed)
+            if source is None:
+                return
+            history = self._read(source)
+            if self._record.write is not None:
+                write_history(history, format=self._record.name, model=self._record.example)
+        except SegueError:
+            return
+        except Exception as error:  # noqa: BLE001 - any other exception is the finding
+            self._fail(f"seed {seed}", f"raised {type(error).__name__}: {error}")
+        lost = self._lost(source, history)
+        if lost is not None:
+            self._fail(f"seed {seed}", f"the file still has {lost!r}; it is neither in the history nor in the report")
+
+    def check_torn_line(self) -> None:
+        """Check that a last line that is cut off is reported.
+
+        Raises:
+            BrokenLaw: it is not.
+        """
+        data = self._sample.source.data
+        if data is None or data.count(b"\n") <= 2 or not self._record.reads_lines:
+            return
+        history = self._read(self._with_data(data.rstrip()[:-5]))
+        if not history.report.of(ChangeCode.LINE_UNREADABLE):
+            self._fail("a torn last line", "it is not reported")
+
+    def _fail(self, where: str, detail: str) -> NoReturn:
+        raise BrokenLaw(f"{self._record.name}: total (sample {self._sample.name}, {where}): {detail}")
+
+    def _read(self, source: Source) -> History:
+        return read_history(source, format=self._record.name)
+
+    def _with_data(self, data: bytes) -> Source:
+        given = self._sample.source
+        return Source(data=data, name=given.name, neighbours=given.neighbours)
+
+    def _damaged(self, seed: int) -> Source | None:
+        given = self._sample.source
+        if given.data is not None:
+            return self._with_data(mutate(given.data, seed))
+        if isinstance(given.database, MemoryDatabase):
+            return Source(database=mutate_tables(given.database, seed), name=given.name, neighbours=given.neighbours)
+        return None
+
+    # -- silent losses -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _whole(self) -> tuple[tuple[str, ...], frozenset[Change]]:
+        """The texts of the undamaged sample, and its report."""
+        history = self._read(self._sample.source)
+        content = [*history.context.messages, *(each for part in history.compactions for each in part.messages)]
+        texts = dict.fromkeys(text for message in content for text in _content_of(message) if len(text) >= _LONG_ENOUGH)
+        return tuple(texts), frozenset(history.report.changes)
+
+    def _lost(self, source: Source, history: History) -> str | None:
+        """Find a text that stands in the damaged file as often as in the whole one, but not in the history.
+
+        It is reported if the report has anything that the report of the whole file does not have.
+        """
+        texts, expected = self._whole
+        if any(change not in expected for change in history.report.changes):
+            return None
+        found = set(_texts_of(history))
+        before, after = _bytes_of(self._sample.source), _bytes_of(source)
+        for text in texts:
+            if text in found:
+                continue
+            count = _count(before, text)
+            if count and _count(after, text) >= count and not any(text in each for each in found):
+                return text
+        return None
+
+
+def _bytes_of(source: Source) -> bytes:
+    if isinstance(source.database, MemoryDatabase):
+        return repr(source.database.content).encode("utf-8", "replace")
+    return source.data or b""
+
+
+def _count(data: bytes, text: str) -> int:
+    """Count a text in a file, as JSON and as it is."""
+    spellings = {json.dumps(text).encode(), json.dumps(text, ensure_ascii=False).encode("utf-8", "replace")}
+    return sum(data.count(each) for each in spellings) or data.count(text.encode("utf-8", "replace"))
+
+
+def _texts_of(history: History) -> Iterator[str]:
+    """Give every text of a history: of the messages, of what was compacted, of sub-agents, of other branches."""
+    prompt = history.context.system_prompt
+    if isinstance(prompt, str):
+        yield prompt
+    yield from _strings(history.context.extra)
+    for message in history.context.messages:
+        yield from _texts_in(message)
+    for compaction in history.compactions:
+        yield compaction.summary.text
+        for message in compaction.messages:
+            yield from _texts_in(message)
+    for child in history.children:
+        if child.history is not None:
+            yield from _texts_of(child.history)
+    for branch in history.branches:
+        yield branch.text
+
+
+def _texts_in(message: Message) -> Iterator[str]:
+    yield from _strings(message.extra)
+    for content in message.content:
+        yield from _strings(content.extra)
+        for name in ("thinking_signature", "text_signature", "thought_signature", "arguments_text"):
+            yield from _strings(getattr(content, name, None))
+    yield from _content_of(message)
+
+
+def _content_of(message: Message) -> Iterator[str]:
+    for content in message.content:
+        match content.kind:
+            case "text":
+                yield content.text
+            case "thinking":
+                yield content.thinking
+            case "toolCall":
+                yield from _strings(content.arguments)
+            case "native":
+                yield from _strings(content.block)
+            case "image" | "file":
+                yield content.data or content.url or ""
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():  # pyright: ignore[reportUnknownVariableType]
+            yield from _strings(item)  # pyright: ignore[reportUnknownArgumentType]
+    elif isinstance(value, Sequence) and not isinstance(value, bytes):
+        for item in value:  # pyright: ignore[reportUnknownVariableType]
+            yield from _strings(item)  # pyright: ignore[reportUnknownArgumentType]
+
+
+# -- damage ------------------------------------------------------------------------------------------------------------
+
+
+def mutate(data: bytes, seed: int) -> bytes:
+    """Damage a file: cut it, tear, drop, double or swap lines, change bytes, or replace a value by an odd one."""
+    dice = Choices(seed)
+    lines = data.split(b"\n")
+    way = dice.pick(("cut", "tear", "drop", "double", "swap", "bytes", "value", "value", "value", "value"))
+    at = dice.count(len(lines) - 1) if len(lines) > 1 else 0
+    other = dice.count(len(lines) - 1) if len(lines) > 1 else 0
+    if way == "cut":
+        return data[: dice.count(len(data))]
+    if way == "tear":
+        lines[at] = lines[at][: len(lines[at]) // 2]
+    elif way == "drop":
+        del lines[at]
+    elif way == "double":
+        lines.insert(other, lines[at])
+    elif way == "swap":
+        lines[at], lines[other] = lines[other], lines[at]
+    elif way == "bytes":
+        place = dice.count(len(data))
+        return data[:place] + dice.pick((b"\xff", b"\x00", b"}", b'"', b"\n")) + data[place + 1 :]
+    else:
+        lines[at] = _replace_value(lines[at], dice)
+    return b"\n".join(lines)
+
+
+def _replace_value(line: bytes, dice: Choices) -> bytes:
+    """Replace one value of a line of JSON."""
+    starts = [at for at in range(len(line)) if line[at : at + 1] == b":"]
+    if not starts:
+        return line
+    start = dice.pick(starts) + 1
+    depth, end, quoted = 0, start, False
+    while end < len(line):
+        byte = line[end : end + 1]
+        if quoted:
+            if byte == b"\\":
+                end += 1
+            elif byte == b'"':
+                quoted = False
+        elif byte == b'"':
+            quoted = True
+        elif byte in b"{[":
+            depth += 1
+        elif byte in b"}],":
+            if depth == 0:
+                break
+            depth -= byte != b","
+        end += 1
+    return line[:start] + dice.pick(_ODD) + line[end:]
+
+
+def mutate_tables(database: MemoryDatabase, seed: int) -> MemoryDatabase:
+    """Damage a database: drop, double or reorder rows, or replace a value, also one inside of a column of JSON."""
+    dice = Choices(seed)
+    names = sorted(name for name, rows in database.content.items() if rows)
+    name = dice.pick(names)
+    rows: list[dict[str, Any]] = [dict(row) for row in database.content[name]]
+    at = dice.count(len(rows) - 1) if len(rows) > 1 else 0
+    way = dice.pick(("drop", "double", "reverse", "value", "value", "value", "json", "json"))
+    if way == "drop":
+        del rows[at]
+    elif way == "double":
+        rows.append(dict(rows[at]))
+    elif way == "reverse":
+        rows.reverse()
+    else:
+        column = dice.pick(sorted(rows[at]))
+        value = rows[at][column]
+        is_json = way == "json" and isinstance(value, str) and value[:1] in {"{", "["}
+        rows[at][column] = (
+            _replace_value(value.encode("utf-8", "replace"), dice).decode("utf-8", "replace")
+            if is_json
+            else dice.pick(_ODD_VALUES)
+        )
+    return MemoryDatabase({**database.content, name: rows})

@@ -1,0 +1,349 @@
+"""The laws of formats: properties that hold for every format of stored histories, as functions that any test can call.
+
+    from segue.testing import check_format
+    from my_package import RECORD
+
+    def test_conformance():
+        check_format(RECORD)
+
+1. *Round trip*: what is written back and read again equals what was read.
+2. *True*: the messages that were read are what the program sends (`FormatSample.sent`).
+3. *Accepted*: what is written for a model is accepted by its provider, as far as `check` knows.
+4. *Complete*: every text, call, result and image is in what is written, or its message is in the report.
+5. *Pure*: the same input gives the same history and the same bytes.
+6. *Total*: any bytes give a history, or one error of segue; a torn last line is reported, and so is everything that a
+   damaged file still has and its history has no more.
+7. *Stored round trip*: a conversation that was stored in a file of segue is written as it would have been before.
+
+segue's own tests run these functions on every registered format, and its heavy tests continue the written sessions in
+the real programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Final, NoReturn, TypeAlias, cast
+
+from msgspec.structs import replace
+
+from segue.conversation.content import AnyContent, TextContent
+from segue.conversation.context import Context, Prompt
+from segue.conversation.messages import Message, SystemMessage, UserMessage
+from segue.conversation.stored import dump, load
+from segue.errors import EmptyConversation
+from segue.histories.api import as_history, read_history, write_history
+from segue.histories.kit.envelope import is_own_text
+from segue.histories.kit.format import Format, FormatSample
+from segue.histories.kit.history import History, Written
+from segue.histories.kit.source import Source
+from segue.histories.registry import register_format
+from segue.models.model import Model
+from segue.protocols.api import check, decode_request, encode_request
+from segue.protocols.registry import all_protocols, get_protocol
+from segue.testing.broken_law import BrokenLaw
+from segue.testing.damaged_files import DamagedFiles
+from segue.testing.histories import make_broken_context
+from segue.testing.protocol_laws import Case
+
+FormatLaw: TypeAlias = Callable[[Format, FormatSample], None]
+HistoryFormatLaw: TypeAlias = Callable[[Format, int], None]
+
+
+def check_format(record: Format, *, mutations: int = 60, histories: int = 20) -> None:
+    """Check every law on a format. The record is registered first, because the laws look it up by name.
+
+    `mutations` is the number of damaged files for each sample, `histories` the number of generated conversations.
+
+    Raises:
+        BrokenLaw: lists every law that does not hold, with the sample or the seed that reproduces the failure.
+        SettingsError: another format has the record's name.
+    """
+    broken: list[str] = []
+    for case in format_cases(record, mutations=mutations, histories=histories):
+        try:
+            case()
+        except BrokenLaw as error:
+            broken.append(str(error))
+    if broken:
+        raise BrokenLaw("\n".join((f"{len(broken)} laws do not hold for {record.name}:", *broken)))
+
+
+def format_cases(record: Format, *, mutations: int = 60, histories: int = 20) -> list[Case]:
+    """List every law as one case, for `pytest.mark.parametrize`; the arguments are those of `check_format`.
+
+    Raises:
+        SettingsError: another format has the record's name.
+    """
+    register_format(record)
+    samples = record.samples()
+    cases = [Case("the record is complete", partial(_check_record, record, samples))]
+    for sample in samples:
+        cases += (Case(f"{_title(law)} [{sample.name}]", partial(_named, law, record, sample)) for law in SAMPLE_LAWS)
+        cases.append(Case(f"total [{sample.name}]", partial(_check_mutations, record, sample, mutations)))
+    if record.write is not None:
+        cases += (
+            Case(f"{_title(law)} [{histories} conversations]", partial(_check_histories, law, record, histories))
+            for law in WRITING_LAWS
+        )
+    return cases
+
+
+def _title(law: Callable[..., None]) -> str:
+    return cast("str", getattr(law, "__name__", "")).removeprefix("check_").replace("_", " ")
+
+
+def _fail(record: Format, law: str, where: str, detail: str) -> NoReturn:
+    raise BrokenLaw(f"{record.name}: {law} ({where}): {detail}")
+
+
+def _named(law: FormatLaw, record: Format, sample: FormatSample) -> None:
+    try:
+        law(record, sample)
+    except BrokenLaw:
+        raise
+    except Exception as error:  # noqa: BLE001 - any exception is the finding
+        _fail(record, _title(law), f"sample {sample.name}", f"raised {type(error).__name__}: {error}")
+
+
+def _check_histories(law: HistoryFormatLaw, record: Format, histories: int) -> None:
+    for seed in range(histories):
+        try:
+            law(record, seed)
+        except BrokenLaw:
+            raise
+        except Exception as error:  # noqa: BLE001 - any exception is the finding
+            _fail(record, _title(law), f"seed {seed}", f"raised {type(error).__name__}: {error}")
+
+
+def _check_record(record: Format, samples: Sequence[FormatSample]) -> None:
+    law = "the record is complete"
+    if not record.title:
+        _fail(record, law, "title", "the title is empty")
+    if not samples:
+        _fail(record, law, "samples", "there are no samples; add one, because most laws need it")
+    if record.write is not None and record.example is None:
+        _fail(record, law, "example", "a format that is written needs an example model")
+    for sample in samples:
+        if sample.source.data is not None and record.detect(sample.source.data, "") <= 0:
+            _fail(record, law, f"sample {sample.name}", "detect() does not recognise it")
+
+
+# -- laws over samples -------------------------------------------------------------------------------------------------
+
+
+def _read(record: Format, source: Source) -> History:
+    return read_history(source, format=record.name)
+
+
+def _read_again(record: Format, written: Written) -> History:
+    first = written.files[0]
+    return read_history(Source(data=first.data, name=first.name), format=record.name)
+
+
+def _write(record: Format, history: History | Context, *, projected: bool = True) -> Written:
+    """Write for the example model; the messages of a framework without one, unless they are to be projected."""
+    model = record.example if record.kind == "agent" or projected else None
+    return write_history(history, format=record.name, model=model)
+
+
+def check_round_trip(record: Format, sample: FormatSample) -> None:
+    """What is written back and read again equals what was read.
+
+    Raises:
+        BrokenLaw: it does not.
+    """
+    if record.write is None:
+        return
+    history = _read(record, sample.source)
+    again = _read_again(record, _write(record, history, projected=False))
+    for name in ("title", "cwd"):
+        if getattr(history, name) != getattr(again, name):
+            _fail(record, "round trip", f"sample {sample.name}", f"{name} is {getattr(again, name)!r}")
+    _expect_messages(record, "round trip", sample.name, again.context.messages, history.context.messages)
+
+
+def check_true(record: Format, sample: FormatSample) -> None:
+    """The messages that were read are what the program sends; texts that it adds by itself are not compared.
+
+    Raises:
+        BrokenLaw: they are not.
+    """
+    wire = sample.wire or record.wire
+    if sample.sent is None or wire is None:
+        return
+    prompt = decode_request(sample.sent, protocol=wire)
+    visible = [message for message in _read(record, sample.source).context.messages if not is_own_text(message)]
+    found, wanted = list(_pieces(visible)), list(_pieces(prompt.context.messages))
+    for at, (one, other) in enumerate(zip(found, wanted, strict=False)):
+        if one != other:
+            _fail(record, "true", f"sample {sample.name}", f"piece {at} is {one!r}, expected {other!r}")
+    if len(found) != len(wanted):
+        _fail(record, "true", f"sample {sample.name}", f"{len(found)} pieces, expected {len(wanted)}")
+
+
+def check_pure(record: Format, sample: FormatSample) -> None:
+    """The same input gives the same history and the same bytes.
+
+    Raises:
+        BrokenLaw: it does not.
+    """
+    one, other = _read(record, sample.source), _read(record, sample.source)
+    if one != other:
+        _fail(record, "pure", f"sample {sample.name}", "a second reading gives another history")
+    if record.write is not None and _write(record, one) != _write(record, other):
+        _fail(record, "pure", f"sample {sample.name}", "a second writing gives other bytes")
+
+
+def check_stored_round_trip(record: Format, sample: FormatSample) -> None:
+    """A conversation that was stored in a file of segue is written as it would have been before.
+
+    Raises:
+        BrokenLaw: it is not.
+    """
+    if record.write is None:
+        return
+    history = _read(record, sample.source)
+    stored = as_history(load(dump(history.context)))
+    one, other = (_read_again(record, _write(record, each, projected=False)) for each in (history, stored))
+    _expect_messages(record, "stored round trip", sample.name, other.context.messages, one.context.messages)
+    if (stored.title, stored.cwd) != (history.title, history.cwd):
+        _fail(record, "stored round trip", f"sample {sample.name}", "the title or the folder is lost")
+
+
+SAMPLE_LAWS: Final[tuple[FormatLaw, ...]] = (check_round_trip, check_true, check_pure, check_stored_round_trip)
+
+
+def _expect_messages(record: Format, law: str, where: str, found: Sequence[Message], wanted: Sequence[Message]) -> None:
+    for at, (one, other) in enumerate(zip(found, wanted, strict=False)):
+        if one != other:
+            _fail(record, law, f"sample {where}", f"message {at} is {one!r}, expected {other!r}")
+    if len(found) != len(wanted):
+        _fail(record, law, f"sample {where}", f"{len(found)} messages, expected {len(wanted)}")
+
+
+def _instructions(context: Context) -> list[Message]:
+    """Give the system prompt as a message: instructions at the beginning are read as the prompt."""
+    prompt = context.system_prompt
+    if not prompt:
+        return []
+    return [SystemMessage(content=(TextContent(text=prompt),) if isinstance(prompt, str) else prompt)]
+
+
+def _pieces(messages: Sequence[Message], *, flags: bool = True) -> Iterator[tuple[object, ...]]:
+    """Give what a model reads of messages, piece by piece; `flags` says that results have an error flag."""
+    for message in messages:
+        if message.role == "toolResult":
+            # Some formats have one text for each result.
+            text = "\n".join(content.text for content in message.content if content.kind == "text")
+            others = tuple(_piece(content) for content in message.content if content.kind != "text")
+            yield ("toolResult", message.tool_call_id, flags and message.is_error, text, others)
+        else:
+            for content in message.content:
+                yield (message.role, *_piece(content))
+
+
+def _piece(content: AnyContent) -> tuple[object, ...]:
+    match content.kind:
+        case "text":
+            return ("text", content.text)
+        case "thinking":
+            return ("thinking", content.thinking, content.thinking_signature or None)
+        case "toolCall":
+            return ("call", content.id, content.name, content.arguments)
+        # Some formats tell images from files by the type of the data alone.
+        case "image":
+            return (
+                "image" if (content.mime_type or "image/").startswith("image/") else "file",
+                content.data or content.url,
+            )
+        case "file":
+            kind = "image" if (content.mime_type or "").startswith("image/") else "file"
+            return (kind, content.data or content.url or content.file_id)
+        case "native":
+            return ("native", content.block)
+
+
+# -- damaged files -----------------------------------------------------------------------------------------------------
+
+
+def _check_mutations(record: Format, sample: FormatSample, mutations: int) -> None:
+    damaged = DamagedFiles(record, sample)
+    for seed in range(mutations):
+        damaged.check(seed)
+    damaged.check_torn_line()
+
+
+# -- laws over generated conversations ---------------------------------------------------------------------------------
+
+
+def _generated(record: Format, seed: int) -> Context:
+    model = record.example
+    assert model is not None
+    origins = [(each.name, each.provider, each.example.id) for each in all_protocols()]
+    return make_broken_context(seed, model, origins=origins)
+
+
+def check_accepted(record: Format, seed: int) -> None:
+    """What is written for a model is accepted by its provider, as far as `check` knows.
+
+    Raises:
+        BrokenLaw: `check` finds something.
+    """
+    model = record.example
+    if record.wire is None or model is None:
+        return
+    try:
+        written = _write(record, _generated(record, seed))
+    except EmptyConversation:
+        return
+    context = _read_again(record, written).context
+    if not context.messages:
+        return
+    asked = context.add(UserMessage.of("Go on."))
+    body = encode_request(Prompt(context=replace(asked, summaries=()), model=model.id), model=model)
+    if found := [each for each in check(_completed(body, model), protocol=record.wire, model=model) if _counts(each)]:
+        _fail(record, "accepted", f"seed {seed}", repr(found[:3]))
+
+
+def _completed(body: dict[str, object], model: Model) -> dict[str, object]:
+    """Add what the program adds to every request."""
+    return {**body, "max_tokens": model.max_tokens} if model.protocol == "anthropic-messages" else body
+
+
+def _counts(violation: object) -> bool:
+    """Whether a violation is about the history; the program declares its tools and chooses its options itself."""
+    path = cast("tuple[object, ...]", getattr(violation, "path", ()))
+    return not path or path[0] not in {"tools", "tool_choice", "max_tokens", "generationConfig"}
+
+
+def check_complete(record: Format, seed: int) -> None:
+    """Every text, call, result and image is in what is written, or its message is in the report.
+
+    Raises:
+        BrokenLaw: one of them is in neither.
+    """
+    for projected in (True, False) if record.kind == "framework" else (True,):
+        _check_complete(record, seed, projected=projected)
+
+
+def _check_complete(record: Format, seed: int, *, projected: bool) -> None:
+    context = load(dump(_generated(record, seed)))  # two halves of a character are joined when they are stored
+    try:
+        written = _write(record, context, projected=projected)
+    except EmptyConversation:
+        return
+    flags = record.wire is None or "is_error" not in get_protocol(record.wire).not_carried
+    found = _read_again(record, written).context
+    again = list(_pieces([*_instructions(found), *found.messages], flags=flags))
+    reported = {change.path[1] for change in written.report.changes if len(change.path) > 1}
+    for at, message in enumerate(context.messages):
+        # A native block is written and read by its own protocol alone.
+        if at in reported or any(content.kind == "native" for content in message.content):
+            continue
+        for piece in _pieces([message], flags=flags):
+            if piece not in again and piece[1:] != ("text", ""):
+                _fail(record, "complete", f"seed {seed}", f"message {at} has {piece!r}, which is not written")
+
+
+WRITING_LAWS: Final[tuple[HistoryFormatLaw, ...]] = (check_accepted, check_complete)

@@ -1,0 +1,221 @@
+"""`segue sessions`, `import`, `export`, `handover`, and sessions as sources of the other commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+
+from cli.running import SESSION, run
+from segue import read_history, read_session
+from segue.histories.registry import FORMATS, get_format
+
+AGENTS = [name for name, record in FORMATS.items() if record.kind == "agent" and record.write is not None]
+SOURCES = {name: get_format(name).samples()[0].source for name in AGENTS}
+VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_DATA_HOME", "PI_CODING_AGENT_DIR")
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+    return tmp_path
+
+
+def store(folder: Path, agent: str) -> Path:
+    """Write the first sample of an agent where the agent would keep it."""
+    record, source = get_format(agent), SOURCES[agent]
+    assert record.place is not None
+    path = folder / record.place.folder / (source.name or "session.json")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(source.data or b"")
+    return path
+
+
+def snapshot(folder: Path) -> dict[Path, tuple[bytes, int]]:
+    return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_sessions_lists_what_is_on_this_machine(home):
+    store(home, "claude-code")
+    store(home, "codex")
+    listed = run("sessions")
+    assert listed.status == 0
+    assert "claude-code" in listed.out
+    assert "Read both files." in listed.out
+    rows = json.loads(run("sessions", "--json").out)
+    assert {row["format"] for row in rows} == {"claude-code", "codex"}
+    (only,) = json.loads(run("sessions", "--json", "--agent", "claude-code").out)
+    assert (only["cwd"], only["models"], only["messages"]) == ("/home/user/project", ["claude-sonnet-4-5"], 7)
+    assert only["source"] == f"claude-code:{only['id']}"
+    assert run("sessions", "--cwd", "/nowhere").err == "no sessions found\n"
+
+
+def test_sessions_counts_long_files_when_asked(home):
+    path = store(home, "claude-code")
+    filler = json.dumps({"type": "mode", "mode": "x" * 1000}).encode() + b"\n"
+    path.write_bytes((SOURCES["claude-code"].data or b"") + filler * 70)
+    (short,) = json.loads(run("sessions", "--json").out)
+    (counted,) = json.loads(run("sessions", "--json", "--count").out)
+    assert (short["messages"], counted["messages"]) == (None, 8)
+
+
+def test_sessions_lists_a_folder(home, tmp_path):
+    store(home, "pi")
+    (row,) = json.loads(run("sessions", home / ".pi" / "agent", "--json").out)
+    assert row["format"] == "pi"
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "opencode", "pi"])
+def test_import_writes_a_session_file_and_changes_nothing_else(home, agent, tmp_path):
+    path = store(home, agent)
+    before = snapshot(home)
+    output = tmp_path / "a.jsonl"
+    done = run("import", path, "-o", output, "--report", "json")
+    assert done.status == 0
+    assert read_session(output) == read_history(path).context
+    assert stat.S_IMODE(output.stat().st_mode) == 0o600
+    assert "changes" in json.loads(done.err.splitlines()[-1])
+    after = snapshot(home)
+    assert {**after, output: None} == {**before, output: None}
+    again = run("import", path, "-o", output)
+    assert (again.status, "is there already" in again.err) == (2, True)
+    assert run("import", path, "--report", "none").out.encode() == output.read_bytes()
+    if get_format(agent).reads_lines:
+        assert run("import", "-", "--report", "none", stdin=path.read_bytes()).out
+
+
+@pytest.mark.parametrize(("agent", "target"), list(zip(AGENTS, AGENTS[1:] + AGENTS[:1], strict=True)))
+def test_handover_of_one_agent_to_another(home, agent, target, tmp_path):
+    path = store(home, agent)
+    before = path.read_bytes(), path.stat().st_mtime_ns
+    done = run("handover", path, "--to", target, "-o", tmp_path / "out", "--report", "none")
+    assert done.status == 0
+    (written,) = (tmp_path / "out").iterdir()
+    assert stat.S_IMODE(written.stat().st_mode) == 0o600
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+    texts = {message.text() for message in read_history(path).context.messages if message.role == "assistant"}
+    again = {message.text() for message in read_history(written).context.messages if message.role == "assistant"}
+    assert texts & again
+    if target == "codex":
+        assert "leave out -o" in done.err
+    else:
+        assert str(written) in done.out
+
+
+def test_the_command_works_in_another_folder(home):
+    path = store(home, "claude-code")
+    done = run("handover", path, "--to", "pi", "-o", "out", "--report", "none", cwd=home)
+    (written,) = (home / "out").iterdir()
+    assert done.out == f"cd /home/user/project && pi --session {written}\n"
+
+
+def test_handover_stores_the_session_where_the_agent_finds_it(home):
+    store(home, "claude-code")
+    done = run("handover", "claude-code:last", "--to", "codex", "--model", "openai/gpt-5.4", "--report", "none")
+    (rollout,) = (home / ".codex").rglob("rollout-*.jsonl")
+    assert done.out == f"cd /home/user/project && codex resume {read_history(rollout).origin.id}\n"
+    rollout.write_bytes(rollout.read_bytes() + b"{}\n")  # the agent went on with it
+    again = run("handover", "claude-code:last", "--to", "codex", "--model", "openai/gpt-5.4", "--report", "none")
+    assert again.status == 0
+    assert again.out != done.out
+    assert len(list((home / ".codex").rglob("rollout-*.jsonl"))) == 2
+
+
+def test_handover_runs_the_agent_in_the_folder_of_the_project(home, tmp_path, monkeypatch):
+    store(home, "claude-code")
+    programs, project = tmp_path / "bin", tmp_path / "project"
+    programs.mkdir()
+    project.mkdir()
+    (programs / "pi").write_text('#!/bin/sh\necho "$PWD $*"\nexit 7\n')
+    (programs / "pi").chmod(0o700)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    ran = run("handover", "claude-code:last", "--to", "pi", "--cwd", project, "--run", "--report", "none")
+    assert ran.status == 7
+    assert ran.out.splitlines()[1].startswith(f"{project} --session ")
+    away = run("handover", "claude-code:last", "--to", "pi", "--cwd", tmp_path / "no", "--run", "--report", "none")
+    assert (away.status, "is not there; name one with --cwd" in away.err) == (2, True)
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    missing = run("handover", "claude-code:last", "--to", "codex", "--cwd", project, "--run", "--report", "none")
+    assert (missing.status, "'codex' is not installed" in missing.err) == (2, True)
+
+
+def test_export_writes_one_file_a_folder_or_nothing(home, tmp_path):
+    dry = run("export", SESSION, "--to", "pi", "--cwd", "/home/user/x", "--dry-run", "--report", "none")
+    assert (dry.status, dry.out.startswith("sessions/--home-user-x--/")) == (0, True)
+    assert list(tmp_path.iterdir()) == []
+    file = tmp_path / "mine.jsonl"
+    assert run("export", SESSION, "--to", "pi", "-o", file, "--report", "none").out == f"{file}\n"
+    assert read_history(file).origin.format == "pi"
+    taken = run("export", SESSION, "--to", "pi", "-o", file)
+    assert (taken.status, "was not changed" in taken.err) == (2, True)
+    assert run("export", SESSION, "--to", "opencode", "--report", "none").out.startswith('{"info":')
+    assert run("export", SESSION, "--to", "claude-code", "-o", tmp_path / "out", "--report", "none").status == 0
+    (stored,) = (tmp_path / "out").iterdir()
+    assert read_history(stored).origin.format == "claude-code"
+
+
+@pytest.mark.parametrize("agent", ["claude-code", "opencode"])
+def test_other_commands_take_sessions(home, agent):
+    path = store(home, agent)
+    shown = run("show", path)
+    assert shown.status == 0
+    assert "assistant" in shown.out
+    if get_format(agent).describe is not None:
+        assert run("show", f"{agent}:last").out == shown.out
+    assert run("check", path, "--for", "openai/gpt-5.4").status in (0, 1)
+    converted = run("convert", path, "--to", "openai/gpt-5.4", "--report", "none")
+    assert json.loads(converted.out)["model"] == "gpt-5.4"
+
+
+def test_a_database_is_a_source(home, tmp_path):
+    history = json.loads(SOURCES["opencode"].data or b"")
+    path = tmp_path / "opencode.db"
+    with sqlite3.connect(path) as database:
+        database.executescript(
+            "CREATE TABLE session (id, directory, title, time_created, time_updated);"
+            "CREATE TABLE message (id, session_id, data); CREATE TABLE part (id, message_id, session_id, data);"
+        )
+        info = history["info"]
+        session = info["id"]
+        database.execute("INSERT INTO session VALUES (?, '/p', 'T', 1, 2)", (session,))
+        for message in history["messages"]:
+            own = message["info"]["id"]
+            database.execute("INSERT INTO message VALUES (?, ?, ?)", (own, session, json.dumps(message["info"])))
+            for at, part in enumerate(message["parts"]):
+                database.execute(
+                    "INSERT INTO part VALUES (?, ?, ?, ?)", (f"prt_{own}{at}", own, session, json.dumps(part))
+                )
+    assert json.loads(run("sessions", path, "--json").out)[0]["id"] == session
+    assert "assistant" in run("show", path).out
+    missing = run("import", path, "--session", "nothing")
+    assert (missing.status, "no session 'nothing'" in missing.err) == (2, True)
+
+
+MISTAKES = {
+    "no such agent": (("show", "claude-cod:last"), "did you mean claude-code"),
+    "no such session": (("show", "claude-code:nothing"), "`segue sessions` lists"),
+    "an empty folder": (("import", "."), "no session file of a known agent"),
+    "a target that is no agent": (("handover", SESSION, "--to", "nothing"), "no format is called 'nothing'"),
+    "an unknown model": (("handover", SESSION, "--to", "pi", "--model", "gpt-none"), "gpt-none"),
+    "an unknown branch": (("import", "SAMPLE", "--branch", "x"), "no branch 'x'"),
+    "an unknown format": (("import", "SAMPLE", "--format", "x"), "is not one of"),
+    "no such file": (("import", "nowhere.jsonl"), "cannot read the file"),
+    "no conversation": (("import", "-"), "standard input"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_a_mistake_is_one_sentence(home, arguments, message):
+    path = store(home, "claude-code")
+    empty = home / "empty"
+    empty.mkdir()
+    done = run(*(path if each == "SAMPLE" else each for each in arguments), cwd=empty)
+    assert done.status == 2
+    assert message in done.err

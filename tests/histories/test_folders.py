@@ -1,0 +1,59 @@
+"""The folder of a format imports no other format, and is imported only when needed."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import segue.histories
+from segue.histories.registry import _FOLDERS
+
+ROOT = Path(segue.histories.__file__).parent
+BELOW = {"errors", "conversation", "models", "framing", "protocols", "projection", "failures", "request"}
+WORLD = {"os", "pathlib", "sqlite3", "socket", "time", "random", "uuid", "subprocess"}
+
+of_every_folder = pytest.mark.parametrize("name", _FOLDERS)
+
+
+def _imports(path: Path) -> list[str]:
+    modules: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        modules += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+    return modules
+
+
+def test_every_folder_is_registered():
+    folders = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"kit"}
+    assert {folder.rpartition(".")[2] for folder in _FOLDERS.values()} == folders
+
+
+@of_every_folder
+def test_a_folder_imports_only_lower_layers_the_kit_and_itself(name):
+    folder = _FOLDERS[name].rpartition(".")[2]
+    for path in (ROOT / folder).rglob("*.py"):
+        for module in _imports(path):
+            top, *rest = module.split(".")
+            if top == "segue" and rest[:1] != ["histories"]:
+                assert rest[0] in BELOW, f"{path.name} imports {module}"
+            elif top == "segue":
+                assert rest[1] in {"kit", folder}, f"{path.name} imports {module}"
+
+
+def test_only_places_reads_and_writes_files():
+    for path in ROOT.rglob("*.py"):
+        if path.name not in {"places.py", "api.py"}:
+            assert WORLD.isdisjoint(module.partition(".")[0] for module in _imports(path)), path
+
+
+def test_the_registry_imports_no_folder():
+    program = "import segue.histories.registry as r, json, sys; list(r.FORMATS); print(json.dumps(list(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = json.loads(done.stdout)
+    for folder in _FOLDERS.values():
+        assert folder not in loaded

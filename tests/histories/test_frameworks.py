@@ -1,0 +1,253 @@
+"""Messages of frameworks: dumps that the frameworks wrote, and what is true of every format of a framework."""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from msgspec.structs import replace
+
+from histories.truth import SHARED, needs_samples
+from segue import (
+    Context,
+    History,
+    TextContent,
+    UserMessage,
+    framework_objects,
+    read_history,
+    save_history,
+    write_history,
+)
+from segue.errors import LoadError, SettingsError
+from segue.histories.registry import FORMATS
+
+FRAMEWORKS = {name: record for name, record in FORMATS.items() if record.kind == "framework"}
+SAMPLES = {
+    f"{name} {sample.name}": (name, sample.source) for name, record in FRAMEWORKS.items() for sample in record.samples()
+}
+of_every_sample = pytest.mark.parametrize(("name", "source"), SAMPLES.values(), ids=SAMPLES.keys())
+
+
+@of_every_sample
+def test_a_sample_is_recognised_as_its_own_format(name, source):
+    assert read_history(source).origin.format == name
+    if source.data is not None and source.data.count(b"\n") < 2:
+        assert read_history(json.loads(source.data)).origin.format == name
+    beginning = replace_data(source.data)
+    assert FRAMEWORKS[name].detect(beginning, "") > 0
+
+
+def replace_data(data: bytes | None) -> bytes:
+    """Give the beginning of a file, cut off in the middle of a value."""
+    assert data is not None
+    return data[: len(data) * 2 // 3]
+
+
+@of_every_sample
+def test_a_sample_that_is_written_back_is_the_same_document(name, source):
+    if source.data is None or source.data.count(b"\n") > 1:
+        pytest.skip("not one JSON document")
+    written = write_history(read_history(source), format=name)
+    assert json.loads(written.files[0].data) == json.loads(source.data)
+
+
+@of_every_sample
+def test_a_message_that_was_changed_is_written_with_its_new_content(name, source):
+    history = read_history(source)
+    at = next(at for at, message in enumerate(history.context.messages) if message.role == "user")
+    messages = list(history.context.messages)
+    messages[at] = replace(messages[at], content=(TextContent(text="Something else."),))
+    changed = replace(history, context=replace(history.context, messages=tuple(messages)))
+    data = write_history(changed, format=name).files[0].data
+    assert b"Something else." in data
+    assert b"Look at both files." not in data
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_another_document_is_refused_in_one_sentence(name):
+    for value in ({}, [], [1], {"messages": 5}, "text", None, [{"other": 1}]):
+        with pytest.raises(LoadError, match="no conversation found"):
+            read_history(json.dumps(value).encode(), format=name)
+
+
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_objects_are_given_by_the_framework_or_refused_in_one_sentence(name):
+    written = write_history(Context().add(UserMessage.of("hi")), format=name)
+    package = PACKAGES.get(name)
+    if name in PLAIN or (package is not None and is_installed(package)):
+        assert framework_objects(written)
+        return
+    with pytest.raises(SettingsError, match="has no objects" if package is None else "is not installed here"):
+        framework_objects(written)
+
+
+PACKAGES = {
+    "langchain": "langchain_core",
+    "pydantic-ai": "pydantic_ai",
+    "google-adk": "google.adk",
+    "strands": "strands",
+    "inspect-ai": "inspect_ai",
+    "llama-index": "llama_index.core",
+    "ag-ui": "ag_ui",
+    "haystack": "haystack",
+    "agent-framework": "agent_framework",
+    "autogen": "autogen_core",
+    "ag2": "ag2",
+    "mcp-sampling": "mcp",
+    "atif": "atif",
+}
+"""The package with the objects of a framework."""
+PLAIN = {"openai-agents", "litellm", "hf-messages", "sharegpt", "vercel-ui", "opentelemetry"}
+"""Frameworks whose messages are plain JSON."""
+
+
+def is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+class Dump(NamedTuple):
+    """A dump of a framework: the values in it that segue has to read.
+
+    `opaque` counts signatures and encrypted contents, `errors` results that failed, `images` those of the user and of
+    tools.
+    """
+
+    file: str
+    format: str
+    opaque: int
+    errors: int
+    images: int
+    models: set[str]
+
+
+CLAUDE, GPT, GEMINI = "claude-sonnet-4-5", "gpt-5.4", "gemini-2.5-pro"
+DUMPS = [
+    Dump("langchain/messages_to_dict-anthropic-then-chat.json", "langchain", 4, 2, 2, {CLAUDE, GPT}),
+    Dump("langchain/messages_to_dict-anthropic-then-responses.json", "langchain", 6, 2, 2, {CLAUDE, GPT}),
+    Dump("langchain/messages_to_dict-anthropic-then-responses_v1.json", "langchain", 6, 2, 2, {CLAUDE, GPT}),
+    Dump("langchain/dumpd-anthropic-then-chat.json", "langchain", 4, 2, 2, {CLAUDE, GPT}),
+    Dump("langchain/dumpd-anthropic-then-responses.json", "langchain", 6, 2, 2, {CLAUDE, GPT}),
+    Dump("langchain/dumpd-anthropic-then-responses_v1.json", "langchain", 6, 2, 2, {CLAUDE, GPT}),
+    Dump("langgraph/state-values-dumpd.json", "langchain", 6, 2, 2, {CLAUDE, GPT}),
+    Dump("langgraph/checkpoints.sqlite", "langchain", 6, 2, 2, {CLAUDE, GPT}),
+    Dump("pydantic-ai/all_messages.json", "pydantic-ai", 6, 2, 2, {CLAUDE, GPT}),
+    Dump("openai-agents/to_input_list-responses.json", "openai-agents", 4, 0, 2, set()),
+    Dump("openai-agents/session-responses.db", "openai-agents", 4, 0, 2, set()),
+    Dump("openai-agents/to_input_list-chat.json", "openai-agents", 0, 0, 2, {"mock-model"}),
+    Dump("openai-agents/session-chat.db", "openai-agents", 0, 0, 2, {"mock-model"}),
+    Dump("litellm/messages.json", "litellm", 7, 0, 2, set()),
+    Dump("hf/messages.jsonl", "hf-messages", 0, 0, 0, set()),
+    Dump("hf/messages-through-datasets.jsonl", "hf-messages", 0, 0, 0, set()),
+    Dump("hf/openai-finetune.jsonl", "hf-messages", 0, 0, 0, set()),
+    Dump("hf/sharegpt.jsonl", "sharegpt", 0, 0, 1, set()),
+    Dump("google-adk/session.json", "google-adk", 4, 2, 1, {GEMINI}),
+    Dump("google-adk/events.json", "google-adk", 4, 2, 1, {GEMINI}),
+    Dump("google-adk/sessions.sqlite", "google-adk", 4, 2, 1, {GEMINI}),
+    Dump("strands/session_s1/agents/agent_a1/messages/message_3.json", "strands", 3, 2, 2, set()),
+    Dump("strands/session_s1", "strands", 3, 2, 2, set()),
+    Dump("inspect-ai/messages.json", "inspect-ai", 6, 2, 2, {CLAUDE, GPT}),
+    Dump("inspect-ai/eval-log.json", "inspect-ai", 6, 2, 2, {CLAUDE, GPT}),
+    Dump("vercel-ui/ui-messages.json", "vercel-ui", 5, 2, 1, set()),
+    Dump("vercel-ui/v7-ui-messages.json", "vercel-ui", 5, 2, 1, {CLAUDE}),
+    Dump("vercel-ui/pydantic-ai-dump_messages.json", "vercel-ui", 6, 2, 1, set()),
+    Dump("llama-index/chat_messages.json", "llama-index", 5, 0, 2, set()),
+    Dump("llama-index/simple_chat_store.json", "llama-index", 5, 0, 2, set()),
+    Dump("ag-ui/pydantic-ai-dump_messages.json", "ag-ui", 6, 2, 1, set()),
+    Dump("haystack/messages.json", "haystack", 0, 1, 2, {CLAUDE}),
+    Dump("agent-framework/messages.json", "agent-framework", 0, 1, 1, {"x"}),
+    Dump("autogen/agent_state.json", "autogen", 0, 2, 1, set()),
+    Dump("autogen/context_state.json", "autogen", 0, 2, 1, set()),
+    Dump("autogen/task_result.json", "autogen", 0, 2, 1, set()),
+    Dump("ag2/events.json", "ag2", 0, 2, 0, {CLAUDE}),
+    Dump("mcp-sampling/create_message_params.json", "mcp-sampling", 0, 1, 2, set()),
+    Dump("mcp-sampling/create_message_result.json", "mcp-sampling", 0, 0, 0, {CLAUDE}),
+    Dump("opentelemetry/pydantic-ai-otel-messages.json", "opentelemetry", 0, 0, 2, set()),
+    Dump("atif/trajectory.json", "atif", 0, 1, 1, {CLAUDE, GPT}),
+]
+OPAQUE = re.compile(r"bW9jaz[A-Za-z0-9+/_=-]{60,}")
+of_every_dump = pytest.mark.parametrize("dump", DUMPS, ids=[dump.file for dump in DUMPS])
+
+
+def opaque_values(value: object) -> set[str]:
+    """Give the opaque values of a JSON value; the scripted model that made the dumps began each with the same bytes."""
+    return set(OPAQUE.findall(json.dumps(value).replace("-", "+").replace("_", "/")))
+
+
+@cache
+def read_dump(file: str) -> History:
+    return read_history(SHARED / file)
+
+
+def contents_of(context: Context) -> list[Any]:
+    return [content for message in context.messages for content in message.content]
+
+
+@needs_samples
+@of_every_dump
+def test_a_dump_is_read_with_everything_that_it_holds(dump):
+    history = read_dump(dump.file)
+    context = history.context
+    assert history.origin.format == dump.format
+    signatures = [
+        getattr(content, name, None)
+        for content in contents_of(context)
+        for name in ("thinking_signature", "text_signature", "thought_signature")
+    ]
+    assert len(opaque_values(signatures)) == dump.opaque
+    assert sum(message.role == "toolResult" and message.is_error for message in context.messages) == dump.errors
+    assert sum(content.kind == "image" for content in contents_of(context)) == dump.images
+    replies = [message for message in context.messages if message.role == "assistant"]
+    assert {reply.model for reply in replies} - {""} == dump.models
+
+
+@needs_samples
+@of_every_dump
+def test_a_dump_that_is_written_back_is_the_same_document(dump):
+    path = Path(SHARED / dump.file)
+    if path.suffix != ".json" or dump.format == "strands":
+        pytest.skip("not one JSON document")
+    written = write_history(read_dump(dump.file), format=dump.format)
+    assert json.loads(written.files[0].data) == json.loads(path.read_bytes())
+
+
+@needs_samples
+def test_the_messages_of_strands_are_written_back_into_the_folders_of_a_session(tmp_path):
+    folder = SHARED / "strands/session_s1"
+    written = write_history(read_history(folder), format="strands", session_id="s1")
+    save_history(written, tmp_path)
+    for path in sorted(folder.rglob("message_*.json")):
+        copy = tmp_path / "session_s1" / path.relative_to(folder)
+        assert json.loads(copy.read_bytes()) == json.loads(path.read_bytes())
+    assert read_history(tmp_path).context.messages == read_history(folder).context.messages
+
+
+@needs_samples
+@of_every_dump
+@pytest.mark.parametrize("target", FRAMEWORKS)
+def test_a_dump_that_is_written_for_another_framework_keeps_every_text_or_reports_it(dump, target):
+    history = read_dump(dump.file)
+    written = write_history(history, format=target)
+    again = read_history(written.files[0].data, format=target)
+    kept = [piece_of(content) for content in contents_of(again.context)]
+    reported = {change.path[1] for change in written.report.changes if len(change.path) > 1}
+    for at, message in enumerate(history.context.messages):
+        if at not in reported:
+            assert [piece for content in message.content if (piece := piece_of(content)) not in kept] == []
+
+
+def piece_of(content: Any) -> tuple[object, ...]:
+    if content.kind == "text":
+        return ("text", content.text)
+    if content.kind == "toolCall":
+        return ("call", content.id, content.name, content.arguments)
+    if content.kind == "thinking":
+        return ("thinking", content.thinking, content.thinking_signature)
+    return ("media", getattr(content, "data", None) or getattr(content, "url", None))

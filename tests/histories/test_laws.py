@@ -1,0 +1,44 @@
+"""The seven laws of formats, on every registered format."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from property_testing import scaled_examples
+from segue.histories.registry import FORMATS
+from segue.testing import format_cases
+from segue.testing.damaged_files import DamagedFiles
+
+CASES = [(name, case) for name in FORMATS for case in format_cases(FORMATS[name])]
+DAMAGED = {
+    f"{name}: {sample.name}": (name, at) for name in FORMATS for at, sample in enumerate(FORMATS[name].samples())
+}
+FILES = 100_000
+"""How many damaged files the heavy test reads, of all samples together."""
+
+
+@pytest.mark.parametrize("case", [case for _, case in CASES], ids=[f"{name}: {case}" for name, case in CASES])
+def test_law(case):
+    case()
+
+
+def damaged_files(which: str) -> DamagedFiles:
+    name, at = DAMAGED[which]
+    return DamagedFiles(FORMATS[name], FORMATS[name].samples()[at])
+
+
+@pytest.mark.parametrize("which", DAMAGED)
+@scaled_examples(0.5)
+@given(seed=st.integers(1000, 2**31))
+def test_a_damaged_file_loses_nothing_in_silence(which, seed):
+    damaged_files(which).check(seed)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("which", DAMAGED)
+def test_a_hundred_thousand_damaged_files(which):
+    damaged = damaged_files(which)
+    for seed in range(FILES // len(DAMAGED) + 1):
+        damaged.check(seed)

@@ -1,0 +1,193 @@
+"""Formats that are only read: databases, archives, and the samples beside the repository."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from histories.truth import SHARED, needs_samples
+from segue import History, LoadError, StopReason, read_history
+from segue.histories.api import list_source
+from segue.histories.registry import get_format
+from segue.projection.report import ChangeCode
+
+FILES = {
+    "cline": "cline/sessions/1794746219025_fmv1e/1794746219025_fmv1e.messages.json",
+    "roo-code": "roo-code/tasks/0a1b/api_conversation_history.json",
+    "continue": "continue/sessions/27fb5f4a-1f9e-4a7e-9a9a-7e4ab9931732.json",
+    "aider": "aider/aider.chat.history.md",
+    "goose": "goose/session-export.json",
+    "chatgpt": "chatgpt-export/conversations.json",
+    "claude-ai": "claude-ai-export/conversations.json",
+    "open-webui": "open-webui/chat-export.json",
+}
+ROLES = {
+    "cline": "user assistant toolResult toolResult toolResult assistant",
+    "roo-code": "user assistant user assistant",
+    "continue": "user assistant toolResult toolResult toolResult assistant user assistant toolResult assistant",
+    "aider": "user assistant user assistant",
+    "goose": "user assistant toolResult toolResult assistant",
+    "chatgpt": "user assistant toolResult assistant user assistant",
+    "claude-ai": "user assistant toolResult assistant user assistant",
+    "open-webui": "user assistant toolResult assistant user assistant",
+}
+
+
+def roles(history: History) -> str:
+    return " ".join(message.role for message in history.context.messages)
+
+
+@needs_samples
+@pytest.mark.parametrize("name", FILES)
+def test_samples_are_recognised_and_read(name):
+    history = read_history(SHARED / FILES[name])
+    assert history.origin.format == name
+    assert roles(history) == ROLES[name]
+    assert not history.report.of(ChangeCode.LINE_UNREADABLE)
+
+
+@needs_samples
+def test_what_the_samples_hold_besides_messages():
+    cline = read_history(SHARED / FILES["cline"])
+    assert (cline.cwd, cline.title) == ("/home/user/proj", "What is in notes.txt and missing.txt? do:parallel")
+    assert [each.is_error for each in cline.context.messages if each.role == "toolResult"] == [False, True, False]
+    roo = read_history(SHARED / FILES["roo-code"])
+    assert roo.compactions[0].summary.text.startswith("## Conversation Summary")
+    assert (
+        roles(read_history(SHARED / FILES["roo-code"], view="full")) == "user assistant toolResult assistant assistant"
+    )
+    chatgpt = read_history(SHARED / FILES["chatgpt"])
+    assert [branch.text for branch in chatgpt.branches] == ["An abandoned answer."]
+    last = chatgpt.context.messages[-1]
+    assert (last.role == "assistant" and last.stop_reason) == StopReason.ABORTED
+    other = read_history(SHARED / FILES["chatgpt"], view=f"branch={chatgpt.branches[0].id}")
+    assert roles(other) == "user assistant"
+    claude = read_history(SHARED / FILES["claude-ai"])
+    assert [change.detail for change in claude.report.of(ChangeCode.FILE_MISSING)] == [
+        "dot.png: the export has no files"
+    ]
+    webui = read_history(SHARED / FILES["open-webui"])
+    assert webui.context.system_prompt == "Be brief."
+    assert webui.branches[0].messages == 1
+
+
+@needs_samples
+def test_the_log_of_llm_is_a_database_with_several_conversations(tmp_path):
+    path = tmp_path / "logs.db"
+    with sqlite3.connect(path) as database:
+        database.executescript((SHARED / "llm/logs-db.sql").read_text("utf-8"))
+    sessions = list_source(path)
+    assert [session.messages for session in sessions] == [2, 6]
+    newest, older = read_history(path), read_history(path, session=sessions[1].id)
+    assert roles(newest) == "user assistant"
+    signed = newest.context.messages[1].content[0]
+    assert signed.kind == "thinking"
+    assert signed.thinking_signature
+    assert roles(older) == "user assistant toolResult toolResult toolResult assistant user assistant"
+    assert older.context.system_prompt == "Be brief."
+    assert len(older.report.of(ChangeCode.FILE_MISSING)) == 1
+    assert read_history(sessions[1]).context == older.context
+    with pytest.raises(LoadError, match="no conversation 'x'"):
+        read_history(path, session="x")
+
+
+def test_the_database_of_goose(tmp_path):
+    export = json.loads(get_format("goose").samples()[0].source.data or b"")
+    path = tmp_path / "sessions.db"
+    with sqlite3.connect(path) as database:
+        database.executescript(
+            "CREATE TABLE sessions (id, name, working_dir, updated_at, provider_name, model_config_json);"
+            "CREATE TABLE messages (session_id, role, content_json, created_timestamp, metadata_json);"
+        )
+        config = json.dumps(export["model_config"])
+        database.execute(
+            "INSERT INTO sessions VALUES (?, 'A session', '/home/user/project', '2026-11-15 10:00:00', ?, ?)",
+            (export["id"], export["provider_name"], config),
+        )
+        for each in export["conversation"]:
+            row = (
+                export["id"],
+                each["role"],
+                json.dumps(each["content"]),
+                each["created"],
+                json.dumps(each["metadata"]),
+            )
+            database.execute("INSERT INTO messages VALUES (?, ?, ?, ?, ?)", row)
+    history = read_history(path)
+    wanted = read_history(get_format("goose").samples()[0].source)
+    assert [message.content for message in history.context.messages] == [
+        message.content for message in wanted.context.messages
+    ]
+    assert history.compactions[0].summary.text == "A question was answered."
+    assert len(history.compactions[0].messages) == 2
+    (session,) = list_source(path)
+    assert (session.messages, session.models, session.cwd) == (7, ("claude-sonnet-4-5",), "/home/user/project")
+
+
+def archive(path: Path, **members: bytes) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, data in members.items():
+            made.writestr(name.replace("__", "."), data)
+    return path
+
+
+def test_an_export_is_read_in_its_archive_with_its_files(tmp_path):
+    sample = get_format("chatgpt").samples()[0].source
+    image = sample.neighbours.read("file_00ab-dot.png") or b""
+    path = archive(tmp_path / "export.zip", conversations__json=sample.data or b"", **{"file_00ab-dot__png": image})
+    history = read_history(path)
+    assert history.origin.format == "chatgpt"
+    assert history.context.messages[0].content[0].kind == "image"
+    assert read_history(path.read_bytes()).context == history.context
+    assert [session.title for session in list_source(path)] == ["A picture"]
+    claude = get_format("claude-ai").samples()[0].source.data or b""
+    assert read_history(archive(tmp_path / "claude.zip", conversations__json=claude)).origin.format == "claude-ai"
+
+
+def test_the_files_of_a_split_export_are_read_together(tmp_path):
+    (conversation,) = json.loads(get_format("chatgpt").samples()[0].source.data or b"")
+    older = {**conversation, "id": "older", "title": "Older", "update_time": 1.5}
+    names = {"conversations-000__json": [older], "conversations-001__json": [conversation]}
+    path = archive(tmp_path / "e.zip", **{name: json.dumps(value).encode() for name, value in names.items()})
+    assert [session.title for session in list_source(path)] == ["A picture", "Older"]
+    assert read_history(path, session="older").title == "Older"
+
+
+def test_an_archive_that_would_fill_the_memory_is_refused(tmp_path):
+    head = b'[{"mapping": {}, "current_node": null, "author": "'
+    path = archive(tmp_path / "bomb.zip", conversations__json=head + b"x" * 50_000_000 + b'"}]')
+    assert path.stat().st_size < 100_000
+    with pytest.raises(LoadError, match="unpack the archive"):
+        read_history(path)
+
+
+def test_a_damaged_archive_is_one_error(tmp_path):
+    sample = get_format("chatgpt").samples()[0].source.data or b""
+    whole = archive(tmp_path / "whole.zip", conversations__json=sample * 20).read_bytes()
+    for seed in range(40):
+        at = 4 + seed * (len(whole) - 5) // 40
+        damaged = whole[:at] + bytes([whole[at] ^ 0x55]) + whole[at + 1 :]
+        for data in (damaged, whole[:at]):
+            with suppress(LoadError):
+                read_history(data)
+    with pytest.raises(LoadError, match="no file in this archive"):
+        read_history(archive(tmp_path / "other.zip", readme__txt=b"hello"))
+
+
+def test_an_attachment_with_a_path_out_of_the_folder_is_not_read(tmp_path):
+    (tmp_path / "secret-file").write_text("secret")
+    folder = tmp_path / "export"
+    folder.mkdir()
+    (conversation,) = json.loads(get_format("chatgpt").samples()[0].source.data or b"")
+    parts = conversation["mapping"]["u1"]["message"]["content"]["parts"]
+    for pointer in ("sediment://../secret-file", "../secret-file", "/etc/passwd", "sediment://..", "file-service://*"):
+        parts[0]["asset_pointer"] = pointer
+        (folder / "conversations.json").write_text(json.dumps([conversation]))
+        history = read_history(folder / "conversations.json")
+        assert history.report.of(ChangeCode.FILE_MISSING), pointer
+        assert "secret" not in str(history.context)

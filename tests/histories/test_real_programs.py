@@ -1,0 +1,58 @@
+"""All ordered pairs of agents: a session of one is written for another, and the real program continues it, offline.
+
+Needs the sample sessions beside the repository, with `resume/resume.py`. Missing programs are installed.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from histories.agent_programs import PROGRAMS, need_program
+from histories.test_samples import FILES, MODELS, texts_of
+from histories.truth import SHARED, needs_samples
+from segue import check, read_history, save_history, write_history
+from segue.histories.kit.envelope import is_own_text
+
+KEYS = {"messages": "anthropic-messages", "input": "openai-responses", "contents": "google-genai"}
+
+pytestmark = [needs_samples, pytest.mark.proof]
+
+
+def texts_in(value: object) -> list[str]:
+    """Give every text of a JSON value."""
+    if isinstance(value, str):
+        return [value]
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for item in items for text in texts_in(item)]
+
+
+@pytest.mark.parametrize("target", PROGRAMS)
+@pytest.mark.parametrize(("agent", "name"), FILES)
+def test_the_program_continues_a_session_of_any_agent(agent, name, target, tmp_path):
+    environment = need_program(target)
+    history = read_history(SHARED / FILES[agent, name])
+    written = write_history(history, format=target, model=MODELS[target])
+    (file,) = save_history(written, tmp_path)
+    command = [sys.executable, str(SHARED / "resume" / "resume.py"), target, str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300, env=environment)
+    answer = json.loads(done.stdout)
+    assert (answer["exit"], "Resumed." in answer["said"]) == (0, True), answer["said"]
+    request = answer["sent"][0]
+    key = next(key for key in KEYS if key in request)
+    body = {key: request[key], "model": request.get("model") or "gemini-2.5-pro", "max_tokens": 1000}
+    found = check(body, protocol=KEYS[key])
+    assert [violation for violation in found if violation.path and violation.path[0] == key] == []
+    sent = "\n".join(texts_in(request[key]))
+    reported = {change.path[1] for change in written.report.changes if len(change.path) > 1}
+    lost = [
+        text
+        for at, message in enumerate(history.context.messages)
+        if at not in reported and not is_own_text(message)  # the program renews its own texts, such as the date
+        for text in texts_of(message)
+        if text.strip() not in sent
+    ]
+    assert lost == []
