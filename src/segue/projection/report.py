@@ -247,9 +247,11 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.RECORD_LEFT_OUT: (
         "Records of the session that are no part of the conversation (settings, statistics, display) are left out."
     ),
-    ChangeCode.BRANCH_LEFT_OUT: 'Another branch of the session is left out; view="branch=ID" reads it.',
+    ChangeCode.BRANCH_LEFT_OUT: "Another branch of the session is left out; the view `branch` with its id reads it.",
     ChangeCode.CHILD_LEFT_OUT: "The conversation of a sub-agent is no part of the messages; it is in `children`.",
-    ChangeCode.COMPACTED_AWAY: 'Messages that the agent replaced by a summary are left out; view="full" reads them.',
+    ChangeCode.COMPACTED_AWAY: (
+        "Messages that the agent replaced by a summary are left out; the view `full` reads them."
+    ),
     ChangeCode.LINE_UNREADABLE: "A record of the session cannot be read; everything else was read.",
     ChangeCode.AGENT_TEXT_LEFT_OUT: (
         "A text that the agent added by itself (reminders, environment) is left out; the next agent adds its own."

@@ -108,7 +108,8 @@ class DamagedFiles:
             if text in found:
                 continue
             count = _count(before, text)
-            if count and _count(after, text) >= count and not any(text in each for each in found):
+            quoted = json.dumps(text, ensure_ascii=False)[1:-1]  # inside of a value that is kept as JSON
+            if count and _count(after, text) >= count and not any(text in each or quoted in each for each in found):
                 return text
         return None
 

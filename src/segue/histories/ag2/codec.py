@@ -127,7 +127,7 @@ def _read_input(part: Entry) -> UserContent:
             data = object_of(part.get("data")).get("__bytes__")
             media = media_of(part.get("media_type"), data=data, name=name)
         case "UrlInput":
-            kind = object_of(part.get("kind")).get("value") or part.get("kind")
+            kind = text_of(object_of(part.get("kind")).get("value") or part.get("kind"))
             media = media_of(_own_type(part) or (f"{kind}/*" if kind in _KINDS else None), url=part.get("url"))
         case "FileIdInput":
             media = media_of(_own_type(part), file_id=part.get("file_id"), name=part.get("filename"))

@@ -44,7 +44,7 @@ def from_events(entries: list[Entry]) -> list[Entry]:
 def _convert(entries: list[Entry]) -> Iterator[Entry]:
     thought: Entry | None = None
     for entry in entries:
-        kind = entry.get("type")
+        kind = text_of(entry.get("type"))
         is_users = (text_of(entry.get("source")) or "").lower().startswith(_USERS)
         is_reply = kind == _CALLS or (kind in _TEXTS and not is_users)
         if thought is not None and not is_reply:
@@ -80,7 +80,7 @@ def to_events(entries: list[Entry], draft: Draft) -> list[Entry]:
             given = object_of(entry.get(_BEFORE))
             events.append({**default, "type": _THOUGHT, **given, "content": thought})
         kept = {key: value for key, value in entry.items() if key not in {_EVENT, _BEFORE, "thought", "type"}}
-        if entry.get("type") not in {ASSISTANT, USER, RESULTS, SYSTEM}:
+        if text_of(entry.get("type")) not in {ASSISTANT, USER, RESULTS, SYSTEM}:
             events.append(entry)
             continue
         if kind is None and isinstance(content, list):

@@ -103,7 +103,7 @@ def _read(source: Source, view: View, *, side: bool) -> History:
     children = () if side else _read_children(source, tree, view, notes)
     for node in tree.nodes.values():
         if node.type not in {"user", "assistant", "attachment", "system"}:
-            notes.record(node.type, node.line.number, len(node.line.data))
+            notes.record(node.type, node.number, node.size)
     first, last = nodes[0].fields(notes), leaf.fields(notes)
     times = [time for node in (nodes[0], leaf) if (time := milliseconds_of(node.fields(notes).get("timestamp")))]
     return History(
@@ -271,7 +271,7 @@ def _read_children(source: Source, tree: Tree, view: View, notes: Notes) -> tupl
         if node.side:
             key = node.agent or "sidechain"
             sides[key] = sides.get(key, 0) + 1
-            notes.record("sidechain", node.line.number, len(node.line.data))
+            notes.record("sidechain", node.number, node.size)
     children += (Child(id=key) for key in sides if key not in known)
     for at, child in enumerate(children):
         notes.add(ChangeCode.CHILD_LEFT_OUT, ("children", at), Loss.CONTENT, child.id)
@@ -349,12 +349,12 @@ class _Reader:
         if node.uuid not in self._noted:
             self._noted.add(node.uuid)
             data = node.fields(self.notes) if self.notes.keeps else None
-            self.notes.record(kind, node.line.number, len(node.line.data), data)
+            self.notes.record(kind, node.number, node.size, data)
 
     def _unreadable(self, node: Node, reason: str) -> None:
         if node.uuid not in self._noted:
             self._noted.add(node.uuid)
-            self.notes.unreadable(node.line.number, reason)
+            self.notes.unreadable(node.number, reason)
 
     def _user(self, node: Node) -> list[Message]:
         fields = node.fields(self.notes)

@@ -14,12 +14,12 @@ Facts this file rests on (Claude Code 2.1.325, seen 2026-11-15):
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, final
 
 import msgspec
 
-from segue.histories.kit.lines import Line, decode_object, last_number, object_of, objects_of, split_lines, text_of
+from segue.histories.kit.lines import Line, decode_object, last_number, object_of, objects_of, text_of
 from segue.histories.kit.notes import Notes
 
 CONVERSATION: Final = frozenset({"user", "assistant", "attachment", "system"})
@@ -41,25 +41,34 @@ _HEADS: Final = msgspec.json.Decoder(_Head)
 
 
 @final
-@dataclass(eq=False)
 class Node:
-    """One line with a uuid."""
+    """One line with a uuid. Of the bytes of the line only its place in the file is kept."""
 
-    line: Line
-    type: str
-    uuid: str
-    parent: str | None
-    logical_parent: str | None
-    side: bool
-    subtype: str | None
-    agent: str | None
-    children: list[Node] = field(default_factory=list["Node"])
-    _fields: dict[str, Any] | None = None
+    __slots__ = (
+        "_data", "_fields", "_place", "agent", "children", "logical_parent", "number", "parent", "side", "size",
+        "subtype", "type", "uuid",
+    )  # fmt: skip
+
+    def __init__(self, head: _Head, uuid: str, number: int, data: bytes, place: slice) -> None:
+        self.type: str = head.type
+        self.uuid: str = uuid
+        self.parent: str | None = head.parent_uuid
+        self.logical_parent: str | None = head.logical_parent_uuid
+        self.side: bool = head.is_sidechain
+        self.subtype: str | None = head.subtype
+        self.agent: str | None = head.agent_id
+        self.number: int = number
+        self.size: int = place.stop - place.start
+        self.children: list[Node] = []
+        self._data: bytes = data
+        self._place: slice = place
+        self._fields: dict[str, Any] | None = None
 
     def fields(self, notes: Notes) -> dict[str, Any]:
         """Parse the whole line, once."""
         if self._fields is None:
-            self._fields = decode_object(self.line, notes) or {}
+            line = Line(self.number, self._data[self._place])
+            self._fields = decode_object(line, notes) or {}
         return self._fields
 
 
@@ -91,46 +100,46 @@ _FACTS: Final = frozenset({"custom-title", "ai-title", "summary", "agent-name", 
 def read_tree(data: bytes, notes: Notes) -> Tree:
     """Read all lines; those without a uuid are noted as records."""
     tree = Tree({}, {}, {})
+    nodes = tree.nodes
     last = last_number(data)
-    for line in split_lines(data):
-        head = _read_head(line, notes, last=line.number == last)
-        if head is None:
-            continue
-        if not head.uuid or head.type == "":
+    number = start = 0
+    while start < len(data):
+        number += 1
+        end = data.find(b"\n", start)
+        end = len(data) if end < 0 else end
+        line, begin, start = data[start:end], start, end + 1
+        try:
+            head = _HEADS.decode(line)
+        except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
+            if not line or line.isspace():
+                continue
+            head = _read_head(Line(number, line), notes, last=number == last)
+            if head is None:
+                continue
+        uuid = head.uuid
+        if not uuid or head.type == "":
             if head.type in _FACTS:
-                tree.facts[head.type] = decode_object(line, notes) or {}
-            notes.record(head.type or "unknown", line.number, len(line.data), _kept(line, notes))
-        elif head.uuid in tree.nodes:
-            notes.record("repeated line", line.number, len(line.data), _kept(line, notes))
+                tree.facts[head.type] = decode_object(Line(number, line), notes) or {}
+            notes.record(head.type or "unknown", number, len(line), _kept(line, notes) if notes.keeps else None)
+        elif uuid in nodes:
+            notes.record("repeated line", number, len(line), _kept(line, notes) if notes.keeps else None)
         else:
-            node = Node(
-                line,
-                head.type,
-                head.uuid,
-                head.parent_uuid,
-                head.logical_parent_uuid,
-                head.is_sidechain,
-                head.subtype,
-                head.agent_id,
-            )
-            tree.nodes[head.uuid] = node
-    for node in tree.nodes.values():
-        if node.parent is not None and (parent := tree.nodes.get(node.parent)) is not None:
+            nodes[uuid] = Node(head, uuid, number, data, slice(begin, end))
+    for node in nodes.values():
+        if node.parent is not None and (parent := nodes.get(node.parent)) is not None:
             parent.children.append(node)
         if node.subtype == "compact_boundary":
             tree.boundaries[node.uuid] = _read_boundary(node, notes)
     return tree
 
 
-def _kept(line: Line, notes: Notes) -> object:
-    return decode_object(line, Notes()) if notes.keeps else None
+def _kept(line: bytes, notes: Notes) -> object:
+    return decode_object(Line(0, line), Notes()) if notes.keeps else None
 
 
 def _read_head(line: Line, notes: Notes, *, last: bool) -> _Head | None:
-    try:
-        return _HEADS.decode(line.data)
-    except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
-        fields = decode_object(line, notes, last=last)
+    """Read the head of a line whose fields have other types than they should."""
+    fields = decode_object(line, notes, last=last)
     if fields is None:
         return None
     side = fields.get("isSidechain")
@@ -178,7 +187,7 @@ def walk(tree: Tree, leaf: Node) -> ActivePath:
     below: Node | None = None
     while node is not None and node.uuid not in seen:
         boundary = by_tail.get(node.uuid)
-        if boundary is not None and below is not None and below.line.number > boundary.node.line.number:
+        if boundary is not None and below is not None and below.number > boundary.node.number:
             # The path goes on under the old tail: the summary and what is kept stand before this line.
             kept = _segment(tree, boundary)
             above = _above(tree, boundary)
@@ -194,8 +203,10 @@ def walk(tree: Tree, leaf: Node) -> ActivePath:
 def _above(tree: Tree, boundary: Boundary) -> list[Node]:
     """Give the boundary and the lines up to the summary."""
     nodes: list[Node] = []
+    seen: set[str] = set()
     node = tree.nodes.get(boundary.anchor) if boundary.anchor is not None else None
-    while node is not None and node not in nodes and node.uuid != boundary.node.uuid:
+    while node is not None and node.uuid not in seen and node.uuid != boundary.node.uuid:
+        seen.add(node.uuid)
         nodes.append(node)
         node = tree.nodes.get(node.parent) if node.parent is not None else None
     return [boundary.node, *reversed(nodes)]
@@ -213,8 +224,10 @@ def _after_boundary(tree: Tree, boundary: Boundary, nodes: list[Node]) -> Active
 def _segment(tree: Tree, boundary: Boundary) -> list[Node]:
     """Give the old lines from head to tail; none if they are not connected."""
     nodes: list[Node] = []
+    seen: set[str] = set()
     node = tree.nodes.get(boundary.tail) if boundary.tail is not None else None
-    while node is not None and node not in nodes:
+    while node is not None and node.uuid not in seen:
+        seen.add(node.uuid)
         nodes.append(node)
         if node.uuid == boundary.head:
             return nodes[::-1]
@@ -237,12 +250,12 @@ def with_results(path: list[Node], notes: Notes) -> list[Node]:
             continue
         if waiting:
             batch = [*waiting, node] if _is_result(node, notes) else waiting
-            nodes += sorted(batch, key=lambda each: each.line.number)
+            nodes += sorted(batch, key=lambda each: each.number)
             waiting = []
             if node in batch:
                 continue
         nodes.append(node)
-    return [*nodes, *sorted(waiting, key=lambda each: each.line.number)]
+    return [*nodes, *sorted(waiting, key=lambda each: each.number)]
 
 
 def _same_turn(waiting: Node, node: Node, nodes: list[Node], notes: Notes) -> bool:
@@ -279,4 +292,4 @@ def find_ends(tree: Tree, used: set[str], notes: Notes) -> Iterator[list[Node]]:
             yield lines[::-1]
         else:
             for each in lines:
-                notes.record(f"{each.type} beside the path", each.line.number, len(each.line.data))
+                notes.record(f"{each.type} beside the path", each.number, each.size)

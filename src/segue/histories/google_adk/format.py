@@ -148,7 +148,8 @@ def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> objec
     if not rest and draft.history.origin.format == CODEC.name:
         return entries
     session = object_of(rest.get("session"))
-    updated = max((entry["timestamp"] for entry in entries), default=draft.started / 1000)
+    times = [time for entry in entries if isinstance(time := entry.get("timestamp"), (int, float))]
+    updated = max(times, default=draft.started / 1000)
     default: dict[str, Any] = {
         "id": draft.id,
         "appName": "segue",

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from segue.histories.kit.envelope import SEGUE
-from segue.histories.kit.lines import object_of, objects_of
+from segue.histories.kit.lines import object_of, objects_of, text_of
 
 Part = dict[str, Any]
 
@@ -31,7 +31,7 @@ def hide_interrupted(info: Part, parts: list[Part]) -> tuple[Part, list[Part]] |
     blanks = [part for part in parts if _is_blank(part)]
     kept = [part for part in parts if not _is_blank(part)]
     reasoning = [at for at, part in enumerate(kept) if part.get("type") == "reasoning"]
-    if not reasoning or any(part.get("type") not in _NOT_SENT for part in kept):
+    if not reasoning or any(text_of(part.get("type")) not in _NOT_SENT for part in kept):
         return None
     at = reasoning[-1]
     metadata = object_of(kept[at].get("metadata"))

@@ -54,7 +54,7 @@ from segue.histories.kit.framework_pieces import (
 )
 from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.stamps import iso_of, milliseconds_of
-from segue.histories.pydantic_ai.media import read_media_item, write_media_item
+from segue.histories.pydantic_ai.media import MEDIA_KINDS, read_media_item, write_media_item
 
 NAME: Final = "pydantic-ai"
 _PROVIDERS: Final[Mapping[str, str]] = {"amazon-bedrock": "bedrock"}
@@ -113,15 +113,22 @@ def _read_part(part: Mapping[str, Any], entry: Mapping[str, Any]) -> Message | N
             return UserMessage(content=(NativeContent(protocol=NAME, block=dict(part)),), timestamp=time)
 
 
+_ITEMS: Final = frozenset({"text", "text-content", "cache-point", *MEDIA_KINDS})
+"""The kinds of items; a list without any of them is a value."""
+
+
 def _read_content(content: object) -> tuple[UserContent, ...]:
     if isinstance(content, str):
         return (TextContent(text=content),) if content else ()
     if content is None:
         return ()
     items = items_of(content) or [content]
-    if any(_read_item(item) is None for item in items):  # the value that a tool returned
-        return (TextContent(text=encode_json(content)),)
-    return tuple(found for item in items if (found := _read_item(item)) is not None)
+    read = [_read_item(item) for item in items]
+    if None in read and not any(text_of(object_of(item).get("kind")) in _ITEMS for item in items):
+        return (TextContent(text=encode_json(content)),)  # the value that a tool returned
+    return tuple(
+        TextContent(text=encode_json(item)) if found is None else found for item, found in zip(items, read, strict=True)
+    )
 
 
 def _read_item(item: object) -> UserContent | None:

@@ -20,6 +20,7 @@ _URLS: Final[Mapping[str, str]] = {
     "video-url": "video/",
     "document-url": "",
 }
+MEDIA_KINDS: Final = frozenset({"binary", "uploaded-file", *_URLS})
 
 
 def read_media_item(item: Mapping[str, Any]) -> Media | None:
