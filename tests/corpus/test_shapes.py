@@ -380,6 +380,15 @@ def test_addresses_of_fsspec_are_read_and_written(tmp_path):
     system.rm("/corpus", recursive=True)
 
 
+@pytest.mark.parametrize("write_tools", [list, json.dumps, lambda tools: list(map(json.dumps, tools))])
+def test_bare_functions_of_data_sets_are_tools(write_tools):
+    body = chat(1)
+    bare = [tool["function"] for tool in body["tools"]]
+    made = Converter(to=TARGET)({"row": [json.dumps({**body, "tools": write_tools(bare)})]})
+    assert made["error"] == [None]
+    assert made["request"][0].decode() == expected(body)[0]
+
+
 @pytest.mark.parametrize("span", [300, 900, 2000])
 def test_spans_of_a_remote_file_give_every_line_once(tmp_path, span):
     fsspec = pytest.importorskip("fsspec", reason="of object stores (no fsspec)")

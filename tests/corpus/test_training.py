@@ -9,7 +9,11 @@ import pytest
 
 from corpus.building import chat, segue, write
 from segue import Model, check
+from segue.conversation.context import Tool
+from segue.conversation.messages import Message
 from segue.corpus import Converter
+from segue.corpus.data_sets import FORMATS
+from segue.corpus.rows import Reader
 from segue.corpus.training import INVENTED
 from segue.models.catalogue import get_model
 from segue.protocols.registry import PROTOCOLS, all_protocols
@@ -162,3 +166,37 @@ def test_the_program_writes_a_training_set_and_keeps_the_rest(tmp_path):
         change["code"] not in ("turn_inserted", "signature_placeholder")
         for change in report["summary"]["changes"].values()
     )
+
+
+def _said(message: Message) -> list[object]:
+    return [piece.text if piece.kind == "text" else getattr(piece, "arguments", None) for piece in message.content]
+
+
+def _named(tool: Tool) -> tuple[str, object]:
+    assert tool.kind == "function"
+    return tool.name, tool.parameters
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_data_set_keeps_the_turns_and_is_read_back(form, tmp_path):
+    bodies = [simple(), answered(1), {"messages": simple()["messages"][:2]}]
+    write(tmp_path / "in" / "a.jsonl", [json.dumps(body).encode() for body in bodies])
+    made = segue("convert", tmp_path / "in", "--as", "training", "--format", form, "-o", tmp_path / "out")
+    assert made.status == 1, made.err
+    rows = [json.loads(line) for line in (tmp_path / "out" / "a.jsonl").read_bytes().splitlines()]
+    assert len(rows) == 2
+    for row, body in zip(rows, bodies, strict=False):
+        again, before = (Reader().read_line(json.dumps(each)).document.prompt.context for each in (row, body))
+        assert [message.role for message in again.messages] == [message.role for message in before.messages]
+        assert [_said(message) for message in again.messages] == [_said(message) for message in before.messages]
+        assert [_named(tool) for tool in again.tools] == [_named(tool) for tool in before.tools]
+        assert again.system_prompt == before.system_prompt
+    bad = json.loads((tmp_path / "out" / "a.jsonl.bad.jsonl").read_bytes())
+    assert "has to end with a turn of the assistant" in bad["reason"]
+
+
+def test_a_format_without_a_training_set_is_refused(tmp_path):
+    write(tmp_path / "a.jsonl", [json.dumps(simple()).encode()])
+    made = segue("convert", tmp_path / "a.jsonl", "--format", "sharegpt", "-o", tmp_path / "b.jsonl")
+    assert made.status == 2
+    assert "add --as training" in made.err

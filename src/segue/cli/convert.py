@@ -24,6 +24,7 @@ from segue.cli.targets import (
     source_option,
 )
 from segue.cli.wording import in_program_words
+from segue.corpus.data_sets import FORMATS, data_set_model
 from segue.corpus.files import files_at, is_remote
 from segue.corpus.jobs import SPAN, Job, Purpose
 from segue.corpus.pieces import find_again
@@ -104,6 +105,12 @@ class _Share(click.ParamType[tuple[int, int]]):
     show_default=True,
     help="What to write: requests, a batch file of the target's provider, or lines of a training set.",
 )
+@click.option(
+    "--format",
+    "row_format",
+    type=click.Choice(FORMATS),
+    help="With --as training: the format of a data set, which needs no --to.  [default: that of the target]",
+)
 @click.option("--column", metavar="NAME", help="The column or key of a row that has the conversation.")
 @click.option("--id-column", metavar="NAME", help="The column or key of a row that has its id.  [default: id]")
 @click.option(
@@ -148,6 +155,7 @@ def command(
     output: str | None,
     compact: bool,
     purpose: Purpose,
+    row_format: str | None,
     column: str | None,
     id_column: str | None,
     bad_lines: str,
@@ -162,9 +170,10 @@ def command(
 ) -> None:
     """Write FILE as a request for MODEL; `-` reads standard input.
 
-    FILE is a stored conversation, a request of any protocol or its list of messages, a session (JSON Lines), or one
-    conversation on each line or in each row: JSON Lines, also with gzip or zstd, and Parquet; or a session of an agent,
-    such as claude-code:last. A folder of such files becomes a folder. Requests go to standard output or to --output, the report of every change to standard error.
+    FILE is a stored conversation, a request of any protocol or its list of messages, a session (JSON Lines), a session
+    of an agent, such as claude-code:last, or one conversation on each line or in each row: JSON Lines, also with gzip
+    or zstd, and Parquet. A folder of such files becomes a folder. Requests go to standard output or to --output, the
+    report of every change to standard error.
 
     Exit status: 0 for success, 1 if a conversion was refused or a line was bad, 2 for an error.
     """
@@ -174,12 +183,17 @@ def command(
         raise click.UsageError("--resume needs --output, the output of the interrupted run")
     if engine is None and address is not None:
         raise click.UsageError("--address is that of a cluster; add --engine ray")
-    model = find_target(target, to_protocol, catalogue)
+    if row_format is not None and purpose != "training":
+        raise click.UsageError("--format is that of a training set; add --as training")
+    is_data_set = row_format is not None and target is None
+    model = data_set_model(row_format or "") if is_data_set else find_target(target, to_protocol, catalogue)
     refuse, routers = _LOSSES if strict else frozenset[Loss](), open_catalogue(catalogue).routers
     policy = Policy(reasoning=reasoning, refuse=refuse, routers=routers)
     wrote = None if writer is None else find_target(writer, source, catalogue, FROM)
     reader = Reader(source, wrote, column, id_column, envelopes=purpose == "batch")
-    job = Job(model, policy, reader, purpose, bad_lines == "stop", form == "json", span=span * _MEGABYTE)
+    job = Job(model, policy, reader, purpose, bad_lines == "stop", form == "json", span=span * _MEGABYTE)._replace(
+        form=row_format
+    )
     settings = Settings(jobs, share, engine, address, resume, form, quarantine)
     is_folder = source_path != "-" and files_at(source_path).is_folder(source_path)
     named = form_of(source_path)

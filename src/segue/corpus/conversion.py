@@ -205,6 +205,11 @@ class RowConverter:
 
 def _preparation(job: Job) -> Prepare:
     """Choose how requests are made: for a training set nothing may be invented, a batch has lines of its own."""
+    if job.purpose == "training" and job.form is not None:
+        from segue.corpus.data_sets import DataSetRows
+
+        rows = DataSetRows(job.model, job.form)
+        return lambda row, _: Prepared(rows.prepare(row.document), row.id)
     if job.purpose == "training":
         from segue.corpus.training import Training
 

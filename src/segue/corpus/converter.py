@@ -40,7 +40,8 @@ class Converter:
     `column` has the conversation: a JSON text, a list of messages as structs, or a list of JSON texts. Without it, the
     columns of a row are the keys of a request (`messages`, `tools`, ...), or the only text column is it. ShareGPT's
     `conversations` and TRL's `prompt` and `completion` are read as well. `source` is the protocol of the rows if it is
-    not to be detected, `writer` the model that wrote the answers. `purpose="training"` gives lines of a training set.
+    not to be detected, `writer` the model that wrote the answers. `purpose="training"` gives lines of a training set,
+    with `form="sharegpt"` or `form="hf-messages"` in the format of such data sets.
 
     Raises:
         UnknownModel: the catalogue has no model of that name.
@@ -57,13 +58,14 @@ class Converter:
         column: str | None = None,
         id_column: str | None = None,
         purpose: Purpose = "requests",
+        form: str | None = None,
         writer: Model | str | None = None,
         catalogue: Catalogue | None = None,
     ) -> None:
         model = get_model(to, catalogue=catalogue)
         wrote = None if writer is None else get_model(writer, catalogue=catalogue)
         reader = Reader(source, wrote, column, id_column)
-        self.job: Job = Job(model, policy or Policy(), reader, purpose)
+        self.job: Job = Job(model, policy or Policy(), reader, purpose, form=form)
         self._rows: RowConverter | None = None
 
     def __reduce__(self) -> tuple[Callable[[Job], Converter], tuple[Job]]:

@@ -33,13 +33,15 @@ class Job(NamedTuple):
     """Whether the output needs id, changes and tokens of each row."""
     span: int = SPAN
     """The most bytes of a shard."""
+    form: str | None = None
+    """The format of a training set; None is that of the model."""
 
     def description(self) -> JobDescription:
         """Describe what decides about the bytes of the output."""
         policy = {name: _plain(getattr(self.policy, name)) for name in Policy.__struct_fields__}
         reader = self.reader
         writer = None if reader.writer is None else reader.writer.full_name()
-        settings = (self.model, policy, reader, self.purpose, self.span, __version__)
+        settings = (self.model, policy, reader, self.purpose, self.span, self.form, __version__)
         digest = sha256(msgspec.json.encode(settings, order="deterministic", enc_hook=_plain)).hexdigest()
         return JobDescription(
             target=self.model.full_name(),
@@ -51,6 +53,7 @@ class Job(NamedTuple):
             column=reader.column,
             id_column=reader.id_column,
             span=self.span,
+            form=self.form,
             version=__version__,
             fingerprint=digest[:32],
         )
@@ -70,6 +73,7 @@ class JobDescription(msgspec.Struct, frozen=True, omit_defaults=True):
     column: str | None = None
     id_column: str | None = None
     span: int = SPAN
+    form: str | None = None
     version: str = ""
 
     def differences(self, other: JobDescription) -> str:
@@ -92,6 +96,7 @@ _LABELS: Final = {
     "column": "--column",
     "id_column": "--id-column",
     "span": "--span",
+    "form": "--format",
     "version": "version",
 }
 

@@ -8,6 +8,7 @@ Facts this file rests on:
   `datasets` give `{x: 1, y: null}` for `{x: 1}`. Nothing is removed there; the rows are counted.     (the same)
 - `tools` is often a JSON text beside `messages`, and `datasets` 4.8 and later keep a message as a JSON text.
                                                                      (TRL pull request 5307; datasets 5.2.0)
+- LLaMA-Factory writes a tool as a bare function: name, description, parameters. (README of its data, 2026-11-15)
 - TRL's prompt-completion rows have `prompt` and `completion`; preference rows `chosen` and `rejected`. (TRL, formats)
 """
 
@@ -138,6 +139,12 @@ class Reader(NamedTuple):
             changed["tools"] = _parse_text(tools, "tools") if tools.strip() else None
         elif isinstance(tools, list) and any(isinstance(tool, str) for tool in cast("list[object]", tools)):
             changed["tools"] = _parse_items(cast("list[object]", tools), "tools")
+        given = changed.get("tools", tools)
+        if isinstance(given, list) and any(map(_is_bare, cast("list[object]", given))):
+            changed["tools"] = [
+                {"type": "function", "function": tool} if _is_bare(tool) else tool
+                for tool in cast("list[object]", given)
+            ]
         for key in _TURNS:
             turns = row.get(key)
             if isinstance(turns, list) and turns and isinstance(cast("list[object]", turns)[0], str):
@@ -182,12 +189,20 @@ def is_agent_session(head: bytes, name: str) -> bool:
     return is_session_file(head[:HEAD], name)
 
 
+def _is_bare(tool: object) -> bool:
+    """Whether a tool is a function as data sets write it, without the object around it; no protocol has that form."""
+    if not isinstance(tool, dict):
+        return False
+    fields = cast("Fields", tool)
+    return "name" in fields and "parameters" in fields and "type" not in fields and "function" not in fields
+
+
 def _is_request(row: Fields) -> bool:
     """Whether a row is a request as it was sent, by the keys that would have to be read in another way."""
     tools = row.get("tools")
     if type(tools) is list and tools:
         tools = cast("list[object]", tools)[0]
-    if isinstance(tools, str) or "conversations" in row or "completion" in row or "chosen" in row:
+    if isinstance(tools, str) or _is_bare(tools) or "conversations" in row or "completion" in row or "chosen" in row:
         return False
     turns = row.get("messages")
     if type(turns) is not list or not turns:
