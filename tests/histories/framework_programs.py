@@ -46,7 +46,7 @@ def run(package: str | None, *arguments: str) -> str:
     """Run Python with a framework, and give what it prints; skip the test if the framework is not installed."""
     python = sys.executable if package is None else find_python(package)
     if python is None:
-        pytest.skip(f"skipped: tests with frameworks ({package} is not installed, and not in {VARIABLE})")
+        pytest.skip(f"with frameworks ({package} is not installed, and not in {VARIABLE})")
     environment = {**os.environ, "PYTHONPATH": str(SOURCES), "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(
         [python, *arguments], capture_output=True, text=True, check=False, timeout=300, env=environment, cwd="/"

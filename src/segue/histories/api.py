@@ -28,7 +28,7 @@ from segue.histories.kit.notes import Notes
 from segue.histories.kit.ready import make_ready, make_ready_for_framework
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import first_time, make_id
-from segue.histories.registry import all_formats, find_format, format_names, get_format
+from segue.histories.registry import all_formats, each_format, find_format, format_names, get_format
 from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.projection.policy import Policy
@@ -40,6 +40,8 @@ _HEAD: Final = 64 * 1024
 """How much of a file is used to recognise its format."""
 _CERTAIN: Final = 80
 """From this score on, a file is read as a session of an agent before anything else is tried."""
+_SURE: Final = 95
+"""From this score on, no further format is tried: most of them are not even loaded then."""
 _FIRST: Final = frozenset({"agent", "export"})
 
 
@@ -267,14 +269,15 @@ def find_format_of(source: Source) -> tuple[Format | None, int]:
     JSON whose beginning no format recognises is parsed, because the order of keys in an object means nothing.
     """
     best, found = 0, None
-    records = all_formats()
-    for record in records:
+    for record in each_format():
         if source.data is not None:
             score = record.detect(source.data[:_HEAD], source.name)
         else:
             score = record.detect_value(source.database if source.database is not None else source.value)
         if score > best:
             best, found = score, record
+        if best >= _SURE:
+            break
     if found is None and source.data is not None and source.data.lstrip()[:1] in (b"{", b"["):
         try:
             value: object = msgspec.json.decode(source.data)
@@ -332,7 +335,9 @@ def _open(source: object, name: str | None, session: str | None) -> tuple[Source
         return places.open_path(Path(source.path), (record,), source.id), record
     if isinstance(source, (bytes, bytearray, memoryview)):
         data = bytes(cast("bytes", source))
-        opened = places.open_data(data, all_formats() if name is None else [get_format(name)], session)
+        opened = places.open_data(
+            data, [get_format(name)] if name else all_formats() if is_binary(data) else (), session
+        )
         return opened, _recognise(opened, name)
     if isinstance(source, str):
         before, found, rest = source.partition(":")
@@ -341,13 +346,24 @@ def _open(source: object, name: str | None, session: str | None) -> tuple[Source
             return _open_named(record, rest)
     if isinstance(source, (str, PathLike)):
         path = Path(cast("str | PathLike[str]", source)).expanduser()
-        formats = all_formats() if name is None else [get_format(name)]
+        record = None if name is None else get_format(name)
         if path.is_dir():
-            path = places.newest_file(path, formats)
-        opened = places.open_path(path, formats, session)
-        return opened, _recognise(opened, name)
+            path = places.newest_file(path, all_formats() if record is None else [record])
+        if record is None:
+            record = _find_sure_format(path)
+        opened = places.open_path(path, all_formats() if record is None else [record], session)
+        return opened, _recognise(opened, None) if record is None else record
     opened = Source(value=source, session=session)
     return opened, _recognise(opened, name)
+
+
+def _find_sure_format(path: Path) -> Format | None:
+    """Recognise a file by its beginning; None if that is not certain, or a database or an archive has to be opened."""
+    head = places.read_head(path, _HEAD)
+    if not head or is_binary(head):
+        return None
+    record, score = find_format_of(Source(data=head, name=path.name))
+    return record if score >= _SURE else None
 
 
 def _open_named(record: Format, which: str) -> tuple[Source, Format]:

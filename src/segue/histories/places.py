@@ -277,6 +277,17 @@ def read_settings(
 # -- opening -----------------------------------------------------------------------------------------------------------
 
 
+def read_head(path: Path, size: int) -> bytes:
+    """Read the beginning of a file; empty if that is not possible, which `open_path` explains."""
+    try:
+        if not path.is_file():
+            return b""
+        with path.open("rb") as file:
+            return file.read(size)
+    except (OSError, ValueError):
+        return b""
+
+
 def open_path(path: Path, formats: Sequence[Format], session: str | None = None) -> Source:
     """Open a file or a database; the files beside it are its neighbours.
 

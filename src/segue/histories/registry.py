@@ -145,18 +145,21 @@ def get_format(name: str) -> Format:
     return record
 
 
-def all_formats() -> list[Format]:
-    """Load every format, in the order of `format_names`.
+def each_format() -> Iterator[Format]:
+    """Give every format in the order of `format_names`; each is loaded when it is asked for.
 
     A format of a package that cannot be loaded causes a warning and is left out.
     """
-    records: list[Format] = []
     for name in format_names():
         try:
-            records.append(get_format(name))
+            yield get_format(name)
         except UnknownFormat as error:
             warn(f"{error}", RuntimeWarning, stacklevel=2)
-    return records
+
+
+def all_formats() -> list[Format]:
+    """Load every format, in the order of `format_names`."""
+    return list(each_format())
 
 
 @final

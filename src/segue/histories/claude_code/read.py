@@ -25,11 +25,11 @@ from segue.histories.claude_code.tree import ActivePath, Boundary, Node, Tree, f
 from segue.histories.claude_code.tree import with_results as add_results
 from segue.histories.kit.envelope import (
     SEGUE,
+    envelope_extra,
     find_envelope,
     find_title,
     name_results,
     plain_text,
-    with_envelope,
     with_origin,
 )
 from segue.histories.kit.history import Branch, Child, Compaction, History, HistoryOrigin
@@ -46,10 +46,7 @@ SYNTHETIC: Final = "<synthetic>"
 INTERRUPTED: Final = "[Request interrupted by user"
 
 _REPLY: Final = frozenset({"id", "type", "role", "model", "content", "stop_reason", "stop_sequence"})
-_COUNTS: Final = frozenset(
-    {"input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "cache_creation",
-     "output_tokens_details"}
-)  # fmt: skip
+_COUNTS: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 _WRITTEN_ANEW: Final = frozenset({"type", "parentUuid", "sessionId", "message", "toolUseResult", "rendered", SEGUE})
 """Fields of a line that are not kept beside the message: they are in the message, or a new file has others."""
 
@@ -373,10 +370,11 @@ class _Reader:
         for item in decoded:
             if not isinstance(item, (UserMessage, ToolResultMessage)):
                 continue
-            stamped = replace(item, timestamp=time)
-            if isinstance(stamped, ToolResultMessage) and "toolUseResult" in fields:
-                stamped = replace(stamped, details=fields["toolUseResult"])
-            made.append(with_envelope(stamped, NAME, envelope if not made else {"uuid": node.uuid}, own=own))
+            extra = envelope_extra(item.extra, NAME, {"uuid": node.uuid} if made else envelope, own=own)
+            if isinstance(item, ToolResultMessage) and "toolUseResult" in fields:
+                made.append(replace(item, timestamp=time, extra=extra, details=fields["toolUseResult"]))
+            else:
+                made.append(replace(item, timestamp=time, extra=extra))
         if not made:
             self._unreadable(node, "the message has no content")
         return made
@@ -389,9 +387,11 @@ class _Reader:
             self._record(node, f"attachment/{kind}" if kind == "prompt_snapshot" else "attachment")
             return []
         message = UserMessage(
-            content=tuple(TextContent(text=text) for text in texts), timestamp=milliseconds_of(fields.get("timestamp"))
+            content=tuple(TextContent(text=text) for text in texts),
+            timestamp=milliseconds_of(fields.get("timestamp")),
+            extra=envelope_extra(None, NAME, without(fields, _WRITTEN_ANEW), own=True),
         )
-        return [with_envelope(message, NAME, without(fields, _WRITTEN_ANEW), own=True)]
+        return [message]
 
     def _assistant(self, group: _Group, following: Node | None) -> list[Message]:
         lines = [node.fields(self.notes) for node in group.lines]
@@ -410,7 +410,7 @@ class _Reader:
         try:
             # All other fields of the reply are kept in the envelope; the codec would compare each with its default.
             known = {name: body[name] for name in _REPLY if name in body}
-            known["usage"] = {name: count for name, count in object_of(body.get("usage")).items() if name in _COUNTS}
+            known["usage"] = _counts(object_of(body.get("usage")))
             message = WIRE.decode_reply(known, "" if model == SYNTHETIC else model)
         except DecodeError as error:
             for node in group.lines:
@@ -419,11 +419,6 @@ class _Reader:
         if model in {"", SYNTHETIC}:
             message = replace(message, model=model, provider="")
         message = with_origin(message, lines[0])
-        message = replace(
-            message,
-            timestamp=milliseconds_of(lines[0].get("timestamp")),
-            **self._ending(message, body, lines, following),
-        )
         envelope: dict[str, object] = {
             "lines": [
                 {**without(fields, _WRITTEN_ANEW), "blocks": len(blocks)}
@@ -431,7 +426,13 @@ class _Reader:
             ],
             "reply": without(body, ("content",)),
         }
-        return [with_envelope(message, NAME, envelope, own=model == SYNTHETIC)]
+        message = replace(
+            message,
+            timestamp=milliseconds_of(lines[0].get("timestamp")),
+            extra=envelope_extra(message.extra, NAME, envelope, own=model == SYNTHETIC),
+            **self._ending(message, body, lines, following),
+        )
+        return [message]
 
     def _ending(
         self, message: AssistantMessage, body: dict[str, Any], lines: Sequence[dict[str, Any]], following: Node | None
@@ -446,6 +447,16 @@ class _Reader:
         if interrupted:
             return {"stop_reason": StopReason.ABORTED}
         return {"stop_reason": StopReason.TOOL_USE if message.tool_calls() else StopReason.STOP}
+
+
+def _counts(usage: dict[str, Any]) -> dict[str, object]:
+    """Give the token counts of a reply in the form in which the codec writes them."""
+    counts: dict[str, object] = {name: usage.get(name) or 0 for name in _COUNTS}
+    if thinking := object_of(usage.get("output_tokens_details")).get("thinking_tokens"):
+        counts["output_tokens_details"] = {"thinking_tokens": thinking}
+    if object_of(usage.get("cache_creation")).get("ephemeral_1h_input_tokens"):
+        counts["cache_creation"] = usage["cache_creation"]
+    return counts
 
 
 def _blocks(content: object) -> list[object]:

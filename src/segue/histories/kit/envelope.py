@@ -12,7 +12,7 @@ from typing import Final, TypeVar, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.content import TextContent
+from segue.conversation.content import Extra, TextContent
 from segue.conversation.messages import AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage
 
 AGENT: Final = "agent"
@@ -25,11 +25,18 @@ M = TypeVar("M", bound=UserMessage | AssistantMessage | ToolResultMessage | Syst
 
 def with_envelope(message: M, format_name: str, fields: Mapping[str, object], *, own: bool = False) -> M:
     """Add the fields that a format stores around a message, and the mark of a text that the agent added."""
-    extra = dict(message.extra or {})
-    extra[format_name] = fields
+    return replace(message, extra=envelope_extra(message.extra, format_name, fields, own=own))
+
+
+def envelope_extra(
+    extra: Extra | None, format_name: str, fields: Mapping[str, object], *, own: bool = False
+) -> dict[str, Mapping[str, object]]:
+    """Give `extra` of a message with these fields: for callers that replace more of the message at once."""
+    made = dict(extra or {})
+    made[format_name] = fields
     if own:
-        extra[AGENT] = {"own": True}
-    return replace(message, extra=extra)
+        made[AGENT] = {"own": True}
+    return made
 
 
 def find_envelope(message: Message, format_name: str) -> Mapping[str, object] | None:

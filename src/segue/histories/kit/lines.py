@@ -111,7 +111,10 @@ def integer_of(value: object) -> int:
 
 def without(fields: Fields, names: Sequence[str] | frozenset[str]) -> dict[str, object]:
     """Give the fields but for those with these names."""
-    return {name: value for name, value in fields.items() if name not in names}
+    kept: dict[str, object] = dict(fields)
+    for name in names:
+        kept.pop(name, None)
+    return kept
 
 
 _TITLE = 100

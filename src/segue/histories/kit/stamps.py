@@ -32,9 +32,10 @@ def milliseconds_of(value: object) -> int | None:
     if time.tzinfo is None:
         time = time.replace(tzinfo=dt.UTC)
     try:
-        number = (time - _EPOCH) // dt.timedelta(milliseconds=1)
+        since = time - _EPOCH
     except OverflowError:
         return None
+    number = (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000
     return number if number >= 0 else None
 
 

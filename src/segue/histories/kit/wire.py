@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, cast, final
 
@@ -26,13 +25,9 @@ def _endpoint(protocol: str, model: str, provider: str | None) -> Endpoint:
     return find_endpoint(protocol, None, model)
 
 
-@contextmanager
-def _as_decode_errors() -> Generator[None]:
+def _not_a_text(error: UnicodeError) -> DecodeError:
     """Convert the error of half a surrogate pair in an id or a signature, which cannot be stored."""
-    try:
-        yield
-    except UnicodeError as error:
-        raise DecodeError(f"an id or a signature is no valid text: {error}") from error
+    return DecodeError(f"an id or a signature is no valid text: {error}")
 
 
 @final
@@ -57,8 +52,10 @@ class Wire:
         """
         lead = [] if self._lead is None else [self._lead]
         body: Mapping[str, object] = {self.key: [*lead, *turns]}
-        with _as_decode_errors():
+        try:
             prompt = get_protocol(self.protocol).decode_request(body, _endpoint(self.protocol, model, provider))
+        except UnicodeError as error:
+            raise _not_a_text(error) from error
         return prompt.context.messages[len(lead) :]
 
     def decode_users(self, turns: Sequence[Mapping[str, object]]) -> list[tuple[Message, ...]]:
@@ -87,8 +84,10 @@ class Wire:
         Raises:
             DecodeError: it does not follow the protocol.
         """
-        with _as_decode_errors():
+        try:
             return get_protocol(self.protocol).decode_response(body, _endpoint(self.protocol, model, provider), {})
+        except UnicodeError as error:
+            raise _not_a_text(error) from error
 
     def encode(self, messages: Sequence[Message], model: str = "", provider: str | None = None) -> list[dict[str, Any]]:
         """Write messages as turns.
