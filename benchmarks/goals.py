@@ -49,6 +49,15 @@ GOALS: Final[Mapping[str, Goal]] = {
     "client.sdks": Goal(must=1 / 2.5),
     "convert.rate": Goal(must=30_000, aim=50_000, at_least=True),
     "convert.jobs": Goal(must=1.5, aim=1.8, at_least=True),
+    "corpus.texts": Goal(must=1.2, aim=1.08),
+    "corpus.structs": Goal(must=1.35, aim=1.1),
+    "corpus.agent": Goal(must=50, aim=75, at_least=True),
+    "corpus.chat": Goal(must=11, aim=25, at_least=True),
+    "corpus.batch": Goal(must=45, aim=65, at_least=True),
+    "corpus.turn": Goal(must=150.0, aim=80.0),
+    "corpus.merge": Goal(must=10_000.0, aim=3_000.0),
+    "corpus.memory": Goal(must=80.0, aim=55.0),
+    "corpus.ray.cpu": Goal(must=1.25, aim=1.05),
 }
 """What every figure that has a goal must not exceed (or must reach), and what it aims at. Quadratic work would show as
 10 in the growth from 1,000 to 10,000 messages; caches and the garbage collector alone bring some of it to 1.3."""

@@ -56,6 +56,10 @@ _INTRODUCTIONS: Final[Mapping[str, str]] = {
         "transport, a lower bound), and by the providers' own clients, whose raw streams make no message."
     ),
     "convert": "`segue convert` with a file of conversations, one on each line: the whole program and its start.",
+    "corpus": (
+        "Corpora: columns of Arrow, folders, batch files of providers, and Ray where it is installed. A rate is the\n"
+        "input in MB for each second of CPU time."
+    ),
 }
 
 _NOTES: Final = """\

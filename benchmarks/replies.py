@@ -30,9 +30,9 @@ from segue.protocols.api import decode_response
 Wire: TypeAlias = dict[str, object]
 
 
-def make_history(length: int, model: Model) -> Context:
+def make_history(length: int, model: Model, *, seed: int = 1) -> Context:
     """Write a conversation of `length` messages whose assistant turns are decoded from replies of the model."""
-    context = make_transcript(length, model=model)
+    context = make_transcript(length, model=model, seed=seed)
     messages = tuple(_as_decoded(message, context, model) for message in context.messages)
     return replace(context, messages=messages)
 

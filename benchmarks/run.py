@@ -18,6 +18,7 @@ from typing import Final
 
 from batches import measure_batches
 from client_costs import measure_client
+from corpus_costs import measure_corpus
 from figures import Figure, render_table
 from goals import check_goals
 from growth import measure_growth
@@ -77,6 +78,7 @@ class Options(argparse.Namespace):
 
     quick: bool
     groups: list[str]
+    named: list[str]
     no_peers: bool
     no_gc: bool
     output: Path | None
@@ -88,11 +90,16 @@ def parse_options(arguments: Sequence[str] | None) -> Options:
     parser.add_argument(
         "--quick", action="store_true", help="only test that everything works; the figures are meaningless"
     )
-    parser.add_argument("--groups", nargs="+", choices=list(GROUPS), default=list(GROUPS), help="the groups to measure")
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"the groups to measure: {', '.join(GROUPS)}")
+    parser.add_argument("--groups", nargs="+", dest="named", choices=list(GROUPS), default=[], help="the same")
     parser.add_argument("--no-peers", action="store_true", help="do not measure other libraries")
     parser.add_argument("--no-gc", action="store_true", help="turn the garbage collector off")
     parser.add_argument("--output", type=Path, help="the page to write")
     options = parser.parse_args(arguments, namespace=Options())
+    unknown = [name for name in options.groups if name not in GROUPS]
+    if unknown:
+        parser.error(f"there is no group {unknown[0]!r}; choose from {', '.join(GROUPS)}")
+    options.groups = [*options.groups, *options.named] or list(GROUPS)
     if options.output is None and not options.quick and options.groups == list(GROUPS):
         options.output = PAGE
     return options
@@ -147,6 +154,7 @@ GROUPS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "relays": lambda bench: measure_relays(bench.effort, (1_000, 4_000) if bench.quick else (12_000, 200_000)),
     "client": lambda bench: measure_client(Effort(3 if bench.quick else 15, bench.effort.sample_ns)),
     "convert": lambda bench: measure_batches(1_000 if bench.quick else 120_000),
+    "corpus": lambda bench: measure_corpus(quick=bench.quick),
 }
 NEEDED: Final = frozenset({"import", "requests", "growth", "warm"})
 """Groups with comparisons with peers."""

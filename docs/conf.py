@@ -59,6 +59,7 @@ CONTENTS: Final = {
         "serving",
         "failures",
         "stored-format",
+        "at-scale",
         "histories",
         "frameworks/README",
         "speed",

@@ -24,6 +24,8 @@ ROOT: Final = Path(__file__).resolve().parent.parent
 INDEPENDENT: Final = frozenset({"docs/example.md", "docs/recipes.md"})
 NEEDS: Final = re.compile(r"<!-- needs: (\w+) -->\n")
 """Above the title of a document that needs a package which is not part of the development tools."""
+RECIPES: Final = re.compile(r"^<!-- begin: example engines/.*?^<!-- end: ", re.MULTILINE | re.DOTALL)
+"""Programs for engines, none of which is part of the development tools; tests/corpus/test_engines.py runs them."""
 SNIPPET: Final = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CHECKERS: Final = {
     "pyright": ("pyright", "--pythonpath", sys.executable, "."),
@@ -34,6 +36,8 @@ CHECKERS: Final = {
 
 def read_snippets(source: str) -> Iterator[tuple[int, list[str]]]:
     """Give each Python snippet of a document: the lines before it, and its own lines."""
+    # Blank lines keep the numbers of the lines that follow.
+    source = RECIPES.sub(lambda recipe: "\n" * recipe[0].count("\n"), source)
     for match in SNIPPET.finditer(source):
         yield source.count("\n", 0, match.start(1)), match[1].splitlines()
 

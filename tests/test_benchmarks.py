@@ -51,7 +51,7 @@ def run_python(*arguments, **environment):
     return done.stdout
 
 
-GROUPS = ("stored", "projection", "requests", "growth", "warm", "streams", "relays", "convert")
+GROUPS = ("stored", "projection", "requests", "growth", "warm", "streams", "relays", "convert", "corpus")
 
 
 @pytest.mark.parametrize(

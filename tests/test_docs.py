@@ -27,6 +27,8 @@ from segue.protocols.registry import PROTOCOLS
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")})
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+RECIPES = sorted((ROOT / "examples" / "engines").glob("*.py"))
+"""Run by tests/corpus/test_engines.py: each needs an engine."""
 WRITERS = sorted((ROOT / "scripts").glob("write_*.py"))
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -74,7 +76,7 @@ def own_commands(path: Path) -> list[str]:
 
 def python_blocks(path: Path) -> list[Block]:
     """What a document shows line by line; examples that it includes whole are run as the files they are."""
-    included = {example.read_text(encoding="utf-8").strip() for example in EXAMPLES}
+    included = {example.read_text(encoding="utf-8").strip() for example in (*EXAMPLES, *RECIPES)}
     return [block for block in blocks(path) if block.language == "python" and block.text.strip() not in included]
 
 

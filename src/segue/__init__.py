@@ -8,6 +8,7 @@
 `dir(segue)` lists the names that a first program uses. The rest is in modules: `segue.events` (streamed replies),
 `segue.errors`, `segue.wire` (encode and decode requests and replies), `segue.framing` (SSE and other streams of bytes)
 and `segue.protocols` (add a protocol). Public names of these modules can also be imported from `segue`.
+`segue.corpus` (many conversations at once) has names of its own.
 
 `import segue` imports nothing else: a name is imported when it is first used. The list of names is `__init__.pyi`
 (docs/decisions/0002-lazy-public-face.md).

@@ -1,6 +1,7 @@
 # The public names of segue: the only list, read by type checkers and by segue._lazy (docs/decisions/0002).
 # To add a name, add its import, on one line. `__all__` is the short list for a first program.
 
+from segue import corpus as corpus
 from segue import errors as errors
 from segue import events as events
 from segue import framing as framing
@@ -83,6 +84,7 @@ from segue.conversation.stored_events import dump_events as dump_events
 from segue.conversation.stored_events import load_events as load_events
 from segue.errors import CallError as CallError
 from segue.errors import ConversationError as ConversationError
+from segue.errors import CorpusError as CorpusError
 from segue.errors import DecodeError as DecodeError
 from segue.errors import DoesNotFit as DoesNotFit
 from segue.errors import DumpError as DumpError

@@ -91,7 +91,7 @@ def open_source(file: BinaryIO, name: str, *, protocol: str | None, model: Model
     value = _parse_fast(first[1])
     if value is None and (first[1].strip() in _OPENINGS or _parse_fast(second[1]) is None):
         return Source(_read_whole(_join(lines), protocol, model), iter(()))
-    if isinstance(value, dict) and _is_session(cast("dict[str, object]", value)):
+    if isinstance(value, dict) and is_session(cast("dict[str, object]", value)):
         return Source(_read_session(lines, name), iter(()))
     return Source(None, lines)
 
@@ -112,8 +112,25 @@ def read_document(
     value = _parse_fast(data)
     if value is None:
         value = parse_json(data)
+    return read_value(value, protocol, line, data=data, model=model)
+
+
+def read_value(
+    value: object,
+    protocol: str | None,
+    line: int | None = None,
+    *,
+    data: bytes | str | None = None,
+    model: Model | None = None,
+) -> Document:
+    """Read one conversation from parsed JSON; `data` is its text if there is one.
+
+    Raises:
+        LoadError: the value is not a conversation, or not a valid stored one.
+        DecodeError: the value is not a valid request.
+    """
     if protocol is None and isinstance(value, dict) and _is_stored(cast("dict[str, object]", value)):
-        return Document(Prompt(context=load(data)), line=line)
+        return Document(Prompt(context=load(msgspec.json.encode(value) if data is None else data)), line=line)
     if not isinstance(value, (dict, list)):
         raise LoadError("this is neither a conversation nor a request; a JSON object or a list of messages is expected")
     body = cast("dict[str, object] | list[object]", value)
@@ -179,7 +196,8 @@ def _parse_fast(data: bytes) -> object | None:
         return None
 
 
-def _is_session(first: Mapping[str, object]) -> bool:
+def is_session(first: Mapping[str, object]) -> bool:
+    """Whether the first line of a file makes it a session: one conversation over all lines."""
     return "messages" not in first and ("format" in first or "role" in first)
 
 

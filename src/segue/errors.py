@@ -19,6 +19,7 @@
     │   ├── DoesNotFit          the window is too small for what has to be sent; `path` is the largest part of it
     │   └── ProjectionRefused   the policy refuses a change that the target needs; has the report
     ├── RequestFailed        every attempt failed; has the failure, all attempts, and the partial reply
+    ├── CorpusError          a corpus cannot be converted: another job wrote to the folder, no input, a missing note
     ├── SessionLocked        another conversation is writing to this session file
     └── MissingExtra         (also an ImportError) an optional dependency of segue is not installed
 
@@ -224,6 +225,10 @@ class RequestFailed(SegueError):
         self.failure = failure
         self.attempts = attempts
         self.message = reply
+
+
+class CorpusError(SegueError):
+    """A corpus cannot be converted or read: no input, another job wrote to the folder, a note is missing."""
 
 
 class SessionLocked(SegueError):

@@ -143,8 +143,8 @@ def test_many_conversations_keep_their_order():
 BAD = f'{LINE}\n{{not json\n{LINE}\n{{"format": "segue/1", "messages": []}}\n{LINE}\n'
 
 
-def test_skip_errors_skips_bad_lines_and_names_them():
-    made = run("convert", "-", "--to", "openai/gpt-5.4", "--bad-lines", "skip", stdin=BAD)
+def test_bad_lines_are_named_and_the_others_converted():
+    made = run("convert", "-", "--to", "openai/gpt-5.4", stdin=BAD)
     assert made.status == 1
     assert len(made.out.splitlines()) == 3
     assert "line 2: not valid JSON" in made.err
@@ -152,14 +152,14 @@ def test_skip_errors_skips_bad_lines_and_names_them():
 
 
 def test_a_bad_line_stops_the_run_and_keeps_the_output():
-    made = run("convert", "-", "--to", "openai/gpt-5.4", stdin=BAD)
+    made = run("convert", "-", "--to", "openai/gpt-5.4", "--bad-lines", "stop", stdin=BAD)
     assert made.status == 1
     assert len(made.out.splitlines()) == 1
     assert "line 4" not in made.err
 
 
 def test_a_bad_first_line_is_a_bad_line_too():
-    made = run("convert", "-", "--to", "openai/gpt-5.4", "--bad-lines", "skip", stdin="{oops\n" + LINE + "\n")
+    made = run("convert", "-", "--to", "openai/gpt-5.4", stdin="{oops\n" + LINE + "\n")
     assert "line 1: not valid JSON" in made.err
     assert len(made.out.splitlines()) == 1
 
@@ -178,23 +178,47 @@ def test_each_line_has_its_own_report_as_json():
 def test_an_interrupted_run_resumes_where_it_stopped(tmp_path):
     many, out = tmp_path / "many.jsonl", tmp_path / "out.jsonl"
     lines = numbered(2500).splitlines(keepends=True)
-    many.write_text("".join([*lines[:2200], "{bad\n", *lines[2201:]]))
-    first = run("convert", many, "--to", "openai/gpt-5.4", "-o", out)
+    many.write_text("".join([*lines[:2200], "{bad\n", *lines[2200:]]))
+    options = ["--to", "openai/gpt-5.4", "--bad-lines", "stop", "-o", out]
+    first = run("convert", many, *options)
     assert first.status == 1
-    assert (tmp_path / "out.jsonl.progress").exists()
-    with out.open("ab") as file:
+    part, progress = tmp_path / ".out.jsonl.part", tmp_path / ".out.jsonl.progress"
+    assert given(part.read_text()) == [str(number) for number in range(2200)]
+    assert not out.exists()
+    with part.open("ab") as file:
         file.write(b'{"half a line')
-    many.write_text("".join(lines))
-    (tmp_path / "out.jsonl.progress").write_text(json.dumps({"line": 1000, "bytes": len("".join(whole(out, 1000)))}))
-    assert run("convert", many, "--to", "openai/gpt-5.4", "-o", out, "--resume").status == 0
+    recorded = json.loads(progress.read_text())
+    assert recorded["summary"]["lines"] == 2201
+    assert run("convert", many, *options, "--resume").status == 1
     assert given(out.read_text()) == [str(number) for number in range(2500)]
-    assert not (tmp_path / "out.jsonl.progress").exists()
-    again = run("convert", many, "--to", "openai/gpt-5.4", "-o", out, "--resume")
-    assert (again.status, "the run is complete" in again.err) == (2, True)
+    entries = [json.loads(line) for line in (tmp_path / "out.jsonl.bad.jsonl").read_text().splitlines()]
+    assert [(entry["line"], entry["raw"]) for entry in entries] == [(2201, "{bad")]
+    assert not part.exists()
+    assert not progress.exists()
+    again = run("convert", many, *options, "--resume")
+    assert (again.status, "out.jsonl is complete" in again.err) == (1, True)
 
 
-def whole(path, count: int) -> list[str]:
-    return path.read_text().splitlines(keepends=True)[:count]
+def test_a_run_does_not_resume_that_of_another_target(tmp_path):
+    many, out = tmp_path / "many.jsonl", tmp_path / "out.jsonl"
+    many.write_text(numbered(5) + "{bad\n" + numbered(5))
+    assert run("convert", many, "--to", "openai/gpt-5.4", "--bad-lines", "stop", "-o", out).status == 1
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    other = run("convert", many, "--to", "gemini-3.5-flash", "--bad-lines", "stop", "-o", out, "--resume")
+    assert other.status == 2
+    assert "openai/gpt-5.4" in other.err
+    assert "google/gemini-3.5-flash" in other.err
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_an_input_that_has_changed_is_converted_from_its_start(tmp_path):
+    many, out = tmp_path / "many.jsonl", tmp_path / "out.jsonl"
+    many.write_text(numbered(5) + "{bad\n" + numbered(5))
+    options = ["--to", "openai/gpt-5.4", "--bad-lines", "stop", "-o", out, "--resume"]
+    assert run("convert", many, *options).status == 1
+    many.write_text(numbered(9))
+    assert run("convert", many, *options).status == 0
+    assert given(out.read_text()) == [str(number) for number in range(9)]
 
 
 def test_a_terminal_shows_the_progress(tmp_path):
@@ -202,7 +226,7 @@ def test_a_terminal_shows_the_progress(tmp_path):
     many.write_text(numbered(4000))
     terminal = Terminal("convert", many, "--to", "openai/gpt-5.4", "-o", out, term="xterm")
     try:
-        terminal.wait_for(r"\d+%.*[\d,]+ messages, [\d,]+/s.*\d:\d\d:\d\d")
+        terminal.wait_for(r"\d+%.*[\d,]+ rows, [\d,]+ messages, [\d,]+/s.*\d:\d\d:\d\d")
         terminal.wait_for("4,000 conversations converted")
     finally:
         terminal.close()

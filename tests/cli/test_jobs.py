@@ -37,7 +37,7 @@ def line(content: object) -> bytes:
 def command(*arguments: object, size: int | None = None, before: str = "") -> list[str]:
     """Give the program with pieces of another size, and whatever else is to be different in it."""
     tiny = f"pieces.SIZE = {size}" if size is not None else ""
-    program = f"from segue.cli import pieces\n{tiny}\n{before}\nfrom segue.cli.entry import main\nmain()"
+    program = f"from segue.corpus import pieces\n{tiny}\n{before}\nfrom segue.cli.entry import main\nmain()"
     return [sys.executable, "-c", program, "convert", *map(str, arguments)]
 
 
@@ -68,7 +68,7 @@ INPUTS: dict[str, bytes] = {
 }
 
 
-OPTIONS = [*TARGET, "--bad-lines", "skip", "--report", "json"]
+OPTIONS = [*TARGET, "--report", "json"]
 
 
 def piped(made: Ran, file: Path) -> Ran:
@@ -103,7 +103,8 @@ def test_the_first_bad_line_stops_the_run_after_the_lines_before_it(jobs, source
     many = tmp_path / "many.jsonl"
     many.write_bytes(b"\n".join([*LINES[:40], b"", b"{bad", *LINES[40:], b"{worse"]))
     stdin = many.read_bytes() if source == "pipe" else b""
-    made = run(many if source == "file" else "-", *TARGET, "--jobs", jobs, size=200, stdin=stdin)
+    options = [*TARGET, "--bad-lines", "stop", "--jobs", jobs]
+    made = run(many if source == "file" else "-", *options, size=200, stdin=stdin)
     assert made.status == 1
     assert contents(made.out) == [json.loads(item)["messages"][0]["content"] for item in LINES[:40]]
     assert "line 42: not valid JSON" in made.err
@@ -118,17 +119,18 @@ def contents(out: str) -> list[str]:
 def test_a_run_resumes_after_the_bad_line_that_stopped_it(jobs, tmp_path):
     many, out = tmp_path / "many.jsonl", tmp_path / "out.jsonl"
     many.write_bytes(b"\n".join([*LINES[:40], b"{bad", *LINES[40:50], b"", b"{worse", *LINES[50:]]))
-    arguments = [many, *TARGET, "--jobs", jobs, "-o", out]
+    arguments = [many, *TARGET, "--bad-lines", "stop", "--jobs", jobs, "-o", out]
     assert "line 41: not valid JSON" in run(*arguments, size=200).err
     assert "line 53: not valid JSON" in run(*arguments, "--resume", size=200).err
-    assert run(*arguments, "--resume", size=200).status == 0
+    assert not out.exists()
+    assert run(*arguments, "--resume", size=200).status == 1
     assert contents(out.read_text()) == [json.loads(item)["messages"][0]["content"] for item in LINES]
 
 
 def test_spawned_processes_give_the_same_output(tmp_path):
     many = tmp_path / "many.jsonl"
     many.write_bytes(INPUTS["bad lines"])
-    spawned = 'from segue.cli import workers\nworkers.start_method = lambda: "spawn"'
+    spawned = 'from segue.corpus import workers\nworkers.start_method = lambda: "spawn"'
     alone = run(many, *OPTIONS)
     assert run(many, *OPTIONS, "--jobs", 2, size=200, before=spawned) == alone
     assert run("-", *OPTIONS, "--jobs", 2, size=200, before=spawned, stdin=INPUTS["bad lines"]) == piped(alone, many)
@@ -137,7 +139,7 @@ def test_spawned_processes_give_the_same_output(tmp_path):
 def test_no_process_is_started_for_less_than_two_pieces(tmp_path):
     many = tmp_path / "many.jsonl"
     many.write_bytes(INPUTS["lines of many lengths"])
-    forbidden = "from segue.cli import workers\nworkers.Workers.__init__ = lambda *_: 1 / 0"
+    forbidden = "from segue.corpus import workers\nworkers.Workers.__init__ = lambda *_: 1 / 0"
     assert run(many, *TARGET, "--jobs", 2, before=forbidden) == run(many, *TARGET)
 
 
@@ -224,17 +226,19 @@ def wait_for(look: Callable[[], Seen]) -> Seen:
 
 
 @needs_proc
-def test_a_killed_worker_is_reported_and_the_output_kept(tmp_path):
+def test_a_killed_worker_is_replaced_and_every_line_converted_once(tmp_path):
     out = tmp_path / "out.jsonl"
     running = Running("-o", out)
     os.kill(running.workers[0], signal.SIGKILL)
-    running.feed_until_it_ends()
+    for _ in range(20):
+        running.feed()
+    assert running.process.stdin is not None
+    running.process.stdin.close()
+    running.process.stdin = None
     made = running.end()
-    assert made.status == 2
-    assert "segue: a worker process was killed by signal 9" in made.err
-    written = contents(out.read_text())
-    assert written == (contents(run("-", *TARGET, stdin=b"\n".join(LINES)).out) * 10_000)[: len(written)]
-    assert json.loads((tmp_path / "out.jsonl.progress").read_text())["bytes"] == out.stat().st_size
+    assert (made.status, made.err) == (0, "")
+    assert contents(out.read_text()) == contents(run("-", *TARGET, stdin=b"\n".join(LINES)).out) * 21
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out.jsonl", "out.jsonl.done.json"]
 
 
 @needs_proc
@@ -252,7 +256,7 @@ def test_ctrl_c_in_a_finalizer_ends_the_run_quietly():
     """Python prints an exception of a `__del__` and goes on; multiprocessing has such methods and callbacks."""
     before = (
         "import signal\n"
-        "from segue.cli import workers\n"
+        "from segue.corpus import workers\n"
         "class Interrupted:\n"
         "    def __del__(self): signal.raise_signal(signal.SIGINT)\n"
         "enter = workers.Workers.__enter__\n"

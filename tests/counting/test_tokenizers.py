@@ -7,7 +7,7 @@ import random
 import pytest
 
 from counting import exact, texts
-from segue.counting.tokenizers import O200K, TOKENIZERS, Tokenizer, estimate_bytes, estimate_text
+from segue.counting.tokenizers import O200K, TOKENIZERS, Tokenizer, bound_text, estimate_bytes, estimate_text
 
 CLASSES: dict[str, tuple[str, str]] = {
     "small letters": ("a", "lower"),
@@ -51,6 +51,17 @@ def test_half_a_surrogate_pair_is_counted():
 def test_bytes_and_text_are_counted_alike():
     text = "Grüße, wörld → 🌍! {}"
     assert estimate_bytes(text.encode(), O200K) == estimate_text(text, O200K)
+
+
+def test_the_bound_of_joined_texts_is_never_below_their_estimates():
+    chance = random.Random(7)
+    for tokenizer in TOKENIZERS.values():
+        for make in texts.KINDS.values():
+            parts = [make(chance, size) for size in (3, 40, 700, 9000)] + [chance.choice("a7{é漢🌍")]
+            estimates = sum(estimate_text(part, tokenizer) for part in parts)
+            assert bound_text("".join(parts), tokenizer) >= estimates - 1e-6
+        every = "".join(map(chr, [*range(0xD800), 0xD800, *range(0xE000, 0x30000)]))
+        assert bound_text(every, tokenizer) >= estimate_text(every, tokenizer)
 
 
 def test_no_character_counts_more_than_the_widest():

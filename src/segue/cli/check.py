@@ -11,7 +11,6 @@ import msgspec
 
 from segue.cli.history_inputs import SourceFile
 from segue.cli.inputs import choose_input, example_option, open_input
-from segue.cli.pieces import find_again
 from segue.cli.places import Places
 from segue.cli.progress import Advance, show_progress
 from segue.cli.reports import open_console
@@ -26,6 +25,8 @@ from segue.cli.targets import (
 )
 from segue.cli.wording import in_program_words
 from segue.conversation.context import Prompt
+from segue.corpus.pieces import find_again
+from segue.corpus.training import ONLY_REQUESTS, WITH_WEIGHTS, is_training_line, writing_model
 from segue.documents import BadLine, Document, Source, read_line
 from segue.errors import DoesNotFit, EmptyConversation, Path, render_path
 from segue.models.catalogue import Catalogue
@@ -91,7 +92,8 @@ def command(
     """List the problems of FILE for a model, or for any model of a protocol.
 
     For a request of the same protocol: what the provider would refuse. For a stored conversation, or a request of
-    another protocol: what has to change before it can be sent to the model.
+    another protocol: what has to change before it can be sent to the model. A line of a training set, which ends with
+    an answer and has no options, needs neither a limit of tokens nor signatures.
 
     A request that is larger than the window of the model is an error if it has more words than the window has tokens:
     no tokenizer joins two words. It is a warning if only the estimate is larger.
@@ -121,7 +123,7 @@ def _documents(opened: Source, protocol: str | None, advance: Advance) -> Iterat
     for number, line in opened.lines:
         document = read_line(line, protocol, number)
         yield document
-        advance(len(line), 0 if isinstance(document, BadLine) else len(document.prompt.context.messages))
+        advance(len(line), 1, 0 if isinstance(document, BadLine) else len(document.prompt.context.messages))
 
 
 def _findings(document: Document | BadLine, model: Model, known: Catalogue | None) -> Iterator[Finding]:
@@ -130,12 +132,19 @@ def _findings(document: Document | BadLine, model: Model, known: Catalogue | Non
         yield Finding("error", "unreadable", (), document.reason, document.line)
         return
     places = Places(document)
+    is_training = is_training_line(document)
+    if is_training:
+        model = writing_model(model)
+        if {document.protocol, model.protocol} <= WITH_WEIGHTS:
+            document = document._replace(protocol=model.protocol)
     if document.protocol == model.protocol and isinstance(document.body, dict):
         # With only a protocol, the check is for the model that the body names.
         named = document.prompt.model
         judged = None if known is not None and named else model
         violations = check_body(document.body, protocol=model.protocol, model=judged, catalogue=known)
         for violation in violations:
+            if is_training and violation.code in ONLY_REQUESTS:
+                continue
             line = places.find_line(violation.path, is_wire=True)
             yield Finding("error", violation.code, violation.path, violation.message, line)
         if not any(violation.code == WINDOW_EXCEEDED for violation in violations):

@@ -13,7 +13,7 @@ from uuid import uuid4
 import click
 from msgspec.structs import replace
 
-from segue.cli.reports import report_json, show_report
+from segue.cli.reports import measured_report, show_report
 from segue.conversation.context import Context
 from segue.conversation.stored import dump, dump_message, dump_summary
 from segue.errors import HistoryExists, LoadError
@@ -45,7 +45,7 @@ def report_option(command: _Command) -> _Command:
 def print_report(report: Report, form: ReportForm) -> None:
     """Print a report to standard error."""
     if form == "json":
-        click.echo(report_json(report), err=True)
+        click.echo(measured_report(report), err=True)
     elif form == "table":
         show_report(report)
 

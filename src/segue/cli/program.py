@@ -15,6 +15,8 @@ from segue.version import __version__
 COMMANDS: Final[dict[str, str]] = {
     "convert": "Write a conversation as a request for another model, and report every change.",
     "check": "List what a provider would refuse in a request, or what a conversation would lose.",
+    "report": "Show what a conversion of many files changed, with its tokens and their price.",
+    "results": "Read the results of a provider's batch back into their conversations.",
     "show": "Print a conversation as readable text.",
     "sessions": "List the sessions of agents (Claude Code, Codex, ...) on this machine.",
     "import": "Read a session of an agent, an export or messages of a framework into a session file.",

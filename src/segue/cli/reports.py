@@ -53,9 +53,9 @@ def show_report(report: Report) -> None:
     _show_kinds(console, Counter(kinds_of(report.changes)), places)
 
 
-def show_kinds(kinds: Kinds) -> None:
-    """Print the changes of many conversations to standard error."""
-    _show_kinds(open_console(stderr=True), kinds, {})
+def show_kinds(kinds: Kinds, places: Mapping[tuple[Loss, ChangeCode], list[str]], *, stderr: bool = True) -> None:
+    """Print the changes of many conversations, with the places of samples."""
+    _show_kinds(open_console(stderr=stderr), kinds, places)
 
 
 def _show_kinds(console: Console, kinds: Kinds, places: Mapping[tuple[Loss, ChangeCode], list[str]]) -> None:
@@ -85,7 +85,7 @@ def _plain(text: str) -> str:
     return text.replace("[", r"\[")
 
 
-def report_json(report: Report, length: Length | None = None) -> bytes:
+def measured_report(report: Report, length: Length | None = None) -> bytes:
     """Write a report on one line, with the length of the request if it was measured."""
     parts: dict[str, object] = {"lossless": report.lossless, "changes": report.changes}
     return msgspec.json.encode(parts if length is None else {**parts, "length": length_json(length)})
@@ -103,6 +103,7 @@ def length_json(length: Length) -> dict[str, object]:
     }
 
 
-def numbered_report(line: int, report: bytes) -> bytes:
-    """Add the line number to an encoded report, as its first field, and a line break."""
-    return b'{"line":%d,%b\n' % (line, report.removeprefix(b"{"))
+def numbered_report(line: int, report: bytes, file: str = "") -> bytes:
+    """Add the line number to an encoded report, as its first field, after the file if there are several."""
+    named = b'"file":%b,' % msgspec.json.encode(file) if file else b""
+    return b'{%b"line":%d,%b\n' % (named, line, report.removeprefix(b"{"))

@@ -16,7 +16,7 @@ from segue.conversation.context import Context, Options, Tool
 from segue.conversation.messages import Message
 from segue.counting.families import TokenFamily, find_family
 from segue.counting.media import count_pages, default_size, image_size
-from segue.counting.tokenizers import estimate_bytes, estimate_text
+from segue.counting.tokenizers import bound_text, estimate_bytes, estimate_text
 from segue.models.model import Model
 
 TextCounter: TypeAlias = Callable[[str], int]
@@ -93,6 +93,32 @@ class TokenCounter:
                 else sum(map(self._own, texts))
             )
         return lasting, passing
+
+    def bound_messages(self, messages: Iterable[Message]) -> float:
+        """Bound what `message` counts for messages together, for a tenth of its cost; not with the caller's counter."""
+        family, tokens = self.family, 0.0
+        texts: list[str] = []
+        for message in messages:
+            tokens += family.message
+            for piece in message.content:
+                match piece.kind:
+                    case "text":
+                        texts.append(piece.text)
+                        signature = piece.text_signature
+                    case "thinking":
+                        texts.append(piece.thinking)
+                        signature = piece.thinking_signature
+                    case "toolCall":
+                        tokens += family.call
+                        texts.append(piece.name)
+                        texts.append(piece.arguments_text or encode_value(piece.arguments).decode())
+                        signature = piece.thought_signature
+                    case _:
+                        tokens += self.piece(piece)
+                        continue
+                if signature and family.signature:
+                    tokens += self._signature(signature)
+        return tokens + bound_text("".join(texts), self._weights)
 
     def piece(self, piece: AnyContent) -> float:
         """Count one piece of content."""

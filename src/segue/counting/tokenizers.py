@@ -180,6 +180,21 @@ def estimate_bytes(data: bytes, tokenizer: Tokenizer) -> float:
     return tokens + _estimate_beyond_ascii(rest.translate(None, _CONTINUATION), tokenizer) if rest else tokens
 
 
+def bound_text(text: str, tokenizer: Tokenizer) -> float:
+    """Bound the tokens of a text, and of the texts that it was joined from: never less than the estimate of each.
+
+    Digits have twice the tokens of other ASCII characters, and other characters more still. Counting these two alone
+    takes a third of the time of the estimate.
+    """
+    data = text.encode("utf-8", "surrogatepass")
+    digits = len(data) - len(data.translate(None, _DIGITS))
+    wide = len(data) - len(text)  # each character beyond ASCII has at least one more byte
+    narrow = max(tokenizer.lower, tokenizer.upper, tokenizer.other, tokenizer.control, tokenizer.space)
+    narrow = max(narrow, tokenizer.foreign, tokenizer.base64)
+    more = max(0.0, tokenizer.digit - narrow)
+    return len(text) * narrow + digits * more + wide * (tokenizer.widest() - narrow)
+
+
 def _share_of_foreign(data: bytes, lower: int) -> float:
     """Guess from frequent words how much of a prose is not English; long texts by three samples."""
     size = len(data)

@@ -17,6 +17,8 @@ from typing import Final
 from segue.models.provider import Provider
 
 _READ: Final = "2026-11-15"
+_HALF: Final = 0.5
+"""Batches cost half of the list price (documentation of each of these providers, read 2026-11-15)."""
 _PI: Final = "pi-ai 1.5.0"
 
 _CACHING_TAKEN: Final = ("-cache_retention", "-session_id")
@@ -139,6 +141,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         rules={"anthropic-messages": {"server_tools": _ANTHROPIC_TOOLS, **_CLAUDE_USER}},
         dialect={"anthropic-messages": {"strict_tools": True, "count_tokens": True}},
         file_ids=("anthropic-messages",),
+        batch_price=_HALF,
         source="anthropic 2.8.0 (count_tokens); pi-ai 1.5.0 catalogue (strict tools)",
         read=_READ,
     ),
@@ -163,6 +166,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "openai-responses": {**_OPENAI_KEYS, "grammar_tools": True, "count_tokens": True},
         },
         file_ids=_OPENAI_FILES,
+        batch_price=_HALF,
         source="openai 3.49.0 (input_tokens); pi-ai 1.5.0",
         read=_READ,
     ),
@@ -193,6 +197,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "openai-responses": {**_OPENAI_KEYS, "auth": "api-key"},
         },
         file_ids=_OPENAI_FILES,
+        batch_price=_HALF,
         source="pi-ai 1.5.0; Azure documentation: v1 API, files",
         read=_READ,
     ),
@@ -224,6 +229,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         rules={"google-genai": {"server_tools": _GEMINI_TOOLS}},
         file_ids=("google-genai",),
         dialect={"google-genai": {"count_tokens": True}},
+        batch_price=_HALF,
         source="pi-ai 1.5.0; google-genai 3.1.0 (both variables); recorded traffic, 2026-11 (v1beta)",
         read=_READ,
     ),
@@ -252,6 +258,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "anthropic-messages": {"auth": "google"},
         },
         file_ids=("google-genai",),
+        batch_price=_HALF,
         source="pi-ai 1.5.0; recorded traffic, 2026-11; litellm (Claude at Vertex takes images as base64 only)",
         read=_READ,
     ),
@@ -288,6 +295,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         },
         dialect={"openai-chat": {"max_tokens_field": "max_tokens"}},
         file_ids=("mistral-chat",),
+        batch_price=_HALF,
         source="pi-ai 1.5.0; qwen-code #3304 (reasoning_content answers 422 in the OpenAI format)",
         read=_READ,
     ),

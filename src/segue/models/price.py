@@ -3,16 +3,38 @@
 from __future__ import annotations
 
 from segue.conversation.messages import Usage, UsageCost
-from segue.models.model import Price, PriceTier
+from segue.models.model import Model, Price, PriceTier
+from segue.models.providers import find_row
 
 _MILLION = 1_000_000
 
 
-def find_cost(price: Price, usage: Usage, *, cache_write_long: int = 0) -> UsageCost | None:
-    """Compute the cost of `usage`; None if no price is known, because 0 would be a wrong price."""
+def find_cost(price: Price, usage: Usage, *, cache_write_long: int = 0, share: float = 1.0) -> UsageCost | None:
+    """Compute the cost of `usage`; None if no price is known, because 0 would be a wrong price.
+
+    `share` is the part of the list price that is paid, as for a batch.
+    """
     if price.input or price.output or price.cache_read or price.cache_write or price.tiers:
-        return compute_cost(price, usage, cache_write_long=cache_write_long)
+        cost = compute_cost(price, usage, cache_write_long=cache_write_long)
+        return cost if share == 1.0 else reduce_cost(cost, share)
     return None
+
+
+def reduce_cost(cost: UsageCost, share: float) -> UsageCost:
+    """Give the part of a cost that is paid."""
+    return UsageCost(
+        input=cost.input * share,
+        output=cost.output * share,
+        cache_read=cost.cache_read * share,
+        cache_write=cost.cache_write * share,
+        total=cost.total * share,
+    )
+
+
+def batch_share(model: Model) -> float:
+    """Give the part of the list price that the model's provider takes for a batch; 1 if it has no such price."""
+    row = find_row(model.provider, model.base_url)
+    return 1.0 if row is None else row.batch_price
 
 
 def compute_cost(price: Price, usage: Usage, *, cache_write_long: int = 0) -> UsageCost:

@@ -16,8 +16,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     protocol, then by field name. `file_ids` are the protocols for which the provider stores files: elsewhere a file id
     belongs to another provider, and is not sent. The client replaces `{NAME}` in `base_url` by the environment variable
     of that name, and looks for a key in `key_variables`, in order. `any_id` marks a server that serves what its user
-    has loaded: every id is accepted as the name of a model. `source` and `read` are the source of the row and
-    the date it was read.
+    has loaded: every id is accepted as the name of a model. `batch_price` is the part of the list price that it takes
+    for a batch. `source` and `read` are the source of the row and the date it was read.
     """
 
     name: str
@@ -29,5 +29,6 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     dialect: Mapping[str, Mapping[str, object]] = msgspec.field(default_factory=dict[str, Mapping[str, object]])
     file_ids: tuple[str, ...] = ()
     any_id: bool = False
+    batch_price: float = 1.0
     source: str
     read: str

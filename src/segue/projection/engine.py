@@ -16,7 +16,7 @@ from segue.conversation.context import Context, Options, Tool
 from segue.conversation.messages import Message
 from segue.projection.fitting.fit import Fitter
 from segue.projection.fitting.places import Places
-from segue.projection.fitting.plan import FitPlan
+from segue.projection.fitting.plan import FitPlan, find_plan
 from segue.projection.passes.cache_marks import Mark, find_marks, move_marks
 from segue.projection.passes.extra import withhold_extra
 from segue.projection.passes.held_content import holds_history
@@ -214,7 +214,7 @@ class Engine:
 
     def __init__(self, target: Target, passes: tuple[Pass, ...] = PASSES) -> None:
         self.target = target
-        self.plan: FitPlan = FitPlan(target.model, target.rules, target.policy)
+        self.plan: FitPlan = find_plan(target.model, target.rules, target.policy)
         self.passes = passes
         self._settled: dict[bool, Settled] = {}
         """The settled prefix, by whether it was projected for requests with thinking off: a conversation in which both

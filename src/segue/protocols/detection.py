@@ -104,7 +104,9 @@ def _clues(body: object, tables: _Tables) -> Iterator[_Clue]:
     if isinstance(body, (dict, Mapping)):
         mapping = cast("Mapping[str, object]", body)
         yield from _found(mapping, tables.body_keys)
-        yield from (clue for key, clue in tables.object_keys.items() if isinstance(mapping.get(key), Mapping))
+        for key, clue in tables.object_keys.items():
+            if key in mapping and isinstance(mapping[key], Mapping):
+                yield clue
         messages = next((mapping[key] for key in tables.turns_keys if mapping.get(key) is not None), ())
         model_id = mapping.get("model")
         if isinstance(model_id, str):

@@ -47,6 +47,8 @@ class Fitter:
         """Find the cuts for a request, apply and report them."""
         plan, messages = self.plan, given.messages
         most = self._most(given)
+        if most is not None and most > plan.high and not given.settled:
+            most = self._closer(given)
         if most is not None and most <= plan.high:
             return Fitted(self._window(given, most))
         fold = self.fold
@@ -79,6 +81,10 @@ class Fitter:
         if given.length is None or counter.is_own:
             return None
         return self._bound(given, given.length * counter.widest + len(given.messages) * counter.family.message)
+
+    def _closer(self, given: Given) -> float:
+        """Bound the tokens by the characters of each kind; not incremental, as the bounds of `Sizes` are."""
+        return self._bound(given, self.plan.counter.bound_messages(given.messages))
 
     def _bound(self, given: Given, messages: float) -> float:
         """Bound the tokens of a request, given a bound of its messages; 0 without a limit."""
@@ -123,7 +129,10 @@ class Fitter:
                 tokens += lasting + (passing if at > last_user else 0.0)
             return round(tokens)
 
-        return Window(limit, window, estimate, most=most) if limit else None
+        if not limit:
+            return None
+        closer = None if self.plan.counter.is_own else lambda: self._closer(given)
+        return Window(limit, window, estimate, most=most, closer=closer)
 
     def _cut_window(self, given: Given, marks: Marks, size: float) -> Window | None:
         limit, window, tokens = self.plan.limit, self.plan.window, round(size)

@@ -59,6 +59,20 @@ class FitPlan:
         self.quotas: tuple[Quota, ...] = _quotas(rules)
 
 
+_last: tuple[Model, Rules, Policy, FitPlan] | None = None
+
+
+def find_plan(model: Model, rules: Rules, policy: Policy) -> FitPlan:
+    """Give the plan of a target; that of the last call is used again, because a corpus has one target for all rows."""
+    global _last  # noqa: PLW0603 - a cache of one entry, replaced as a whole
+    known = _last
+    if known is not None and known[0] is model and known[1] is rules and known[2] is policy:
+        return known[3]
+    plan = FitPlan(model, rules, policy)
+    _last = (model, rules, policy, plan)
+    return plan
+
+
 def _input_limit(model: Model, fit: Fit, window: int) -> int:
     """Give the limit of the input. The reserve does not depend on the request: else an option would move every cut."""
     if not window:

@@ -18,10 +18,18 @@ class Window:
     The estimate is made when it is first read.
     """
 
-    __slots__ = ("_estimate", "_make", "_most", "anchor", "gone", "lean", "limit", "window")
+    __slots__ = ("_closer", "_estimate", "_make", "_most", "anchor", "gone", "lean", "limit", "window")
 
     def __init__(
-        self, limit: int, window: int, estimate: Callable[[], int], *, lean: int = 0, gone: int = 0, most: float = 0.0
+        self,
+        limit: int,
+        window: int,
+        estimate: Callable[[], int],
+        *,
+        lean: int = 0,
+        gone: int = 0,
+        most: float = 0.0,
+        closer: Callable[[], float] | None = None,
     ) -> None:
         self.limit: int = limit
         self.window: int = window
@@ -30,6 +38,8 @@ class Window:
         self._make = estimate
         self._estimate: int | None = None
         self._most = most
+        self._closer = closer
+        """Gives a closer upper bound, for less than the estimate costs."""
         self.anchor: tuple[int, Message] | None = None
         """The index of the last shortened message in the projection, and the message with a cache mark."""
 
@@ -54,6 +64,10 @@ class Window:
         """Give the tokens that are left for the reply if they are fewer than asked for; None if there is room."""
         if self.window - self.most >= asked:
             return None
+        if self._closer is not None and self._estimate is None:
+            self._most, self._closer = self._closer(), None
+            if self.window - self._most >= asked:
+                return None
         left = max(1, self.window - self.estimate)
         return left if left < asked else None
 

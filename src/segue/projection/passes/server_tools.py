@@ -15,6 +15,7 @@ Facts this file rests on:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple, cast
 
 from msgspec.structs import replace
@@ -38,7 +39,7 @@ from segue.protocols.kit.server_tools import (
     split_definition,
     write_definition,
 )
-from segue.protocols.registry import find_protocol
+from segue.protocols.registry import find_protocol, registered_count
 
 _TITLES: Final[Mapping[str, str]] = {
     "web_search": "web search",
@@ -325,8 +326,13 @@ def has_server_tools(tools: Sequence[Tool], extra: Extra | None) -> bool:
 
 
 def _has_field(protocol: str, part: Block) -> bool:
-    record = find_protocol(protocol) if part else None
-    return record is not None and not body_keys(record.server_tools).isdisjoint(part)
+    return bool(part) and not _body_keys(protocol, registered_count()).isdisjoint(part)
+
+
+@lru_cache(maxsize=64)
+def _body_keys(protocol: str, count: int) -> frozenset[str]:  # noqa: ARG001 - new records need new entries
+    record = find_protocol(protocol)
+    return frozenset() if record is None else body_keys(record.server_tools)
 
 
 def server_tool_fields(extra: Extra | None, protocol: str) -> Extra | None:

@@ -406,26 +406,30 @@ class _Options:
 
     def without_refused(self, extra: Extra | None, given: Options, *, thinks: bool) -> Extra | None:
         """Remove keys that the protocol has and this target refuses; the same object when there are none."""
-        part = (extra or {}).get(self.model.protocol, {})
+        part = (extra or {}).get(self.model.protocol)
+        if extra is None or not part:
+            return extra
         refused = set(self.rules.refused_extra)
         for key, option in self.rules.extra_like:
             if self.refusal(option, thinks=thinks) or (option == "output_schema" and self.refusal_of_schema(given)):
                 refused.add(key)
         rest = _without_keys(part, refused)
-        if extra is None or rest is part:
+        if rest is part:
             return extra
         others = {protocol: inner for protocol, inner in extra.items() if protocol != self.model.protocol}
         return ({**others, self.model.protocol: rest} if rest else others) or None
 
     def with_fitting_users(self, extra: Extra | None) -> Extra | None:
         """Shorten user ids that the body has beside that of the options; the same object when there are none."""
-        part = (extra or {}).get(self.model.protocol, {})
+        part = (extra or {}).get(self.model.protocol)
+        if extra is None or not part:
+            return extra
         fitted = dict(part)
         for key in self.rules.user_id_keys & part.keys():
             value = part[key]
             if isinstance(value, str) and not fits_user_id(value, self.rules):
                 fitted[key] = _hashed(value, self.rules)
-        if extra is None or fitted == part:
+        if fitted == part:
             return extra
         self.note(ChangeCode.OPTION_CLAMPED, ("options", "extra"), Loss.NONE, _HASHED)
         return {**extra, self.model.protocol: fitted}

@@ -22,7 +22,7 @@ from segue.conversation.content import AssistantContent, TextContent
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
 from segue.models.origin import new_assistant_message
-from segue.models.price import find_cost
+from segue.models.price import batch_share, find_cost
 from segue.protocols.anthropic_messages.content import decode_reply_block, encode_assistant_blocks
 from segue.protocols.anthropic_messages.errors import decode_error
 from segue.protocols.anthropic_messages.native import find_writer
@@ -123,7 +123,8 @@ def decode_usage(given: object, endpoint: Endpoint) -> Usage | None:
     total = counted.input + counted.output + counted.cache_read + counted.cache_write
     usage = replace(counted, total_tokens=total)
     kept_long = min(_inner(wire, "cache_creation", "ephemeral_1h_input_tokens"), usage.cache_write)
-    return replace(usage, cost=find_cost(endpoint.model.cost, usage, cache_write_long=kept_long))
+    share = batch_share(endpoint.model) if wire.get("service_tier") == "batch" else 1.0
+    return replace(usage, cost=find_cost(endpoint.model.cost, usage, cache_write_long=kept_long, share=share))
 
 
 def _inner(wire: Block, key: str, name: str) -> int:

@@ -162,6 +162,9 @@ _SETTINGS: Final[tuple[_Setting, ...]] = (
 )
 
 
+_INDEXES: Final = {key: index for index, setting in enumerate(_SETTINGS) for key in setting.keys}
+
+
 def _additions(options: Options, context: Context, endpoint: Endpoint) -> Wire:
     """Give the parameters that segue adds: do not store the request; stream the arguments of calls."""
     additions: Wire = {}
@@ -184,7 +187,9 @@ def decode_options(received: Block, default: Wire, context: Context, endpoint: E
     choices: Wire = {}
     rest = dict(received)
     found: list[tuple[_Setting, object]] = []
-    for setting in _SETTINGS:
+    # Most bodies have few of the keys, and a reader looks at its own keys alone.
+    for index in sorted({_INDEXES[key] for key in received if key in _INDEXES}):
+        setting = _SETTINGS[index]
         value = setting.read(received, endpoint)
         if value is not None:
             values[setting.field] = value

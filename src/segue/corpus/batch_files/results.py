@@ -1,0 +1,191 @@
+"""The result lines of batches, of every provider: the reply or the failure of one request.
+
+Facts this file rests on (facts of each provider as in `forms`; recorded replies of five of them, August 2026):
+- OpenAI and Mistral: `response.status_code` and `response.body`; failures stand in `error`, or the status is not 2xx;
+  at OpenAI they have a file of their own. An expired request has the code `batch_expired`.
+- Anthropic: `result.type` is `succeeded`, `errored`, `canceled` or `expired`.
+- Gemini: `{key, response}` or `{key, error}` in a file; inline results stand in `response.inlinedResponses` of the job.
+- Vertex: the request line with `response` and `status`, an empty text on success. Bedrock: the request line with
+  `modelOutput`, or `error` with `errorCode` and `errorMessage`. xAI: `batch_result.response.chat_get_completion`, a
+  reply of chat completions also for other requests.
+- Replies do not say reliably that they were part of a batch: only Anthropic's `usage.service_tier` is `batch`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, Literal, NamedTuple, TypeAlias, cast, final
+
+from segue.corpus.batch_files.forms import LABEL, Fields
+
+Outcome: TypeAlias = Literal["succeeded", "errored", "expired", "canceled", "missing"]
+
+
+@final
+class ResultLine(NamedTuple):
+    """A result, read: the id if the line has one, the outcome, the body of the reply or the error, and the status."""
+
+    id: str | None
+    outcome: Outcome
+    body: object
+    status: int | None = None
+    protocol: str | None = None
+    """The protocol of the reply if the form has only one."""
+
+
+def _object(value: object) -> Fields:
+    return cast("Fields", value) if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+_EXPIRED: Final = frozenset({"batch_expired", "expired"})
+_CANCELED: Final = frozenset({"batch_cancelled", "batch_canceled", "canceled", "cancelled"})
+
+
+def _outcome(error: Fields) -> Outcome:
+    code = str(error.get("code") or error.get("errorCode") or error.get("type") or "").lower()
+    return "expired" if code in _EXPIRED else "canceled" if code in _CANCELED else "errored"
+
+
+def _read_http(line: Fields) -> ResultLine | None:
+    """Read a line of OpenAI, of Azure, of Mistral, or of a vendor with the API of OpenAI."""
+    if "custom_id" not in line or not ({"response", "error"} & line.keys()) or "request" in line:
+        return None
+    name, response, error = _text(line["custom_id"]), _object(line.get("response")), line.get("error")
+    status = response.get("status_code")
+    status = status if isinstance(status, int) else None
+    if error is not None or not response:
+        found = _object(error)
+        return ResultLine(name, _outcome(found), found or error or "no response", status)
+    if status is not None and not 200 <= status < 300:
+        return ResultLine(name, "errored", response.get("body"), status)
+    return ResultLine(name, "succeeded", response.get("body"), status)
+
+
+def _read_anthropic(line: Fields) -> ResultLine | None:
+    result = _object(line.get("result"))
+    if "custom_id" not in line or "type" not in result:
+        return None
+    name, kind = _text(line["custom_id"]), result["type"]
+    if kind == "succeeded":
+        return ResultLine(name, "succeeded", result.get("message"), protocol="anthropic-messages")
+    if kind in ("canceled", "expired"):
+        return ResultLine(name, kind, f"the request was {kind} before it was answered")
+    return ResultLine(name, "errored", result.get("error"))
+
+
+def _read_gemini(line: Fields) -> ResultLine | None:
+    metadata = _object(line.get("metadata"))
+    if "key" not in line and "metadata" not in line:
+        return None
+    name = _text(line.get("key")) or _text(metadata.get("key"))
+    if "response" in line:
+        return ResultLine(name, "succeeded", line["response"], protocol="google-genai")
+    error = line.get("error") or line.get("status")
+    return None if error is None else _google_error(name, error)
+
+
+def _google_error(name: str | None, error: object) -> ResultLine:
+    fields = _object(error)
+    code = fields.get("code")
+    # Codes of gRPC are below 100; HTTP has the same meaning in `status`.
+    status = code if isinstance(code, int) and code >= 100 else None
+    return ResultLine(name, _outcome(fields), {"error": fields} if fields else error, status)
+
+
+def _read_vertex(line: Fields) -> ResultLine | None:
+    if "request" not in line or "status" not in line:
+        return None
+    labels = _object(_object(line["request"]).get("labels"))
+    name = _text(line.get("custom_id")) or _text(labels.get(LABEL))
+    status, response = line["status"], line.get("response")
+    if isinstance(status, str) and status:
+        return ResultLine(name, "errored", status)
+    if isinstance(response, dict) and response:
+        protocol = "anthropic-messages" if "custom_id" in line else "google-genai"
+        return ResultLine(name, "succeeded", cast("object", response), protocol=protocol)
+    return _google_error(name, status or "no response")
+
+
+def _read_bedrock(line: Fields) -> ResultLine | None:
+    if "recordId" not in line or not ({"modelOutput", "error"} & line.keys()):
+        return None
+    name = _text(line["recordId"])
+    if "modelOutput" in line and line.get("error") is None:
+        body = _object(line["modelOutput"])
+        protocol = "bedrock-converse" if "output" in body else "anthropic-messages"
+        return ResultLine(name, "succeeded", body, protocol=protocol)
+    error = _object(line["error"])
+    code, message = error.get("errorCode"), error.get("errorMessage")
+    status = int(str(code)) if str(code).isdecimal() else None
+    return ResultLine(name, _outcome(error), {"message": message, "code": code}, status)
+
+
+def _read_xai(line: Fields) -> ResultLine | None:
+    result = _object(line.get("batch_result"))
+    if "batch_request_id" not in line or not (result or "error" in line or "error_message" in line):
+        return None
+    name = _text(line["batch_request_id"])
+    response = _object(result.get("response"))
+    if response:
+        return ResultLine(name, "succeeded", next(iter(response.values())), protocol="openai-chat")
+    error = result.get("error") or line.get("error") or line.get("error_message") or "no response"
+    return ResultLine(name, _outcome(_object(error)), error)
+
+
+_READERS: Final[tuple[Callable[[Fields], ResultLine | None], ...]] = (
+    _read_anthropic,
+    _read_vertex,
+    _read_bedrock,
+    _read_xai,
+    _read_gemini,
+    _read_http,
+)
+
+
+def read_result_line(line: Fields) -> ResultLine | None:
+    """Read a result of any provider; None for a line of none."""
+    for reader in _READERS:
+        found = reader(line)
+        if found is not None:
+            return found
+    return None
+
+
+_LISTS: Final = (
+    ("response", "inlinedResponses", "inlinedResponses"),
+    ("inlinedResponses", "inlinedResponses"),
+    ("dest", "inlinedResponses"),
+    ("output", "inlinedResponses", "inlinedResponses"),
+    ("outputs",),
+    ("results",),
+)
+"""Where documents have their results: jobs of Gemini, pages of xAI, jobs of Mistral with inline results."""
+
+
+def results_of_document(document: object) -> Iterable[Fields]:
+    """Give the results of a document that is no file of lines: a job with inline results, or a page of results."""
+    if isinstance(document, list):
+        return _numbered(cast("list[object]", document))
+    for path in _LISTS:
+        value: object = document
+        for step in path:
+            value = _object(value).get(step)
+        if isinstance(value, list):
+            return _numbered(cast("list[object]", value))
+    return [_object(cast("object", document))] if isinstance(document, dict) else []
+
+
+_NAMED: Final = frozenset({"key", "metadata", "custom_id", "recordId", "request"})
+"""Keys that tell which request a result belongs to."""
+
+
+def _numbered(items: list[object]) -> Iterator[Fields]:
+    """Give results; an inline one without metadata gets an empty one, because its place says which request it is."""
+    for item in items:
+        fields = _object(item)
+        is_inline = ("response" in fields or "error" in fields) and _NAMED.isdisjoint(fields)
+        yield {**fields, "metadata": {}} if is_inline else fields

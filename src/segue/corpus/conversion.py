@@ -1,0 +1,343 @@
+"""Converts rows: one row to one request, or a piece of the input to a batch of requests.
+
+A row never raises: whatever is wrong with it, an error of a codec included, costs that row alone.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from io import BytesIO
+from pathlib import PurePosixPath
+from typing import Final, NamedTuple, TypeAlias, cast, final
+
+import msgspec
+
+from segue.conversation.context import Context
+from segue.conversation.limits import without_line
+from segue.conversation.messages import Usage
+from segue.corpus.compression import open_reader
+from segue.corpus.files import files_at
+from segue.corpus.jobs import Job
+from segue.corpus.lengths import estimate_length
+from segue.corpus.pieces import Piece, RowSpan, Whole
+from segue.corpus.rows import Reader, Row
+from segue.corpus.summary import Sample, Summary, sample_key, smallest
+from segue.counting.counter import TokenCounter
+from segue.errors import SegueError, render_path
+from segue.models.price import batch_share, find_cost
+from segue.projection.projector import Projection
+from segue.projection.report import Change, Report
+from segue.request import Request
+
+_SHOWN: Final = 200
+"""Characters of the content before and after a change that a sample shows."""
+
+Place: TypeAlias = tuple[str, int, int]
+"""Where a row is: the file, the line in its piece, and the offset."""
+
+
+@final
+class Prepared(NamedTuple):
+    """A request for a row, the id that the output has, and the id that the row had if that is another one."""
+
+    request: Request
+    id: str | None
+    given_id: str | None = None
+
+
+Prepare: TypeAlias = Callable[[Row, Place], Prepared]
+
+
+@final
+class BadRow(NamedTuple):
+    """A row that cannot be converted: where it is, the class of the error, one sentence, and its bytes."""
+
+    line: int
+    offset: int
+    kind: str
+    reason: str
+    raw: bytes
+
+    def entry(self, file: str, span: int = 0) -> bytes:
+        """Write the row as a line of a quarantine file. `raw` is the text, or base64 if it is not valid UTF-8."""
+        entry: dict[str, object] = {"file": file, "line": self.line, "offset": self.offset}
+        if span:
+            entry["span"] = span
+        entry |= {"error": self.kind, "reason": self.reason}
+        try:
+            entry["raw"] = self.raw.decode()
+        except UnicodeDecodeError:
+            entry["raw_base64"] = base64.b64encode(self.raw).decode()
+        return msgspec.json.encode(entry) + b"\n"
+
+
+def read_raw(entry: dict[str, object]) -> bytes:
+    """Give the bytes of a bad row from its entry in a quarantine file."""
+    text = entry.get("raw")
+    return text.encode() if isinstance(text, str) else base64.b64decode(cast("str", entry["raw_base64"]))
+
+
+@final
+class Made(NamedTuple):
+    """A row that was converted."""
+
+    id: str | None
+    content: bytes
+    report: Report
+    messages: int
+    tokens: int
+    given_id: str | None = None
+    tool_names: Mapping[str, str] | None = None
+
+    def changes(self) -> str:
+        """Count the changes by code and loss, as JSON."""
+        counts: dict[tuple[str, str], int] = {}
+        for change in self.report.changes:
+            kind = change.code.value, change.loss.value
+            counts[kind] = counts.get(kind, 0) + 1
+        listed = [{"code": code, "loss": loss, "times": times} for (code, loss), times in counts.items()]
+        return msgspec.json.encode(listed).decode()
+
+
+@final
+class RowDetails(NamedTuple):
+    """What the output has of a row beside the request: id, changes as JSON, messages, tokens, size of the request.
+
+    For a batch file also the id that the row had, and the names of tools that were changed.
+    """
+
+    id: str | None
+    line: int
+    changes: str
+    messages: int
+    tokens: int
+    size: int
+    given_id: str | None = None
+    tool_names: Mapping[str, str] | None = None
+
+
+@final
+class Batch(NamedTuple):
+    """The result of a piece. Line numbers begin at 1 in each piece; `after` makes them those of the shard."""
+
+    output: bytes | memoryview
+    """The requests, one on each line."""
+    summary: Summary
+    details: list[RowDetails]
+    reports: list[tuple[int, bytes]]
+    """Reports as JSON, by line."""
+    bad: list[BadRow]
+    stopped: bool
+    shard: int
+    last: bool
+    failed: str = ""
+
+    def after(self, lines: int) -> Batch:
+        """Return the batch with the line numbers of the shard; `lines` come before this piece."""
+        self.summary.numbered(lines)
+        return self._replace(
+            details=[each._replace(line=each.line + lines) for each in self.details],
+            reports=[(line + lines, report) for line, report in self.reports],
+            bad=[each._replace(line=each.line + lines) for each in self.bad],
+        )
+
+
+class RowConverter:
+    """Converts rows for one job; what depends only on the job is made once."""
+
+    def __init__(self, job: Job) -> None:
+        self.job: Job = job
+        self._counter = TokenCounter(job.model, job.policy.counter)
+        self._prepare: Prepare = _preparation(job)
+        self._share = batch_share(job.model)
+        price = job.model.cost
+        is_flat = not price.tiers
+        self._rate = price.input / 1_000_000 if is_flat and find_cost(price, Usage(input=1)) is not None else None
+        self._is_free = find_cost(price, Usage(input=1)) is None
+
+    def convert(self, row: Row) -> Made:
+        """Convert a row that was read.
+
+        Raises:
+            SegueError: the row cannot be converted.
+        """
+        made, name, given = self._prepare(row, ("", 0, 0))
+        sent, messages = made.projection, row.document.prompt.context.messages
+        tokens = estimate_length(sent.context, sent.options, self._counter)
+        return Made(name, made.content, made.report, len(messages), tokens, given, made.tool_names or None)
+
+    def warm_up(self) -> None:
+        """Convert a short request, to import everything that most rows need."""
+        with suppress(SegueError):
+            self.convert(Reader().read_line(b'{"messages":[{"role":"user","content":"."}]}'))
+
+    def convert_into(self, row: Row, summary: Summary, place: Place) -> Made:
+        """Convert a row and add it to a summary."""
+        made, name, given_id = self._prepare(row, place)
+        sent, given = made.projection, row.document.prompt.context
+        tokens = estimate_length(sent.context, sent.options, self._counter)
+        content, report = made.content, made.report
+        summary.conversations += 1
+        summary.messages += len(given.messages)
+        summary.bytes_written += len(content) + 1
+        summary.filled_nulls += row.filled
+        summary.tokens += tokens
+        if not self._is_free:
+            cost = self._cost(tokens)
+            summary.cost = (summary.cost or 0.0) + cost
+            summary.batch_cost = (summary.batch_cost or 0.0) + cost * self._share
+        for message in given.messages:
+            if message.role == "assistant" and message.usage is not None:
+                summary.usage_of(f"{message.provider}/{message.model}").add_reply(message.usage)
+        if report.changes:
+            _count(report, summary, given, sent, place)
+        return Made(name, content, report, len(given.messages), tokens, given_id, made.tool_names or None)
+
+    def _cost(self, tokens: int) -> float:
+        if self._rate is not None:
+            return tokens * self._rate
+        cost = find_cost(self.job.model.cost, Usage(input=tokens))
+        return 0.0 if cost is None else cost.total
+
+
+def _preparation(job: Job) -> Prepare:
+    """Choose how requests are made: for a training set nothing may be invented, a batch has lines of its own."""
+    if job.purpose == "training" and job.form is not None:
+        from segue.corpus.data_sets import DataSetRows
+
+        rows = DataSetRows(job.model, job.form)
+        return lambda row, _: Prepared(rows.prepare(row.document), row.id)
+    if job.purpose == "training":
+        from segue.corpus.training import Training
+
+        training = Training(job.model, job.policy)
+        return lambda row, _: Prepared(training.prepare(row.document), row.id)
+    if job.purpose == "batch":
+        from segue.corpus.batch_files.writing import BatchLines
+
+        lines = BatchLines(job.model, job.policy)
+        return lambda row, place: Prepared(*lines.prepare(row, place))
+    return lambda row, _: Prepared(row.document.prepare(job.model, job.policy), row.id)
+
+
+def convert_piece(converter: RowConverter, piece: Piece) -> Batch:
+    """Convert the rows of a piece, in order.
+
+    Raises:
+        OSError: the input file cannot be read any more.
+    """
+    job, summary = converter.job, Summary()
+    output: list[bytes] = []
+    details: list[RowDetails] = []
+    reports: list[tuple[int, bytes]] = []
+    bad: list[BadRow] = []
+    read = _read_rows(piece, job)
+    for line, (offset, raw, read_row) in enumerate(read, 1):
+        summary.lines = line
+        summary.bytes_read += len(raw)
+        if read_row is None and raw.isspace():
+            summary.blank += 1
+            continue
+        try:
+            row = job.reader.read_line(raw) if read_row is None else read_row()
+            made = converter.convert_into(row, summary, (piece.file, line, offset))
+        except Exception as error:  # noqa: BLE001 - a row never stops the others, whatever is wrong with it
+            kind, reason = explain(error)
+            reason = without_line(reason) if read_row is None else reason
+            bad.append(BadRow(line, offset, kind, reason, raw.removesuffix(b"\n") if read_row is None else raw))
+            summary.bad += 1
+            summary.errors[kind] = summary.errors.get(kind, 0) + 1
+            if job.stop:
+                break
+            continue
+        output += (made.content, b"\n")
+        if job.details:
+            changes, size = made.changes(), len(made.content) + 1
+            details.append(
+                RowDetails(made.id, line, changes, made.messages, made.tokens, size, made.given_id, made.tool_names)
+            )
+        if job.reports and made.report.changes:
+            reports.append((line, report_json(made.report)))
+    stopped = job.stop and bool(bad)
+    return Batch(b"".join(output), summary, details, reports, bad, stopped, piece.shard, piece.last, piece.failed)
+
+
+ReadRow: TypeAlias = Callable[[], Row]
+
+
+def _read_rows(piece: Piece, job: Job) -> Iterator[tuple[int, bytes, ReadRow | None]]:
+    """Read the rows of a piece: the offset, the bytes, and for what is not a line a function that reads it."""
+    rows = piece.rows
+    if isinstance(rows, Whole):
+        with files_at(rows.path).open(rows.path) as file:
+            data = open_reader(file, rows.ending).read()
+        yield 0, data, partial(job.reader.read_whole, data, PurePosixPath(rows.path).name)
+        return
+    if isinstance(rows, RowSpan):
+        from segue.corpus.parquet import read_rows
+
+        yield from read_rows(rows, job.reader)
+        return
+    offset = piece.offset
+    for line in BytesIO(rows if isinstance(rows, bytes) else rows.read()):
+        yield offset, line, None
+        offset += len(line)
+
+
+def explain(error: Exception) -> tuple[str, str]:
+    """Give the class of an error, and a sentence."""
+    kind = type(error).__name__
+    if isinstance(error, SegueError):
+        return kind, str(error)
+    return kind, f"unexpected {kind}: {error}; please report it with this row"
+
+
+def died(piece: Piece, job: Job) -> Batch:
+    """Give the result of a piece of one row that ended every process that converted it."""
+    summary = Summary(lines=1, bad=1, errors={"ProcessDied": 1})
+    offset, raw, read_row = next(iter(_read_rows(piece, job)))
+    summary.bytes_read = len(raw)
+    reason = "the process died while it converted this row; it is too large, or a library failed"
+    row = BadRow(1, offset, "ProcessDied", reason, raw.removesuffix(b"\n") if read_row is None else raw)
+    return Batch(b"", summary, [], [], [row], job.stop, piece.shard, piece.last)
+
+
+def report_json(report: Report) -> bytes:
+    """Write a report on one line."""
+    return msgspec.json.encode({"lossless": report.lossless, "changes": report.changes})
+
+
+def _count(report: Report, summary: Summary, given: Context, sent: Projection, place: Place) -> None:
+    """Count the changes of a row, and keep samples of them."""
+    file, line, offset = place
+    key = sample_key(file, offset)
+    seen: set[str] = set()
+    for change in report.changes:
+        count = summary.count_of(change.code, change.loss)
+        count.times += 1
+        name = f"{change.code} {change.loss}"
+        if name in seen:
+            continue
+        seen.add(name)
+        count.conversations += 1
+        if count.wants(key):
+            before = _shown(given, change)
+            same_places = len(given.messages) == len(sent.context.messages)
+            after = _shown(sent.context, change) if same_places else ""
+            where = render_path(change.path)
+            sample = Sample(key, file, line, offset, where, before, after if after != before else "", change.detail)
+            count.samples = smallest([*count.samples, sample])
+
+
+def _shown(context: Context, change: Change) -> str:
+    """Give the content at the path of a change as JSON, cut short; empty if there is none."""
+    value: object = context
+    try:
+        for step in change.path:
+            value = cast("tuple[object, ...]", value)[step] if isinstance(step, int) else getattr(value, step)
+        return msgspec.json.encode(value).decode()[:_SHOWN]
+    except (AttributeError, IndexError, TypeError, ValueError, UnicodeError):
+        return ""

@@ -1,0 +1,52 @@
+"""Lines of a training set in the format of a data set, for any model: ShareGPT, and messages of Hugging Face.
+
+Nothing is projected: every turn keeps what its model wrote, thinking between tags.
+"""
+
+from __future__ import annotations
+
+from typing import Final, final
+
+import msgspec
+
+from segue.conversation.context import Options
+from segue.documents import Document
+from segue.errors import ProjectionError
+from segue.histories.api import write_history
+from segue.models.model import Model
+from segue.projection.projector import Projection
+from segue.protocols.api import resolve_endpoint
+from segue.protocols.registry import get_protocol
+from segue.request import Request
+
+FORMATS: Final = ("sharegpt", "hf-messages")
+"""Formats of histories that have one row for each conversation."""
+
+
+def data_set_model(name: str) -> Model:
+    """Give the model that stands for a format where no target is named; no price and no window is known for it."""
+    return Model(name, "data-set", "openai-chat")
+
+
+@final
+class DataSetRows:
+    """Makes rows in one format."""
+
+    def __init__(self, model: Model, name: str) -> None:
+        self._name = name
+        self._endpoint = resolve_endpoint(model)
+        self._codec = get_protocol(model.protocol)
+
+    def prepare(self, document: Document) -> Request:
+        """Make the row of a conversation.
+
+        Raises:
+            ProjectionError: the conversation does not end with the assistant.
+        """
+        context = document.prompt.context
+        if not context.messages or context.messages[-1].role != "assistant":
+            raise ProjectionError("a training conversation has to end with a turn of the assistant; add the answer")
+        written = write_history(context, format=self._name)
+        row: object = msgspec.json.decode(written.files[0].data)
+        projection = Projection(context=context, options=Options(), report=written.report)
+        return Request(projection, self._endpoint, self._codec, msgspec.json.encode(row))

@@ -1,0 +1,182 @@
+"""Lines of a training set: the conversation as it was, ending with the answer of the assistant, and nothing else.
+
+A request may be repaired: a turn "(continue)" is appended where a provider wants the user's turn last, a placeholder
+stands for a signature. In a training set such texts would be learned. So here the last turn stays the assistant's, and
+a conversation that would need an inserted text is refused.
+
+Facts this file rests on:
+- OpenAI: `messages`, `tools`, `parallel_tool_calls`, and `weight` 0 or 1 on assistant messages, whatever protocol the
+  model is used with; Together, Fireworks and Hugging Face read the same.  (fine-tuning guides, read 2026-11-15)
+- Mistral: the same with `weight`.                                 (README of mistral-finetune, read 2026-11-16)
+- Gemini on Vertex: `systemInstruction` and `contents`.                 (Vertex AI documentation, the same day)
+- Claude on Bedrock: `system` and `messages` of Anthropic, no other key; the first turn is the user's, the last one the
+  assistant's.                                                               (Anthropic cookbook, the same day)
+"""
+
+from __future__ import annotations
+
+import re
+from operator import is_
+from typing import Final, NamedTuple, final
+
+import msgspec
+from msgspec.structs import replace
+
+from segue.conversation.context import Context, Options
+from segue.conversation.messages import Message
+from segue.documents import Document
+from segue.errors import ProjectionError, ProjectionRefused, render_path
+from segue.models.model import Model
+from segue.projection.policy import Policy
+from segue.projection.projector import project
+from segue.projection.report import SENTENCES, ChangeCode
+from segue.protocols.api import resolve_endpoint
+from segue.protocols.registry import get_protocol, resolve_rules
+from segue.request import Request, prompt_of
+
+INVENTED: Final = frozenset(
+    {
+        ChangeCode.TURN_INSERTED,
+        ChangeCode.TURN_FILLED,
+        ChangeCode.RESULT_MISSING,
+        ChangeCode.RESULT_FILLED,
+        ChangeCode.SIGNATURE_PLACEHOLDER,
+        ChangeCode.TOOL_ADDED,
+    }
+)
+"""Changes that put something into a conversation which nobody sent."""
+
+
+@final
+class TrainingForm(NamedTuple):
+    """The form of a line for the models of a protocol: the protocol that writes it, and the keys that it has."""
+
+    protocol: str
+    ids: str
+    """A pattern of the ids of models."""
+    writer: str
+    keys: frozenset[str]
+
+
+_ANY: Final = ""
+FORMS: Final = (
+    TrainingForm("openai-chat", _ANY, "openai-chat", frozenset({"messages", "tools", "parallel_tool_calls"})),
+    TrainingForm("openai-responses", _ANY, "openai-chat", frozenset({"messages", "tools", "parallel_tool_calls"})),
+    TrainingForm("mistral-chat", _ANY, "mistral-chat", frozenset({"messages", "tools", "parallel_tool_calls"})),
+    TrainingForm("google-genai", _ANY, "google-genai", frozenset({"systemInstruction", "contents", "tools"})),
+    TrainingForm("anthropic-messages", _ANY, "anthropic-messages", frozenset({"system", "messages", "tools"})),
+    TrainingForm("bedrock-converse", "claude", "anthropic-messages", frozenset({"system", "messages"})),
+    TrainingForm("bedrock-converse", _ANY, "bedrock-converse", frozenset({"system", "messages", "toolConfig"})),
+    TrainingForm("ollama-chat", _ANY, "ollama-chat", frozenset({"messages", "tools"})),
+    TrainingForm("cohere-chat", _ANY, "cohere-chat", frozenset({"messages", "tools"})),
+)
+_WEIGHT: Final = "weight"
+WITH_WEIGHTS: Final = frozenset({"openai-chat", "mistral-chat"})
+"""Protocols whose training lines have weights of messages; their lines look alike."""
+_CONTENT: Final = frozenset({"tools", "toolConfig", "functions"})
+"""Keys that cannot be left out without a loss."""
+
+
+def find_form(model: Model) -> TrainingForm:
+    """Find the form of the training lines of a model; protocols without a row are written with all their turns."""
+    for form in FORMS:
+        if form.protocol == model.protocol and re.search(form.ids, model.id):
+            return form
+    return TrainingForm(model.protocol, _ANY, model.protocol, frozenset({"system", "messages", "tools"}))
+
+
+ONLY_REQUESTS: Final = frozenset({"max_tokens", "model", "no_signature"})
+"""Codes of what a provider requires of a request and not of a training line."""
+
+
+def is_training_line(document: Document) -> bool:
+    """Whether a document is a training line: it ends with an answer, and has no key that such lines do not have."""
+    messages, body = document.prompt.context.messages, document.body
+    if not isinstance(body, dict) or not messages or messages[-1].role != "assistant":
+        return False
+    keys = [form.keys for form in FORMS if form.writer == document.protocol]
+    return body.keys() <= frozenset[str]().union(*keys)
+
+
+def writing_model(model: Model) -> Model:
+    """Give a model with the protocol in which its training lines are written."""
+    writer = find_form(model).writer
+    return model if model.protocol == writer else replace(model, protocol=writer)
+
+
+@final
+class Training:
+    """Makes training lines for one model."""
+
+    def __init__(self, model: Model, policy: Policy) -> None:
+        self._form = find_form(model)
+        self._model = writing_model(model)
+        rules = resolve_rules(self._model)
+        relaxed = {
+            "last_assistant": True,
+            "call_signature": "free",
+            "refused_final_space": False,
+            "portable_extra": rules.portable_extra | {_WEIGHT},
+        }
+        self._target = replace(self._model, rules={**self._model.rules, **relaxed})
+        self._policy = replace(policy, trailing_calls="open", fit=None, refuse=policy.refuse | INVENTED)
+        self._endpoint = resolve_endpoint(self._model)
+        self._codec = get_protocol(self._model.protocol)
+
+    def prepare(self, document: Document) -> Request:
+        """Make the line of a conversation.
+
+        Raises:
+            ProjectionError: the conversation does not end with the assistant, or would need something invented.
+        """
+        prompt = document.prompt
+        messages = prompt.context.messages
+        if not messages or messages[-1].role != "assistant":
+            raise ProjectionError("a training conversation has to end with a turn of the assistant; add the answer")
+        context = _with_weights(prompt.context, self._model.protocol)
+        options = Options(parallel_tool_calls=prompt.options.parallel_tool_calls)
+        try:
+            projection = project(context, self._target, options=options, policy=self._policy)
+        except ProjectionRefused as refused:
+            raise _explained(refused) from None
+        sent = projection.context.messages
+        if not sent or sent[-1].role != "assistant":
+            raise ProjectionError("the last turn of the assistant is not finished, and unfinished turns are not sent")
+        body = self._codec.encode_request(prompt_of(projection, self._endpoint), self._endpoint)
+        lost = [key for key in body if key in _CONTENT and key not in self._form.keys]
+        if lost:
+            raise ProjectionError(
+                f"training lines for {self._model.full_name()} have no {lost[0]!r}; remove the tools, or choose another"
+                " target"
+            )
+        kept = {key: value for key, value in body.items() if key in self._form.keys}
+        return Request(projection, self._endpoint, self._codec, msgspec.json.encode(kept))
+
+
+def _with_weights(context: Context, protocol: str) -> Context:
+    """Move the weights of messages to the protocol that is written, if its lines have them."""
+    if protocol not in WITH_WEIGHTS:
+        return context
+    messages = tuple(_with_weight(message, protocol) for message in context.messages)
+    return context if all(map(is_, messages, context.messages)) else replace(context, messages=messages)
+
+
+def _with_weight(message: Message, protocol: str) -> Message:
+    extra = message.extra or {}
+    found = next((name for name, part in extra.items() if name != protocol and _WEIGHT in part), None)
+    if found is None:
+        return message
+    others = {key: value for key, value in extra[found].items() if key != _WEIGHT}
+    moved = {**extra.get(protocol, {}), _WEIGHT: extra[found][_WEIGHT]}
+    parts = {**extra, found: others, protocol: moved}
+    return replace(message, extra={name: part for name, part in parts.items() if part})
+
+
+def _explained(refused: ProjectionRefused) -> ProjectionError:
+    """Name the first change that would invent something."""
+    for change in refused.report.changes:
+        if change.code in INVENTED:
+            return ProjectionError(
+                f"{render_path(change.path)}: a training line must not have invented content: {SENTENCES[change.code]}"
+            )
+    return refused
