@@ -74,3 +74,23 @@ def test_state_returns_in_a_loop_and_after_kill_and_resume(client: str, upstream
         assert wanted, found
         lost = {field: places for field, places in wanted.items() if not all("whole" in place for place in places)}
         assert not lost, found
+
+
+def test_most_state_returns_in_a_loop_without_a_store(tmp_path: Path) -> None:
+    """Without a store the state travels in what the client returns; a client that drops it all has none."""
+    clients = [client for client in ("claude", "codex", "gemini", "pi-chat", "pi-anthropic") if has_client(client)]
+    if scripts() is None or not clients:
+        pytest.skip("with real agent programs (none in $NPM, or no ../shared/clients)")
+    lost: dict[str, dict[str, tuple[str, str]]] = {}
+    for client in clients:
+        for upstream in UPSTREAMS:
+            name = f"{client}-{upstream}"
+            folder = tmp_path / name
+            folder.mkdir()
+            with bench(folder, name) as made, made.gateway("none"):
+                printed = drive(made, client, name, "--model", upstream)
+                assert "rc=0" in printed, printed
+                found = {field: place for field, place in carried(made, name).items() if STATE.match(field)}
+            if not found or not all("whole" in now for now, _ in found.values()):
+                lost[name] = found
+    assert len(lost) <= 3 * len(clients) / 5, lost

@@ -261,8 +261,19 @@ def _count_calls(content: Sequence[AnyContent]) -> int:
     return sum(piece.kind == "toolCall" for piece in content)
 
 
+def _likeness(given: AnyContent, out: AnyContent) -> int:
+    """How much speaks for a piece being made from another; 0 if nothing does."""
+    if given.kind == "thinking" and out.kind == "text":
+        return 2 if clean_text(given.thinking) == out.text else 0
+    if given.kind != out.kind:
+        return 0
+    if given.kind == "text" and out.kind == "text":
+        return 2 if clean_text(given.text) == out.text else 1
+    return 10 if given.kind == "toolCall" else 1
+
+
 def _by_kind(given: Sequence[AnyContent], out: Sequence[AnyContent]) -> list[tuple[int, AnyContent]]:
-    """Pair as many as possible, in order: the longest common subsequence of kinds, calls counting most."""
+    """Pair the pieces that are most alike, in order: the heaviest common subsequence, calls counting most."""
     best: dict[tuple[int, int], tuple[int, list[tuple[int, AnyContent]]]] = {}
     for i in range(len(given), -1, -1):
         for j in range(len(out), -1, -1):
@@ -270,9 +281,8 @@ def _by_kind(given: Sequence[AnyContent], out: Sequence[AnyContent]) -> list[tup
                 best[i, j] = (0, [])
                 continue
             best[i, j] = max(best[i + 1, j], best[i, j + 1], key=lambda option: option[0])
-            if given[i].kind == out[j].kind:
+            if weight := _likeness(given[i], out[j]):
                 score, pairs = best[i + 1, j + 1]
-                weight = 10 if given[i].kind == "toolCall" else 1
                 if score + weight >= best[i, j][0]:
                     best[i, j] = (score + weight, [(i, out[j]), *pairs])
     return best[0, 0][1]

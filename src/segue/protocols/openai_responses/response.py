@@ -214,7 +214,10 @@ def item_id(kind: str, index: int) -> str:
 
 
 def as_output(item: JsonObject, index: int) -> JsonObject:
-    """Write an item as replies have it: with an id, a message also with a status and parts."""
+    """Write an item as replies have it: with an id, a message and a call also with a status, a message with parts.
+
+    The AI SDK of opencode leaves out a finished call without a status.                    (opencode 1.18, run 2026-11-16)
+    """
     kind, content = item.get("type"), item.get("content")
     if item.get("role") == "assistant" and isinstance(content, str):
         part: Wire = {"type": "output_text", "text": content, "annotations": [], "logprobs": []}
@@ -222,5 +225,5 @@ def as_output(item: JsonObject, index: int) -> JsonObject:
         return {**named, **item, "content": [part]}
     if "id" in item or not isinstance(kind, str) or kind not in _ID_PREFIXES:
         return item
-    status: Wire = {"status": "completed"} if kind == "message" else {}
+    status: Wire = {"status": "completed"} if kind in ("message", "function_call") else {}
     return {"id": item_id(kind, index), **status, **item}
