@@ -365,4 +365,4 @@ def _print_total(total: Summary, quarantine: str | None) -> None:
         )
     if total.changes:
         kinds: Kinds = Counter({(each.loss, each.code): each.times for each in total.changes.values()})
-        show_kinds(kinds, {})
+        show_kinds(kinds, {}, converts=True)

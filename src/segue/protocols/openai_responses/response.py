@@ -216,7 +216,7 @@ def item_id(kind: str, index: int) -> str:
 def as_output(item: JsonObject, index: int) -> JsonObject:
     """Write an item as replies have it: with an id, a message and a call also with a status, a message with parts.
 
-    The AI SDK of opencode leaves out a finished call without a status.                    (opencode 1.18, run 2026-11-16)
+    The AI SDK of opencode leaves out a finished call without a status.                  (opencode 1.18, run 2026-11-16)
     """
     kind, content = item.get("type"), item.get("content")
     if item.get("role") == "assistant" and isinstance(content, str):
