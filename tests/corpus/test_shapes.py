@@ -384,7 +384,7 @@ def test_addresses_of_fsspec_are_read_and_written(tmp_path):
 def test_bare_functions_of_data_sets_are_tools(write_tools):
     body = chat(1)
     bare = [tool["function"] for tool in body["tools"]]
-    made = Converter(to=TARGET)({"row": [json.dumps({**body, "tools": write_tools(bare)})]})
+    made: Any = Converter(to=TARGET)({"row": [json.dumps({**body, "tools": write_tools(bare)})]})
     assert made["error"] == [None]
     assert made["request"][0].decode() == expected(body)[0]
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from segue.conversation.content import TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, Options
+from segue.conversation.messages import ToolResultMessage
 from segue.counting.counter import TokenCounter, encode_value
 
 _SLICES: Final = 16
@@ -21,20 +23,27 @@ def estimate_length(context: Context, options: Options, counter: TokenCounter) -
     """Estimate the input tokens of a projected conversation."""
     family = counter.family
     tokens, texts = counter.fixed(context, options), list[str]()
+    calls: list[object] = []
+    add = texts.append
     for message in context.messages:
-        if message.role != "toolResult":
+        if type(message) is not ToolResultMessage:
             tokens += family.message
         for piece in message.content:
-            if piece.kind == "text":
-                texts.append(piece.text)
-            elif piece.kind == "toolCall":
+            if type(piece) is TextContent:  # cheaper than `piece.kind`
+                add(piece.text)
+            elif type(piece) is ToolCall:
+                add(piece.name)
+                if piece.arguments_text:
+                    add(piece.arguments_text)
+                else:
+                    calls.append(piece.arguments)
                 tokens += family.call
-                texts.append(piece.name)
-                texts.append(piece.arguments_text or encode_value(piece.arguments).decode())
-            elif piece.kind == "thinking":
-                texts.append(piece.thinking)
+            elif type(piece) is ThinkingContent:
+                add(piece.thinking)
             else:
                 tokens += counter.piece(piece)
+    if calls:
+        add(encode_value(calls).decode())  # together: one by one it takes a third of the time of the estimate
     return round(tokens + _count("".join(texts), counter)) if texts else round(tokens)
 
 

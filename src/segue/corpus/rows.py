@@ -139,12 +139,10 @@ class Reader(NamedTuple):
             changed["tools"] = _parse_text(tools, "tools") if tools.strip() else None
         elif isinstance(tools, list) and any(isinstance(tool, str) for tool in cast("list[object]", tools)):
             changed["tools"] = _parse_items(cast("list[object]", tools), "tools")
-        given = changed.get("tools", tools)
-        if isinstance(given, list) and any(map(_is_bare, cast("list[object]", given))):
-            changed["tools"] = [
-                {"type": "function", "function": tool} if _is_bare(tool) else tool
-                for tool in cast("list[object]", given)
-            ]
+        given = changed["tools"] if "tools" in changed else row.get("tools")
+        items = cast("list[object]", given) if isinstance(given, list) else []
+        if any(map(_is_bare, items)):
+            changed["tools"] = [{"type": "function", "function": tool} if _is_bare(tool) else tool for tool in items]
         for key in _TURNS:
             turns = row.get(key)
             if isinstance(turns, list) and turns and isinstance(cast("list[object]", turns)[0], str):
@@ -200,9 +198,15 @@ def _is_bare(tool: object) -> bool:
 def _is_request(row: Fields) -> bool:
     """Whether a row is a request as it was sent, by the keys that would have to be read in another way."""
     tools = row.get("tools")
-    if type(tools) is list and tools:
-        tools = cast("list[object]", tools)[0]
-    if isinstance(tools, str) or _is_bare(tools) or "conversations" in row or "completion" in row or "chosen" in row:
+    tool: object = cast("list[object]", tools)[0] if type(tools) is list and tools else None
+    if (
+        isinstance(tools, str)
+        or isinstance(tool, str)
+        or _is_bare(tool)
+        or "conversations" in row
+        or "completion" in row
+        or "chosen" in row
+    ):
         return False
     turns = row.get("messages")
     if type(turns) is not list or not turns:
