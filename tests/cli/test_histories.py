@@ -128,6 +128,13 @@ def test_handover_stores_the_session_where_the_agent_finds_it(home):
     assert len(list((home / ".codex").rglob("rollout-*.jsonl"))) == 2
 
 
+def test_the_report_of_handover_names_no_option_that_the_command_does_not_have(home):
+    store(home, "claude-code")
+    done = run("handover", "claude-code:last", "--to", "codex", "--model", "openai/gpt-5.4")
+    assert "thinking_as_text" in done.err
+    assert "--reasoning" not in done.err
+
+
 def test_handover_runs_the_agent_in_the_folder_of_the_project(home, tmp_path, monkeypatch):
     store(home, "claude-code")
     programs, project = tmp_path / "bin", tmp_path / "project"

@@ -1,4 +1,4 @@
-"""The agents' own programs: those on the PATH, else installed once into a folder of the repository."""
+"""The agents' own programs: those on the PATH, else installed once into folders of the repository."""
 
 from __future__ import annotations
 
@@ -12,47 +12,53 @@ from pathlib import Path
 import pytest
 
 PROGRAMS = {"claude-code": "claude", "codex": "codex", "gemini-cli": "gemini", "opencode": "opencode", "pi": "pi"}
-PACKAGES = (
-    "@anthropic-ai/claude-code@2.1.325",
-    "@openai/codex@0.166.0",
-    "@google/gemini-cli@0.61.0",
-    "opencode-ai@1.18.33",
-    "@earendil-works/pi-coding-agent@0.87.1",
-    "node@22",
-)
+PACKAGES = {
+    "claude-code": ("@anthropic-ai/claude-code@2.1.325",),
+    "codex": ("@openai/codex@0.166.0",),
+    "gemini-cli": ("@google/gemini-cli@0.61.0",),
+    "opencode": ("opencode-ai@1.18.33", "opencode-ai@1.18.18"),  # the older one where there is no build of the newer
+    "pi": ("@earendil-works/pi-coding-agent@0.87.1",),
+}
 """The versions that the samples were made with."""
+NODE = "node@22"
 FOLDER = Path(__file__).parents[2] / ".agents"
 
 
 @cache
-def search_path() -> str:
-    """Give the PATH with all programs; they are installed if one is missing."""
-    path = os.environ["PATH"]
-    if all(shutil.which(program) for program in PROGRAMS.values()):
-        return path
-    return f"{FOLDER / 'node_modules' / '.bin'}{os.pathsep}{path}" if _install() else path
-
-
-def _install() -> bool:
+def install(package: str) -> Path | None:
+    """Install a package of npm into a folder of its own, once; None if that is not possible."""
     if shutil.which("npm") is None:
-        return False
-    FOLDER.mkdir(exist_ok=True)
-    with (FOLDER / "lock").open("w") as lock:
+        return None
+    folder = FOLDER / package.replace("/", "-").replace("@", "-").strip("-")
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # one process installs, the others wait
-        if (FOLDER / "done").exists():
-            return True
-        command = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(FOLDER), *PACKAGES]
+        if (folder / "done").exists():
+            return folder
+        command = ["npm", "install", "--no-audit", "--no-fund", "--prefix", str(folder), package]
         try:
             subprocess.run(command, check=True, capture_output=True, timeout=900)
         except (subprocess.SubprocessError, OSError):
-            return False
-        (FOLDER / "done").touch()
-        return True
+            return None
+        (folder / "done").touch()
+        return folder
+
+
+def need_package(package: str) -> Path:
+    """Give a folder with a package of npm; the test is skipped where it cannot be installed."""
+    folder = install(package)
+    if folder is None:
+        pytest.skip(f"with packages of npm ({package} cannot be installed)")
+    return folder
 
 
 def need_program(agent: str) -> dict[str, str]:
     """Give the environment to run an agent in; the test is skipped where it cannot be installed."""
-    path = search_path()
-    if shutil.which(PROGRAMS[agent], path=path) is None:
+    if shutil.which(PROGRAMS[agent]) is not None:
+        return dict(os.environ)
+    found = next((folder for package in PACKAGES[agent] if (folder := install(package)) is not None), None)
+    node = install(NODE)
+    if found is None or node is None:
         pytest.skip(f"with real agents ({PROGRAMS[agent]} cannot be installed)")
-    return {**os.environ, "PATH": path}
+    folders = (str(folder / "node_modules" / ".bin") for folder in (node, found))
+    return {**os.environ, "PATH": os.pathsep.join((*folders, os.environ["PATH"]))}

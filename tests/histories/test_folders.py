@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import segue.histories
+from segue.histories import registry
 from segue.histories.registry import _FOLDERS
 
 ROOT = Path(segue.histories.__file__).parent
@@ -57,3 +58,8 @@ def test_the_registry_imports_no_folder():
     loaded = json.loads(done.stdout)
     for folder in _FOLDERS.values():
         assert folder not in loaded
+
+
+def test_a_list_of_sessions_loads_no_format_without_a_place():
+    listed = {record.name for record in registry.formats_with_sessions()}
+    assert listed == {name for name, record in registry.FORMATS.items() if record.place is not None}

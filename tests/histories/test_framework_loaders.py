@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from histories.agent_programs import need_package
 from histories.framework_loaders import LOADERS
 from histories.framework_programs import run
 from histories.test_samples import FILES
@@ -51,21 +53,43 @@ def sources() -> dict[str, History]:
     return found
 
 
-@pytest.mark.parametrize("name", LOADERS)
-@pytest.mark.parametrize("model", [None, "example"], ids=["as it was written", "projected"])
-def test_the_loader_accepts_what_is_written_and_saves_the_same(name, model, tmp_path):
+def write_all(name: str, folder: Path, *, projected: bool) -> list[Path]:
+    """Write every source in one format."""
     paths: list[Path] = []
     for at, (source, history) in enumerate(sources().items()):
         if source.partition(" ")[0] == name:
             continue  # what was read from this format is written as it was, whoever wrote it
-        target = FORMATS[name].example if model is not None else None
+        target = FORMATS[name].example if projected else None
         try:
             written = write_history(history, format=name, model=target)
         except EmptyConversation:
             continue
-        paths.append(save_history(written, tmp_path / str(at))[0])
+        paths.append(save_history(written, folder / str(at))[0])
     assert len(paths) > 20
-    lines = run(PACKAGES[name], str(SCRIPT), name, *map(str, paths)).splitlines()
+    return paths
+
+
+def expect_same(paths: list[Path], output: str) -> None:
+    """Compare what a loader has saved, one document in each line, with what was written."""
+    lines = output.splitlines()
     assert len(lines) == len(paths)
     for path, line in zip(paths, lines, strict=True):
         assert json.loads(line) == json.loads(path.read_bytes()), path
+
+
+@pytest.mark.parametrize("name", LOADERS)
+@pytest.mark.parametrize("model", [None, "example"], ids=["as it was written", "projected"])
+def test_the_loader_accepts_what_is_written_and_saves_the_same(name, model, tmp_path):
+    paths = write_all(name, tmp_path, projected=model is not None)
+    expect_same(paths, run(PACKAGES[name], str(SCRIPT), name, *map(str, paths)))
+
+
+@pytest.mark.parametrize("projected", [False, True], ids=["as it was written", "projected"])
+def test_the_vercel_sdk_accepts_what_is_written_and_gives_the_same(projected, tmp_path):
+    folder = need_package("ai@6.0.326")
+    paths = write_all("vercel-ui", tmp_path, projected=projected)
+    script = SCRIPT.with_name("vercel_loader.mjs")
+    command = ["node", str(script), str(folder), *map(str, paths)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    expect_same(paths, done.stdout)

@@ -251,3 +251,28 @@ def piece_of(content: Any) -> tuple[object, ...]:
     if content.kind == "thinking":
         return ("thinking", content.thinking, content.thinking_signature)
     return ("media", getattr(content, "data", None) or getattr(content, "url", None))
+
+
+REQUIRED = {
+    "text": {"content"},
+    "reasoning": {"content"},
+    "tool_call": {"name"},
+    "tool_call_response": {"response"},
+    "blob": {"modality", "content"},
+    "uri": {"modality", "uri"},
+    "file": {"modality", "file_id"},
+}
+"""The fields that the schema of OpenTelemetry's messages requires for each type of part (b49cb9d)."""
+
+
+OTHERS = {key: sample for key, sample in SAMPLES.items() if sample[0] != "opentelemetry"}
+
+
+@pytest.mark.parametrize(("name", "source"), OTHERS.values(), ids=OTHERS.keys())
+def test_messages_of_opentelemetry_have_the_fields_that_its_schema_requires(name, source):
+    history = read_history(source, format=name)
+    for entry in json.loads(write_history(history, format="opentelemetry").files[0].data):
+        assert entry["role"] in {"system", "user", "assistant", "tool"}
+        for part in entry["parts"]:
+            assert REQUIRED[part["type"]] <= part.keys()
+            assert part.get("modality", "image") in {"image", "video", "audio", "document"}

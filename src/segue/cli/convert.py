@@ -248,6 +248,6 @@ def _print_report(report: Report, form: ReportForm, length: Length | None = None
     if form == "json":
         click.echo(measured_report(report, length), err=True)
     elif form == "table":
-        show_report(report)
+        show_report(report, converts=True)
         if length is not None:
             click.echo(f"Length: {length.describe()}", err=True)

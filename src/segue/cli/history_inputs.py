@@ -15,7 +15,6 @@ from typing import IO, Any, BinaryIO, Final, cast, final
 import click
 
 from segue.conversation.stored import dump
-from segue.documents import open_source
 from segue.errors import DecodeError, LoadError, SegueError, UnknownFormat
 from segue.histories.api import as_history, find_format_of, is_binary, is_session_file, read_history
 from segue.histories.kit.history import History
@@ -61,6 +60,8 @@ def open_history(
 
 
 def _open_conversation(data: bytes, source: object, shown: str) -> History:
+    from segue.documents import open_source  # loads projection, which a list of sessions does not need
+
     try:
         opened = open_source(io.BytesIO(data), shown, protocol=None)
     except (LoadError, DecodeError):

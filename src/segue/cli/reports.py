@@ -41,8 +41,11 @@ def open_console(*, stderr: bool = False) -> Console:
     return console
 
 
-def show_report(report: Report) -> None:
-    """Print a report to standard error: one row for each kind of change, the most severe first."""
+def show_report(report: Report, *, converts: bool = False) -> None:
+    """Print a report to standard error: one row for each kind of change, the most severe first.
+
+    `converts` says that the command is `convert`, whose options the sentences may name.
+    """
     console = open_console(stderr=True)
     if not report.changes:
         console.print("No changes.")
@@ -50,15 +53,17 @@ def show_report(report: Report) -> None:
     places: defaultdict[tuple[Loss, ChangeCode], list[str]] = defaultdict(list)
     for change in report.changes:
         places[change.loss, change.code].append(render_path(change.path))
-    _show_kinds(console, Counter(kinds_of(report.changes)), places)
+    _show_kinds(console, Counter(kinds_of(report.changes)), places, converts=converts)
 
 
 def show_kinds(kinds: Kinds, places: Mapping[tuple[Loss, ChangeCode], list[str]], *, stderr: bool = True) -> None:
     """Print the changes of many conversations, with the places of samples."""
-    _show_kinds(open_console(stderr=stderr), kinds, places)
+    _show_kinds(open_console(stderr=stderr), kinds, places, converts=True)
 
 
-def _show_kinds(console: Console, kinds: Kinds, places: Mapping[tuple[Loss, ChangeCode], list[str]]) -> None:
+def _show_kinds(
+    console: Console, kinds: Kinds, places: Mapping[tuple[Loss, ChangeCode], list[str]], *, converts: bool
+) -> None:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -75,7 +80,7 @@ def _show_kinds(console: Console, kinds: Kinds, places: Mapping[tuple[Loss, Chan
             str(kinds[loss, code]),
             f"[{colour}]{describe_loss(code, loss)}[/]",
             code.value,
-            _plain(in_program_words(SENTENCES[code], converts=True) + at),
+            _plain(in_program_words(SENTENCES[code], converts=converts) + at),
         )
     console.print(table)
 

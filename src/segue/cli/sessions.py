@@ -11,7 +11,6 @@ import msgspec
 from msgspec.structs import replace
 
 from segue.cli.history_inputs import FORMAT_NAMES
-from segue.cli.reports import open_console
 from segue.errors import SegueError
 from segue.histories.api import find_sessions, list_source, read_history
 from segue.histories.kit.history import Session
@@ -86,6 +85,8 @@ def _json(session: Session) -> dict[str, object]:
 def _show(sessions: Sequence[Session]) -> None:
     from rich.table import Table
     from rich.text import Text
+
+    from segue.cli.reports import open_console
 
     if not sessions:
         click.echo("no sessions found", err=True)

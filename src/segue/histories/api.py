@@ -25,10 +25,16 @@ from segue.histories.kit.envelope import name_results
 from segue.histories.kit.format import Draft, Format
 from segue.histories.kit.history import History, HistoryOrigin, Session, Written
 from segue.histories.kit.notes import Notes
-from segue.histories.kit.ready import make_ready, make_ready_for_framework
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import first_time, make_id
-from segue.histories.registry import all_formats, each_format, find_format, format_names, get_format
+from segue.histories.registry import (
+    all_formats,
+    each_format,
+    find_format,
+    format_names,
+    formats_with_sessions,
+    get_format,
+)
 from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.projection.policy import Policy
@@ -111,6 +117,8 @@ def write_history(
         EmptyConversation: the history has no content.
         ProjectionRefused: the policy refuses a change.
     """
+    from segue.histories.kit.ready import make_ready, make_ready_for_framework  # projection is not needed to read
+
     record = get_format(format)
     if record.write is None:
         raise SettingsError(f"{record.title} can only be read; choose a format that can be written", key="format")
@@ -195,7 +203,7 @@ def find_sessions(*, formats: Iterable[str] | None = None, cwd: str | None = Non
 
     `formats` are names of agents, by default all; `cwd` selects those of one project.
     """
-    records = all_formats() if formats is None else [get_format(name) for name in formats]
+    records = formats_with_sessions() if formats is None else [get_format(name) for name in formats]
     with _without_collection():
         found = [session for record in records for session in places.list_sessions(record)]
     found.sort(key=lambda session: (-(session.updated or 0), session.path))

@@ -6,7 +6,7 @@ group `segue.formats`, a program with `register_format`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, cast, final
@@ -55,6 +55,13 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "atif": "segue.histories.atif",
 }
 """Segue's own formats, in the order of tables and tests; each folder is imported when its record is first needed."""
+
+_WITHOUT_SESSIONS: Final = frozenset(
+    {"aider", "chatgpt", "claude-ai", "open-webui", "langchain", "pydantic-ai", "openai-agents", "litellm",
+     "hf-messages", "sharegpt", "google-adk", "inspect-ai", "vercel-ui", "llama-index", "ag-ui", "haystack",
+     "agent-framework", "autogen", "ag2", "mcp-sampling", "opentelemetry", "atif"}
+)  # fmt: skip
+"""Formats that have no place on a machine where sessions are: a list of sessions does not load them."""
 
 ENTRY_POINTS: Final = "segue.formats"
 """The group of entry points under which installed packages name formats: `name = "package.module:RECORD"`."""
@@ -145,16 +152,23 @@ def get_format(name: str) -> Format:
     return record
 
 
-def each_format() -> Iterator[Format]:
+def each_format(leave_out: Collection[str] = ()) -> Iterator[Format]:
     """Give every format in the order of `format_names`; each is loaded when it is asked for.
 
     A format of a package that cannot be loaded causes a warning and is left out.
     """
     for name in format_names():
+        if name in leave_out:
+            continue
         try:
             yield get_format(name)
         except UnknownFormat as error:
             warn(f"{error}", RuntimeWarning, stacklevel=2)
+
+
+def formats_with_sessions() -> list[Format]:
+    """Load the formats that have a place on a machine where sessions are, in the order of `format_names`."""
+    return [record for record in each_format(leave_out=_WITHOUT_SESSIONS) if record.place is not None]
 
 
 def all_formats() -> list[Format]:

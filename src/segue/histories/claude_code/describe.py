@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from segue.histories.claude_code.read import NAME, SYNTHETIC
+from segue.histories.claude_code.turns import NAME, SYNTHETIC
 from segue.histories.kit.format import Excerpt
 from segue.histories.kit.history import Session
 from segue.histories.kit.lines import first_objects, object_of, objects_of, text_of, title_of

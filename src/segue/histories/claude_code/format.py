@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from segue.histories.claude_code.describe import describe, detect
-from segue.histories.claude_code.read import KNOWN_RECORDS, NAME, WIRE, read
+from segue.histories.claude_code.read import KNOWN_RECORDS, read
 from segue.histories.claude_code.samples import samples
+from segue.histories.claude_code.turns import NAME, WIRE
 from segue.histories.claude_code.write import write
 from segue.histories.kit.format import Format, Place
 from segue.models.model import Model

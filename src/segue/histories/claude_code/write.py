@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from segue.conversation.messages import AssistantMessage, Message, StopReason
-from segue.histories.claude_code.read import NAME, WIRE
+from segue.histories.claude_code.turns import NAME, WIRE
 from segue.histories.kit.envelope import find_envelope, find_title, origin_fields, plain_text
 from segue.histories.kit.format import Draft, Output
 from segue.histories.kit.history import WrittenFile

@@ -34,6 +34,8 @@ from segue.projection.report import ChangeCode
 NAME: Final = "opentelemetry"
 TITLE: Final = "OpenTelemetry"
 SEGUE: Final = "segue"
+_MODALITIES: Final = frozenset({"image", "video", "audio"})
+"""Those of the schema beside `document`."""
 _FINISH: Final = {"toolUse": "tool_call", "aborted": "error"}
 
 
@@ -133,8 +135,11 @@ def _write_parts(message: Message, writing: Writing) -> list[Entry]:
 
 
 def _write_media(piece: Media, message: Message, writing: Writing) -> list[Entry]:
-    kind = "image" if piece.kind == "image" else (piece.mime_type or "").partition("/")[0] or "file"
-    part: Entry = {"modality": kind, **({} if piece.mime_type is None else {"mime_type": piece.mime_type})}
+    kind = "image" if piece.kind == "image" else (piece.mime_type or "").partition("/")[0]
+    part: Entry = {
+        "modality": kind if kind in _MODALITIES else "document",
+        **({} if piece.mime_type is None else {"mime_type": piece.mime_type}),
+    }
     if piece.data is not None:
         return [{"type": "blob", **part, "content": piece.data}]
     if piece.url is not None:

@@ -1,0 +1,223 @@
+"""Makes messages of the lines of a Claude Code session.
+
+Facts this file rests on (Claude Code 2.1.325, seen 2026-11-15):
+- A line holds one block of a reply; lines of one reply have the same `message.id`, and each repeats its usage.
+- `isMeta` marks a text that the program added; `attachment` lines have such a text in `rendered`.
+- The program leaves out lines with `isApiErrorMessage: true` when it sends; other texts of the model `<synthetic>` it
+  sends.
+- An answer that was interrupted ends with `isAbortedMidStream`, then the user text `[Request interrupted by user]`.
+- Older versions write `stop_reason: null` on every line of a finished reply.           (reported; read tolerantly)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple, cast, final
+
+from msgspec.structs import replace
+
+from segue.conversation.content import TextContent
+from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, UserMessage
+from segue.errors import DecodeError
+from segue.histories.claude_code.tree import Node
+from segue.histories.kit.envelope import SEGUE, envelope_extra, with_origin
+from segue.histories.kit.lines import object_of, objects_of, text_of, without
+from segue.histories.kit.notes import Notes
+from segue.histories.kit.stamps import milliseconds_of
+from segue.histories.kit.wire import Wire
+
+NAME: Final = "claude-code"
+WIRE: Final = Wire("anthropic-messages", "messages")
+SYNTHETIC: Final = "<synthetic>"
+INTERRUPTED: Final = "[Request interrupted by user"
+
+_REPLY: Final = frozenset({"id", "type", "role", "model", "content", "stop_reason", "stop_sequence"})
+_COUNTS: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
+_WRITTEN_ANEW: Final = frozenset({"type", "parentUuid", "sessionId", "message", "toolUseResult", "rendered", SEGUE})
+"""Fields of a line that are not kept beside the message: they are in the message, or a new file has others."""
+
+
+@final
+class _Group(NamedTuple):
+    """The lines of one reply."""
+
+    id: object
+    lines: list[Node]
+
+
+@final
+class Reader:
+    """Makes messages of lines. What a line holds beside its message is kept in `extra` of the message."""
+
+    def __init__(self, notes: Notes) -> None:
+        self.notes: Final = notes
+        self._noted: set[str] = set()
+        self._decoded: dict[str, tuple[Message, ...]] = {}
+
+    def messages(self, nodes: Sequence[Node]) -> list[Message]:
+        """Give the messages of lines; lines that hold none are noted as records."""
+        made: list[Message] = []
+        groups: list[_Group | Node] = []
+        open_group: _Group | None = None
+        for node in nodes:
+            if node.type != "assistant":
+                groups.append(node)
+                if node.type == "user" and not _only_results(node.fields(self.notes)):
+                    open_group = None
+                continue
+            message_id = object_of(node.fields(self.notes).get("message")).get("id")
+            if open_group is not None and message_id is not None and open_group.id == message_id:
+                open_group.lines.append(node)
+            else:
+                open_group = _Group(message_id, [node])
+                groups.append(open_group)
+        asked = [node for node in nodes if node.type == "user" and node.uuid not in self._decoded]
+        turns = [{**object_of(node.fields(self.notes).get("message")), "role": "user"} for node in asked]
+        for node, decoded in zip(asked, WIRE.decode_users(turns), strict=False):
+            self._decoded[node.uuid] = decoded
+        for at, group in enumerate(groups):
+            if isinstance(group, _Group):
+                following = groups[at + 1] if at + 1 < len(groups) else None
+                made += self._assistant(group, following if isinstance(following, Node) else None)
+            elif group.type == "user":
+                made += self._user(group)
+            elif group.type == "attachment":
+                made += self._attachment(group)
+            elif group.type == "system":
+                self._record(group, f"system/{group.subtype}" if group.subtype else "system")
+        return made
+
+    def _record(self, node: Node, kind: str) -> None:
+        if node.uuid not in self._noted:
+            self._noted.add(node.uuid)
+            data = node.fields(self.notes) if self.notes.keeps else None
+            self.notes.record(kind, node.number, node.size, data)
+
+    def _unreadable(self, node: Node, reason: str) -> None:
+        if node.uuid not in self._noted:
+            self._noted.add(node.uuid)
+            self.notes.unreadable(node.number, reason)
+
+    def _user(self, node: Node) -> list[Message]:
+        fields = node.fields(self.notes)
+        message = object_of(fields.get("message"))
+        decoded = self._decoded.get(node.uuid)
+        if decoded is None:
+            try:
+                decoded = WIRE.decode([{**message, "role": "user"}])
+            except DecodeError as error:
+                self._unreadable(node, str(error))
+                return []
+        time = milliseconds_of(fields.get("timestamp"))
+        envelope = without(fields, _WRITTEN_ANEW)
+        own = fields.get("isMeta") is True
+        made: list[Message] = []
+        for item in decoded:
+            if not isinstance(item, (UserMessage, ToolResultMessage)):
+                continue
+            extra = envelope_extra(item.extra, NAME, {"uuid": node.uuid} if made else envelope, own=own)
+            if isinstance(item, ToolResultMessage) and "toolUseResult" in fields:
+                made.append(replace(item, timestamp=time, extra=extra, details=fields["toolUseResult"]))
+            else:
+                made.append(replace(item, timestamp=time, extra=extra))
+        if not made:
+            self._unreadable(node, "the message has no content")
+        return made
+
+    def _attachment(self, node: Node) -> list[Message]:
+        fields = node.fields(self.notes)
+        texts = [text for item in objects_of(fields.get("rendered")) if (text := text_of(item.get("content")))]
+        if not texts:
+            kind = text_of(object_of(fields.get("attachment")).get("type"))
+            self._record(node, f"attachment/{kind}" if kind == "prompt_snapshot" else "attachment")
+            return []
+        message = UserMessage(
+            content=tuple(TextContent(text=text) for text in texts),
+            timestamp=milliseconds_of(fields.get("timestamp")),
+            extra=envelope_extra(None, NAME, without(fields, _WRITTEN_ANEW), own=True),
+        )
+        return [message]
+
+    def _assistant(self, group: _Group, following: Node | None) -> list[Message]:
+        lines = [node.fields(self.notes) for node in group.lines]
+        if lines[0].get("isApiErrorMessage") is True:
+            for node in group.lines:
+                self._record(node, "assistant/api-error")
+            return []
+        bodies = [object_of(fields.get("message")) for fields in lines]
+        for node, each in zip(group.lines, bodies, strict=True):
+            if not isinstance(each.get("content"), (str, list)):
+                self._unreadable(node, "the message has no content")
+        contents = [_blocks(body.get("content")) for body in bodies]
+        body = {**bodies[0], **{key: bodies[-1][key] for key in ("stop_reason", "usage") if key in bodies[-1]}}
+        body |= {"role": "assistant", "type": "message", "content": [block for blocks in contents for block in blocks]}
+        model = text_of(body.get("model")) or ""
+        try:
+            # All other fields of the reply are kept in the envelope; the codec would compare each with its default.
+            known = {name: body[name] for name in _REPLY if name in body}
+            known["usage"] = _counts(object_of(body.get("usage")))
+            message = WIRE.decode_reply(known, "" if model == SYNTHETIC else model)
+        except DecodeError as error:
+            for node in group.lines:
+                self._unreadable(node, str(error))
+            return []
+        if model in {"", SYNTHETIC}:
+            message = replace(message, model=model, provider="")
+        message = with_origin(message, lines[0])
+        envelope: dict[str, object] = {
+            "lines": [
+                {**without(fields, _WRITTEN_ANEW), "blocks": len(blocks)}
+                for fields, blocks in zip(lines, contents, strict=True)
+            ],
+            "reply": without(body, ("content",)),
+        }
+        message = replace(
+            message,
+            timestamp=milliseconds_of(lines[0].get("timestamp")),
+            extra=envelope_extra(message.extra, NAME, envelope, own=model == SYNTHETIC),
+            **self._ending(message, body, lines, following),
+        )
+        return [message]
+
+    def _ending(
+        self, message: AssistantMessage, body: dict[str, Any], lines: Sequence[dict[str, Any]], following: Node | None
+    ) -> dict[str, Any]:
+        """Give the stop reason where the reply does not have it: it was interrupted, or an older version wrote it."""
+        if body.get("stop_reason") is not None:
+            return {}
+        interrupted = any(fields.get("isAbortedMidStream") is True for fields in lines)
+        if following is not None and following.type == "user" and not message.tool_calls():
+            text = text_of_line(following.fields(self.notes))
+            interrupted = interrupted or text.startswith(INTERRUPTED)
+        if interrupted:
+            return {"stop_reason": StopReason.ABORTED}
+        return {"stop_reason": StopReason.TOOL_USE if message.tool_calls() else StopReason.STOP}
+
+
+def _counts(usage: dict[str, Any]) -> dict[str, object]:
+    """Give the token counts of a reply in the form in which the codec writes them."""
+    counts: dict[str, object] = {name: usage.get(name) or 0 for name in _COUNTS}
+    if thinking := object_of(usage.get("output_tokens_details")).get("thinking_tokens"):
+        counts["output_tokens_details"] = {"thinking_tokens": thinking}
+    if object_of(usage.get("cache_creation")).get("ephemeral_1h_input_tokens"):
+        counts["cache_creation"] = usage["cache_creation"]
+    return counts
+
+
+def _blocks(content: object) -> list[object]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return cast("list[object]", content) if isinstance(content, list) else []
+
+
+def _only_results(fields: dict[str, Any]) -> bool:
+    blocks = objects_of(object_of(fields.get("message")).get("content"))
+    return bool(blocks) and all(block.get("type") == "tool_result" for block in blocks)
+
+
+def text_of_line(fields: dict[str, Any]) -> str:
+    """Give the text of a line: its texts joined, without other blocks."""
+    content = object_of(fields.get("message")).get("content")
+    if isinstance(content, str):
+        return content
+    return "\n".join(text for block in objects_of(content) if (text := text_of(block.get("text"))))
