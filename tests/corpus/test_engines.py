@@ -45,7 +45,7 @@ def test_an_engine_gives_the_requests_of_one_process_and_a_bad_row_costs_one_row
         out.mkdir()
     command = [python, str(ROOT / "examples" / "engines" / f"{recipe}.py"), str(tmp_path / "in"), str(out)]
     env = environment({"RAY_DEDUP_LOGS": "0", "HF_HOME": str(tmp_path / "hf"), "PYSPARK_PYTHON": python})
-    done = subprocess.run(command, capture_output=True, env=env, cwd=tmp_path, timeout=170, check=False)
+    done = subprocess.run(command, capture_output=True, env=env, cwd=tmp_path, timeout=600, check=False)
     assert done.returncode == 0, done.stderr.decode()[-3000:]
     files = sorted(out.glob("*.parquet"), key=os.path.basename)
     rows = [row for path in files for row in parquet.read_table(path).to_pylist()]

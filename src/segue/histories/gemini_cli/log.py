@@ -32,6 +32,8 @@ class Entry:
 
     fields: dict[str, Any]
     line: int
+    listed: bool = False
+    """Whether it is one of `Log.entries`: a list is slow to search."""
 
     @property
     def kind(self) -> str:
@@ -88,6 +90,8 @@ def _apply(log: Log, fields: dict[str, Any], line: Line, notes: Notes) -> None:
     changes = object_of(fields.get("$set"))
     if changes:
         if "messages" in changes:
+            for entry in log.entries:
+                entry.listed = False
             log.entries = _merge_all(log, changes["messages"], line.number, notes)
         log.header |= {key: value for key, value in changes.items() if key != "messages"}
         rest = 0 if "messages" in changes else len(line.data)
@@ -102,7 +106,8 @@ def _apply(log: Log, fields: dict[str, Any], line: Line, notes: Notes) -> None:
         entry = _merge(log, fields, line.number)
         if entry is None:
             notes.record(text_of(fields.get("type")) or "unknown", line.number, len(line.data))
-        elif entry not in log.entries:
+        elif not entry.listed:
+            entry.listed = True
             log.entries.append(entry)
 
 
@@ -113,7 +118,8 @@ def _merge_all(log: Log, items: object, line: int, notes: Notes) -> list[Entry]:
         entry = _merge(log, object_of(item), line)
         if entry is None:
             notes.unreadable(line, "a message without an id")
-        elif entry not in entries:
+        elif not entry.listed:
+            entry.listed = True
             entries.append(entry)
     return entries
 
@@ -134,13 +140,15 @@ def _merge(log: Log, fields: dict[str, Any], line: int) -> Entry | None:
 
 
 def _rewind(log: Log, target: str, notes: Notes) -> None:
-    at = next((at for at, entry in enumerate(log.entries) if entry.id == target), None)
-    if at is None:
+    first = log.everything.get(target)
+    if first is None or not first.listed:
         return
+    at = next(at for at in range(len(log.entries) - 1, -1, -1) if log.entries[at] is first)
     lost = log.entries[at:]
     detail = f"{len(lost)} messages that the user took back"
     notes.add(ChangeCode.BRANCH_LEFT_OUT, ("branches", len(log.taken_back)), Loss.CONTENT, detail)
     log.taken_back.append(lost)
     for entry in lost:
+        entry.listed = False
         log.everything.pop(entry.id, None)
     del log.entries[at:]

@@ -59,7 +59,8 @@ def read(source: Source, view: View) -> History:
         # Once more from the beginning: the results of old calls count where they stand first.
         reader = _Reader(notes)
         older = name_results(reader.messages(_dropped(log)))
-        rest = [entry for entry in log.entries if entry not in _summary_entries(log)]
+        summary = _summary_entries(log)
+        rest = [entry for entry in log.entries if entry not in summary]
         messages = name_results([*older, *reader.messages(rest)])
         summaries = (compaction.summary,)
     elif compaction is not None:
