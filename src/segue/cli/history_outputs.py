@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 from uuid import uuid4
 
 import click
@@ -26,14 +26,20 @@ from segue.projection.report import Report
 
 ReportForm = Literal["table", "json", "none"]
 
-report_option = click.option(
-    "--report",
-    "form",
-    type=click.Choice(["table", "json", "none"]),
-    default="table",
-    show_default=True,
-    help="How to print the report to standard error.",
-)
+F = TypeVar("F", bound=Callable[..., object])
+
+
+def report_option(command: F) -> F:
+    """Add the option `--report` to a command."""
+    option = click.option(
+        "--report",
+        "form",
+        type=click.Choice(["table", "json", "none"]),
+        default="table",
+        show_default=True,
+        help="How to print the report to standard error.",
+    )
+    return option(command)
 
 
 def print_report(report: Report, form: ReportForm) -> None:
