@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from segue.conversation.content import AnyContent, Extra
 from segue.models.rules import Rules
+from segue.projection.passes.held_content import SOURCE_MARK
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.workspace import Workspace
 from segue.protocols.kit.reading import REPLY
@@ -47,17 +48,22 @@ def kept_extra(extra: Extra, protocol: str, rules: Rules, *, same_provider: bool
             changed = changed or len(portable) != len(part)
             if portable:
                 kept[key] = portable
-        elif key in PROTOCOLS:
+        elif _is_of_protocol(key):
             changed = True
         else:
             kept[key] = part
     return (kept or None) if changed else extra
 
 
+def _is_of_protocol(key: str) -> bool:
+    """Whether a key is the name of a protocol, or that with the provider or model that its part is valid for."""
+    return key.partition(SOURCE_MARK)[0] in PROTOCOLS
+
+
 def extra_loss(extra: Extra, kept: Extra | None) -> Loss:
     """Give the loss of a reduced `extra`: opaque if data is removed, none if only wire format is."""
     for key, part in extra.items():
-        if key == REPLY or (key not in _NEVER_SENT and key not in PROTOCOLS):
+        if key == REPLY or (key not in _NEVER_SENT and not _is_of_protocol(key)):
             continue
         remaining = kept.get(key) if kept is not None else None
         for name in part:
