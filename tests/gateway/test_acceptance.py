@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from base64 import b64decode
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -321,3 +322,31 @@ def test_every_program_finishes_its_loop_over_every_provider_without_a_store(cli
             assert len(requests) >= 2
             for request in requests:
                 _survives(request)
+
+
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+
+def test_gemini_cli_counts_the_tokens_of_a_picture(tmp_path: Path) -> None:
+    """It asks for a count as soon as a prompt has a picture, and goes on with the answer."""
+    _needs("gemini")
+    with bench(tmp_path, "picture", "--no-tools") as made, made.gateway(f"sqlite:{tmp_path}/g.db"):
+        work = tmp_path / "homes" / "picture" / "work"
+        work.mkdir(parents=True)
+        (work / "a.png").write_bytes(b64decode(PIXEL))
+        settings = work.parent / ".gemini" / "settings.json"
+        settings.parent.mkdir()
+        settings.write_text(json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}}))
+        own = {"GOOGLE_GEMINI_BASE_URL": made.url, "GEMINI_API_KEY": "any", "GEMINI_CLI_TRUST_WORKSPACE": "true"}
+        program = Path(os.environ["NPM"]) / "gemini" / "node_modules" / ".bin" / "gemini"
+        done = subprocess.run(
+            [program, "-m", "m-gemini", "-y", "-p", "What is this? @a.png"],
+            env={**made.environment(), "HOME": str(work.parent), **own},
+            cwd=work,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert [request for request in made.captured("picture") if "inlineData" in json.dumps(request["body"])]
