@@ -13,7 +13,7 @@ from segue import Context, Model, UserMessage, check, decode_request, decode_res
 from segue.corpus.batch_files.forms import FORMS, find_form, read_request_line
 from segue.corpus.batch_files.results import read_result_line, results_of_document
 from segue.corpus.batch_files.writing import BatchFiles, line_of
-from segue.corpus.conversion import Batch, RowDetails
+from segue.corpus.batches import Batch, RowDetails
 from segue.corpus.files import LOCAL
 from segue.corpus.summary import Summary
 from segue.models.catalogue import get_model

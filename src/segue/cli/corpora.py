@@ -18,7 +18,7 @@ from segue.cli.statuses import Status
 from segue.cli.wording import in_program_words
 from segue.corpus import pieces
 from segue.corpus.batch_files.writing import BatchFiles
-from segue.corpus.conversion import Batch
+from segue.corpus.batches import Batch
 from segue.corpus.files import files_at, is_remote
 from segue.corpus.jobs import Job
 from segue.corpus.notes import ShardNote, read_notes, refuse_other_jobs, write_note

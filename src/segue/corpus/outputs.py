@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import BinaryIO, Protocol, final
 
+from segue.corpus.batches import Batch
 from segue.corpus.compression import open_writer
-from segue.corpus.conversion import Batch
 from segue.corpus.files import Files, Pending
 from segue.corpus.jobs import JobDescription
 from segue.corpus.notes import ShardNote, span_of, write_note

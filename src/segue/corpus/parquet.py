@@ -7,8 +7,8 @@ from functools import partial
 from importlib import import_module
 from typing import Any, BinaryIO, Final, final
 
+from segue.corpus.batches import Batch
 from segue.corpus.columns import import_arrow, rows_of_table
-from segue.corpus.conversion import Batch
 from segue.corpus.files import files_at, is_remote
 from segue.corpus.pieces import RowSpan
 from segue.corpus.rows import Reader, Row

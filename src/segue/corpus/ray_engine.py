@@ -12,7 +12,7 @@ from collections.abc import Generator
 from importlib import import_module
 from typing import Any, Final
 
-from segue.corpus.conversion import Batch
+from segue.corpus.batches import Batch
 from segue.corpus.files import files_at
 from segue.corpus.jobs import Job
 from segue.corpus.notes import ShardNote, find_note, refuse_other_job

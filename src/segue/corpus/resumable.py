@@ -12,7 +12,7 @@ from typing import BinaryIO, Final, final
 
 import msgspec
 
-from segue.corpus.conversion import Batch
+from segue.corpus.batches import Batch
 from segue.corpus.files import LOCAL, sync_folder
 from segue.corpus.jobs import JobDescription
 from segue.corpus.notes import ShardNote, find_note, refuse_other_job, write_note

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from itertools import chain, islice
 from typing import NamedTuple, final
 
-from segue.corpus.conversion import Batch, RowConverter, convert_piece
+from segue.corpus.batches import Batch
+from segue.corpus.conversion import RowConverter, convert_piece
 from segue.corpus.files import files_at
 from segue.corpus.jobs import Job
 from segue.corpus.notes import ShardNote, find_note, refuse_other_job

@@ -21,7 +21,8 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Final, Literal, NamedTuple, Self, TypeAlias, final
 
-from segue.corpus.conversion import Batch, RowConverter, convert_piece, died
+from segue.corpus.batches import Batch
+from segue.corpus.conversion import RowConverter, convert_piece, died
 from segue.corpus.jobs import Job
 from segue.corpus.pieces import SIZE, Piece
 from segue.corpus.summary import Summary

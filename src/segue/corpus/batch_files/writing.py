@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from segue.corpus.batch_files.forms import BatchForm, find_form
-from segue.corpus.conversion import BadRow, Batch
+from segue.corpus.batches import BadRow, Batch
 from segue.corpus.files import Files, Pending
 from segue.corpus.rows import Row
 from segue.errors import CorpusError
