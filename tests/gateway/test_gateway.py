@@ -46,7 +46,7 @@ def gateway(shared: Running) -> Iterator[Running]:
 
 
 def _post(url: str, path: str, body: object, **headers: str) -> httpx2.Response:
-    return httpx2.post(url + path, json=body, headers=headers, timeout=20)
+    return httpx2.post(url + path, json=body, headers=headers, timeout=120)
 
 
 def _events(text: str) -> list[str]:
@@ -189,20 +189,21 @@ def test_a_failure_after_the_head_is_an_event(gateway: Running) -> None:
 
 
 def test_a_client_that_leaves_ends_the_request_to_the_provider(gateway: Running) -> None:
-    gateway.upstream.emulator.script.add(Step(text="word " * 500, pause=0.02))
+    # The whole reply would take longer than this test waits.
+    gateway.upstream.emulator.script.add(Step(text="word " * 1000, pause=0.3))
     parts = urlsplit(gateway.url)
     body = json.dumps({**ASK, "model": "m-responses", "stream": True}).encode()
     with socket.create_connection((parts.hostname, parts.port)) as connection:
         head = f"POST /v1/messages HTTP/1.1\r\nhost: {parts.netloc}\r\ncontent-length: {len(body)}\r\n\r\n"
         connection.sendall(head.encode() + body)
         assert connection.recv(100).startswith(b"HTTP/1.1 200")
-    for _ in range(200):
-        rows = httpx2.get(f"{gateway.url}/segue/requests?limit=1").json()["requests"]
-        if rows and rows[0]["outcome"] == "aborted":
-            break
-        time.sleep(0.02)
-    assert rows[0]["outcome"] == "aborted"
-    assert rows[0]["durationMs"] < 5000
+    end = time.monotonic() + 120
+    outcomes: list[str] = []
+    while "aborted" not in outcomes and time.monotonic() < end:
+        time.sleep(0.05)
+        rows = httpx2.get(f"{gateway.url}/segue/requests?limit=50", timeout=60).json()["requests"]
+        outcomes = [row["outcome"] for row in rows]
+    assert outcomes.count("aborted") == 1
 
 
 # -- errors and limits -------------------------------------------------------------------------------------------------
@@ -301,7 +302,7 @@ def test_rows_have_no_content_and_no_keys(gateway: Running) -> None:
     body = {**ASK, "model": "m-responses", "messages": [{"role": "user", "content": "planted-question"}]}
     reply = _post(gateway.url, "/v1/messages", body, **{"x-api-key": "planted-client-key"})
     name = reply.headers["x-segue-request-id"]
-    for _ in range(100):
+    for _ in range(3000):
         found = httpx2.get(f"{gateway.url}/segue/requests/{name}")
         if found.status_code == 200:
             break
@@ -381,7 +382,7 @@ def test_a_running_gateway_reads_a_changed_file(tmp_path: Path) -> None:
         with serve_in_thread(create_app(gateway=make_gateway(read_config(path), path))) as url:
             assert "new-name" not in httpx2.get(f"{url}/v1/models").text
             path.write_text(good + '\n[models."new-name"]\ntry = ["openai/gpt-5.4"]')
-            for _ in range(200):
+            for _ in range(3000):
                 if "new-name" in httpx2.get(f"{url}/v1/models").text:
                     return
                 time.sleep(0.05)
@@ -466,7 +467,7 @@ def test_bytes_pass_unchanged_where_nothing_has_to_change(patient: Running, path
     assert reply.content == direct.content
     first, second = gateway.upstream.emulator.requests
     assert first.body == second.body
-    for _ in range(100):
+    for _ in range(3000):
         row = httpx2.get(f"{gateway.url}/segue/requests/{reply.headers['x-segue-request-id']}")
         if row.status_code == 200:
             break
