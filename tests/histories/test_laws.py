@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from property_testing import scaled_examples
@@ -31,6 +31,7 @@ def damaged_files(which: str) -> DamagedFiles:
 
 @pytest.mark.parametrize("which", DAMAGED)
 @scaled_examples(0.5)
+@example(seed=100_700)  # a conversation of an export without its list of messages
 @given(seed=st.integers(1000, 2**31))
 def test_a_damaged_file_loses_nothing_in_silence(which, seed):
     damaged_files(which).check(seed)

@@ -82,7 +82,12 @@ def read(source: Source, view: View) -> History:
         LoadError: there is none.
     """
     notes = Notes(known=KNOWN_RECORDS, keep=view.keep_records)
-    found = [each for each in conversations_of(load_value(source)) if isinstance(each.get("chat_messages"), list)]
+    found: list[dict[str, Any]] = []
+    for number, each in enumerate(conversations_of(load_value(source)), 1):
+        if isinstance(each.get("chat_messages"), list):
+            found.append(each)
+        else:
+            notes.unreadable(number, "a conversation needs a list of `chat_messages`")
     conversation = choose(found, source.session, notes, _id, _updated)
     entries: dict[str, dict[str, Any]] = {}
     parents: dict[str, str | None] = {}
