@@ -126,6 +126,12 @@ def test_requests_are_listed_newest_first(store: Store) -> None:
     assert store.list_requests("t", 2, before=NOW + 3) == [b"2", b"1"]
 
 
+def test_rows_that_are_stored_together_keep_their_times(store: Store) -> None:
+    store.put_all([StoredRow(f"r{number}", "t", b"%d" % number, NOW + number) for number in (2, 0, 1)], NOW + 9)
+    assert store.list_requests("t", 2) == [b"2", b"1"]
+    assert store.list_requests("t", 2, before=NOW + 1) == [b"0"]
+
+
 def test_requests_and_conversations_belong_to_a_tenant(store: Store) -> None:
     store.put_all([StoredRow("r", "alice", b"{}"), StoredConversation("c", "alice", b"1")], NOW)
     store.put_all([StoredConversation("c", "alice", b"2")], NOW + 1)

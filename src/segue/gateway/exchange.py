@@ -363,7 +363,7 @@ class Exchange:
             duration_ms=now_ms() - self._began,
             error=error,
         )
-        self.gateway.store.put_later(StoredRow(self.id, asked.tenant, msgspec.json.encode(row)), now_ms())
+        self.gateway.store.put_later(StoredRow(self.id, asked.tenant, msgspec.json.encode(row), row.time), now_ms())
 
     def _reports(self) -> list[Report]:
         """Give the reports of the history, of the request, and of the reply."""

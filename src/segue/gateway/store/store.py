@@ -40,11 +40,12 @@ class StoredState(NamedTuple):
 
 @final
 class StoredRow(NamedTuple):
-    """A row of a request: its id, its tenant, and its data."""
+    """A row of a request: its id, its tenant, its data, and when the request began (without it: when it is stored)."""
 
     id: str
     tenant: str
     data: bytes
+    time: int | None = None
 
 
 @final
@@ -129,7 +130,7 @@ class Store:
             if rows:
                 transaction.run_many(
                     "insert into requests (id, tenant, time, data) values (?, ?, ?, ?) on conflict do nothing",
-                    [(row.id, _storable(row.tenant), now, row.data) for row in rows],
+                    [(row.id, _storable(row.tenant), now if row.time is None else row.time, row.data) for row in rows],
                 )
             if replies:
                 transaction.run_many(
