@@ -13,9 +13,13 @@ from typing import cast
 
 import pytest
 
+from segue.conversation.content import TextContent, ToolCall
+from segue.conversation.context import Context, ToolDefinition
+from segue.conversation.messages import ToolResultMessage, UserMessage
 from segue.errors import DecodeError, EmptyConversation
 from segue.models.model import Model
-from segue.projection.report import ChangeCode
+from segue.models.origin import new_assistant_message
+from segue.projection.report import ChangeCode, Loss
 from segue.protocols.api import check, decode_request, encode_request
 from segue.protocols.registry import PROTOCOLS
 from segue.request import Request, prepare
@@ -51,6 +55,13 @@ def places(value: object, path: Path = ()) -> Iterator[Path]:
         for index, inner in enumerate(cast("list[object]", value)):
             yield (*path, index)
             yield from places(inner, (*path, index))
+
+
+def value_at(body: object, path: Path) -> object:
+    """Give the value at a path of a body."""
+    for step in path:
+        body = cast("dict[str | int, object]", body)[step]
+    return body
 
 
 def changed(body: dict[str, object], path: Path, value: object) -> dict[str, object]:
@@ -93,6 +104,40 @@ def test_a_malformed_body_is_not_sent_back(protocol, share):
                 if request is not None:
                     found = check(request.body, protocol=protocol, model=record.example)
                     assert found == [], (sample.name, path, value)
+
+
+MARKED = {"place": "marked"}
+NOT_OBJECTS: tuple[object, ...] = ([1], ["x"], 5, 0, True, False, "x", "[1]", "5")
+"""Values that models and proxies have written where the arguments of a call belong."""
+
+
+def _is_marked(value: object) -> bool:
+    if isinstance(value, str) and value.startswith("{"):
+        value = json.loads(value)
+    return value == MARKED
+
+
+@pytest.mark.parametrize("given", NOT_OBJECTS, ids=repr)
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_arguments_that_are_no_object_are_a_loss_of_content(protocol, given):
+    model = PROTOCOLS[protocol].example
+    call = ToolCall(id="call_abcdef012", name="find", arguments=MARKED)
+    context = Context(
+        messages=(
+            UserMessage(content=(TextContent(text="hi"),)),
+            new_assistant_message(model, content=(call,)),
+            ToolResultMessage(tool_call_id=call.id, tool_name="find", content=(TextContent(text="1"),)),
+        ),
+        tools=(ToolDefinition(name="find", parameters={"type": "object"}),),
+    )
+    body = prepare(context, model).body
+    places_of_arguments = [path for path in places(body) if _is_marked(value_at(body, path))]
+    if not places_of_arguments:
+        pytest.skip("writes calls as text")
+    request = replayed(changed(body, places_of_arguments[0], given), protocol, model)
+    assert request is not None
+    lost = [change.code for change in request.report.changes if change.loss is Loss.CONTENT]
+    assert lost == [ChangeCode.ARGUMENTS_UNPARSED]
 
 
 CLAUDE = Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=1000)

@@ -103,6 +103,27 @@ def parse_arguments(text: str | bytes) -> ParsedArguments:
     return ParsedArguments(arguments=arguments, text=None if _is_canonical(text, arguments) else text)
 
 
+def read_arguments(given: object) -> ParsedArguments:
+    """Read arguments where an object is expected, whatever was written there; no value raises an error.
+
+    None is an empty object and a text is parsed. `text` is what could not be read as an object, as JSON.
+    """
+    if isinstance(given, dict):
+        return ParsedArguments(arguments=cast("dict[str, object]", given))
+    if given is None:
+        return ParsedArguments(arguments={})
+    if isinstance(given, str):
+        parsed = parse_arguments(given)
+        return parsed if parsed.diagnostic is not None else ParsedArguments(arguments=parsed.arguments)
+    if isinstance(given, Mapping):
+        return ParsedArguments(arguments=dict(cast("Mapping[str, object]", given)))
+    try:
+        text = json.dumps(given, ensure_ascii=False, separators=(",", ":"), default=repr)
+    except (ValueError, RecursionError):  # it contains itself, or is too deep
+        text = f"({type(given).__name__})"
+    return _parsed("invalid", {}, _escape_halves(text), _NOT_AN_OBJECT)
+
+
 def encode_arguments(arguments: Mapping[str, object]) -> str:
     """Write arguments as compact JSON in the order of their keys, a lone surrogate as its escape.
 
@@ -128,7 +149,12 @@ def _encode_slowly(arguments: dict[str, object]) -> str:
     except (TypeError, ValueError, RecursionError) as error:
         message = f"not JSON: {error}; use only dicts with string keys, lists, strings, numbers, booleans and None"
         raise EncodeError(message, path=("arguments",)) from error
-    return _LONE_HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", written)
+    return _escape_halves(written)
+
+
+def _escape_halves(text: str) -> str:
+    """Write lone surrogates as the escapes of JSON."""
+    return _LONE_HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
 def _decode_text(data: bytes) -> tuple[str, bool]:

@@ -19,7 +19,7 @@ from typing import Final, assert_never, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.arguments import parse_arguments
+from segue.conversation.arguments import read_arguments
 from segue.conversation.content import (
     AssistantContent,
     NativeContent,
@@ -35,7 +35,7 @@ from segue.protocols.anthropic_messages.media import decode_document, decode_ima
 from segue.protocols.anthropic_messages.native import decode_native
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, Wire
 from segue.protocols.kit.readable_signatures import WRAPPED, is_wrapped, read_wrapped
 from segue.protocols.kit.reading import native_block
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
@@ -139,17 +139,16 @@ def _decode_call(block: Block) -> ToolCall | None:
     call_id, name, given = block.get("id"), block.get("name"), block.get("input")
     if not isinstance(call_id, str) or not isinstance(name, str):
         return None
-    text: str | None = None
-    if isinstance(given, dict):
-        arguments = cast("Mapping[str, object]", given)
-        if len(block) == 4:
-            return ToolCall(id=call_id, name=name, arguments=arguments)
-    elif isinstance(given, str):
-        parsed = parse_arguments(given)  # some vendors write text
-        arguments, text = parsed.arguments, None if parsed.diagnostic is None else parsed.text
-    else:
-        arguments = object_of(given)
-    call = ToolCall(id=call_id, name=name, arguments=arguments, arguments_text=text, cache_mark=decode_mark(block))
+    if isinstance(given, dict) and len(block) == 4:
+        return ToolCall(id=call_id, name=name, arguments=cast("Mapping[str, object]", given))
+    parsed = read_arguments(cast("object", given))  # some vendors write text
+    call = ToolCall(
+        id=call_id,
+        name=name,
+        arguments=parsed.arguments,
+        arguments_text=parsed.text,
+        cache_mark=decode_mark(block),
+    )
     known = ("caller",) if block.get("caller") == _DIRECT else ()
     return replace(call, extra=keep(PROTOCOL, block, _encode_call(call), known))
 

@@ -25,10 +25,12 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final, assert_never, cast
 
-from segue.conversation.arguments import parse_arguments
+from msgspec.structs import replace
+
+from segue.conversation.arguments import read_arguments
 from segue.conversation.content import (
     AssistantContent,
     NativeContent,
@@ -149,19 +151,13 @@ def decode_call(call: Block, *, reply: bool = False) -> ToolCall | None:
     if not isinstance(call_id, str) or not isinstance(name, str) or call.get("type") == SERVER_CALL:
         return None
     is_object = isinstance(given, dict)
-    arguments = cast("Wire", given) if is_object else parse_input(given)
+    parsed = read_arguments(given)
+    decoded = ToolCall(id=call_id, name=name, arguments=parsed.arguments, arguments_text=parsed.text)
     if reply or (is_object and len(call) == 3):
-        return ToolCall(id=call_id, name=name, arguments=arguments)
-    default: Wire = {"toolUseId": call_id, "name": name, "input": arguments}
+        return decoded
+    default: Wire = {"toolUseId": call_id, "name": name, "input": parsed.arguments}
     received = call if is_object else object_of(without_bytes(call))
-    return ToolCall(
-        id=call_id, name=name, arguments=arguments, extra=keep(PROTOCOL, received, default, known=_CALL_KEYS)
-    )
-
-
-def parse_input(given: object) -> Mapping[str, object]:
-    """Parse an input that is a text; any other value that is not an object has no arguments."""
-    return parse_arguments(given).arguments if isinstance(given, str) else dict(object_of(given))
+    return replace(decoded, extra=keep(PROTOCOL, received, default, known=_CALL_KEYS))
 
 
 def decode_reasoning(content: Block, endpoint: Endpoint, *, reply: bool = False) -> ThinkingContent | None:

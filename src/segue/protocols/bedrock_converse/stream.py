@@ -20,9 +20,9 @@ import binascii
 from collections.abc import Mapping
 from typing import Final, cast
 
-from segue.conversation.arguments import parse_arguments
+from segue.conversation.arguments import parse_arguments, read_arguments
 from segue.conversation.events import Event
-from segue.protocols.bedrock_converse.content import CITATIONS, decode_reasoning, parse_input
+from segue.protocols.bedrock_converse.content import CITATIONS, decode_reasoning
 from segue.protocols.bedrock_converse.errors import exception_of
 from segue.protocols.bedrock_converse.fast_decode import DELTA_DECODERS, MISFIT, TextPart, decode_stop
 from segue.protocols.bedrock_converse.native import SERVER_CALL, fallback_of
@@ -331,7 +331,7 @@ def _close_call(block: _Block, text: str) -> Wire:
             part.chunks = []
         part.arguments = parsed.arguments
     else:
-        part.arguments = parse_input(block.start.get("input"))
+        part.arguments = read_arguments(block.start.get("input")).arguments
     return {**block.start, "toolUseId": part.id, "name": part.name, "input": part.arguments}
 
 

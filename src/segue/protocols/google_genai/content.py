@@ -20,7 +20,7 @@ from typing import Final, TypeVar, assert_never, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.arguments import parse_arguments
+from segue.conversation.arguments import read_arguments
 from segue.conversation.content import (
     AssistantContent,
     Extra,
@@ -150,14 +150,12 @@ def _decode_call(wire: Block, inside: Block, new_id: str, tool_names: Mapping[st
     name, call_id, given = inside.get("name"), inside.get("id"), inside.get("args")
     if not isinstance(name, str):
         return None
-    if isinstance(given, dict):
-        arguments = cast("Wire", given)
-    else:
-        arguments = parse_arguments(given).arguments if isinstance(given, str) else {}
+    parsed = read_arguments(given)
     return ToolCall(
         id=call_id if isinstance(call_id, str) and call_id else new_id,
         name=tool_names.get(name, name),
-        arguments=arguments,
+        arguments=parsed.arguments,
+        arguments_text=parsed.text,
         thought_signature=_signature(wire),
     )
 

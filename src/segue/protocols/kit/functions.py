@@ -14,7 +14,7 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.arguments import encode_arguments, parse_arguments
+from segue.conversation.arguments import encode_arguments, parse_arguments, read_arguments
 from segue.conversation.content import ToolCall
 from segue.conversation.context import Context, NativeTool, Tool, ToolDefinition
 from segue.conversation.messages import Diagnostic
@@ -113,19 +113,14 @@ def decode_call(
     name, call_id, received = function.get("name"), call.get("id"), function.get("arguments")
     if not isinstance(name, str):
         return None
-    original: str | None = None
-    if isinstance(received, str) and received:
-        parsed = parse_arguments(received)
-        arguments, original = parsed.arguments, parsed.text
-        if parsed.diagnostic is not None:
-            notes.append(parsed.diagnostic)
-    else:
-        arguments = dict(object_of(received))
+    parsed = parse_arguments(received) if isinstance(received, str) and received else read_arguments(received)
+    if parsed.diagnostic is not None:
+        notes.append(parsed.diagnostic)
     decoded = ToolCall(
         id=call_id if isinstance(call_id, str) else "",
         name=tool_names.get(name, name),
-        arguments=arguments,
-        arguments_text=original,
+        arguments=parsed.arguments,
+        arguments_text=parsed.text,
     )
     is_default = len(call) == 3 and len(function) == 2 and isinstance(received, str) and received
     if reply or (is_default and isinstance(call_id, str) and call.get("type") == _FUNCTION):

@@ -18,7 +18,7 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.arguments import ParsedArguments, encode_arguments, parse_arguments
+from segue.conversation.arguments import ParsedArguments, encode_arguments, parse_arguments, read_arguments
 from segue.conversation.content import NativeContent, ToolCall
 from segue.conversation.messages import Diagnostic
 from segue.errors import DecodeError, EncodeError, Path
@@ -81,12 +81,10 @@ def make_call_id(position: int, name: str, arguments: Mapping[str, object]) -> s
 
 
 def _decode_arguments(received: object, notes: list[Diagnostic]) -> ParsedArguments:
-    if isinstance(received, str):
-        parsed = parse_arguments(received)
-        if parsed.diagnostic is not None:
-            notes.append(parsed.diagnostic)
-        return parsed
-    return ParsedArguments(arguments=cast("Wire", received) if isinstance(received, dict) else {})
+    parsed = parse_arguments(received) if isinstance(received, str) else read_arguments(received)
+    if parsed.diagnostic is not None:
+        notes.append(parsed.diagnostic)
+    return parsed
 
 
 def has_text_arguments(call: ToolCall) -> bool:

@@ -24,7 +24,7 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.arguments import encode_arguments, parse_arguments
+from segue.conversation.arguments import encode_arguments, parse_arguments, read_arguments
 from segue.conversation.content import NativeContent, ToolCall
 from segue.conversation.messages import Diagnostic
 from segue.errors import DecodeError, EncodeError, Path
@@ -114,13 +114,11 @@ def _read_call(call_id: object, function: Block, field: str, notes: list[Diagnos
     text: str | None = None
     if field == "custom":
         arguments = {"input": given} if isinstance(given, str) else {}
-    elif isinstance(given, str) and given:
-        parsed = parse_arguments(given)
+    else:
+        parsed = parse_arguments(given) if isinstance(given, str) and given else read_arguments(given)
         arguments, text = parsed.arguments, parsed.text
         if parsed.diagnostic is not None:
             notes.append(parsed.diagnostic)
-    elif isinstance(given, Mapping):
-        arguments = cast("Block", given)
     return ToolCall(
         id=call_id if isinstance(call_id, str) else "",
         name=name if isinstance(name, str) else "",

@@ -23,7 +23,7 @@ from typing import Final, cast
 
 import msgspec
 
-from segue.conversation.arguments import encode_arguments, parse_arguments
+from segue.conversation.arguments import encode_arguments, read_arguments
 from segue.conversation.content import AssistantContent
 from segue.conversation.events import Event
 from segue.conversation.messages import StopReason
@@ -180,7 +180,7 @@ class _Reader:
             given = item.get("arguments")
             if given and kind == "function_call":
                 # Text that deltas add counts instead of these.
-                part.arguments = parse_arguments(given).arguments if isinstance(given, str) else object_of(given)
+                part.arguments = read_arguments(given).arguments
         elif kind != "message":
             native = native_item(item)
             state.parts[0] = out.add_native(native.block, native.fallback)

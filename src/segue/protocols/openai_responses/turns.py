@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, cast
 
-from segue.conversation.arguments import encode_arguments, parse_arguments
+from segue.conversation.arguments import encode_arguments, parse_arguments, read_arguments
 from segue.conversation.content import AssistantContent, Extra, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import Diagnostic
 from segue.errors import EncodeError
@@ -148,20 +148,18 @@ class TurnReader:
         fields = {key: value for key, value in item.items() if key not in _CALL_KEYS}
         caller = _caller_of(item) if _CALLER in fields else EMPTY
         signature = self._sign("function_call", fields, choices) if fields else None
+        parsed = parse_arguments(given) if isinstance(given, str) else read_arguments(given)
+        if parsed.diagnostic is not None:
+            self.diagnostics.append(parsed.diagnostic)
         if isinstance(given, str):
-            parsed = parse_arguments(given)
-            arguments, text = parsed.arguments, parsed.text
-            if parsed.diagnostic is not None:
-                self.diagnostics.append(parsed.diagnostic)
             extra = keep(PROTOCOL, caller, EMPTY, choices=choices) if choices or caller else None
         else:
-            arguments, text = dict(object_of(given)), None
             extra = self._keep_input(item, "arguments", choices)
         return ToolCall(
             id=call_id,
             name=self.tool_names.get(name, name),
-            arguments=arguments,
-            arguments_text=text,
+            arguments=parsed.arguments,
+            arguments_text=parsed.text,
             thought_signature=signature,
             extra=extra,
         )
@@ -199,7 +197,13 @@ def with_text_input(item: Block) -> Block:
     if key is None or isinstance(item.get(key), str):
         return item
     given = item.get(key)
-    return {**item, key: _custom_input(given) if key == "input" else encode_arguments(object_of(given))}
+    return {**item, key: _custom_input(given) if key == "input" else _arguments_text(given)}
+
+
+def _arguments_text(given: object) -> str:
+    """Give the text of arguments that were no text, as segue writes a call that was read from them."""
+    parsed = read_arguments(given)
+    return encode_arguments(parsed.arguments) if parsed.text is None else parsed.text
 
 
 def _custom_input(given: object) -> str:

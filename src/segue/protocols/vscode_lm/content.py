@@ -19,7 +19,7 @@ from typing import Final, assert_never, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.arguments import parse_arguments
+from segue.conversation.arguments import read_arguments
 from segue.conversation.content import (
     AssistantContent,
     Extra,
@@ -87,9 +87,8 @@ def _decode_call(part: Block) -> ToolCall | None:
     if isinstance(given, dict):
         call = ToolCall(id=call_id, name=name, arguments=cast("Wire", given))
         return call if len(part) == 4 else replace(call, extra=keep(PROTOCOL, part, _encode_call(call)))
-    parsed = parse_arguments(given if isinstance(given, str) else "")
-    text = None if parsed.diagnostic is None else parsed.text
-    call = ToolCall(id=call_id, name=name, arguments=parsed.arguments, arguments_text=text)
+    parsed = read_arguments(given)
+    call = ToolCall(id=call_id, name=name, arguments=parsed.arguments, arguments_text=parsed.text)
     return replace(call, extra=keep(PROTOCOL, part, _encode_call(call), known=("input",)))
 
 
