@@ -15,11 +15,9 @@ from __future__ import annotations
 import os
 import re
 from binascii import b2a_base64
-from collections.abc import Container
 from pathlib import Path
 from typing import Final
 
-from segue.conversation.content import FileContent, ImageContent
 from segue.conversation.media_types import (
     SVG,
     UNKNOWN_TYPES,
@@ -28,7 +26,6 @@ from segue.conversation.media_types import (
     type_of_address,
     type_of_data,
 )
-from segue.conversation.messages import Message, ToolResultMessage, UserMessage
 from segue.errors import ConversationError
 
 MAX_BYTES: Final = 50 * 1024 * 1024
@@ -143,30 +140,3 @@ def check_is_image(path: str | os.PathLike[str], mime_type: str) -> None:
     else:
         advice = f"it is {mime_type}; use FileContent.from_file(path)"
     raise ConversationError(f"{os.fspath(path)} is not an image of a known format; {advice}")
-
-
-def check_media(message: Message, supplied: Container[str] = ()) -> None:
-    """Check that the media of one message can be sent; `supplied` are URLs for which the policy has the content.
-
-    Raises:
-        ConversationError: data is not base64, or a path is in place of a URL; `path` locates it in the message.
-    """
-    if not isinstance(message, (UserMessage, ToolResultMessage)):
-        return
-    for position, piece in enumerate(message.content):
-        if isinstance(piece, (ImageContent, FileContent)) and (piece.url is None or piece.url not in supplied):
-            fault = find_media_fault(piece)
-            if fault is not None:
-                raise ConversationError(fault[1], path=("content", position, fault[0]))
-
-
-def find_media_fault(piece: ImageContent | FileContent) -> tuple[str, str] | None:
-    """Find the field of a piece of media that no provider could read, and describe what is wrong."""
-    name = type(piece).__name__
-    if piece.data is not None:
-        field, fault = "data", find_data_fault(piece.data, name)
-    elif piece.url is not None:
-        field, fault = "url", find_url_fault(piece.url, name)
-    else:
-        return None
-    return None if fault is None else (field, fault)

@@ -21,7 +21,7 @@ from segue.client.session.settings import ConversationSettings
 from segue.client.session.summarising import Summarise, Summarising
 from segue.conversation.content import ToolCall, ToolResultContent, UserContent
 from segue.conversation.context import Context, Options, Summary
-from segue.conversation.media_sources import check_media
+from segue.conversation.media_checks import check_media
 from segue.conversation.messages import AssistantMessage, Message
 from segue.errors import ConversationError, SettingsError, UnknownModel
 from segue.models.catalogue import Catalogue, get_model, installed_catalogue

@@ -10,7 +10,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from segue.conversation.content import AnyContent, FileContent, ImageContent, TextContent
-from segue.conversation.media_sources import find_media_fault
+from segue.conversation.media_checks import find_media_fault
 from segue.conversation.messages import Message
 from segue.projection.policy import Policy, Texts, fill
 from segue.projection.report import Change, ChangeCode, Loss
