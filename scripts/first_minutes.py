@@ -61,6 +61,7 @@ class Machine:
             "HOME": str(home),
             "PATH": f"{self.bin}{os.pathsep}/usr/bin{os.pathsep}/bin",
             "NO_COLOR": "1",
+            "SEGUE_LOCAL_SERVERS": "off",
             "COLUMNS": "100",
         }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import ipaddress
+import os
 import signal
 import socket
 from collections import Counter
@@ -15,6 +16,7 @@ from hypothesis import settings
 from property_testing import fix_constants
 from protocols import traffic
 
+os.environ["SEGUE_LOCAL_SERVERS"] = "off"  # a server beside the tests, on a usual port, is none of theirs
 settings.load_profile("default")  # regardless of the environment: Hypothesis itself would look for CI
 fix_constants()
 

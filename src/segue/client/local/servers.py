@@ -13,6 +13,9 @@ from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.models.providers import PROVIDERS
 
+SWITCH: Final = "SEGUE_LOCAL_SERVERS"
+"""The environment variable that is `off` where nobody wants to be offered the servers of this machine."""
+
 _TIMEOUT: Final = 0.5
 """Seconds to wait for a server on this machine."""
 
@@ -37,6 +40,8 @@ _SERVERS: Final = (
 def find_local_models() -> list[Model]:
     """List the models of known servers on this machine. Each is found again by its full name, with `get_model`."""
     found: list[Model] = []
+    if os.environ.get(SWITCH, "").lower() == "off":
+        return found
     for server in _SERVERS:
         row = PROVIDERS[server.provider]
         try:
