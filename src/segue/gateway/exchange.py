@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from time import monotonic
 from typing import Final, final
 
 import msgspec
@@ -45,11 +46,6 @@ from segue.request import Request, prepare
 
 _FORWARDED: Final = ("anthropic-beta", "anthropic-version", "openai-beta", "traceparent")
 """Headers of a client that are sent on to a provider of the same protocol."""
-_REPLY_PREFIXES: Final[Mapping[str, str]] = {
-    "anthropic-messages": "msg_",
-    "openai-responses": "resp_",
-    "openai-chat": "chatcmpl-",
-}
 _CONTENT: Final = frozenset(
     {"text_start", "thinking_start", "toolcall_start", "text_delta", "thinking_delta", "toolcall_delta", "native"}
 )
@@ -154,7 +150,7 @@ async def read_asked(
         options=options,
         policy=policy,
         routed=routed,
-        candidates=gateway.breaker.order(ordered, now_ms() / 1000),
+        candidates=gateway.breaker.order(ordered, monotonic()),
         restored=restored.restored,
         report=restored.report,
         conversation=conversation,
@@ -178,7 +174,7 @@ class Exchange:
         if asked.raw:
             TAP.set(self.tap)
         self.first_byte: int | None = None
-        self.reply_id: str = _REPLY_PREFIXES.get(asked.call.protocol, "") + random_name()
+        self.reply_id: str = get_protocol(asked.call.protocol).reply_form.id_prefix + random_name()
         self._began = now_ms()
         self._attachment: Attachment | None = None
         self._projector: ReplyProjector | None = None
@@ -231,7 +227,7 @@ class Exchange:
         self.attempts.append(attempt)
         failure = attempt.failure
         if failure is None or failure.kind in _TRANSIENT:
-            self.gateway.breaker.note(attempt.model, now_ms() / 1000, failed=failure is not None)
+            self.gateway.breaker.note(attempt.model, monotonic(), failed=failure is not None)
 
     def rest_after(self, candidates: tuple[Model, ...], failed: Model) -> tuple[Model, ...]:
         """Give the models after the one that failed."""

@@ -39,6 +39,7 @@ class ReplyForm(msgspec.Struct, frozen=True, kw_only=True):
     """What replies of a protocol have places for, and how it is written there.
 
     - `thinking`: whether a reply has a place for readable thinking.
+    - `id_prefix`: how the ids of replies begin; empty if the protocol has none, or they are of any form.
     - `refused`: the stop reason of a reply that was withheld; None if the protocol has none.
     - `cite_in_text(text, pages)`: the same text with citations of pages.
     - `cite_in_reply(message, endpoint, pages, queries)`: the same reply with citations beside its content, and what was
@@ -51,6 +52,7 @@ class ReplyForm(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     thinking: bool = True
+    id_prefix: str = ""
     refused: str | None = None
     cite_in_text: Callable[[TextContent, Sequence[Source]], TextContent] | None = None
     cite_in_reply: CiteInReply | None = None

@@ -71,6 +71,7 @@ def _as_declared(call: ToolCall, tool: ToolDefinition) -> tuple[ToolCall, Block]
 
 
 FORM: Final = ReplyForm(
+    id_prefix="resp_",
     refused="content_filter",
     cite_in_text=_cite_in_text,
     read_search=_read_search,

@@ -39,11 +39,6 @@ _STATUS_KINDS: Final[Mapping[int, FailureKind]] = {
     529: FailureKind.OVERLOADED,
 }
 _CALL_PREFIXES: Final[Mapping[str, str]] = {"anthropic-messages": "toolu_01"}
-_REPLY_PREFIXES: Final[Mapping[str, str]] = {
-    "anthropic-messages": "msg_01",
-    "openai-responses": "resp_",
-    "openai-chat": "chatcmpl-",
-}
 
 
 @final
@@ -122,7 +117,7 @@ class Provider:
             provider=model.provider,
             model=model.id,
             response_model=model.id,
-            response_id=self._name(_REPLY_PREFIXES.get(call.protocol, "emu-"), number, 99),
+            response_id=self._name(get_protocol(call.protocol).reply_form.id_prefix or "emu-", number, 99),
             usage=usage,
             stop_reason=StopReason.TOOL_USE if step.calls else StopReason.STOP,
         )
