@@ -37,6 +37,11 @@ def test_a_damaged_file_loses_nothing_in_silence(which, seed):
     damaged_files(which).check(seed)
 
 
+@pytest.mark.parametrize("which", DAMAGED)
+def test_a_value_at_another_place_or_in_another_form_is_read_or_reported(which):
+    damaged_files(which).check_other_forms()
+
+
 @pytest.mark.proof
 @pytest.mark.parametrize("which", DAMAGED)
 def test_a_hundred_thousand_damaged_files(which):

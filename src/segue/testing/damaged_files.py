@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from functools import cached_property
 from typing import Any, Final, NoReturn, final
 
 from segue.conversation.messages import Message
-from segue.errors import SegueError
+from segue.errors import Path, SegueError, render_path
 from segue.histories.api import read_history, write_history
 from segue.histories.kit.format import Format, FormatSample
 from segue.histories.kit.history import History
@@ -38,20 +39,60 @@ class DamagedFiles:
         Raises:
             BrokenLaw: an error that is none of segue's, or a text that the file still has and the history has lost.
         """
+        source = self._damaged(seed)
+        if source is not None:
+            self._check_source(source, f"seed {seed}")
+
+    def _check_source(self, source: Source, where: str) -> None:
         try:
-            source = self._damaged(seed)
-            if source is None:
-                return
             history = self._read(source)
             if self._record.write is not None:
                 write_history(history, format=self._record.name, model=self._record.example)
         except SegueError:
             return
         except Exception as error:  # noqa: BLE001 - any other exception is the finding
-            self._fail(f"seed {seed}", f"raised {type(error).__name__}: {error}")
+            self._fail(where, f"raised {type(error).__name__}: {error}")
         lost = self._lost(source, history)
         if lost is not None:
-            self._fail(f"seed {seed}", f"the file still has {lost!r}; it is neither in the history nor in the report")
+            self._fail(where, f"the file still has {lost!r}; it is neither in the history nor in the report")
+
+    def check_other_forms(self) -> None:
+        """Read the file with each of its values under another key, or in another form.
+
+        That is what a later version of the program may write.
+
+        Raises:
+            BrokenLaw: an error that is none of segue's, or a text that the file still has and the history has lost.
+        """
+        for number, document in enumerate(self._documents):
+            for path in _keys_of(document):
+                for form, change in _FORMS.items():
+                    changed = [*self._documents]
+                    changed[number] = _with_change(document, path, change)
+                    self._check_source(self._written(changed), f"{render_path(path)} {form}")
+
+    @cached_property
+    def _documents(self) -> list[object]:
+        """The JSON documents of the file: one, or one a line; none where the file is of another form."""
+        data = self._sample.source.data or b""
+        try:
+            lines = [line for line in data.splitlines() if line.strip()] if self._is_lines else [data]
+            return [json.loads(line) for line in lines]
+        except ValueError:
+            return []
+
+    @cached_property
+    def _is_lines(self) -> bool:
+        data = self._sample.source.data or b""
+        try:
+            json.loads(data)
+        except ValueError:
+            return True
+        return False
+
+    def _written(self, documents: Sequence[object]) -> Source:
+        lines = [json.dumps(document).encode() for document in documents]
+        return self._with_data(b"\n".join(lines) + b"\n")
 
     def check_torn_line(self) -> None:
         """Check that a last line that is cut off is reported.
@@ -112,6 +153,43 @@ class DamagedFiles:
             if count and _count(after, text) >= count and not any(text in each or quoted in each for each in found):
                 return text
         return None
+
+
+def _rename(holder: dict[str, Any], key: str) -> None:
+    """Give a value another key, at the same place."""
+    items = list(holder.items())
+    holder.clear()
+    holder.update({f"{name}2" if name == key else name: value for name, value in items})
+
+
+_FORMS: Final[Mapping[str, Callable[[dict[str, Any], str], None]]] = {
+    "under another key": _rename,
+    "in an object": lambda holder, key: holder.update({key: {"value": holder[key]}}),
+    "in a list": lambda holder, key: holder.update({key: [holder[key]]}),
+    "as JSON text": lambda holder, key: holder.update({key: json.dumps(holder[key])}),
+}
+"""The forms in which a value may be written instead."""
+
+
+def _keys_of(value: object, path: Path = ()) -> Iterator[Path]:
+    """Give the path of every value under a key."""
+    if isinstance(value, dict):
+        for key, inner in value.items():  # pyright: ignore[reportUnknownVariableType]
+            yield (*path, key)
+            yield from _keys_of(inner, (*path, key))  # pyright: ignore[reportUnknownArgumentType]
+    elif isinstance(value, list):
+        for at, inner in enumerate(value):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+            yield from _keys_of(inner, (*path, at))  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _with_change(document: object, path: Path, change: Callable[[dict[str, Any], str], None]) -> object:
+    """Give a document in which one value is written in another form."""
+    copied: Any = deepcopy(document)
+    holder = copied
+    for step in path[:-1]:
+        holder = holder[step]
+    change(holder, str(path[-1]))
+    return copied
 
 
 def _bytes_of(source: Source) -> bytes:

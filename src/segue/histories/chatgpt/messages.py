@@ -26,6 +26,7 @@ from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Source
 from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.kit.stored_pieces import media_of
+from segue.histories.kit.unread import note_unread
 from segue.projection.report import ChangeCode, Loss
 
 _PROTOCOL: Final = "openai-responses"
@@ -71,9 +72,13 @@ class MessageReader:
 
     def messages(self, nodes: Sequence[tuple[str, dict[str, Any]]]) -> list[Message]:
         """Read the nodes of a path."""
-        for number, (name, message) in enumerate(nodes, 1):
-            if message:
+        for number, (name, node) in enumerate(nodes, 1):
+            since, start = self._notes.left_out, len(self._made)
+            if message := object_of(node.get("message")):
                 self._add(name, message, number)
+            turn = self._turn if self._turn is not None and self._turn.content else None  # an empty one is dropped
+            made = (self._made[start:], turn, self.instructions)
+            note_unread(node, made, number, self._notes, since=since)
         self._end_turn()
         made = sum(message.role == "toolResult" for message in self._made)
         if made:

@@ -96,7 +96,12 @@ def read(source: Source, view: View) -> History:
         LoadError: there is none.
     """
     notes = Notes(known=KNOWN_RECORDS, keep=view.keep_records)
-    found = [each for each in _all_conversations(source) if object_of(each.get("mapping"))]
+    found: list[dict[str, Any]] = []
+    for number, each in enumerate(_all_conversations(source), 1):
+        if object_of(each.get("mapping")):
+            found.append(each)
+        else:
+            notes.unreadable(number, "a conversation needs a `mapping`")
     if not found:
         raise LoadError("no conversation found: the file has no `mapping` of ChatGPT")
     conversation = choose(found, source.session, notes, _id, _updated)
@@ -104,7 +109,7 @@ def read(source: Source, view: View) -> History:
     tree = Tree({name: text_of(node.get("parent")) for name, node in nodes.items()})
     path = tree.path(tree.end(view, text_of(conversation.get("current_node"))))
     reader = MessageReader(NAME, source, notes)
-    messages: Sequence[Message] = reader.messages([(name, object_of(nodes[name].get("message"))) for name in path])
+    messages: Sequence[Message] = reader.messages([(name, nodes[name]) for name in path])
     branches = tree.branches(
         path,
         notes,

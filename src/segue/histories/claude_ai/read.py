@@ -10,8 +10,9 @@ Facts this file rests on (descriptions of exports by others, read 2026-11-15):
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
+from segue.conversation.arguments import read_arguments
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolCall, ToolResultContent
 from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, UserMessage
 from segue.histories.kit.documents import OTHER, choose, finish_history, json_text, load_value
@@ -23,11 +24,14 @@ from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.kit.stored_pieces import media_of
 from segue.histories.kit.trees import Tree
+from segue.histories.kit.unread import note_unread
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "claude-ai"
 KNOWN_RECORDS: Final = frozenset({"token_budget", "flag", OTHER})
 _PROTOCOL: Final = "anthropic-messages"
+_SAID: Final = ("text", "thinking", "signature", "input", "content")
+"""The fields of blocks that become content."""
 
 
 def detect(head: bytes, name: str) -> int:  # noqa: ARG001 - the content is enough
@@ -107,7 +111,12 @@ def read(source: Source, view: View) -> History:
     path = tree.path(end)
     model = text_of(conversation.get("model")) or ""
     order = {name: number for number, name in enumerate(entries, 1)}
-    messages = [message for name in path for message in _read_message(entries[name], order[name], model, notes)]
+    messages: list[Message] = []
+    for name in path:
+        since = notes.left_out
+        made = _read_message(entries[name], order[name], model, notes)
+        note_unread(entries[name], made, order[name], notes, since=since)
+        messages += made
     branches = tree.branches(
         path,
         notes,
@@ -142,6 +151,8 @@ def _read_message(entry: dict[str, Any], number: int, model: str, notes: Notes) 
     time = milliseconds_of(entry.get("created_at"))
     envelope = without(entry, ("text", "content"))
     blocks = objects_of(entry.get("content"))
+    if shown := [without(block, _SAID) for block in blocks]:
+        envelope["blocks"] = shown
     if not blocks and (text := text_of(entry.get("text"))):
         blocks = [{"type": "text", "text": text}]
     for file in (*objects_of(entry.get("files")), *objects_of(entry.get("files_v2"))):
@@ -190,7 +201,8 @@ def _reply(blocks: Sequence[dict[str, Any]], model: str, time: int | None, notes
         elif kind == "tool_use":
             made_id = text_of(block.get("id")) or f"call_{len(content)}"
             name = text_of(block.get("name")) or ""
-            content.append(ToolCall(id=made_id, name=name, arguments=object_of(block.get("input"))))
+            given = read_arguments(block.get("input"))
+            content.append(ToolCall(id=made_id, name=name, arguments=given.arguments, arguments_text=given.text))
         else:
             _record(block, notes)
     if content:
@@ -214,16 +226,17 @@ def _result(block: dict[str, Any], time: int | None, notes: Notes) -> ToolResult
     pieces: list[ToolResultContent] = []
     if isinstance(content, str):
         pieces.append(TextContent(text=content))
-    elif content is None:
+    elif not isinstance(content, list):
         _record(block, notes)
-    for piece in objects_of(content):
+    for given in cast("list[object]", content) if isinstance(content, list) else ():
+        piece = object_of(given)
         source = object_of(piece.get("source"))
         if isinstance(piece.get("text"), str):
             pieces.append(TextContent(text=piece["text"]))
         elif isinstance(source.get("data"), str):
             pieces.append(media_of(data=source["data"], mime=text_of(source.get("media_type"))))
         else:
-            pieces.append(TextContent(text=json_text(piece)))
+            pieces.append(TextContent(text=json_text(given)))
     return ToolResultMessage(
         tool_call_id=text_of(block.get("tool_use_id")) or "",
         tool_name=text_of(block.get("name")) or "",

@@ -19,12 +19,13 @@ from segue.histories.kit.documents import describe_document, finish_history, loa
 from segue.histories.kit.envelope import with_envelope
 from segue.histories.kit.format import Excerpt
 from segue.histories.kit.history import History, Session
-from segue.histories.kit.lines import object_of, text_of, without
+from segue.histories.kit.lines import object_of, objects_of, text_of, without
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.kit.stored_pieces import usage_of
 from segue.histories.kit.turn_origins import find_origin
+from segue.histories.kit.unread import note_unread
 
 NAME: Final = "cline"
 KNOWN_RECORDS: Final = frozenset({"system prompt"})
@@ -61,7 +62,10 @@ def read(source: Source, view: View) -> History:
         raise LoadError("no conversation found: the file has no list of messages of Cline")
     messages: list[Message] = []
     for number, fields in enumerate(document["messages"], 1):
-        messages += _read_message(object_of(fields), number, notes)
+        since = notes.left_out
+        made = _read_message(object_of(fields), number, notes)
+        note_unread({"message": fields}, made, number, notes, since=since)
+        messages += made
     if prompt := text_of(document.get("system_prompt")):
         notes.record("system prompt", 0, len(prompt.encode("utf-8", "replace")), prompt if notes.keeps else None)
     manifest = _read_manifest(source, notes)
@@ -99,7 +103,15 @@ def _read_message(fields: dict[str, Any], number: int, notes: Notes) -> list[Mes
     origin = None if model is None else find_origin(model, text_of(info.get("provider")) or "")
     time = milliseconds_of(fields.get("ts"))
     made = read_turn(fields, number, notes, origin=origin, time=time, usage=usage)
-    return [with_envelope(message, NAME, without(fields, ("content", "role"))) for message in made]
+    envelope = without(fields, ("content", "role"))
+    if asked := [_asked(block) for block in objects_of(fields.get("content")) if block.get("type") == "tool_result"]:
+        envelope["results"] = asked
+    return [with_envelope(message, NAME, envelope) for message in made]
+
+
+def _asked(block: dict[str, Any]) -> list[dict[str, Any]]:
+    """Give what a result says about each question, without the answers."""
+    return [without(piece, ("result", "error", "text", "source")) for piece in objects_of(block.get("content"))]
 
 
 def _read_manifest(source: Source, notes: Notes) -> dict[str, Any]:

@@ -44,6 +44,7 @@ from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.kit.stored_pieces import media_of, usage_of
 from segue.histories.kit.turn_origins import find_origin
+from segue.histories.kit.unread import note_unread
 
 NAME: Final = "continue"
 INDEX: Final = "sessions.json"
@@ -126,10 +127,13 @@ class _Reader:
         made: list[Message] = []
         thinking: list[AssistantContent] = []
         for number, entry in enumerate(entries, first):
+            since, start = self._notes.left_out, len(made)
             message = object_of(entry.get("message"))
             if not isinstance(message.get("content"), (str, list)):
                 self._notes.unreadable(number, "a message without content")
             envelope = without(entry, ("message", "toolCallStates", "contextItems", "editorState"))
+            if items := [without(item, ("content",)) for item in objects_of(entry.get("contextItems"))]:
+                envelope["contextItems"] = items
             match message.get("role"):
                 case "user":
                     content = (*_context(entry), *_content(message.get("content")))
@@ -147,6 +151,7 @@ class _Reader:
                     made.append(ToolResultMessage(tool_call_id=call_id, tool_name="", content=content))
                 case role:
                     self._notes.unreadable(number, f"an entry of the role {role!r}")
+            note_unread(entry, (made[start:], thinking), number, self._notes, since=since)
         if thinking:
             made.append(AssistantMessage(content=tuple(thinking), protocol="openai-chat", provider="", model=""))
         return made
@@ -256,7 +261,10 @@ def _result(call: dict[str, Any], state: dict[str, Any]) -> list[Message]:
         content=(TextContent(text=text),) if text else (),
         is_error=status in _FAILED,
     )
-    return [with_envelope(result, NAME, {"status": status})]
+    envelope = without(state, ("toolCall", "parsedArgs", "output"))
+    if shown := [fields for piece in objects_of(output) if (fields := without(piece, ("content",)))]:
+        envelope["output"] = shown
+    return [with_envelope(result, NAME, envelope)]
 
 
 def _usage(usage: dict[str, Any]) -> Usage | None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
+from segue.conversation.arguments import read_arguments
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolCall, UserContent
 from segue.conversation.context import Origin, Summary
 from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, UserMessage
@@ -26,6 +27,7 @@ from segue.histories.kit.source import Database, Source, View
 from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.kit.stored_pieces import media_of
 from segue.histories.kit.turn_origins import find_origin
+from segue.histories.kit.unread import note_unread
 
 NAME: Final = "goose"
 KNOWN_RECORDS: Final = frozenset(
@@ -81,7 +83,9 @@ def read(source: Source, view: View) -> History:
     active: list[Message] = []
     everything: list[Message] = []
     for number, entry in enumerate(entries, 1):
+        since = notes.left_out
         made = reader.message(entry, number)
+        note_unread(entry, made, number, notes, since=since)
         metadata = object_of(entry.get("metadata"))
         (older if metadata.get("agentVisible") is False else active).extend(made)
         if metadata.get("userVisible") is not False or metadata.get("agentVisible") is False:
@@ -119,6 +123,7 @@ def _load(source: Source, notes: Notes) -> tuple[dict[str, Any], list[dict[str, 
     document = object_of(load_value(source))
     entries = document.get("conversation", document.get("messages"))
     if not isinstance(entries, list):
+        note_unread(document, (), 1, notes, since=notes.left_out)
         return document if "working_dir" in document else {}, []
     return document, [object_of(entry) for entry in cast("list[object]", entries)]
 
@@ -312,9 +317,11 @@ def _shared_pieces(pieces: Sequence[dict[str, Any]]) -> Iterator[UserContent]:
 def _call(piece: dict[str, Any]) -> ToolCall:
     value = object_of(object_of(piece.get("toolCall")).get("value"))
     metadata = object_of(piece.get("metadata"))
+    arguments = read_arguments(value.get("arguments"))
     return ToolCall(
         id=piece["id"],
         name=text_of(value.get("name")) or _INVALID,
-        arguments=object_of(value.get("arguments")),
+        arguments=arguments.arguments,
+        arguments_text=arguments.text,
         thought_signature=text_of(metadata.get("thoughtSignature")),
     )

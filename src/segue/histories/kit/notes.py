@@ -29,6 +29,12 @@ class Notes:
         """Whether the data of records is kept."""
         return self._keep
 
+    @property
+    def left_out(self) -> int:
+        """How many lines and records are noted as left out."""
+        unreadable = sum(change.code == ChangeCode.LINE_UNREADABLE for change in self._changes)
+        return unreadable + len(self._records)
+
     def add(self, code: ChangeCode, path: Path, loss: Loss, detail: str = "") -> None:
         """Note one change."""
         self._changes.append(Change(code=code, path=path, loss=loss, detail=detail))

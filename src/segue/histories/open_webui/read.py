@@ -24,6 +24,7 @@ from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.kit.stored_pieces import media_of
 from segue.histories.kit.trees import Tree
+from segue.histories.kit.unread import note_unread
 from segue.histories.open_webui.answers import NAME, read_answer
 from segue.projection.report import ChangeCode, Loss
 
@@ -91,9 +92,14 @@ def read(source: Source, view: View) -> History:
         LoadError: there is none.
     """
     notes = Notes(known=KNOWN_RECORDS, keep=view.keep_records)
-    found = [each for each in _chats(load_value(source)) if object_of(_chat(each).get("history"))]
+    found: list[dict[str, Any]] = []
+    for number, each in enumerate(_chats(load_value(source)), 1):
+        if isinstance(object_of(_chat(each).get("history")).get("messages"), dict):
+            found.append(each)
+        else:
+            notes.unreadable(number, "a chat needs the messages of `chat.history`")
     if not found:
-        raise LoadError("no conversation found: the file has no `chat.history` of Open WebUI")
+        raise LoadError("no conversation found: the file has no `chat.history` of Open WebUI with messages")
     entry = choose(found, source.session, notes, _id, _updated)
     chat = _chat(entry)
     history = object_of(chat.get("history"))
@@ -102,7 +108,10 @@ def read(source: Source, view: View) -> History:
     path = tree.path(tree.end(view, text_of(history.get("currentId"))))
     messages: list[Message] = []
     for number, name in enumerate(path, 1):
-        messages += _read_message(entries[name], number, notes)
+        since = notes.left_out
+        made = _read_message(entries[name], number, notes)
+        note_unread(entries[name], made, number, notes, since=since)
+        messages += made
     branches = tree.branches(
         path,
         notes,
@@ -121,7 +130,11 @@ def read(source: Source, view: View) -> History:
         updated=_updated(entry),
         system_prompt=prompt,
         branches=branches,
-        extra={"entry": without(entry, ("chat",)), "chat": without(chat, ("history", "messages"))},
+        extra={
+            "entry": without(entry, ("chat",)),
+            "chat": without(chat, ("history", "messages")),
+            "history": without(history, ("messages",)),
+        },
     )
 
 

@@ -28,6 +28,7 @@ from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.kit.stored_pieces import reasoning_item
+from segue.histories.kit.unread import note_unread
 
 NAME: Final = "roo-code"
 FILE: Final = "api_conversation_history.json"
@@ -70,8 +71,11 @@ def read(source: Source, view: View) -> History:
     for number, fields in enumerate(items, 1):
         if fields.get("type") == "reasoning":
             reasoning.append(_reasoning(fields))
+            note_unread(fields, reasoning, number, notes, since=notes.left_out)
             continue
+        since = notes.left_out
         made = _read_message(fields, number, notes, reasoning)
+        note_unread(fields, made, number, notes, since=since)
         reasoning = []
         (replaced if number - 1 in hidden else active).extend(made)
         if fields.get("isSummary") is not True:

@@ -64,8 +64,12 @@ def _open_row(value: object, session: str | None, files: Neighbours | None) -> D
         return None
     at = int(session) if session is not None and session.isdecimal() and int(session) < len(rows) else 0
     row = rows[at]
-    names = [name for name in items_of(row.get(IMAGES)) if isinstance(name, str)]
+    images = row.get(IMAGES)
+    names = [name for name in items_of(images) if isinstance(name, str)]
     addresses, changes = _find_images(names, files)
+    if images and images != names:
+        reason = f"`{IMAGES}` is not a list of names"
+        changes.append(Change(code=ChangeCode.LINE_UNREADABLE, path=(IMAGES,), loss=Loss.CONTENT, detail=reason))
     entries: list[Entry] = []
     for turn in list_of(row["conversations"]) or []:
         value = turn.get("value")

@@ -1,0 +1,94 @@
+"""Texts of a stored entry that a reader passed over.
+
+Programs rename fields and change the form of values from one version to the next. A reader takes a value of another
+form for a missing one, so what it held would be lost without a word. The texts of an entry are therefore compared with
+those of the messages made of it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterator, Mapping
+from typing import Any, Final, cast
+
+import msgspec
+
+from segue.conversation.limits import parse_json
+from segue.errors import LoadError, render_path
+from segue.histories.kit.notes import Notes
+
+_SHORTEST: Final = 4
+"""Shorter texts are found everywhere."""
+_NAME: Final = re.compile(r"\w(?:[\w.:/+@=-]*\w)?")
+"""Names, kinds, times and ids: a text of this form is content only if it is long."""
+_LONG: Final = 100
+_MOST: Final = 100
+"""Texts of one entry that are searched for inside of others, which takes the time of both lengths."""
+_CONTENT_FIELDS: Final = frozenset(
+    {"content", "text", "thinking", "arguments", "arguments_text", "data", "url", "block", "fallback"}
+)
+"""The fields of messages that hold what was said."""
+
+_Path = tuple[str | int, ...]
+
+
+def note_unread(entry: Mapping[str, Any], made: object, number: int, notes: Notes, *, since: int) -> None:
+    """Note an entry with a text that the values made of it do not have.
+
+    `since` is `notes.left_out` before the entry was read: one that has been noted is not noted again.
+    """
+    if notes.left_out == since and (path := find_unread(entry, made)) is not None:
+        notes.unreadable(number, f"{render_path(path)} has an unknown form, or is at an unknown place")
+
+
+def find_unread(entry: object, made: object) -> _Path | None:
+    """Find the first text of an entry that the values made of it do not have, whole or in parts."""
+    given = [(path, text) for path, text in _texts(entry) if _is_content(text)]
+    if not given:
+        return None
+    found = {text for _, text in _texts(made)}
+    missing = [(path, text) for path, text in given if text not in found][:_MOST]
+    if not missing:
+        return None
+    whole = "\0".join(found)
+    parts = {text for _, text in _texts(made, _CONTENT_FIELDS) if len(text) >= _SHORTEST}
+    for path, text in missing:
+        inner = _parsed(text)
+        if inner is not None:
+            if find_unread(inner, made) is not None:
+                return path
+        elif text.strip() not in whole and not any(part in text for part in parts):
+            return path
+    return None
+
+
+def _is_content(text: str) -> bool:
+    return len(text) >= _SHORTEST and (len(text) > _LONG or _NAME.fullmatch(text) is None)
+
+
+def _parsed(text: str) -> object:
+    """Parse a text that is the JSON of an object or a list; None for any other text."""
+    if not text.startswith(("{", "[")):
+        return None
+    try:
+        return parse_json(text.encode("utf-8", "surrogatepass"))
+    except LoadError:
+        return None
+
+
+def _texts(value: object, fields: Container[str] | None = None) -> Iterator[tuple[_Path, str]]:
+    """Give every text inside of a value with its path; of messages only those of some fields, if they are given."""
+    pending: list[tuple[_Path, object]] = [((), value)]
+    while pending:
+        path, value = pending.pop()
+        if isinstance(value, str):
+            yield path, value
+        elif isinstance(value, msgspec.Struct):
+            names = [name for name in value.__struct_fields__ if fields is None or name in fields]
+            pending += [((*path, name), getattr(value, name)) for name in reversed(names)]
+        elif isinstance(value, Mapping):
+            items = cast("Mapping[str, object]", value).items()
+            pending += [((*path, key), inner) for key, inner in reversed(list(items))]
+        elif isinstance(value, list | tuple):
+            inners = cast("list[object]", value)
+            pending += [((*path, at), inners[at]) for at in reversed(range(len(inners)))]
