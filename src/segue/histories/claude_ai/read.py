@@ -30,7 +30,7 @@ from segue.projection.report import ChangeCode, Loss
 NAME: Final = "claude-ai"
 KNOWN_RECORDS: Final = frozenset({"token_budget", "flag", OTHER})
 _PROTOCOL: Final = "anthropic-messages"
-_SAID: Final = ("text", "thinking", "signature", "input", "content")
+_CONTENT: Final = ("text", "thinking", "signature", "input", "content")
 """The fields of blocks that become content."""
 
 
@@ -151,7 +151,7 @@ def _read_message(entry: dict[str, Any], number: int, model: str, notes: Notes) 
     time = milliseconds_of(entry.get("created_at"))
     envelope = without(entry, ("text", "content"))
     blocks = objects_of(entry.get("content"))
-    if shown := [without(block, _SAID) for block in blocks]:
+    if shown := [without(block, _CONTENT) for block in blocks]:
         envelope["blocks"] = shown
     if not blocks and (text := text_of(entry.get("text"))):
         blocks = [{"type": "text", "text": text}]
