@@ -64,6 +64,10 @@ def value_at(body: object, path: Path) -> object:
     return body
 
 
+def is_object(value: object) -> bool:
+    return isinstance(value, dict)
+
+
 def changed(body: dict[str, object], path: Path, value: object) -> dict[str, object]:
     """Give a body with another value at a path, or without the key."""
     new = copy.deepcopy(body)
@@ -104,6 +108,30 @@ def test_a_malformed_body_is_not_sent_back(protocol, share):
                 if request is not None:
                     found = check(request.body, protocol=protocol, model=record.example)
                     assert found == [], (sample.name, path, value)
+
+
+def _kind(path: Path) -> str:
+    """Name the object at a path: by the last key on the way to it."""
+    return next((step for step in reversed(path) if isinstance(step, str)), "")
+
+
+@pytest.mark.parametrize("share", [0.1, pytest.param(1.0, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_fields_of_other_objects_are_not_sent_back_where_they_are_refused(protocol, share):
+    record, random = PROTOCOLS[protocol], Random(share)
+    bodies = [sample.request for sample in record.samples() if sample.request is not None]
+    fields: dict[str, dict[str, tuple[str, object]]] = {}
+    objects = [(body, path) for body in bodies for path in [(), *places(body)] if is_object(value_at(body, path))]
+    for body, path in objects:
+        for key, value in cast("dict[str, object]", value_at(body, path)).items():
+            fields.setdefault(_kind(path), {})[f"{key} {json.dumps(value)}"] = (key, value)
+    for body, path in objects:
+        for key, value in fields.get(_kind(path), {}).values():  # an empty object may have no fields
+            if random.random() > share:
+                continue
+            request = replayed(changed(body, (*path, key), value), protocol, record.example)
+            if request is not None:
+                assert check(request.body, protocol=protocol, model=record.example) == [], (path, key, value)
 
 
 MARKED = {"place": "marked"}

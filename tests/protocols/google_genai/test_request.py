@@ -11,6 +11,7 @@ from segue.conversation.content import ImageContent, NativeContent, TextContent,
 from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
 from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
 from segue.errors import DecodeError, EncodeError
+from segue.protocols.api import decode_request, encode_request
 from segue.protocols.google_genai.protocol import PROTOCOL as CODEC
 from segue.request import convert, prepare
 
@@ -443,3 +444,12 @@ def test_format_of_older_stored_files_is_ignored():
         "generationConfig": {"maxOutputTokens": 5},
     }
     assert CODEC.encode_response(answer, NEWER)["candidates"]
+
+
+def test_a_second_schema_of_a_tool_is_not_sent_back():
+    function = {"name": "find", "parameters": {"type": "OBJECT"}, "parametersJsonSchema": {"type": "object"}}
+    body = {"contents": [{"role": "user", "parts": [{"text": "hi"}]}], "tools": [{"functionDeclarations": [function]}]}
+    prompt = decode_request(body, protocol="google-genai")
+    assert encode_request(prompt, protocol="google-genai") == body
+    sent = prepare(prompt.context, "google/gemini-3.5-flash").body
+    assert sent["tools"] == [{"functionDeclarations": [{"name": "find", "parametersJsonSchema": {"type": "object"}}]}]

@@ -115,4 +115,8 @@ class _Fitting:
         if kept is not None and not is_clean_extra(kept, self.target.model.protocol):
             self.note(ChangeCode.SURROGATE_REPLACED, path, Loss.OPAQUE)
             kept = clean_value(kept)
-        return given if kept is given.extra else replace(given, extra=kept)
+        supported = given if kept is given.extra else replace(given, extra=kept)
+        accepted = self.target.acceptance.accepted_prompt(supported)
+        if accepted is not supported:
+            self.note(ChangeCode.EXTRA_REMOVED, path, Loss.NONE)
+        return accepted

@@ -18,7 +18,7 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.content import AnyContent, Extra, NativeContent, TextContent, ToolCall
+from segue.conversation.content import AnyContent, Extra, SystemContent, TextContent, ToolCall
 from segue.conversation.context import Context, Options, Prompt, Tool
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from segue.errors import SegueError
@@ -94,10 +94,17 @@ class Acceptance:
         plain = replace(message, content=(_TEXT,), extra=None)
         return self._adds(_around(replace(plain, content=(_TEXT, piece)), self._model), _around(plain, self._model))
 
-    def refuses_prompt(self, piece: NativeContent) -> bool:
-        """Whether the target refuses a native block of its own protocol in the system prompt."""
-        plain = Context(system_prompt=(_TEXT,), messages=(_HI,))
+    def refuses_prompt(self, piece: SystemContent, default: SystemContent | None = None) -> bool:
+        """Whether the target refuses in the system prompt what it accepts in another form, or (None) left out."""
+        plain = Context(system_prompt=(_TEXT,) if default is None else (_TEXT, default), messages=(_HI,))
         return self._adds(replace(plain, system_prompt=(_TEXT, piece)), plain)
+
+    def accepted_prompt(self, piece: SystemContent) -> SystemContent:
+        """Give a piece of the system prompt without a received form that the target refuses."""
+        if not self.has_form(piece.extra):
+            return piece
+        plain = replace(piece, extra=self.without_form(piece.extra))
+        return plain if self.refuses_prompt(piece, plain) else piece
 
     # -- tools and options ---------------------------------------------------------------------------------------------
 

@@ -77,7 +77,8 @@ def _decode_function(received: Block, choices: Block) -> ToolDefinition:
     parameters: Block = {}
     if isinstance(schema, dict):
         parameters = cast("Block", schema)
-        known.add(_JSON_SCHEMA)
+        # A second schema is no data of the tool, but a form of it, and one that is refused.
+        known |= {_JSON_SCHEMA, _OPEN_SCHEMA}
     elif isinstance(other, dict):
         parameters = from_openapi(cast("Block", other))
         known.add(_OPEN_SCHEMA)

@@ -270,7 +270,7 @@ REPLAY: Final = Replay(
     ),
     malformed=frozenset({"function_call", "custom_tool_call", "custom_tool_call_output", TOOL_RESULT}),
     # recorded traffic, 2026-11
-    forms=frozenset({"@turn", "@content", "@item", "logprobs:absent", "message.type:absent", "type:str"}),
+    forms=frozenset({"@turn", "@content", "@item", "logprobs:absent", "message.type:absent"}),
     reference=("caller", "caller_id"),  # openai 3.49.0: of calls that a program made, and of their outputs
     stored=frozenset({"previous_response_id", "conversation", "prompt"}),
 )
