@@ -26,11 +26,12 @@ from projection.building import (
     user,
 )
 from segue.conversation.content import Extra
-from segue.conversation.messages import Message
+from segue.conversation.context import Context
+from segue.conversation.messages import Message, UserMessage
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.projector import Projector, project
-from segue.projection.report import ChangeCode, Loss
+from segue.projection.report import Change, ChangeCode, Loss
 
 OPENAI: Final = Model("gpt-4o", "openai", "openai-chat")
 OTHER: Final = Model("other-1", "other", "openai-chat", rules={"portable_extra": ["shared"]})
@@ -161,3 +162,12 @@ def test_data_of_an_image_in_a_result_is_not_sent_with_the_user_turn_that_it_mov
     assert moved == [image()]
     [change] = projection.report.of(ChangeCode.MEDIA_MOVED)
     assert (change.path, change.loss) == (("messages", 2, "content", 1), Loss.OPAQUE)
+
+
+def test_fields_of_the_whole_conversation_are_reported_where_they_cannot_be_sent():
+    given = Context(messages=(UserMessage.of("hi"),), extra={"google-genai": {"systemInstruction": {"labels": ["a"]}}})
+    projection = project(given, "anthropic/claude-opus-4-8")
+    change = Change(code=ChangeCode.EXTRA_REMOVED, path=("extra",), loss=Loss.OPAQUE)
+    assert (projection.report.changes, projection.context.extra) == ((change,), None)
+    at_home = project(given, "google/gemini-3.5-flash")
+    assert (at_home.report.changes, at_home.context.extra) == ((), given.extra)

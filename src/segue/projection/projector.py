@@ -10,7 +10,8 @@ from typing import Final, final
 import msgspec
 from msgspec.structs import replace
 
-from segue.conversation.context import Context, Options
+from segue.conversation.content import Extra
+from segue.conversation.context import Context, Options, Tool
 from segue.conversation.messages import Message
 from segue.conversation.validation import check_options, explain_misuse
 from segue.errors import ProjectionRefused, SettingsError
@@ -21,7 +22,7 @@ from segue.projection.fitting.given import Given
 from segue.projection.fitting.server_window import asked_window
 from segue.projection.fitting.window import Window
 from segue.projection.passes.cache_marks import limit_marks
-from segue.projection.passes.extra import withhold_extra
+from segue.projection.passes.extra import extra_loss, kept_extra, withhold_extra
 from segue.projection.passes.ids import NormalizeId, assign_ids
 from segue.projection.passes.names import clean_names
 from segue.projection.passes.namespaces import name_namespaced
@@ -195,10 +196,9 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
     if fitted.is_cut:
         messages, changes = tuple(fitted.messages), fitted.changes
     limited = limit_marks(target, messages, marks, prompt, settings.tools, given=context)
-    extra = target.acceptance.context_extra(replace(context, tools=limited.tools))
-    forms = () if extra is context.extra else (Change(code=ChangeCode.EXTRA_REMOVED, path=("tools",), loss=Loss.NONE),)
-    if limited.changes or forms:
-        changes = sorted([*changes, *limited.changes, *forms], key=place_of)
+    extra, removed = _kept_extra(context, limited.tools, target)
+    if limited.changes or removed:
+        changes = sorted([*changes, *limited.changes, *removed], key=place_of)
     report = Report(tuple(changes))
     if target.policy.refuse:
         _refuse(report, target.policy, target.model.full_name())
@@ -206,7 +206,7 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
         limited.messages is not context.messages
         or limited.prompt is not context.system_prompt
         or limited.tools is not context.tools
-        or forms
+        or removed
     ):
         context = replace(
             context,
@@ -225,6 +225,26 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
         tool_names={wire: given for given, wire in workspace.prefix_state.wire_names.items()},
         window=fitted.window,
     )
+
+
+def _kept_extra(context: Context, tools: tuple[Tool, ...], target: Target) -> tuple[Extra | None, list[Change]]:
+    """Give the `extra` of the context that is sent, and what is removed of it.
+
+    Data of another protocol is removed. Its wire format alone stays, because no codec writes it and nothing is lost.
+    """
+    given = context.extra
+    if given is None:
+        return None, []
+    removed: list[Change] = []
+    extra = target.acceptance.context_extra(replace(context, tools=tools))
+    if extra is not given:
+        removed.append(Change(code=ChangeCode.EXTRA_REMOVED, path=("tools",), loss=Loss.NONE))
+    if extra is not None:
+        kept = kept_extra(extra, target.model.protocol, target.rules, same_provider=True)
+        if extra_loss(extra, kept) == Loss.OPAQUE:
+            removed.append(Change(code=ChangeCode.EXTRA_REMOVED, path=("extra",), loss=Loss.OPAQUE))
+            extra = kept
+    return extra, removed
 
 
 def _refuse(report: Report, policy: Policy, target: str) -> None:

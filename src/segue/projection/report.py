@@ -318,7 +318,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
         return f"{render_path(self.path)}: {SENTENCES[self.code]}{detail}"
 
 
-_ROOTS: Final = {"system_prompt": -2, "messages": -1, "tools": sys.maxsize - 1, "options": sys.maxsize}
+_ROOTS: Final = {"extra": -3, "system_prompt": -2, "messages": -1, "tools": sys.maxsize - 1, "options": sys.maxsize}
 
 
 def place_of(change: Change) -> int:
