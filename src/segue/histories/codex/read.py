@@ -35,7 +35,7 @@ METADATA: Final = "internal_chat_message_metadata_passthrough"
 
 KNOWN_RECORDS: Final = frozenset(
     {"session_meta", "turn_context", "world_state", "token_usage_record", "security_risk_score",
-     "response_item/ghost_snapshot", "inter_agent_communication_metadata"}
+     "response_item/ghost_snapshot", "inter_agent_communication_metadata", "state"}
     | {
         f"event_msg/{kind}"
         for kind in (
