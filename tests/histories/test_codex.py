@@ -84,6 +84,10 @@ def test_turns_that_were_taken_back(lines, wanted):
     data = b"".join(json.dumps(each).encode() + b"\n" for each in (line("session_meta", id="x"), *lines))
     history = read_history(data, format="codex")
     assert " ".join(plain_text(message) for message in history.context.messages) == wanted
+    for branch, change in zip(history.branches, history.report.of(ChangeCode.BRANCH_LEFT_OUT), strict=True):
+        found = read_history(data, format="codex", view=f"branch={branch.id}").context.messages
+        assert len(found) >= branch.messages
+        assert change.detail.startswith(f"{branch.messages} items")
     assert len(history.branches) == len(history.report.of(ChangeCode.BRANCH_LEFT_OUT))
     assert len(history.branches) == sum(each["payload"].get("type") == "thread_rolled_back" for each in lines)
 

@@ -90,6 +90,15 @@ class Turn:
 
 @final
 @dataclass
+class TakenBack:
+    """Turns that the user took back, and the items before them."""
+
+    before: list[Item]
+    lost: list[Item]
+
+
+@final
+@dataclass
 class Rollout:
     """A session, read."""
 
@@ -98,7 +107,7 @@ class Rollout:
     older: list[Item] = field(default_factory=list[Item])
     """All items that compactions replaced, the oldest first."""
     compactions: list[Compacted] = field(default_factory=list[Compacted])
-    taken_back: list[list[Item]] = field(default_factory=list[list[Item]])
+    taken_back: list[TakenBack] = field(default_factory=list["TakenBack"])
     turns: list[Turn] = field(default_factory=list["Turn"])
     title: str | None = None
     updated: int | None = None
@@ -292,7 +301,7 @@ def _take_back(rollout: Rollout, count: int, notes: Notes) -> None:
     rollout.items = before
     path = ("branches", len(rollout.taken_back))
     notes.add(ChangeCode.BRANCH_LEFT_OUT, path, Loss.CONTENT, f"{len(lost)} items that the user took back")
-    rollout.taken_back.append(lost)
+    rollout.taken_back.append(TakenBack(list(before), lost))
 
 
 _ADDED: Final = (
