@@ -249,8 +249,10 @@ def _is_result(node: Node, notes: Notes) -> bool:
 def find_ends(tree: Tree, used: set[str], notes: Notes) -> Iterator[list[Node]]:
     """Give each other branch: its lines that are on no other path, from the first to the last."""
     taken = set(used)
-    for leaf in reversed(tree.nodes.values()):
-        if leaf.children or leaf.side or leaf.uuid in taken or leaf.type not in CONVERSATION:
+    newest = [node for node in reversed(tree.nodes.values()) if not node.side and node.type in CONVERSATION]
+    # Then lines that others hang under, but on another path: a compaction may have moved those.
+    for leaf in (*(node for node in newest if not node.children), *(node for node in newest if node.children)):
+        if leaf.uuid in taken:
             continue
         lines: list[Node] = []
         node: Node | None = leaf
