@@ -1,10 +1,18 @@
-"""Codex CLI: reasoning of an interrupted turn (docs/decisions/0016-unsent-reasoning-of-codex.md)."""
+"""Codex CLI: turns that were taken back, older files, and reasoning of an interrupted turn.
+
+The cases of turns that were taken back were compared with what the program sent for such files; for the reasoning see
+docs/decisions/0016-unsent-reasoning-of-codex.md.
+"""
 
 from __future__ import annotations
 
 import json
+from typing import Any
+
+import pytest
 
 from segue import Context, UserMessage, read_history, write_history
+from segue.histories.kit.envelope import plain_text
 from segue.projection.report import ChangeCode
 
 
@@ -32,3 +40,69 @@ def test_reasoning_without_an_answer_stays_in_the_file_and_is_not_sent():
     assert [message.content for message in again.context.messages] == [
         message.content for message in history.context.messages
     ]
+
+
+def line(kind: str, **payload: Any) -> dict[str, Any]:
+    return {"timestamp": "2026-11-15T10:00:00.000Z", "type": kind, "payload": payload}
+
+
+def said(role: str, text: str) -> dict[str, Any]:
+    return {
+        "type": "message",
+        "role": role,
+        "content": [{"type": f"{'in' if role == 'user' else 'out'}put_text", "text": text}],
+    }
+
+
+def turn(name: str, *inside: dict[str, Any]) -> list[dict[str, Any]]:
+    """Give a question, what happened then, and its answer."""
+    question, answer = said("user", name), said("assistant", name.lower())
+    return [line("response_item", **question), *inside, line("response_item", **answer)]
+
+
+def back(turns: int) -> dict[str, Any]:
+    return line("event_msg", type="thread_rolled_back", num_turns=turns)
+
+
+SUMMARY = line("compacted", message="s", replacement_history=[said("user", "A"), said("user", "S")])
+TAKEN_BACK = {
+    "one turn": ([*turn("A"), *turn("B"), back(1), *turn("C")], "A a C c"),
+    "two turns, one after another": ([*turn("A"), *turn("B"), back(1), *turn("C"), back(2), *turn("D")], "D d"),
+    "more turns than there are": ([*turn("A"), *turn("B"), back(9), *turn("C")], "C c"),
+    "a turn behind a compaction": ([*turn("A"), SUMMARY, *turn("B"), *turn("C"), back(1), *turn("D")], "A S B b D d"),
+    "all turns behind a compaction": ([*turn("A"), SUMMARY, *turn("B"), back(1), *turn("C")], "A S C c"),
+    "a compaction": ([*turn("A"), *turn("B"), SUMMARY, *turn("C"), back(2), *turn("D")], "A a D d"),
+    "a turn with a compaction in it": ([*turn("A"), *turn("B", SUMMARY), *turn("C"), back(2), *turn("D")], "A a D d"),
+    "a compaction that leaves nothing": (
+        [*turn("A"), line("compacted", message="", replacement_history=[]), *turn("B")], "B b",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("lines", "wanted"), TAKEN_BACK.values(), ids=TAKEN_BACK.keys())
+def test_turns_that_were_taken_back(lines, wanted):
+    data = b"".join(json.dumps(each).encode() + b"\n" for each in (line("session_meta", id="x"), *lines))
+    history = read_history(data, format="codex")
+    assert " ".join(plain_text(message) for message in history.context.messages) == wanted
+    for branch, change in zip(history.branches, history.report.of(ChangeCode.BRANCH_LEFT_OUT), strict=True):
+        found = read_history(data, format="codex", view=f"branch={branch.id}").context.messages
+        assert len(found) >= branch.messages
+        assert change.detail.startswith(f"{branch.messages} items")
+    assert len(history.branches) == len(history.report.of(ChangeCode.BRANCH_LEFT_OUT))
+    assert len(history.branches) == sum(each["payload"].get("type") == "thread_rolled_back" for each in lines)
+
+
+def test_a_file_of_2025_without_envelopes_is_read():
+    lines = [
+        {"id": "01a1df3f", "timestamp": "2025-06-15T12:00:00.000Z", "instructions": None},
+        {"record_type": "state"},
+        said("user", "Question"),
+        {"type": "function_call", "name": "shell", "arguments": "{}", "call_id": "c"},
+        {"type": "function_call_output", "call_id": "c", "output": "x"},
+        said("assistant", "Answer"),
+    ]
+    history = read_history(b"".join(json.dumps(each).encode() + b"\n" for each in lines))
+    assert history.origin.format == "codex"
+    assert history.origin.id == "01a1df3f"
+    assert [message.role for message in history.context.messages] == ["user", "assistant", "toolResult", "assistant"]
+    assert [change for change in history.report.changes if change.loss != "none"] == []

@@ -12,8 +12,9 @@ from typing import Any, Final
 from segue.conversation.context import Context, Origin, Summary
 from segue.conversation.messages import Message
 from segue.errors import LoadError
-from segue.histories.claude_code.tree import ActivePath, Boundary, Node, Tree, find_ends, find_leaf, read_tree, walk
-from segue.histories.claude_code.tree import with_results as add_results
+from segue.histories.claude_code.path import ActivePath, find_ends, find_leaf, walk
+from segue.histories.claude_code.path import with_results as add_results
+from segue.histories.claude_code.tree import Boundary, Node, Tree, read_tree
 from segue.histories.claude_code.turns import NAME, SYNTHETIC, Reader, text_of_line
 from segue.histories.kit.envelope import find_envelope, find_title, name_results, plain_text
 from segue.histories.kit.history import Branch, Child, Compaction, History, HistoryOrigin
@@ -26,7 +27,7 @@ from segue.projection.report import ChangeCode, Loss
 KNOWN_RECORDS: Final = frozenset(
     {
         "agent-name", "ai-title", "api-request", "api-request-blob", "api-request-shape", "assistant/api-error",
-        "atis-latch", "attachment/prompt_snapshot", "attachment", "bridge-session", "content-replacement",
+        "atis-latch", "attachment/prompt_snapshot", "bridge-session", "content-replacement",
         "cost-state", "custom-title", "file-history-snapshot", "frame-link", "history-suppression", "last-prompt",
         "mode", "permission-mode", "pr-link", "queue-operation", "relocated", "repeated line", "resume-head-vouch",
         "summary", "system", "system/compact_boundary", "system/informational", "system/local_command",
@@ -49,9 +50,10 @@ def read(source: Source, view: View) -> History:
 def _read(source: Source, view: View, *, side: bool) -> History:
     notes = Notes(known=KNOWN_RECORDS, keep=view.keep_records)
     tree = read_tree(source.data or b"", notes)
-    leaf = _find_end(tree, view, side=side)
+    leaf = _find_end(tree, view, notes, side=side)
     reader = Reader(notes)
-    path = walk(tree, leaf)
+    cleared = tree.is_cleared and view.branch is None and not side
+    path = ActivePath([], None, []) if cleared else walk(tree, leaf, notes)
     used = {node.uuid for node in path.nodes}
     compactions, older = _read_compactions(reader, tree, path, used)
     nodes = add_results(path.nodes, notes)
@@ -74,8 +76,9 @@ def _read(source: Source, view: View, *, side: bool) -> History:
     for node in tree.nodes.values():
         if node.type not in {"user", "assistant", "attachment", "system"}:
             notes.record(node.type, node.number, node.size)
-    first, last = nodes[0].fields(notes), leaf.fields(notes)
-    times = [time for node in (nodes[0], leaf) if (time := milliseconds_of(node.fields(notes).get("timestamp")))]
+    begin = nodes[0] if nodes else leaf
+    first, last = begin.fields(notes), leaf.fields(notes)
+    times = [time for node in (begin, leaf) if (time := milliseconds_of(node.fields(notes).get("timestamp")))]
     return History(
         context=context,
         origin=HistoryOrigin(
@@ -97,12 +100,12 @@ def _stem(name: str) -> str | None:
     return name.rpartition("/")[2].removesuffix(".jsonl") or None
 
 
-def _find_end(tree: Tree, view: View, *, side: bool) -> Node:
+def _find_end(tree: Tree, view: View, notes: Notes, *, side: bool) -> Node:
     if view.branch is not None:
         if view.branch not in tree.nodes:
             raise LoadError(f"the session has no branch {view.branch!r}; History.branches lists them")
         return tree.nodes[view.branch]
-    leaf = find_leaf(tree, side=side) or find_leaf(tree, side=not side)
+    leaf = find_leaf(tree, notes, side=side) or find_leaf(tree, notes, side=not side)
     if leaf is None:
         raise LoadError("no conversation found: the file has no line with a type and a uuid of Claude Code")
     return leaf
@@ -127,7 +130,7 @@ def _read_compactions(
     current: ActivePath | None = path
     while current is not None and current.boundary is not None and current.boundary.node.uuid not in done:
         done.add(current.boundary.node.uuid)
-        before = _older_path(tree, current.boundary)
+        before = _older_path(tree, current.boundary, notes)
         steps.append((current, current.boundary, before))
         current = before
     older: list[Message] = []
@@ -161,11 +164,10 @@ def _read_compactions(
     return tuple(compactions), older
 
 
-def _older_path(tree: Tree, boundary: Boundary) -> ActivePath | None:
+def _older_path(tree: Tree, boundary: Boundary, notes: Notes) -> ActivePath | None:
     """Give the path that a compaction replaced; None if its lines are not in this file, as in a fork."""
     start = tree.nodes.get(boundary.node.logical_parent or "") or tree.nodes.get(boundary.tail or "")
-    before = None if start is None else walk(tree, start)
-    return None if before is None or before.boundary is boundary else before
+    return None if start is None else walk(tree, start, notes, before=boundary.node.number)
 
 
 def _last_origin(messages: Sequence[Message]) -> Origin | None:

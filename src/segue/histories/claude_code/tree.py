@@ -1,25 +1,23 @@
-"""The lines of a Claude Code session as a tree, and the path that the program sends.
+"""The lines of a Claude Code session as a tree.
 
 Facts this file rests on (Claude Code 2.1.325, seen 2026-11-15):
-- A line with a `uuid` hangs under its `parentUuid`; the newest line is the end of the active path.
-- The result of the n-th parallel call hangs under the line of that call; the next line hangs under the last result. So
-  results beside the path belong to it.
-- `system/compact_boundary` has no parent, only `logicalParentUuid`. The messages of
-  `compactMetadata.preservedSegment` (head to tail) are sent behind the summary, although they are old lines; a later
-  line may hang under the old tail.
+- A line with a `uuid` hangs under its `parentUuid`.
 - Lines without a `uuid` repeat messages and hold settings; they are no part of the conversation.
 - An unknown kind of line is passed over; if it has a `uuid`, the path may run through it.
+- `system/compact_boundary` has no parent, only `logicalParentUuid`. `compactMetadata.preservedMessages` lists old lines
+  that are still sent; before, `preservedSegment` named the first and the last of them.
+- `last-prompt` has in `leafUuid` the end of the path. `explicit` says that the user went back to it, with null to the
+  beginning; it holds until the next line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, Final, cast, final
 
 import msgspec
 
-from segue.histories.kit.lines import Line, decode_object, last_number, object_of, objects_of, text_of
+from segue.histories.kit.lines import Line, decode_object, last_number, object_of, text_of
 from segue.histories.kit.notes import Notes
 
 CONVERSATION: Final = frozenset({"user", "assistant", "attachment", "system"})
@@ -75,12 +73,22 @@ class Node:
 @final
 @dataclass
 class Boundary:
-    """A compaction: its line, the summary, and the first and last old line that are still sent."""
+    """A compaction: its line, the line that the old ones are sent behind, and the old lines that are still sent."""
 
     node: Node
     anchor: str | None = None
     head: str | None = None
     tail: str | None = None
+    listed: tuple[str, ...] = ()
+
+
+@final
+@dataclass
+class Checkpoint:
+    """The end of the active path that the program noted; `leaf` is None for the beginning of the session."""
+
+    leaf: str | None
+    explicit: bool
 
 
 @final
@@ -91,6 +99,12 @@ class Tree:
     nodes: dict[str, Node]
     facts: dict[str, dict[str, Any]]
     boundaries: dict[str, Boundary]
+    checkpoint: Checkpoint | None = None
+
+    @property
+    def is_cleared(self) -> bool:
+        """Whether the user went back to the beginning, so that nothing is sent."""
+        return self.checkpoint is not None and self.checkpoint.leaf is None
 
 
 _FACTS: Final = frozenset({"custom-title", "ai-title", "summary", "agent-name", "cost-state", "last-prompt"})
@@ -120,11 +134,15 @@ def read_tree(data: bytes, notes: Notes) -> Tree:
         if not uuid or head.type == "":
             if head.type in _FACTS:
                 tree.facts[head.type] = decode_object(Line(number, line), notes) or {}
+                if head.type == "last-prompt":
+                    _note_checkpoint(tree, tree.facts[head.type])
             notes.record(head.type or "unknown", number, len(line), _kept(line, notes) if notes.keeps else None)
         elif uuid in nodes:
             notes.record("repeated line", number, len(line), _kept(line, notes) if notes.keeps else None)
         else:
             nodes[uuid] = Node(head, uuid, number, data, slice(begin, end))
+            if tree.checkpoint is not None and not head.is_sidechain:
+                _pass_checkpoint(tree, head)
     for node in nodes.values():
         if node.parent is not None and (parent := nodes.get(node.parent)) is not None:
             parent.children.append(node)
@@ -154,142 +172,31 @@ def _read_head(line: Line, notes: Notes, *, last: bool) -> _Head | None:
     )
 
 
+def _note_checkpoint(tree: Tree, fields: dict[str, Any]) -> None:
+    leaf, explicit, before = fields.get("leafUuid"), fields.get("explicit") is True, tree.checkpoint
+    if text_of(leaf) is not None:
+        same = before is not None and before.leaf == leaf and before.explicit
+        tree.checkpoint = Checkpoint(text_of(leaf), explicit or same)
+    elif explicit and "leafUuid" in fields:
+        tree.checkpoint = Checkpoint(None, explicit)
+
+
+def _pass_checkpoint(tree: Tree, head: _Head) -> None:
+    """Note a line behind the checkpoint: what the user chose holds no longer, and a compaction removes it."""
+    if tree.is_cleared or head.subtype == "compact_boundary":
+        tree.checkpoint = None
+    elif tree.checkpoint is not None and tree.checkpoint.explicit:
+        tree.checkpoint = Checkpoint(tree.checkpoint.leaf, explicit=False)
+
+
 def _read_boundary(node: Node, notes: Notes) -> Boundary:
-    segment = object_of(object_of(node.fields(notes).get("compactMetadata")).get("preservedSegment"))
+    metadata = object_of(node.fields(notes).get("compactMetadata"))
+    listed = object_of(metadata.get("preservedMessages"))
+    uuids = listed.get("uuids")
+    if isinstance(uuids, list):
+        given = tuple(str(uuid) for uuid in cast("list[object]", uuids))
+        return Boundary(node, text_of(listed.get("anchorUuid")), tail=given[-1] if given else None, listed=given)
+    segment = object_of(metadata.get("preservedSegment"))
     return Boundary(
         node, text_of(segment.get("anchorUuid")), text_of(segment.get("headUuid")), text_of(segment.get("tailUuid"))
     )
-
-
-def find_leaf(tree: Tree, *, side: bool) -> Node | None:
-    """Give the newest line of the conversation: the end of the active path."""
-    found = (node for node in reversed(tree.nodes.values()) if node.type in CONVERSATION and node.side == side)
-    return next(found, None)
-
-
-@final
-@dataclass
-class ActivePath:
-    """The lines from the first to the last, and the compaction that the path begins with, if there is one."""
-
-    nodes: list[Node]
-    boundary: Boundary | None
-    kept: list[Node]
-    """The old lines that are sent behind the summary."""
-
-
-def walk(tree: Tree, leaf: Node) -> ActivePath:
-    """Walk from the end of a path to its beginning: the first line, or the newest compaction."""
-    by_tail = {boundary.tail: boundary for boundary in tree.boundaries.values() if boundary.tail is not None}
-    nodes: list[Node] = []
-    seen: set[str] = set()
-    node: Node | None = leaf
-    below: Node | None = None
-    while node is not None and node.uuid not in seen:
-        boundary = by_tail.get(node.uuid)
-        if boundary is not None and below is not None and below.number > boundary.node.number:
-            # The path goes on under the old tail: the summary and what is kept stand before this line.
-            kept = _segment(tree, boundary)
-            above = _above(tree, boundary)
-            return ActivePath([*above, *kept, *reversed(nodes)], boundary, kept)
-        seen.add(node.uuid)
-        nodes.append(node)
-        if node.uuid in tree.boundaries:
-            return _after_boundary(tree, tree.boundaries[node.uuid], nodes[::-1])
-        below, node = node, tree.nodes.get(node.parent) if node.parent is not None else None
-    return ActivePath(nodes[::-1], None, [])
-
-
-def _above(tree: Tree, boundary: Boundary) -> list[Node]:
-    """Give the boundary and the lines up to the summary."""
-    nodes: list[Node] = []
-    seen: set[str] = set()
-    node = tree.nodes.get(boundary.anchor) if boundary.anchor is not None else None
-    while node is not None and node.uuid not in seen and node.uuid != boundary.node.uuid:
-        seen.add(node.uuid)
-        nodes.append(node)
-        node = tree.nodes.get(node.parent) if node.parent is not None else None
-    return [boundary.node, *reversed(nodes)]
-
-
-def _after_boundary(tree: Tree, boundary: Boundary, nodes: list[Node]) -> ActivePath:
-    kept = _segment(tree, boundary)
-    present = {node.uuid for node in nodes}
-    if not kept or any(node.uuid in present for node in kept):
-        return ActivePath(nodes, boundary, [node for node in kept if node.uuid in present])
-    at = next((at for at, node in enumerate(nodes) if node.uuid == boundary.anchor), 0)
-    return ActivePath([*nodes[: at + 1], *kept, *nodes[at + 1 :]], boundary, kept)
-
-
-def _segment(tree: Tree, boundary: Boundary) -> list[Node]:
-    """Give the old lines from head to tail; none if they are not connected."""
-    nodes: list[Node] = []
-    seen: set[str] = set()
-    node = tree.nodes.get(boundary.tail) if boundary.tail is not None else None
-    while node is not None and node.uuid not in seen:
-        seen.add(node.uuid)
-        nodes.append(node)
-        if node.uuid == boundary.head:
-            return nodes[::-1]
-        node = tree.nodes.get(node.parent) if node.parent is not None else None
-    return []
-
-
-def with_results(path: list[Node], notes: Notes) -> list[Node]:
-    """Add the results of parallel calls that hang beside the path, behind the last line of their turn."""
-    present = {node.uuid for node in path}
-    nodes: list[Node] = []
-    waiting: list[Node] = []
-    for node in path:
-        if node.type == "assistant":
-            if waiting and not _same_turn(waiting[0], node, nodes, notes):
-                nodes += waiting
-                waiting = []
-            nodes.append(node)
-            waiting += (child for child in node.children if child.uuid not in present and _is_result(child, notes))
-            continue
-        if waiting:
-            batch = [*waiting, node] if _is_result(node, notes) else waiting
-            nodes += sorted(batch, key=lambda each: each.number)
-            waiting = []
-            if node in batch:
-                continue
-        nodes.append(node)
-    return [*nodes, *sorted(waiting, key=lambda each: each.number)]
-
-
-def _same_turn(waiting: Node, node: Node, nodes: list[Node], notes: Notes) -> bool:
-    """Whether a line is of the same reply as the calls whose results wait."""
-    del waiting
-    last = next((each for each in reversed(nodes) if each.type == "assistant"), None)
-    return last is not None and _message_id(last, notes) == _message_id(node, notes)
-
-
-def _message_id(node: Node, notes: Notes) -> object:
-    return object_of(node.fields(notes).get("message")).get("id")
-
-
-def _is_result(node: Node, notes: Notes) -> bool:
-    if node.type != "user":
-        return False
-    content = object_of(node.fields(notes).get("message")).get("content")
-    return any(block.get("type") == "tool_result" for block in objects_of(content))
-
-
-def find_ends(tree: Tree, used: set[str], notes: Notes) -> Iterator[list[Node]]:
-    """Give each other branch: its lines that are on no other path, from the first to the last."""
-    taken = set(used)
-    for leaf in reversed(tree.nodes.values()):
-        if leaf.children or leaf.side or leaf.uuid in taken or leaf.type not in CONVERSATION:
-            continue
-        lines: list[Node] = []
-        node: Node | None = leaf
-        while node is not None and node.uuid not in taken:
-            taken.add(node.uuid)
-            lines.append(node)
-            node = tree.nodes.get(node.parent) if node.parent is not None else None
-        if any(each.type in {"user", "assistant"} for each in lines):
-            yield lines[::-1]
-        else:
-            for each in lines:
-                notes.record(f"{each.type} beside the path", each.number, each.size)

@@ -2,7 +2,10 @@
 
 Facts this file rests on (Claude Code 2.1.325, seen 2026-11-15):
 - A line holds one block of a reply; lines of one reply have the same `message.id`, and each repeats its usage.
-- `isMeta` marks a text that the program added; `attachment` lines have such a text in `rendered`.
+- `isMeta` marks a text that the program added; `attachment` lines have such a text in `rendered`. Older versions did
+  not store it: there the attachment itself has a message that the user sent while the model worked
+  (`queued_command`), or a file that the user named (`file`).
+- `system/local_command` is a command that the user ran in the program; it is sent as a text of the user.
 - The program leaves out lines with `isApiErrorMessage: true` when it sends; other texts of the model `<synthetic>` it
   sends.
 - An answer that was interrupted ends with `isAbortedMidStream`, then the user text `[Request interrupted by user]`.
@@ -16,7 +19,7 @@ from typing import Any, Final, NamedTuple, cast, final
 
 from msgspec.structs import replace
 
-from segue.conversation.content import TextContent
+from segue.conversation.content import TextContent, UserContent
 from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, UserMessage
 from segue.errors import DecodeError
 from segue.histories.claude_code.tree import Node
@@ -35,6 +38,44 @@ _REPLY: Final = frozenset({"id", "type", "role", "model", "content", "stop_reaso
 _COUNTS: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 _WRITTEN_ANEW: Final = frozenset({"type", "parentUuid", "sessionId", "message", "toolUseResult", "rendered", SEGUE})
 """Fields of a line that are not kept beside the message: they are in the message, or a new file has others."""
+
+
+_OF_THE_USER: Final = frozenset({
+    "queued_command", "file", "directory", "selected_lines_in_ide", "mcp_resource", "pdf_reference", "edited_text_file",
+    "edited_image_file", "hook_additional_context",
+})  # fmt: skip
+"""Kinds of attachments that hold something of the user; all others are reminders and lists of the program."""
+
+
+def attachment_content(attachment: dict[str, Any]) -> tuple[UserContent, ...]:
+    """Give what the user attached, of a line whose text was not stored; empty for any other attachment."""
+    blocks: object = None
+    if attachment.get("type") == "queued_command":
+        prompt = attachment.get("prompt")
+        blocks = _reminder(f"The user sent a new message while you were working:\n{prompt}")
+        if isinstance(prompt, list):
+            blocks = cast("list[object]", prompt)
+    elif attachment.get("type") == "file":
+        content = object_of(attachment.get("content"))
+        file = object_of(content.get("file"))
+        if text := text_of(file.get("content")):
+            blocks = _reminder(f"The content of {text_of(attachment.get('filename')) or 'a file'}:\n{text}")
+        elif data := text_of(file.get("base64")):
+            kind = "image" if content.get("type") == "image" else "document"
+            media_type = text_of(file.get("type")) or ("image/png" if kind == "image" else "application/pdf")
+            blocks = [{"type": kind, "source": {"type": "base64", "media_type": media_type, "data": data}}]
+    if not blocks:
+        return ()
+    try:
+        decoded = WIRE.decode([{"role": "user", "content": blocks}])
+    except DecodeError:
+        return ()
+    return tuple(item for message in decoded if isinstance(message, UserMessage) for item in message.content)
+
+
+def _reminder(text: str) -> str:
+    """Mark a text as the program does it, so that a model does not take it for a turn of its own."""
+    return f"<system-reminder>\n{text}\n</system-reminder>"
 
 
 @final
@@ -83,6 +124,8 @@ class Reader:
                 made += self._user(group)
             elif group.type == "attachment":
                 made += self._attachment(group)
+            elif group.subtype == "local_command" and text_of(group.fields(self.notes).get("content")):
+                made.append(self._command(group))
             elif group.type == "system":
                 self._record(group, f"system/{group.subtype}" if group.subtype else "system")
         return made
@@ -124,17 +167,27 @@ class Reader:
             self._unreadable(node, "the message has no content")
         return made
 
+    def _command(self, node: Node) -> Message:
+        fields = node.fields(self.notes)
+        return UserMessage(
+            content=(TextContent(text=fields["content"]),),
+            timestamp=milliseconds_of(fields.get("timestamp")),
+            extra=envelope_extra(None, NAME, without(fields, _WRITTEN_ANEW), own=fields.get("isMeta") is True),
+        )
+
     def _attachment(self, node: Node) -> list[Message]:
         fields = node.fields(self.notes)
+        attachment = object_of(fields.get("attachment"))
         texts = [text for item in objects_of(fields.get("rendered")) if (text := text_of(item.get("content")))]
-        if not texts:
-            kind = text_of(object_of(fields.get("attachment")).get("type"))
-            self._record(node, f"attachment/{kind}" if kind == "prompt_snapshot" else "attachment")
+        content = tuple(TextContent(text=text) for text in texts) or attachment_content(attachment)
+        kind = text_of(attachment.get("type"))
+        if not content:
+            self._record(node, f"attachment/{kind}" if kind else "attachment")
             return []
         message = UserMessage(
-            content=tuple(TextContent(text=text) for text in texts),
+            content=content,
             timestamp=milliseconds_of(fields.get("timestamp")),
-            extra=envelope_extra(None, NAME, without(fields, _WRITTEN_ANEW), own=True),
+            extra=envelope_extra(None, NAME, without(fields, _WRITTEN_ANEW), own=kind not in _OF_THE_USER),
         )
         return [message]
 

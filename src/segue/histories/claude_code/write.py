@@ -16,11 +16,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from segue.conversation.messages import AssistantMessage, Message, StopReason
-from segue.histories.claude_code.turns import NAME, WIRE
+from segue.histories.claude_code.turns import NAME, WIRE, attachment_content
 from segue.histories.kit.envelope import find_envelope, find_title, origin_fields, plain_text
 from segue.histories.kit.format import Draft, Output
 from segue.histories.kit.history import WrittenFile
-from segue.histories.kit.lines import integer_of, objects_of, text_of, title_of
+from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of, title_of
 from segue.histories.kit.stamps import iso_of, make_id, time_of
 from segue.histories.kit.writing import Clock, json_line
 
@@ -91,8 +91,13 @@ class _Writer:
             self._assistant(first, envelope)
             return
         if envelope is not None and "attachment" in envelope:
-            rendered = [{"content": content.text} for content in first.content if content.kind == "text"]
-            self._line("attachment", envelope, self._time(first, envelope), {"rendered": rendered})
+            fields = {}
+            if first.content != attachment_content(object_of(envelope["attachment"])):
+                fields["rendered"] = [{"content": each.text} for each in first.content if each.kind == "text"]
+            self._line("attachment", envelope, self._time(first, envelope), fields)
+            return
+        if envelope is not None and envelope.get("subtype") == "local_command":
+            self._line("system", envelope, self._time(first, envelope), {"content": plain_text(first)})
             return
         if envelope is not None and envelope.get("isCompactSummary") is True:
             self._boundary(first)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from segue.errors import LoadError
 from segue.histories.codex.read import NAME
-from segue.histories.codex.rollout import Item, decompress, is_added
+from segue.histories.codex.rollout import Item, decompress, is_added, open_line
 from segue.histories.kit.format import Excerpt
 from segue.histories.kit.history import Parent, Session
 from segue.histories.kit.lines import Line, first_objects, integer_of, object_of, objects_of, text_of, title_of
@@ -18,6 +18,8 @@ def detect(head: bytes, name: str) -> int:
     for fields in first_objects(head, 5):
         if "payload" in fields and isinstance(fields.get("type"), str):
             return 95 if fields["type"] in {"session_meta", "response_item", "turn_context", "event_msg"} else 50
+        if {"id", "timestamp", "instructions"} <= fields.keys() and "type" not in fields:
+            return 80
     return 0
 
 
@@ -30,7 +32,7 @@ def describe(excerpt: Excerpt) -> Session | None:
         except LoadError:
             head = b""
     lines = [*first_objects(head, 400), *first_objects(excerpt.tail, 400)]
-    payloads = [(text_of(line.get("type")), object_of(line.get("payload")), line) for line in lines]
+    payloads = [(*open_line(line), line) for line in lines]
     meta = next((payload for kind, payload, _ in payloads if kind == "session_meta"), dict[str, object]())
     stem = excerpt.name.rpartition("/")[2].removesuffix(".zst").removesuffix(".jsonl")
     session_id = text_of(meta.get("id")) or stem[-36:]

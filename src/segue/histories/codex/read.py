@@ -35,7 +35,7 @@ METADATA: Final = "internal_chat_message_metadata_passthrough"
 
 KNOWN_RECORDS: Final = frozenset(
     {"session_meta", "turn_context", "world_state", "token_usage_record", "security_risk_score",
-     "response_item/ghost_snapshot", "inter_agent_communication_metadata"}
+     "response_item/ghost_snapshot", "inter_agent_communication_metadata", "state"}
     | {
         f"event_msg/{kind}"
         for kind in (
@@ -50,6 +50,10 @@ KNOWN_RECORDS: Final = frozenset(
 """Kinds of lines that hold settings and statistics, or repeat the conversation for the display."""
 
 
+_TAKEN_BACK: Final = "taken-back-"
+"""How the ids of branches begin."""
+
+
 def read(source: Source, view: View) -> History:
     """Read one session.
 
@@ -61,7 +65,7 @@ def read(source: Source, view: View) -> History:
     if not rollout.meta and not rollout.items:
         raise LoadError("no conversation found: the file has no session_meta and no response_item of Codex")
     if view.branch is not None:
-        raise LoadError(f"the session has no branch {view.branch!r}; a Codex session is a line without branches")
+        _follow_branch(rollout, view.branch)
     reader = _Reader(rollout, notes)
     older = reader.messages(rollout.older)
     compactions = _read_compactions(reader, rollout, older)
@@ -93,13 +97,21 @@ def read(source: Source, view: View) -> History:
         parent=_read_parent(meta),
         children=children,
         branches=tuple(
-            Branch(id=f"taken-back-{at}", messages=len(reader.messages(items)))
-            for at, items in enumerate(rollout.taken_back)
+            Branch(id=f"{_TAKEN_BACK}{at}", messages=len(reader.messages(branch.lost)))
+            for at, branch in enumerate(rollout.taken_back)
         ),
         compactions=compactions,
         records=notes.records,
         report=notes.report(),
     )
+
+
+def _follow_branch(rollout: Rollout, branch: str) -> None:
+    """Put the turns that the user took back in the place of those that followed."""
+    known = {f"{_TAKEN_BACK}{at}": taken for at, taken in enumerate(rollout.taken_back)}
+    if branch not in known:
+        raise LoadError(f"the session has no branch {branch!r}; History.branches lists them")
+    rollout.items = [*known[branch].before, *known[branch].lost]
 
 
 def _id_of(name: str) -> str | None:

@@ -5,7 +5,8 @@ Facts this file rests on (Codex CLI 0.166.0, seen 2026-11-15; openai/codex 2026-
 - `compacted.replacement_history` replaces everything before it. Older versions have only `message`, the summary.
 - The model of a turn is that of the last `turn_context` before it.
 - A fork has `history_base {thread_id, end_ordinal_exclusive}` and none of the lines of the other session.
-- `event_msg/thread_rolled_back {num_turns}` takes back the last turns of the user.        (read, not seen)
+- `event_msg/thread_rolled_back {num_turns}` takes back the last turns of the user, and the compactions since then.
+- In 2025 the lines were items without an envelope, behind one with `id` and `timestamp`.   (read, not seen)
 - Old files are compressed with Zstandard (`.jsonl.zst`).                                   (read, not seen)
 """
 
@@ -32,6 +33,11 @@ _DEEPEST: Final = 50
 UNSENT: Final = "segue_item"
 """The kind of a line with an item that the program must not send: it skips lines of a kind that it does not know."""
 _ITEM_LINES: Final = frozenset({"response_item", UNSENT})
+
+_BARE_ITEMS: Final = frozenset(
+    {"message", "reasoning", "function_call", "function_call_output", "local_shell_call", "web_search_call"}
+)
+"""Items that lines of 2025 hold without an envelope."""
 
 REPLY_ITEMS: Final = frozenset({"user", "developer", "system"})
 """Roles of messages that a model did not write."""
@@ -73,6 +79,26 @@ class Compacted:
 
 @final
 @dataclass
+class Turn:
+    """What a rollout held when a turn of the user began, so that the turn can be taken back."""
+
+    items: list[Item]
+    count: int
+    older: int
+    compactions: int
+
+
+@final
+@dataclass
+class TakenBack:
+    """Turns that the user took back, and the items before them."""
+
+    before: list[Item]
+    lost: list[Item]
+
+
+@final
+@dataclass
 class Rollout:
     """A session, read."""
 
@@ -81,7 +107,8 @@ class Rollout:
     older: list[Item] = field(default_factory=list[Item])
     """All items that compactions replaced, the oldest first."""
     compactions: list[Compacted] = field(default_factory=list[Compacted])
-    taken_back: list[list[Item]] = field(default_factory=list[list[Item]])
+    taken_back: list[TakenBack] = field(default_factory=list["TakenBack"])
+    turns: list[Turn] = field(default_factory=list["Turn"])
     title: str | None = None
     updated: int | None = None
 
@@ -143,7 +170,7 @@ def _read_lines(source: Source, data: bytes, rollout: Rollout, notes: Notes, *, 
         ordinal = fields.get("ordinal")
         if end is not None and isinstance(ordinal, int) and ordinal >= end:
             break
-        kind, payload = text_of(fields.get("type")), object_of(fields.get("payload"))
+        kind, payload = open_line(fields)
         stamp = text_of(fields.get("timestamp"))
         time = milliseconds_of(stamp)
         if time is not None and depth == 0:
@@ -162,10 +189,9 @@ def _read_lines(source: Source, data: bytes, rollout: Rollout, notes: Notes, *, 
                 continue
             if payload.get("type") == "ghost_snapshot":
                 notes.record("response_item/ghost_snapshot", line.number, len(line.data), _kept(fields, notes))
-            else:
-                origin = object_of(fields.get("segue"))
-                rollout.items.append(Item(payload, line, time, stamp, model, origin))
                 continue
+            _add(rollout, Item(payload, line, time, stamp, model, object_of(fields.get("segue"))))
+            continue
         elif kind == "compacted":
             _compact(rollout, payload, line, time, model)
             continue
@@ -175,6 +201,22 @@ def _read_lines(source: Source, data: bytes, rollout: Rollout, notes: Notes, *, 
             _apply_event(rollout, payload, notes)
         name = f"event_msg/{payload.get('type')}" if kind == "event_msg" else kind or "unknown"
         notes.record(name, line.number, len(line.data), _kept(fields, notes))
+
+
+def open_line(fields: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
+    """Give the kind of a line and what it holds; a line without an envelope is an item, or the first line."""
+    kind = text_of(fields.get("type"))
+    if "payload" in fields or "record_type" in fields:
+        return kind or text_of(fields.get("record_type")), object_of(fields.get("payload"))
+    if kind is not None:
+        return ("response_item", fields) if kind in _BARE_ITEMS else (kind, {})
+    return ("session_meta", fields) if {"id", "timestamp"} <= fields.keys() else (None, {})
+
+
+def _add(rollout: Rollout, item: Item) -> None:
+    if item.fields.get("role") == "user" and not is_added(item):
+        rollout.turns.append(Turn(rollout.items, len(rollout.items), len(rollout.older), len(rollout.compactions)))
+    rollout.items.append(item)
 
 
 def _kept(fields: dict[str, Any], notes: Notes) -> object:
@@ -221,7 +263,7 @@ def _compact(rollout: Rollout, payload: dict[str, Any], line: Line, time: int | 
     rollout.compactions.append(Compacted(text, time, rollout.items))
     rollout.older += [item for item in rollout.items if not item.summary]
     replacement = objects_of(payload.get("replacement_history"))
-    if not replacement:
+    if not isinstance(payload.get("replacement_history"), list):
         # Older versions build the new history from the user's own messages and the summary.
         replacement = [item.fields for item in rollout.items if item.fields.get("role") == "user"]
         replacement.append({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]})
@@ -247,18 +289,19 @@ def _apply_event(rollout: Rollout, payload: dict[str, Any], notes: Notes) -> Non
         rollout.title = text_of(payload.get("thread_name")) or rollout.title
 
 
-def _take_back(rollout: Rollout, turns: int, notes: Notes) -> None:
-    at = len(rollout.items)
-    while turns > 0 and at > 0:
-        at -= 1
-        if rollout.items[at].fields.get("role") == "user" and not is_added(rollout.items[at]):
-            turns -= 1
-    lost = rollout.items[at:]
-    if lost:
-        path = ("branches", len(rollout.taken_back))
-        notes.add(ChangeCode.BRANCH_LEFT_OUT, path, Loss.CONTENT, f"{len(lost)} items that the user took back")
-        rollout.taken_back.append(lost)
-        del rollout.items[at:]
+def _take_back(rollout: Rollout, count: int, notes: Notes) -> None:
+    if count <= 0 or not rollout.turns:
+        return
+    turn = rollout.turns[-count] if count <= len(rollout.turns) else rollout.turns[0]
+    before = turn.items[: turn.count]
+    known = {id(item) for item in before}
+    lost = [*rollout.older[turn.older :], *(item for item in rollout.items if not item.summary)]
+    lost = [item for item in lost if id(item) not in known]
+    del rollout.turns[-count:], rollout.older[turn.older :], rollout.compactions[turn.compactions :]
+    rollout.items = before
+    path = ("branches", len(rollout.taken_back))
+    notes.add(ChangeCode.BRANCH_LEFT_OUT, path, Loss.CONTENT, f"{len(lost)} items that the user took back")
+    rollout.taken_back.append(TakenBack(list(before), lost))
 
 
 _ADDED: Final = (

@@ -2,7 +2,7 @@
 
 Facts this file rests on (Gemini CLI 0.61.0, seen 2026-11-15; google-gemini/gemini-cli 2026-08-06, read):
 - A message line with a known id replaces that message; `{"$set": {"messages": [...]}}` replaces all of them;
-  `{"$rewindTo": id}` removes that message and all after it.
+  `{"$rewindTo": id}` removes that message and all after it, or every message if there is none of that id.
 - On each start the messages are set to the session context alone, then to all of them again. They are then without
   model, tokens and thoughts, and have new times: the first line of the same id has these.
 - A compression sets the messages to the summary, the answer "Got it. ...", and the messages that are kept.
@@ -11,11 +11,13 @@ Facts this file rests on (Gemini CLI 0.61.0, seen 2026-11-15; google-gemini/gemi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Final, cast, final
 
 from segue.errors import LoadError
-from segue.histories.kit.lines import Line, decode_object, decode_objects, object_of, text_of
+from segue.histories.kit.lines import Line, decode_object, decode_objects, object_of, objects_of, text_of
 from segue.histories.kit.notes import Notes
 from segue.projection.report import ChangeCode, Loss
 
@@ -48,6 +50,24 @@ class Entry:
 
 @final
 @dataclass
+class Compression:
+    """A summary with the answer behind it, and the messages that are no longer sent since then."""
+
+    summary: list[Entry]
+    dropped: list[Entry]
+
+
+@final
+@dataclass
+class TakenBack:
+    """Messages that the user took back, and those before them."""
+
+    before: list[Entry]
+    lost: list[Entry]
+
+
+@final
+@dataclass
 class Log:
     """A session, read."""
 
@@ -55,7 +75,8 @@ class Log:
     entries: list[Entry] = field(default_factory=list[Entry])
     everything: dict[str, Entry] = field(default_factory=dict[str, Entry])
     """All messages that ever were in the session, by id, in order of their first line."""
-    taken_back: list[list[Entry]] = field(default_factory=list[list[Entry]])
+    taken_back: list[TakenBack] = field(default_factory=list["TakenBack"])
+    compressions: list[Compression] = field(default_factory=list["Compression"])
 
 
 def read_log(data: bytes, notes: Notes) -> Log:
@@ -93,6 +114,7 @@ def _apply(log: Log, fields: dict[str, Any], line: Line, notes: Notes) -> None:
             for entry in log.entries:
                 entry.listed = False
             log.entries = _merge_all(log, changes["messages"], line.number, notes)
+            _note_compression(log)
         log.header |= {key: value for key, value in changes.items() if key != "messages"}
         rest = 0 if "messages" in changes else len(line.data)
         if rest:
@@ -109,6 +131,30 @@ def _apply(log: Log, fields: dict[str, Any], line: Line, notes: Notes) -> None:
         elif not entry.listed:
             entry.listed = True
             log.entries.append(entry)
+
+
+def text_of_entry(entry: Entry) -> str:
+    """Give the text of a message."""
+    content = entry.fields.get("content")
+    if isinstance(content, str):
+        return content
+    return "".join(text for part in objects_of(content) if (text := text_of(part.get("text"))))
+
+
+def find_summary(entries: Sequence[Entry]) -> list[Entry]:
+    """Give the summary and the answer behind it, if the session was compressed."""
+    for entry, following in pairwise(entries):
+        if following.kind == "gemini" and entry.kind == "user" and text_of_entry(following) == GOT_IT:
+            return [entry, following]
+    return []
+
+
+def _note_compression(log: Log) -> None:
+    summary = find_summary(log.entries)
+    earlier = {entry.id for each in log.compressions for entry in (*each.summary, *each.dropped)}
+    if summary and summary[0].id not in earlier:
+        dropped = [entry for entry in log.everything.values() if not entry.listed and entry.id not in earlier]
+        log.compressions.append(Compression(summary, dropped))
 
 
 def _merge_all(log: Log, items: object, line: int, notes: Notes) -> list[Entry]:
@@ -141,13 +187,15 @@ def _merge(log: Log, fields: dict[str, Any], line: int) -> Entry | None:
 
 def _rewind(log: Log, target: str, notes: Notes) -> None:
     first = log.everything.get(target)
-    if first is None or not first.listed:
-        return
-    at = next(at for at in range(len(log.entries) - 1, -1, -1) if log.entries[at] is first)
+    at = 0
+    if first is not None and first.listed:
+        at = next(at for at in range(len(log.entries) - 1, -1, -1) if log.entries[at] is first)
     lost = log.entries[at:]
+    if not lost:
+        return
     detail = f"{len(lost)} messages that the user took back"
     notes.add(ChangeCode.BRANCH_LEFT_OUT, ("branches", len(log.taken_back)), Loss.CONTENT, detail)
-    log.taken_back.append(lost)
+    log.taken_back.append(TakenBack(log.entries[:at], lost))
     for entry in lost:
         entry.listed = False
         log.everything.pop(entry.id, None)

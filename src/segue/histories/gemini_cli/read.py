@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from segue.conversation.context import Context, Summary
 from segue.conversation.messages import AssistantMessage, Message, StopReason, SystemMessage, Usage
 from segue.errors import DecodeError, LoadError
-from segue.histories.gemini_cli.log import GOT_IT, Entry, Log, read_log
+from segue.histories.gemini_cli.log import GOT_IT, Entry, Log, find_summary, read_log, text_of_entry
 from segue.histories.kit.envelope import find_title, name_results, with_envelope, with_origin
 from segue.histories.kit.history import Branch, Child, Compaction, History, HistoryOrigin
 from segue.histories.kit.lines import first_objects, integer_of, object_of, objects_of, text_of, title_of, without
@@ -34,9 +34,22 @@ from segue.projection.report import ChangeCode, Loss
 NAME: Final = "gemini-cli"
 WIRE: Final = Wire("google-genai", "contents")
 KNOWN_RECORDS: Final = frozenset(
-    {"header", "$set", "info", "warning", "error", "command", "repeated results", "details of tool calls"}
+    {
+        "header",
+        "$set",
+        "info",
+        "warning",
+        "error",
+        "command",
+        "repeated results",
+        "details of tool calls",
+        "answer to a summary",
+    }
 )
 _IN_MESSAGE: Final = frozenset({"content", "toolCalls", "thoughts", "tokens", "model", "type", "timestamp", "segue"})
+
+_TAKEN_BACK: Final = "taken-back-"
+"""How the ids of branches begin."""
 
 
 def read(source: Source, view: View) -> History:
@@ -48,30 +61,30 @@ def read(source: Source, view: View) -> History:
     notes = Notes(known=KNOWN_RECORDS, keep=view.keep_records)
     log = read_log(source.data or b"", notes)
     if view.branch is not None:
-        raise LoadError(f"the session has no branch {view.branch!r}; a Gemini CLI session is a line without branches")
+        _follow_branch(log, view.branch)
     if not _has_conversation(log) and (fuller := _find_fuller(source, log)) is not None:
         return read(fuller, view)
     reader = _Reader(notes)
     messages = name_results(reader.messages(log.entries))
-    compaction = _read_compaction(log, notes)
+    compactions = _read_compactions(log, notes)
     summaries: tuple[Summary, ...] = ()
-    if compaction is not None and view.name == "full":
+    if compactions and view.name == "full":
         # Once more from the beginning: the results of old calls count where they stand first.
         reader = _Reader(notes)
         older = name_results(reader.messages(_dropped(log)))
-        summary = _summary_entries(log)
+        summary = find_summary(log.entries)
         rest = [entry for entry in log.entries if entry not in summary]
         messages = name_results([*older, *reader.messages(rest)])
-        summaries = (compaction.summary,)
-    elif compaction is not None:
-        detail = f"{len(compaction.messages)} messages"
-        notes.add(ChangeCode.COMPACTED_AWAY, ("compactions", 0), Loss.CONTENT, detail)
+        summaries = tuple(compaction.summary for compaction in compactions)
+    else:
+        for at, compaction in enumerate(compactions):
+            detail = f"{len(compaction.messages)} messages"
+            notes.add(ChangeCode.COMPACTED_AWAY, ("compactions", at), Loss.CONTENT, detail)
     if not messages and not log.header:
         raise LoadError("no conversation found: the file has no message of Gemini CLI")
     times = [time for message in messages if (time := time_of(message)) is not None]
-    title = text_of(log.header.get("summary")) or find_title(
-        [*(compaction.messages if compaction is not None else ()), *messages]
-    )
+    older = [message for compaction in compactions for message in compaction.messages]
+    title = text_of(log.header.get("summary")) or find_title([*older, *messages])
     created = milliseconds_of(log.header.get("startTime"))
     updated = milliseconds_of(log.header.get("lastUpdated"))
     return History(
@@ -83,12 +96,20 @@ def read(source: Source, view: View) -> History:
         updated=max((*times, *(time for time in (updated,) if time is not None)), default=None),
         children=_read_children(source, log, view, notes),
         branches=tuple(
-            Branch(id=f"taken-back-{at}", messages=len(entries)) for at, entries in enumerate(log.taken_back)
+            Branch(id=f"{_TAKEN_BACK}{at}", messages=len(branch.lost)) for at, branch in enumerate(log.taken_back)
         ),
-        compactions=() if compaction is None else (compaction,),
+        compactions=compactions,
         records=notes.records,
         report=notes.report(),
     )
+
+
+def _follow_branch(log: Log, branch: str) -> None:
+    """Put the messages that the user took back in the place of those that followed."""
+    known = {f"{_TAKEN_BACK}{at}": taken for at, taken in enumerate(log.taken_back)}
+    if branch not in known:
+        raise LoadError(f"the session has no branch {branch!r}; History.branches lists them")
+    log.entries = [*known[branch].before, *known[branch].lost]
 
 
 def is_context(entry: Mapping[str, Any]) -> bool:
@@ -165,38 +186,43 @@ def _read_children(source: Source, log: Log, view: View, notes: Notes) -> tuple[
 # -- compression ------------------------------------------------------------------------------------------------------
 
 
-def _summary_entries(log: Log) -> list[Entry]:
-    """Give the summary and the answer behind it, if the session was compressed."""
-    for entry, following in zip(log.entries, log.entries[1:], strict=False):
-        if following.kind == "gemini" and _text(following) == GOT_IT and entry.kind == "user":
-            return [entry, following]
-    return []
-
-
 def _dropped(log: Log) -> list[Entry]:
+    """Give the messages that are no longer sent, without the summaries of earlier compressions."""
+    left_out = {entry.id for entry in log.entries} | {
+        entry.id for compression in log.compressions for entry in compression.summary
+    }
+    return [entry for entry in log.everything.values() if entry.id not in left_out]
+
+
+def _read_compactions(log: Log, notes: Notes) -> tuple[Compaction, ...]:
+    reader = _Reader(notes, silent=True)
     present = {entry.id for entry in log.entries}
-    return [entry for entry in log.everything.values() if entry.id not in present]
-
-
-def _read_compaction(log: Log, notes: Notes) -> Compaction | None:
-    summary = _summary_entries(log)
-    dropped = [entry for entry in _dropped(log) if entry.kind in {"user", "gemini"}]
-    if not summary or not dropped:
-        if dropped:
-            detail = f"{len(dropped)} messages that a later line of the log removed"
-            notes.add(ChangeCode.BRANCH_LEFT_OUT, ("branches", len(log.taken_back)), Loss.CONTENT, detail)
-        return None
-    older = name_results(_Reader(notes, silent=True).messages(dropped))
-    time = milliseconds_of(summary[0].fields.get("timestamp"))
-    return Compaction(
-        summary=Summary(covers=len(older), text=_text(summary[0]), timestamp=time),
-        messages=tuple(older),
-        id=summary[0].id,
-    )
-
-
-def _text(entry: Entry) -> str:
-    return "".join(text for part in parts_of(entry.fields.get("content")) if (text := text_of(part.get("text"))))
+    counted: set[str] = set()
+    compactions: list[Compaction] = []
+    older: list[Message] = []
+    for compression in log.compressions:
+        dropped = [entry for entry in compression.dropped if entry.id not in present | counted]
+        counted.update(entry.id for entry in dropped)
+        messages = reader.messages(dropped)
+        first, answer = compression.summary
+        if answer.id not in present:
+            notes.record("answer to a summary", answer.line, len(str(answer.fields)))
+        if not messages and first.id in present:
+            continue
+        older = name_results([*older, *messages])
+        summary = Summary(
+            covers=len(older),
+            text=text_of_entry(first),
+            timestamp=milliseconds_of(first.fields.get("timestamp")),
+        )
+        compactions.append(
+            Compaction(summary=summary, messages=tuple(older[len(older) - len(messages) :]), id=first.id)
+        )
+    rest = [entry for entry in _dropped(log) if entry.kind in {"user", "gemini"} and entry.id not in counted]
+    if rest:
+        detail = f"{len(rest)} messages that a later line of the log removed"
+        notes.add(ChangeCode.BRANCH_LEFT_OUT, ("branches", len(log.taken_back)), Loss.CONTENT, detail)
+    return tuple(compactions)
 
 
 # -- entries to messages ----------------------------------------------------------------------------------------------
@@ -313,7 +339,7 @@ class _Reader:
         decoded = self._decode(entry, "model", [_short_call(part) for part in parts], model)
         if calls:
             self._record(entry, "details of tool calls")
-        made_up = _text(entry) == GOT_IT and not model
+        made_up = text_of_entry(entry) == GOT_IT and not model
         if not model and not made_up and "segue" not in fields:
             self._note_unknown_model(entry)
         messages: list[Message] = [

@@ -7,8 +7,10 @@ from typing import Final
 from segue.histories.kit.format import Format, Place
 from segue.histories.kit.lines import object_of
 from segue.histories.kit.source import Database
-from segue.histories.opencode.read import KNOWN_RECORDS, NAME, list_sessions, read
+from segue.histories.opencode.read import KNOWN_RECORDS, read
 from segue.histories.opencode.samples import samples
+from segue.histories.opencode.store import list_sessions
+from segue.histories.opencode.turns import NAME
 from segue.histories.opencode.write import write
 from segue.models.model import Model
 

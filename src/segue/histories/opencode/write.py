@@ -9,7 +9,7 @@ Facts this file rests on (opencode 1.18.33, seen 2026-11-15):
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, cast
 
 import msgspec
@@ -19,11 +19,12 @@ from segue.conversation.messages import AssistantMessage, Message, ToolResultMes
 from segue.histories.kit.envelope import find_envelope, origin_fields
 from segue.histories.kit.format import Draft, Output
 from segue.histories.kit.history import WrittenFile
-from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.lines import object_of, objects_of, text_of, without
+from segue.histories.kit.notes import Notes
 from segue.histories.kit.stamps import make_id, time_of
 from segue.histories.kit.writing import Clock, json_line
 from segue.histories.opencode.interrupted import hide_interrupted
-from segue.histories.opencode.read import NAME
+from segue.histories.opencode.turns import NAME, Reader
 from segue.projection.report import ChangeCode, Loss
 from segue.protocols.kit.reading import data_url
 
@@ -35,8 +36,7 @@ _FINISH: Final[Mapping[str, str]] = {"stop": "stop", "length": "length", "toolUs
 def write(draft: Draft) -> Output:
     """Write one session."""
     writer = _Writer(draft)
-    for at, message in enumerate(draft.messages):
-        writer.add(at, message)
+    writer.add_all()
     session = writer.session
     data = json_line({"info": writer.info(), "messages": writer.entries})
     resume = ("opencode", "-s", session)
@@ -53,10 +53,23 @@ class _Writer:
         self._clock = Clock(draft)
         self._count = 0
         self._asked = ""
+        self._tail_at: int | None = None
+        self._tail: str | None = None
         self._results: dict[str, deque[tuple[int, ToolResultMessage]]] = {}
         for at, message in enumerate(draft.messages):
             if message.role == "toolResult":
                 self._results.setdefault(message.tool_call_id, deque()).append((at, message))
+
+    def add_all(self) -> None:
+        """Write all messages. Those that a compaction keeps were stored before it, and are sorted by their time."""
+        messages = list(enumerate(self._draft.messages))
+        question, summary, end = _find_tail(self._draft.messages)
+        if end > summary:
+            self._tail_at = summary
+            tail, between = messages[summary:end], messages[question:summary]
+            messages = [*messages[:question], *tail, *between, *messages[end:]]
+        for at, message in messages:
+            self.add(at, message)
 
     def info(self) -> dict[str, Any]:
         """Write what the session is: its folder, title and times."""
@@ -90,7 +103,9 @@ class _Writer:
         if message.role == "toolResult":
             return
         entry_id = self._id("msg")
-        if envelope is not None and "info" in envelope:
+        if at == self._tail_at:
+            self._tail = entry_id
+        if envelope is not None and "info" in envelope and self._is_unchanged(at, message, envelope):
             self._own(at, entry_id, envelope)
         elif message.role == "assistant":
             self._assistant(at, entry_id, message)
@@ -101,6 +116,25 @@ class _Writer:
             time = {"created": self._clock.at(time_of(message))}
             self._entry({"id": entry_id, "role": "user", "time": time, "agent": "build", "model": model}, parts)
 
+    def _is_unchanged(self, at: int, message: Message, envelope: Mapping[str, object]) -> bool:
+        """Whether a message and its results are still what was read, so that the stored parts can be written."""
+        entry = {"info": envelope.get("info"), "parts": envelope.get("parts")}
+        readings = (Reader(Notes(), whole=whole).messages([entry]) for whole in (False, True))
+        return any(
+            bool(stored) and stored[0].content == message.content and self._are_given(at, stored[1:])
+            for stored in readings
+        )
+
+    def _are_given(self, at: int, results: Iterable[Message]) -> bool:
+        for result in results:
+            if not isinstance(result, ToolResultMessage):
+                return False
+            waiting = self._results.get(result.tool_call_id, ())
+            given = next((each for place, each in waiting if place > at), None)
+            if given is None or (given.content, given.is_error) != (result.content, result.is_error):
+                return False
+        return True
+
     def _own(self, at: int, entry_id: str, envelope: Mapping[str, object]) -> None:
         """Write a message as it was read, under a new id."""
         info = {**object_of(envelope.get("info")), "id": entry_id}
@@ -110,7 +144,9 @@ class _Writer:
             info["parentID"] = self._asked or entry_id
         parts: list[dict[str, Any]] = []
         for part in objects_of(envelope.get("parts")):
-            kept = {key: value for key, value in part.items() if key not in {"id", "messageID", "sessionID"}}
+            kept = without(part, ("id", "messageID", "sessionID", "tail_start_id"))
+            if part.get("type") == "compaction" and self._tail is not None:
+                kept["tail_start_id"] = self._tail
             parts.append(self._part(entry_id, **kept))
         if (hidden := hide_interrupted(info, parts)) is not None:
             info, parts = hidden
@@ -208,6 +244,22 @@ class _Writer:
         while waiting and waiting[0][0] <= at:  # before the call: no later call can have it either
             waiting.popleft()
         return waiting.popleft()[1] if waiting else None
+
+
+def _find_tail(messages: Sequence[Message]) -> tuple[int, int, int]:
+    """Give the places of a compaction, of the first message behind its summary, and behind the last one it keeps."""
+    envelopes = [find_envelope(message, NAME) or {} for message in messages]
+    for question, envelope in enumerate(envelopes):
+        if not any(part.get("tail_start_id") for part in objects_of(envelope.get("parts"))):
+            continue
+        start, asked = question + 1, time_of(messages[question])
+        while start < len(messages) and object_of(envelopes[start].get("info")).get("summary") is True:
+            start += 1
+        end = start
+        while end < len(messages) and asked is not None and (time_of(messages[end]) or asked) < asked:
+            end += 1
+        return question, start, end
+    return 0, 0, 0
 
 
 def _metadata(

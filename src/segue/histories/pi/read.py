@@ -6,6 +6,7 @@ Facts this file rests on (pi 0.87.1, seen 2026-11-15; its session-format page):
 - `context_edit` replaces or removes the message of `targetId`.
 - A command of the user (`bashExecution`), a `branch_summary` and a `custom_message` are sent as texts of the user.
 - Turns that ended in `error` or `aborted` are not sent.
+- Version 1 has no ids; `firstKeptEntryIndex` counts the lines of the file, the header first.
 - The message format is that of pi-ai, which `segue.conversation.foreign` reads; versions 1 and 2 differ in the entries.
 """
 
@@ -32,11 +33,12 @@ from segue.projection.report import ChangeCode, Loss
 NAME: Final = "pi"
 KNOWN_RECORDS: Final = frozenset(
     {"session", "model_change", "thinking_level_change", "usage", "label", "session_info", "context_edit",
-     "compaction", "system prompt"}
+     "compaction", "system prompt", "command that is not sent"}
 )  # fmt: skip
 SUMMARY: Final = "The conversation history before this point was compacted into the following summary:\n\n<summary>\n"
 BRANCH_SUMMARY: Final = "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n"
-END: Final = "\n</summary>"
+SUMMARY_ENDS: Final = {SUMMARY: "\n</summary>", BRANCH_SUMMARY: "</summary>"}
+"""How the program ends the text of each kind of summary."""
 
 _Entry = tuple[Line, dict[str, Any]]
 
@@ -51,10 +53,12 @@ def read(source: Source, view: View) -> History:
     header: dict[str, Any] = {}
     entries: dict[str, _Entry] = {}
     last_id: str | None = None
+    order: list[str] = []
     for line, fields in decode_objects(source.data or b"", notes):
         if fields.get("type") == "session":
             header = header or fields
             notes.record("session", line.number, len(line.data), fields if notes.keeps else None)
+            order.append("")
             continue
         # Version 1 has no ids: each entry follows the one before it.
         entry_id = text_of(fields.get("id")) or f"line-{line.number}"
@@ -62,25 +66,29 @@ def read(source: Source, view: View) -> History:
             notes.record("repeated entry", line.number, len(line.data))
             continue
         linked = fields if "parentId" in fields or "id" in fields else {**fields, "parentId": last_id}
+        kept = linked.get("firstKeptEntryIndex")
+        if isinstance(kept, int) and 0 <= kept < len(order) and "firstKeptEntryId" not in linked:
+            linked = {**linked, "firstKeptEntryId": order[kept]}
+        order.append(entry_id)
         entries[entry_id] = (line, linked)
         last_id = entry_id
     if not header and not any(fields.get("type") == "message" for _, fields in entries.values()):
         raise LoadError("no conversation found: the file has no header and no message of pi")
     path = _path(entries, _end(entries, view))
     reader = _Reader(entries, path, notes)
-    shown, compaction = reader.active()
-    full = view.name == "full" and compaction is not None
+    shown = reader.active()
+    compactions = reader.compactions()
+    full = view.name == "full" and bool(compactions)
     messages = name_results(reader.messages(path, keep_summaries=False) if full else shown)
-    if compaction is not None and not full:
+    for at, compaction in enumerate(() if full else compactions):
         detail = f"{len(compaction.messages)} messages"
-        notes.add(ChangeCode.COMPACTED_AWAY, ("compactions", 0), Loss.CONTENT, detail)
+        notes.add(ChangeCode.COMPACTED_AWAY, ("compactions", at), Loss.CONTENT, detail)
     branches = _read_branches(entries, set(path), notes)
-    summaries = (compaction.summary,) if full and compaction is not None else ()
+    summaries = tuple(compaction.summary for compaction in compactions) if full else ()
     times = [time for message in messages if (time := time_of(message)) is not None]
     names = [text_of(entries[each][1].get("name")) for each in path if entries[each][1].get("type") == "session_info"]
-    title = next((name for name in reversed(names) if name), None) or find_title(
-        [*(compaction.messages if compaction is not None else ()), *messages]
-    )
+    older = [message for compaction in compactions for message in compaction.messages]
+    title = next((name for name in reversed(names) if name), None) or find_title([*older, *messages])
     created = milliseconds_of(header.get("timestamp"))
     parent = text_of(header.get("parentSession"))
     return History(
@@ -92,7 +100,7 @@ def read(source: Source, view: View) -> History:
         updated=max(times, default=created),
         parent=None if parent is None else Parent(id=_session_id(parent), kind="fork", path=parent),
         branches=branches,
-        compactions=() if compaction is None else (compaction,),
+        compactions=compactions,
         records=notes.records,
         report=notes.report(),
     )
@@ -144,22 +152,42 @@ class _Reader:
         edits = [entries[each][1] for each in path if entries[each][1].get("type") == "context_edit"]
         self._edits = {text_of(edit.get("targetId")): edit.get("replacement") for edit in edits}
 
-    def active(self) -> tuple[list[Message], Compaction | None]:
-        """Give the messages that the program sends, and its newest compaction."""
+    def active(self) -> list[Message]:
+        """Give the messages that the program sends: behind the newest compaction, and those that it keeps."""
         path = self._path
-        at = next((at for at in reversed(range(len(path))) if self._kind(path[at]) == "compaction"), None)
-        if at is None:
-            return self.messages(path), None
+        found = self._compactions_on_path()
+        if not found:
+            return self.messages(path)
+        at, first = found[-1]
         line, fields = self._entries[path[at]]
-        kept = text_of(fields.get("firstKeptEntryId"))
-        first = path.index(kept) if kept in path[:at] else at
-        summary_text = text_of(fields.get("summary")) or ""
-        replaced = self.messages(path[:first], keep_summaries=False)
-        time = milliseconds_of(fields.get("timestamp"))
-        summary = Summary(covers=len(replaced), text=summary_text, origin=_last_origin(replaced), timestamp=time)
-        shown = [self._summary(line, fields, SUMMARY), *self.messages(path[first:at]), *self.messages(path[at + 1 :])]
-        compaction = Compaction(summary=summary, messages=tuple(name_results(replaced)), id=path[at])
-        return shown, compaction
+        return [self._summary(line, fields, SUMMARY), *self.messages(path[first:at]), *self.messages(path[at + 1 :])]
+
+    def compactions(self) -> tuple[Compaction, ...]:
+        """Give all compactions of the path; each with the messages that are not sent since then."""
+        made: list[Compaction] = []
+        done = 0
+        for at, first in self._compactions_on_path():
+            fields = self._entries[self._path[at]][1]
+            replaced = name_results(self.messages(self._path[:first], keep_summaries=False))
+            summary = Summary(
+                covers=len(replaced),
+                text=text_of(fields.get("summary")) or "",
+                origin=_last_origin(replaced),
+                timestamp=milliseconds_of(fields.get("timestamp")),
+            )
+            made.append(Compaction(summary=summary, messages=tuple(replaced[done:]), id=self._path[at]))
+            done = max(done, len(replaced))
+        return tuple(made)
+
+    def _compactions_on_path(self) -> list[tuple[int, int]]:
+        """Give the place of each compaction, and that of the first entry that it keeps."""
+        places = {entry_id: at for at, entry_id in enumerate(self._path)}
+        found: list[tuple[int, int]] = []
+        for at, entry_id in enumerate(self._path):
+            if self._kind(entry_id) == "compaction":
+                first = places.get(text_of(self._entries[entry_id][1].get("firstKeptEntryId")) or "", at)
+                found.append((at, min(first, at)))
+        return found
 
     def _kind(self, entry_id: str) -> object:
         return self._entries[entry_id][1].get("type")
@@ -194,7 +222,7 @@ class _Reader:
 
     def _summary(self, line: Line, fields: dict[str, Any], prefix: str) -> Message:
         self._noted.add(line.number)
-        text = f"{prefix}{text_of(fields.get('summary')) or ''}{END}"
+        text = f"{prefix}{text_of(fields.get('summary')) or ''}{SUMMARY_ENDS[prefix]}"
         time = milliseconds_of(fields.get("timestamp"))
         message = UserMessage(content=(TextContent(text=text),), timestamp=time)
         return with_envelope(
@@ -211,12 +239,14 @@ class _Reader:
             self._record(line, fields, "system prompt")
             return []
         if role == "bashExecution":
-            text = _command_text(message)
+            if message.get("excludeFromContext") is True:
+                self._record(line, fields, "command that is not sent")
+                return []
             kept = {**fields, "bash": without(message, ("role",))}
-            return self._user(line, kept, text, own=False) if message.get("excludeFromContext") is not True else []
+            return self._user(line, kept, _command_text(message), own=False)
         if role in {"compactionSummary", "branchSummary"}:
             prefix = SUMMARY if role == "compactionSummary" else BRANCH_SUMMARY
-            return self._user(line, fields, f"{prefix}{message.get('summary', '')}{END}", own=False)
+            return self._user(line, fields, f"{prefix}{message.get('summary', '')}{SUMMARY_ENDS[prefix]}", own=False)
         if role in {"custom", "hookMessage"}:
             return self._user(line, fields, message.get("content"), own=True)
         return self._stamped(line, fields, message, own=False)

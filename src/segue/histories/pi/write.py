@@ -20,7 +20,7 @@ from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import text_of, title_of
 from segue.histories.kit.stamps import file_time_of, iso_of, make_id, time_of
 from segue.histories.kit.writing import Clock, json_line
-from segue.histories.pi.read import NAME
+from segue.histories.pi.read import BRANCH_SUMMARY, NAME, SUMMARY, SUMMARY_ENDS
 from segue.projection.report import ChangeCode, Loss
 
 _API: Final[Mapping[str, str]] = {
@@ -73,8 +73,8 @@ def _entry_fields(message: Message, envelope: Mapping[str, object]) -> dict[str,
     text = "".join(content.text for content in message.content if content.kind == "text")
     if envelope.get("type") == "custom_message":
         return {"content": [_piece(content) for content in msgspec.to_builtins(message.content)]}
-    summary = text.partition("<summary>\n")[2].removesuffix("\n</summary>")
-    fields: dict[str, Any] = {"summary": summary}
+    ends = SUMMARY_ENDS[SUMMARY if envelope.get("type") == "compaction" else BRANCH_SUMMARY]
+    fields: dict[str, Any] = {"summary": text.partition("<summary>\n")[2].removesuffix(ends)}
     if envelope.get("type") == "compaction":
         # The entries before it are not written.
         fields["firstKeptEntryId"] = envelope.get("id")

@@ -1,0 +1,241 @@
+"""Trees of Claude Code as its program reads them: each case was compared with what the program sent for such a file."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from segue import History, read_history, write_history
+from segue.histories.kit.envelope import is_own_text, plain_text
+from segue.projection.report import ChangeCode
+
+SESSION = "11111111-1111-4111-8111-111111111111"
+PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABh6FO1AAAAABJRU5ErkJggg=="
+Line = dict[str, Any]
+
+
+def line(kind: str, uuid: str, parent: str | None, **fields: Any) -> Line:
+    settings = {"userType": "external", "entrypoint": "cli", "version": "2.1.325", "gitBranch": "", "cwd": "/p"}
+    place = {"uuid": uuid, "parentUuid": parent, "isSidechain": False, "sessionId": SESSION}
+    return {"type": kind, **place, **settings, **fields}
+
+
+def asked(uuid: str, parent: str | None, content: Any, **fields: Any) -> Line:
+    return line("user", uuid, parent, message={"role": "user", "content": content}, **fields)
+
+
+def said(uuid: str, parent: str | None, *blocks: Any, reply: str | None = None) -> Line:
+    message = {
+        "id": reply or f"msg_{uuid}",
+        "type": "message",
+        "role": "assistant",
+        "model": "claude-sonnet-4-5",
+        "content": [{"type": "text", "text": block} if isinstance(block, str) else block for block in blocks],
+        "stop_reason": "end_turn",
+    }
+    return line("assistant", uuid, parent, message=message)
+
+
+def call(name: str) -> Line:
+    return {"type": "tool_use", "id": f"toolu_{name}", "name": "Read", "input": {"path": name}}
+
+
+def result(uuid: str, parent: str, name: str) -> Line:
+    return asked(uuid, parent, [{"type": "tool_result", "tool_use_id": f"toolu_{name}", "content": name}])
+
+
+def turns(prefix: str, count: int, parent: str | None = None) -> list[Line]:
+    """Give questions and answers that hang under each other: `A1`, `A2`, ..."""
+    lines: list[Line] = []
+    for at in range(count):
+        lines.append(asked(f"{prefix}{2 * at + 1}", parent, f"{prefix}{2 * at + 1}"))
+        lines.append(said(f"{prefix}{2 * at + 2}", f"{prefix}{2 * at + 1}", f"{prefix}{2 * at + 2}"))
+        parent = f"{prefix}{2 * at + 2}"
+    return lines
+
+
+def compaction(name: str, after: str, **metadata: Any) -> list[Line]:
+    """Give a compaction and its summary, `name`."""
+    boundary = line(
+        "system", f"boundary {name}", None,
+        logicalParentUuid=after, subtype="compact_boundary", compactMetadata=metadata,
+    )  # fmt: skip
+    return [boundary, asked(name, f"boundary {name}", name, isCompactSummary=True)]
+
+
+def segment(head: str, anchor: str, tail: str) -> Line:
+    return {"headUuid": head, "anchorUuid": anchor, "tailUuid": tail}
+
+
+def checkpoint(leaf: str | None, **fields: Any) -> Line:
+    return {"type": "last-prompt", "leafUuid": leaf, "sessionId": SESSION, **fields}
+
+
+def read(*lines: Line, view: str = "active") -> History:
+    stamped = [
+        {"timestamp": f"2026-11-15T10:{at // 60:02d}:{at % 60:02d}.000Z", **fields} for at, fields in enumerate(lines)
+    ]
+    data = "".join(f"{json.dumps(fields)}\n" for fields in stamped).encode()
+    return read_history(data, format="claude-code", view=view)
+
+
+def words(history: History) -> str:
+    """Give the texts, calls and results of a history in short."""
+    found: list[str] = []
+    for message in history.context.messages:
+        found += (f"call {content.arguments['path']}" for content in message.content if content.kind == "toolCall")
+        found.append(f"result {plain_text(message)}" if message.role == "toolResult" else plain_text(message))
+    return " ".join(word for word in found if word)
+
+
+PATHS: dict[str, tuple[list[Line], str]] = {
+    "two compactions": (
+        [*turns("A", 2), *compaction("S", "A4"), *turns("B", 1, "S"), *compaction("T", "B2"), *turns("C", 1, "T")],
+        "T C1 C2",
+    ),
+    "two compactions that keep messages": (
+        [
+            *turns("A", 2), *compaction("S", "A4", preservedSegment=segment("A3", "S", "A4")), *turns("B", 2, "A4"),
+            *compaction("T", "B4", preservedSegment=segment("B3", "T", "B4")), *turns("C", 1, "B4"),
+        ],
+        "T B3 B4 C1 C2",
+    ),
+    "a compaction that keeps messages of the one before": (
+        [
+            *turns("A", 2), *compaction("S", "A4", preservedSegment=segment("A3", "S", "A4")), *turns("B", 1, "A4"),
+            *compaction("T", "B2", preservedSegment=segment("A3", "T", "B2")), *turns("C", 1, "B2"),
+        ],
+        "T A3 A4 B1 B2 C1 C2",
+    ),
+    "a list of messages that are kept": (
+        [
+            *turns("A", 3), *compaction("S", "A6", preservedMessages={"anchorUuid": "S", "uuids": ["A3", "A6"]}),
+            *turns("B", 1, "S"),
+        ],
+        "S A3 A6 B1 B2",
+    ),
+    "messages that are kept before the summary": (
+        [
+            *turns("A", 2),
+            *compaction("S", "A4", preservedMessages={"anchorUuid": "boundary S", "uuids": ["A1", "A2"]}),
+            *turns("B", 1, "S"),
+        ],
+        "A1 A2 S B1 B2",
+    ),
+    "a list with a message that is missing": (
+        [
+            *turns("A", 2), *compaction("S", "A4", preservedMessages={"anchorUuid": "S", "uuids": ["A3", "gone"]}),
+            *turns("B", 1, "S"),
+        ],
+        "S B1 B2",
+    ),
+    "a line that hangs under one that a compaction removed": (
+        [
+            *turns("A", 2), *compaction("S", "A4", preservedSegment=segment("A3", "S", "A4")), *turns("B", 1, "A1"),
+        ],
+        "S A3 A4 B1 B2",
+    ),
+    "a compaction that nothing follows": (
+        [*turns("A", 2), *compaction("S", "A4", preservedSegment=segment("A3", "S", "A4"))], "S A3 A4",
+    ),
+    "back to before a compaction": ([*turns("A", 2), *compaction("S", "A4"), *turns("B", 1, "A2")], "A1 A2 B1 B2"),
+    "a checkpoint on another branch": ([*turns("A", 2), *turns("B", 1, "A2"), checkpoint("A4")], "A1 A2 A3 A4"),
+    "a checkpoint that the newest line continues": ([*turns("A", 2), checkpoint("A2")], "A1 A2 A3 A4"),
+    "a checkpoint that the user chose": ([*turns("A", 2), checkpoint("A2", explicit=True)], "A1 A2"),
+    "a checkpoint that the user chose, with a line behind it": (
+        [*turns("A", 2), checkpoint("A4", explicit=True), *turns("B", 1, "A2")], "A1 A2 A3 A4",
+    ),
+    "a checkpoint that is not there": ([*turns("A", 1), *turns("B", 1, "A2"), checkpoint("gone")], "A1 A2 B1 B2"),
+    "a checkpoint before a compaction": (
+        [*turns("A", 1), checkpoint("A2"), *compaction("S", "A2"), *turns("B", 1, "S")], "S B1 B2",
+    ),
+    "a checkpoint before the first line": ([*turns("A", 1), checkpoint(None, explicit=True)], ""),
+    "the same with a line behind it": (
+        [*turns("A", 1), checkpoint(None, explicit=True), *turns("B", 1)], "B1 B2",
+    ),
+    "a checkpoint on one of several results": (
+        [
+            *turns("A", 1), said("B", "A2", call("x"), reply="m"), said("C", "B", call("y"), reply="m"),
+            result("D", "B", "x"), checkpoint("D"), result("E", "C", "y"), said("F", "E", "F"),
+        ],
+        "A1 A2 call x call y result x result y F",
+    ),
+    "a parent that is missing": ([*turns("A", 1), *turns("B", 1, "gone")], "A1 A2 B1 B2"),
+    "a parent that is missing for long": (
+        [*turns("A", 1), *({**each, "timestamp": "2026-11-15T11:00:00Z"} for each in turns("B", 1, "gone"))], "B1 B2",
+    ),
+    "results of parallel calls, the next line under the first of them": (
+        [
+            *turns("A", 1), said("B", "A2", call("x"), reply="m"), said("C", "B", call("y"), reply="m"),
+            result("D", "C", "y"), result("E", "B", "x"), said("F", "E", "F"),
+        ],
+        "A1 A2 call x call y result y result x F",
+    ),
+    "calls that are carried out one after another": (
+        [
+            *turns("A", 1), said("B", "A2", call("x"), reply="m"), result("C", "B", "x"),
+            said("D", "B", call("y"), reply="m"), result("E", "D", "y"), said("F", "E", "F"),
+        ],
+        "A1 A2 call x call y result x result y F",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("lines", "wanted"), PATHS.values(), ids=PATHS.keys())
+def test_the_path_is_the_one_that_the_program_sends(lines, wanted):
+    history = read(*lines)
+    assert words(history) == wanted
+    counted = {change.code for change in history.report.changes}
+    left_out = {fields["message"]["content"] for fields in lines if fields["type"] == "user"} if not wanted else set()
+    assert not left_out or ChangeCode.BRANCH_LEFT_OUT in counted
+
+
+@pytest.mark.parametrize("lines", [lines for lines, wanted in PATHS.values() if wanted])
+def test_every_line_is_in_the_full_view_or_in_a_branch(lines):
+    history = read(*lines, view="full")
+    found = words(history) + " ".join(compaction.summary.text for compaction in history.compactions)
+    for branch in history.branches:
+        found += words(read(*lines, view=f"branch={branch.id}"))
+    texts = [fields["message"]["content"] for fields in lines if fields["type"] == "user"]
+    assert [text for text in texts if isinstance(text, str) and text not in found] == []
+
+
+def attached(uuid: str, parent: str, attachment: Line, **fields: Any) -> Line:
+    return line("attachment", uuid, parent, attachment=attachment, **fields)
+
+
+def test_what_the_user_attached_is_kept_and_goes_to_another_agent():
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PICTURE}}
+    history = read(
+        *turns("A", 1),
+        attached("F", "A2", {"type": "file", "filename": "a.txt", "content": {"file": {"content": "the file"}}}),
+        attached("G", "F", {"type": "file", "content": {"type": "image", "file": {"base64": PICTURE}}}),
+        attached("H", "G", {"type": "queued_command", "prompt": "another wish"}),
+        attached("I", "H", {"type": "queued_command", "prompt": [{"type": "text", "text": "see"}, image]}),
+        attached("J", "I", {"type": "queued_command"}, rendered=[{"content": "a third wish"}]),
+        attached("K", "J", {"type": "date"}, rendered=[{"content": "the date"}]),
+        attached("L", "K", {"type": "brand_new", "text": "unknown"}),
+        said("M", "L", "done"),
+    )
+    own = [plain_text(message) for message in history.context.messages if is_own_text(message)]
+    assert own == ["the date"]
+    assert "attachment/brand_new" in {record.kind for record in history.records}
+    assert [change.path for change in history.report.of(ChangeCode.RECORD_LEFT_OUT) if change.loss != "none"]
+    (file,) = write_history(history, format="pi", model="anthropic/claude-sonnet-4-5").files
+    for wanted in (b"the file", b"another wish", b"a third wish", PICTURE.encode()):
+        assert wanted in file.data
+    (home,) = write_history(history, format="claude-code", model="anthropic/claude-sonnet-4-5").files
+    assert read_history(home.data).context.messages == history.context.messages
+
+
+def test_a_command_of_the_user_is_sent_and_written_back():
+    shown = "<command-name>/cost</command-name>"
+    history = read(
+        *turns("A", 1), line("system", "C", "A2", subtype="local_command", content=shown), *turns("B", 1, "C")
+    )
+    assert shown in words(history)
+    (home,) = write_history(history, format="claude-code", model="anthropic/claude-sonnet-4-5").files
+    assert b'"local_command"' in home.data
+    assert read_history(home.data).context.messages == history.context.messages

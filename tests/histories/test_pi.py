@@ -1,0 +1,81 @@
+"""Entries of pi as its program reads them: each case was compared with what the program sent for such a file."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from segue import History, read_history, write_history
+from segue.histories.kit.envelope import plain_text
+
+Entry = dict[str, Any]
+TIME = "2026-11-15T12:00:00.000Z"
+MODEL = "anthropic/claude-sonnet-4-5"
+
+
+def said(name: str) -> Entry:
+    """Give a question in upper case, or an answer in lower case."""
+    message: Entry = {"role": "user", "content": name, "timestamp": 1794736800000}
+    if name.islower():
+        message |= {"role": "assistant", "content": [{"type": "text", "text": name}], "stopReason": "stop"}
+        message |= {"api": "anthropic-messages", "provider": "anthropic", "model": "claude-sonnet-4-5", "usage": {}}
+    return {"type": "message", "id": name, "message": message}
+
+
+def session(*entries: Entry | str, version: int = 3) -> bytes:
+    lines: list[Entry] = [{"type": "session", "version": version, "id": "c0000000", "timestamp": TIME, "cwd": "/p"}]
+    last: str | None = None
+    for entry in entries:
+        fields = said(entry) if isinstance(entry, str) else entry
+        linked = {"parentId": last, "timestamp": TIME, **fields}
+        last = linked["id"]
+        lines.append({key: value for key, value in linked.items() if version > 1 or key not in {"id", "parentId"}})
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+
+def words(history: History) -> list[str]:
+    return [
+        plain_text(message).partition("<summary>\n")[2] or plain_text(message) for message in history.context.messages
+    ]
+
+
+def compaction(name: str, **fields: Any) -> Entry:
+    return {"type": "compaction", "id": name, "summary": name, "tokensBefore": 1, **fields}
+
+
+def test_each_compaction_is_a_summary_of_its_own():
+    data = session(
+        "A", "a", "B", "b", compaction("S", firstKeptEntryId="B"), "C", "c", compaction("T", firstKeptEntryId="C"), "D"
+    )  # fmt: skip
+    history = read_history(data, format="pi")
+    assert words(history) == ["T\n</summary>", "C", "c", "D"]
+    assert [compaction.summary.text for compaction in history.compactions] == ["S", "T"]
+    assert [[plain_text(each) for each in compaction.messages] for compaction in history.compactions] == [
+        ["A", "a"],
+        ["B", "b"],
+    ]
+    full = read_history(data, format="pi", view="full")
+    assert words(full) == ["A", "a", "B", "b", "C", "c", "D"]
+    assert [summary.covers for summary in full.context.summaries] == [2, 4]
+
+
+def test_a_compaction_of_version_1_counts_lines():
+    data = session("A", "a", "B", "b", compaction("S", firstKeptEntryIndex=3), "C", version=1)
+    assert words(read_history(data, format="pi")) == ["S\n</summary>", "B", "b", "C"]
+
+
+def test_the_summary_of_a_branch_is_written_back():
+    summary = {"type": "branch_summary", "id": "S", "parentId": "a", "fromId": "b", "summary": "what was tried"}
+    history = read_history(session("A", "a", "B", "b", summary, "C", "c"), format="pi")
+    assert words(history) == ["A", "a", "what was tried</summary>", "C", "c"]
+    (file,) = write_history(history, format="pi", model=MODEL).files
+    again = read_history(file.data, format="pi")
+    assert again.context.messages[2] == history.context.messages[2]
+    assert words(again) == words(history)
+
+
+def test_a_command_that_is_not_sent_is_counted():
+    message = {"role": "bashExecution", "command": "x", "output": "y", "excludeFromContext": True}
+    history = read_history(session("A", "a", {"type": "message", "id": "X", "message": message}, "B"), format="pi")
+    assert words(history) == ["A", "a", "B"]
+    assert "command that is not sent" in {record.kind for record in history.records}
