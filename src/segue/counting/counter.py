@@ -38,12 +38,13 @@ _TO_SPACES: Final = bytes.maketrans(_PUNCTUATION, b" " * len(_PUNCTUATION))
 class TokenCounter:
     """Counts for one model, with the caller's own counter of texts if there is one."""
 
-    __slots__ = ("_own", "_weights", "_widest", "family")
+    __slots__ = ("_narrow", "_own", "_weights", "_widest", "family")
 
     def __init__(self, model: Model, counter: TextCounter | None = None) -> None:
         self.family: TokenFamily = find_family(model)
         self._weights = self.family.weights
         self._widest = self._weights.widest()
+        self._narrow = self._weights.widest_ascii()
         self._own = counter
 
     @property
@@ -55,6 +56,10 @@ class TokenCounter:
     def is_own(self) -> bool:
         """Whether texts are counted by the caller's own counter."""
         return self._own is not None
+
+    def bound_characters(self, characters: int, beyond_ascii: int) -> float:
+        """Bound the tokens of texts of so many characters, of which at most so many are not ASCII."""
+        return characters * self._narrow + beyond_ascii * (self._widest - self._narrow)
 
     def text(self, text: str) -> float:
         """Count the tokens of a text."""

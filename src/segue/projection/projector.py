@@ -30,7 +30,7 @@ from segue.projection.policy import Policy
 from segue.projection.report import Change, ChangeCode, Loss, Report, place_of
 from segue.projection.requirements import Requirement, ThinkingOff
 from segue.projection.workspace.workspace import Target, Workspace
-from segue.protocols.registry import resolve_dialect, resolve_rules
+from segue.protocols.api import resolve_endpoint
 
 _NO_OPTIONS: Final = Options()
 _DEFAULT_POLICY: Final = Policy()
@@ -101,7 +101,7 @@ def resolve_target(model: Model | str, policy: Policy | None) -> Target:
     if policy is not None and not isinstance(policy, Policy):  # pyright: ignore[reportUnnecessaryIsInstance]
         name = type(policy).__name__
         raise SettingsError(f"policy: expected a Policy, got {name}; write Policy(reasoning=...)", key="policy")
-    return Target(found, resolve_rules(found), resolve_dialect(found), policy or _DEFAULT_POLICY)
+    return Target(resolve_endpoint(found), policy or _DEFAULT_POLICY)
 
 
 def _checked(options: Options | None) -> Options:
@@ -195,7 +195,9 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
     if fitted.is_cut:
         messages, changes = tuple(fitted.messages), fitted.changes
     limited = limit_marks(target, messages, marks, prompt, settings.tools, given=context)
-    extra = target.acceptance.context_extra(replace(context, tools=limited.tools))
+    extra = context.extra
+    if extra is not None:
+        extra = target.acceptance.context_extra(context, limited.tools)
     forms = () if extra is context.extra else (Change(code=ChangeCode.EXTRA_REMOVED, path=("tools",), loss=Loss.NONE),)
     if limited.changes or forms:
         changes = sorted([*changes, *limited.changes, *forms], key=place_of)
