@@ -268,7 +268,9 @@ class Engine:
         if settle:
             self._settled[is_off] = settled
         rest, settings = context.messages[cut:], Settings(context.tools, options)
-        workspace = self._new_workspace(rest, settled.prefix_state.fork(), cut, settings, is_off=is_off)
+        # What is not kept needs no state of its own behind the prefix.
+        prefix_state = settled.prefix_state.fork() if settle else settled.prefix_state
+        workspace = self._new_workspace(rest, prefix_state, cut, settings, is_off=is_off)
         return Outcome(settled, workspace)
 
     def _new_workspace(
