@@ -213,18 +213,19 @@ def _is_stored(document: Mapping[str, object]) -> bool:
     messages = document.get("messages")
     if not isinstance(messages, list):
         return False
-    fields = [cast("dict[str, object]", item) for item in cast("list[object]", messages) if type(item) is dict]
-    # All keys at once: one by one it would take a tenth of the time of a conversion.
-    return not _STORED_MESSAGE_KEYS.isdisjoint(set[str]().union(*fields)) or any(map(_is_stored_message, fields))
+    return any(map(_is_stored_message, cast("list[object]", messages)))
 
 
-def _is_stored_message(message: Mapping[str, object]) -> bool:
-    if message.get("role") == "toolResult":
+def _is_stored_message(item: object) -> bool:
+    if type(item) is not dict:
+        return False
+    message = cast("dict[str, object]", item)
+    if not _STORED_MESSAGE_KEYS.isdisjoint(message) or message.get("role") == "toolResult":
         return True
     content = message.get("content")
-    if not isinstance(content, list):
+    if type(content) is not list:
         return False
-    kinds = (
+    kinds = [
         cast("dict[str, object]", piece).get("type") for piece in cast("list[object]", content) if type(piece) is dict
-    )
+    ]
     return any(kind in _STORED_KINDS for kind in kinds)

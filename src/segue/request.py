@@ -63,8 +63,9 @@ class Request:
         self._projection = projection
         self._endpoint = endpoint
         self._codec = codec
-        if content is not None:
-            self.content = content
+        # Not cached properties: these take a lock for each access up to Python 3.11.
+        self._wire: dict[str, object] | None = None
+        self._content = content
 
     def __repr__(self) -> str:
         return f"Request({self.model.full_name()} over {self.protocol}, {len(self.report.changes)} changes)"
@@ -77,17 +78,21 @@ class Request:
     @cached_property
     def body(self) -> dict[str, Any]:
         """The request body as dicts and lists, to read or to change."""
-        return detached(self._encoded)
+        return detached(self._encoded())
 
-    @cached_property
+    @property
     def content(self) -> bytes:
         """The request body as JSON bytes; changes of `body` are not in it."""
-        return msgspec.json.encode(self._encoded)
+        if self._content is None:
+            self._content = msgspec.json.encode(self._encoded())
+        return self._content
 
-    @cached_property
     def _encoded(self) -> dict[str, object]:
-        """The body as the codec gives it: it shares dicts with the conversation, so it is only read."""
-        return self._codec.encode_request(prompt_of(self._projection, self._endpoint), self._endpoint)
+        """Give the body as the codec gives it: it shares dicts with the conversation, so it is only read."""
+        if self._wire is None:
+            prompt = prompt_of(self._projection, self._endpoint)
+            self._wire = self._codec.encode_request(prompt, self._endpoint)
+        return self._wire
 
     @property
     def url(self) -> str:
@@ -137,7 +142,7 @@ class Request:
 
     def sdk_arguments(self) -> dict[str, Any]:
         """Return the arguments for the provider's own client, new ones each time; unknown ones are in `extra_body`."""
-        body = detached(self._encoded)
+        body = detached(self._encoded())
         if self._codec.sdk_arguments is not None:
             return self._codec.sdk_arguments(body, self._endpoint)
         named = self._codec.sdk_parameters
@@ -204,8 +209,10 @@ def prepare(
 
 def with_routers(policy: Policy | None, catalogue: Catalogue | None) -> Policy | None:
     """Give a policy that knows the routers of the user's own catalogue; the same object where there are none."""
+    if catalogue is None:
+        return policy
     known = frozenset[str]() if policy is None else policy.routers
-    own = frozenset[str]() if catalogue is None else catalogue.routers - packaged_catalogue().routers
+    own = catalogue.routers - packaged_catalogue().routers
     return policy if own <= known else replace(policy or Policy(), routers=known | own)
 
 
@@ -292,15 +299,18 @@ def _disable_thinking(
 
 
 def _has_text(messages: Sequence[Message], texts: Texts) -> bool:
-    fillers = {texts.first_turn, texts.last_turn, texts.empty_turn, texts.bridge}
-    return any(
-        _is_visible(content, fillers) for message in messages if message.role != "system" for content in message.content
-    )
+    fillers = (texts.first_turn, texts.last_turn, texts.empty_turn, texts.bridge)
+    for message in messages:
+        if message.role != "system":
+            for content in message.content:
+                if _is_visible(content, fillers):
+                    return True
+    return False
 
 
-def _is_visible(content: AnyContent, fillers: set[str]) -> bool:
+def _is_visible(content: AnyContent, fillers: tuple[str, ...]) -> bool:
     if content.kind == "text":
-        return bool(content.text.strip()) and content.text not in fillers
+        return bool(content.text) and not content.text.isspace() and content.text not in fillers
     return content.kind != "thinking"
 
 

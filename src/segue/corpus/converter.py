@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import accumulate
 from typing import Any, ClassVar, TypeVar, cast, final
 
 from segue.corpus.columns import GivenRow, import_arrow, rows_of_dict, rows_of_table
@@ -119,5 +120,14 @@ def _restore(job: Job) -> Converter:
 
 def _array(arrow: Any, name: str, values: list[Any]) -> Any:  # noqa: ANN401
     if name == "request":
-        return arrow.array(values, arrow.large_binary()).view(arrow.large_string())
+        return _requests(arrow, values)
     return arrow.array(values, getattr(arrow, COLUMNS[name])())
+
+
+def _requests(arrow: Any, values: list[bytes | None]) -> Any:  # noqa: ANN401
+    """Make the column of requests from its buffers: it has nearly all bytes, and they are copied once."""
+    texts = [value or b"" for value in values]
+    offsets = arrow.array(list(accumulate(map(len, texts), initial=0)), arrow.int64())
+    is_valid = arrow.array([value is not None for value in values], arrow.bool_())
+    buffers = [is_valid.buffers()[1], offsets.buffers()[1], arrow.py_buffer(b"".join(texts))]
+    return arrow.Array.from_buffers(arrow.large_string(), len(values), buffers)

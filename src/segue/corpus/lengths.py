@@ -14,17 +14,23 @@ from segue.conversation.context import Context, Options
 from segue.conversation.messages import ToolResultMessage
 from segue.counting.counter import TokenCounter, encode_value
 
-_SLICES: Final = 16
-_SLICE: Final = 1024
-"""A text of more than twice these characters is counted by so many slices of it."""
+_SLICES: Final = 32
+_SLICE: Final = 128
+"""A text of more than twice these characters is counted by so many slices of it. The estimate of an agent trace of
+90 KB then differs by 2.6 % from that of the whole (standard deviation, measured 2026-11-16); it takes a quarter of the
+time."""
 
 
 def estimate_length(context: Context, options: Options, counter: TokenCounter) -> int:
     """Estimate the input tokens of a projected conversation."""
-    family = counter.family
-    tokens, texts = counter.fixed(context, options), list[str]()
-    calls: list[object] = []
+    family, prompt = counter.family, context.system_prompt
+    texts, calls = list[str](), list[object]()
     add = texts.append
+    if isinstance(prompt, str) and prompt:
+        add(prompt)
+        tokens = family.message + counter.fixed(Context(tools=context.tools), options)
+    else:
+        tokens = counter.fixed(context, options)
     for message in context.messages:
         if type(message) is not ToolResultMessage:
             tokens += family.message
@@ -44,13 +50,30 @@ def estimate_length(context: Context, options: Options, counter: TokenCounter) -
                 tokens += counter.piece(piece)
     if calls:
         add(encode_value(calls).decode())  # together: one by one it takes a third of the time of the estimate
-    return round(tokens + _count("".join(texts), counter)) if texts else round(tokens)
+    return round(tokens + _count(texts, counter)) if texts else round(tokens)
 
 
-def _count(text: str, counter: TokenCounter) -> float:
-    size = len(text)
+def _count(texts: list[str], counter: TokenCounter) -> float:
+    """Count texts as if they were joined; joining long ones takes as long as counting the sample."""
+    size = sum(map(len, texts))
     if counter.is_own or size <= 2 * _SLICES * _SLICE:
-        return counter.text(text)
-    step = size // _SLICES
-    sample = "".join([text[start : start + _SLICE] for start in range(0, step * _SLICES, step)])
+        return counter.text("".join(texts))
+    sample = "".join(_slices(texts, size // _SLICES))
     return counter.text(sample) * size / len(sample)
+
+
+def _slices(texts: list[str], step: int) -> list[str]:
+    """Give a slice at every step of the joined texts, in pieces where it goes beyond the end of a text."""
+    found: list[str] = []
+    begin, end, after = 0, _SLICE, 0  # of the slice, and the end of the text, in the joined texts
+    for text in texts:
+        place, after = after, after + len(text)
+        while begin < after:
+            found.append(text[begin - place if begin > place else 0 : end - place])
+            if end > after:
+                break
+            begin += step
+            end = begin + _SLICE
+            if begin >= step * _SLICES:
+                return found
+    return found

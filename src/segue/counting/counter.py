@@ -30,6 +30,7 @@ _BYTES_PER_TOKEN_OF_VIDEO: Final = 1000
 _LEAST_OF_MEDIA: Final = 100
 _SHORTEST_KEY: Final = 4
 """The characters of the shortest key of a JSON object with its value: `"":1`."""
+_ENCODE: Final = msgspec.json.Encoder().encode
 _FORCED: Final = ("auto", "none", None)
 _PUNCTUATION: Final = b'{}[]":,'
 _TO_SPACES: Final = bytes.maketrans(_PUNCTUATION, b" " * len(_PUNCTUATION))
@@ -38,13 +39,17 @@ _TO_SPACES: Final = bytes.maketrans(_PUNCTUATION, b" " * len(_PUNCTUATION))
 class TokenCounter:
     """Counts for one model, with the caller's own counter of texts if there is one."""
 
-    __slots__ = ("_own", "_weights", "_widest", "family")
+    __slots__ = ("_last_bound", "_last_tools", "_narrow", "_own", "_weights", "_widest", "family")
 
     def __init__(self, model: Model, counter: TextCounter | None = None) -> None:
         self.family: TokenFamily = find_family(model)
         self._weights = self.family.weights
         self._widest = self._weights.widest()
+        self._narrow = self._weights.widest_ascii()
         self._own = counter
+        self._last_tools: tuple[bytes, float] | None = None
+        self._last_bound: tuple[bytes, tuple[int, int]] | None = None
+        """The tools that were last counted and bounded, as JSON: the rows of a corpus mostly have the same ones."""
 
     @property
     def widest(self) -> float:
@@ -55,6 +60,10 @@ class TokenCounter:
     def is_own(self) -> bool:
         """Whether texts are counted by the caller's own counter."""
         return self._own is not None
+
+    def bound_characters(self, characters: int, beyond_ascii: int) -> float:
+        """Bound the tokens of texts of so many characters, of which at most so many are not ASCII."""
+        return characters * self._narrow + beyond_ascii * (self._widest - self._narrow)
 
     def text(self, text: str) -> float:
         """Count the tokens of a text."""
@@ -167,7 +176,22 @@ class TokenCounter:
         tokens = float(family.base + family.message + family.thinking)
         if prompt and not isinstance(prompt, str):
             tokens += sum(map(self.piece, prompt))
-        for tool in context.tools:
+        if context.tools:
+            more, keys = self._measure_tools(context.tools)
+            length += more
+            tokens += family.tools + family.tool * len(context.tools) + family.chosen + family.forced
+        if schema:
+            length += len(encode_value(schema))
+        factor = max(1.0, family.tool_factor, family.schema_factor)
+        return tokens + length * self.widest * factor + keys * family.tool_key
+
+    def _measure_tools(self, tools: Sequence[Tool]) -> tuple[int, int]:
+        """Give the characters of the definitions of tools, and not fewer than their keys."""
+        whole, known = _encode_tools(tools), self._last_bound
+        if known is not None and known[0] == whole:
+            return known[1]
+        length = keys = 0
+        for tool in tools:
             if tool.kind == "function":
                 length += len(tool.name) + len(tool.description)
                 data = encode_value(tool.parameters)
@@ -175,12 +199,9 @@ class TokenCounter:
                 data = encode_value(tool.definition)
             length += len(data)
             keys += len(data) // _SHORTEST_KEY
-        if context.tools:
-            tokens += family.tools + family.tool * len(context.tools) + family.chosen + family.forced
-        if schema:
-            length += len(encode_value(schema))
-        factor = max(1.0, family.tool_factor, family.schema_factor)
-        return tokens + length * self.widest * factor + keys * family.tool_key
+        if whole is not None:
+            self._last_bound = whole, (length, keys)
+        return length, keys
 
     def schema(self, schema: Mapping[str, object]) -> float:
         """Count an output schema."""
@@ -189,6 +210,9 @@ class TokenCounter:
     def tools(self, tools: Sequence[Tool]) -> float:
         """Count the definitions of tools."""
         family = self.family
+        whole, known = _encode_tools(tools), self._last_tools
+        if known is not None and known[0] == whole:
+            return known[1]
         texts, keys = 0.0, 0
         for tool in tools:
             if tool.kind == "function":
@@ -198,7 +222,10 @@ class TokenCounter:
                 data = encode_value(tool.definition)
             keys += data.count(b'":')
             texts += self._words(data)
-        return family.tools + family.tool * len(tools) + texts * family.tool_factor + keys * family.tool_key
+        tokens = family.tools + family.tool * len(tools) + texts * family.tool_factor + keys * family.tool_key
+        if whole is not None:
+            self._last_tools = whole, tokens
+        return tokens
 
     def _signature(self, signature: str) -> float:
         return max(0, len(signature) - self.family.signature_overhead) * self.family.signature
@@ -252,6 +279,14 @@ def _walk(value: object, texts: list[str]) -> Iterable[int]:
     elif isinstance(value, list | tuple):
         for item in cast("Sequence[object]", value):
             yield from _walk(item, texts)
+
+
+def _encode_tools(tools: Sequence[Tool]) -> bytes | None:
+    """Write the definitions of tools as JSON, to compare them; None if that is not possible."""
+    try:
+        return _ENCODE(tools)
+    except (UnicodeEncodeError, TypeError, ValueError, RecursionError):
+        return None
 
 
 def encode_value(value: object) -> bytes:

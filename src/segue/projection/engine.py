@@ -41,9 +41,12 @@ from segue.projection.requirements import HistoryNeeded, MediaNeeded
 from segue.projection.workspace.namespace_table import read_table
 from segue.projection.workspace.prefix_state import PrefixState
 from segue.projection.workspace.scan import UNFINISHED
+from segue.projection.workspace.surrogates import Length
 from segue.projection.workspace.workspace import Settings, SystemPrompt, Target, Workspace
 
 Pass: TypeAlias = Callable[[Workspace], None]
+
+_NO_LENGTH: Final = Length(0, 0)
 
 
 def assign_ids_and_names(workspace: Workspace) -> None:
@@ -108,8 +111,8 @@ class Settled:
         """For messages whose content was rearranged, by their index in `given`: the index of each content there."""
         self.fitter: Fitter = Fitter(target, plan)
         self.fitters: dict[int, Fitter] = {}
-        self.length: int | None = 0
-        """Not fewer than the characters of `out`; None if they are not known without looking at every message."""
+        self.length: Length | None = _NO_LENGTH
+        """The length of `out`; None if it is not known without looking at every message."""
         self.changed: bool = False
         self.needed: list[MediaNeeded | HistoryNeeded] = []
         self.marks: list[Mark] = []
@@ -137,7 +140,7 @@ class Settled:
         self.places += workspace.places
         self.blocks.update(workspace.blocks)
         length = workspace.length()
-        self.length = None if self.length is None or length is None else self.length + length
+        self.length = None if self.length is None or length is None else self.length.plus(length)
         self.needed += workspace.needed
 
     def begins(self, context: Context) -> bool:
@@ -180,10 +183,10 @@ class Outcome:
         """Give the index of every projected message in the given conversation; negative for an inserted one."""
         return Places(self.settled.places, self.workspace.places)
 
-    def length(self) -> int | None:
-        """Give not fewer than the characters of all messages; None if they are not known without looking at them."""
+    def length(self) -> Length | None:
+        """Give the length of all messages; None if it is not known without looking at them."""
         settled, last = self.settled.length, self.workspace.length()
-        return None if settled is None or last is None else settled + last
+        return None if settled is None or last is None else settled.plus(last)
 
     def origins(self, place: int) -> list[int] | None:
         """Give the original index of each content of a given message; None if they are the same."""
@@ -265,7 +268,9 @@ class Engine:
         if settle:
             self._settled[is_off] = settled
         rest, settings = context.messages[cut:], Settings(context.tools, options)
-        workspace = self._new_workspace(rest, settled.prefix_state.fork(), cut, settings, is_off=is_off)
+        # What is not kept needs no state of its own behind the prefix.
+        prefix_state = settled.prefix_state.fork() if settle else settled.prefix_state
+        workspace = self._new_workspace(rest, prefix_state, cut, settings, is_off=is_off)
         return Outcome(settled, workspace)
 
     def _new_workspace(

@@ -31,7 +31,7 @@ from segue.projection.policy import Policy
 from segue.projection.report import Change, ChangeCode, Loss, Report, place_of
 from segue.projection.requirements import Requirement, ThinkingOff
 from segue.projection.workspace.workspace import Target, Workspace
-from segue.protocols.registry import resolve_dialect, resolve_rules
+from segue.protocols.api import resolve_endpoint
 
 _NO_OPTIONS: Final = Options()
 _DEFAULT_POLICY: Final = Policy()
@@ -102,7 +102,7 @@ def resolve_target(model: Model | str, policy: Policy | None) -> Target:
     if policy is not None and not isinstance(policy, Policy):  # pyright: ignore[reportUnnecessaryIsInstance]
         name = type(policy).__name__
         raise SettingsError(f"policy: expected a Policy, got {name}; write Policy(reasoning=...)", key="policy")
-    return Target(found, resolve_rules(found), resolve_dialect(found), policy or _DEFAULT_POLICY)
+    return Target(resolve_endpoint(found), policy or _DEFAULT_POLICY)
 
 
 def _checked(options: Options | None) -> Options:
@@ -236,7 +236,7 @@ def _kept_extra(context: Context, tools: tuple[Tool, ...], target: Target) -> tu
     if given is None:
         return None, []
     removed: list[Change] = []
-    extra = target.acceptance.context_extra(replace(context, tools=tools))
+    extra = target.acceptance.context_extra(context, tools)
     if extra is not given:
         removed.append(Change(code=ChangeCode.EXTRA_REMOVED, path=("tools",), loss=Loss.NONE))
     if extra is not None:

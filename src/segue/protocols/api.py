@@ -15,7 +15,14 @@ from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage
 from segue.counting.words import count_words
 from segue.errors import ConversationError, DecodeError, UnknownProtocol
-from segue.models.catalogue import Catalogue, find_models, find_provider, get_model
+from segue.models.catalogue import (
+    Catalogue,
+    find_models,
+    find_provider,
+    get_model,
+    installed_catalogue,
+    packaged_catalogue,
+)
 from segue.models.model import Model
 from segue.models.model_ids import first_party_prefixes, first_party_providers
 from segue.protocols.detection import detect_reply
@@ -23,15 +30,30 @@ from segue.protocols.kit.codec import Endpoint, Violation, WireError
 from segue.protocols.kit.json_values import detached
 from segue.protocols.kit.reading import as_mapping
 from segue.protocols.kit.streaming import StreamDecoder
-from segue.protocols.registry import get_protocol, resolve_dialect, resolve_rules
+from segue.protocols.registry import get_protocol, overrides_key, resolve_dialect, resolve_rules
 
 WINDOW_EXCEEDED: Final = "window_exceeded"
 """The code of a violation: the body is larger than the window of the model."""
 
 
+_MOST_KNOWN: Final = 256
+_endpoints: Final[dict[int, tuple[Endpoint, tuple[bytes | None, bytes | None]]]] = {}
+_named: Final[dict[tuple[str, str], tuple[Catalogue, Model]]] = {}
+"""What was resolved before: the endpoint of a model by its identity, and the model that bodies name. Both are emptied
+when they are full. Each request resolves three times, and a corpus has the same models in all rows."""
+
+
 def resolve_endpoint(model: Model) -> Endpoint:
     """Give a model with its resolved rules and dialect."""
-    return Endpoint(model, resolve_rules(model), resolve_dialect(model))
+    known, overrides = _endpoints.get(id(model)), overrides_key(model)
+    if known is not None and known[0].model is model and known[1] == overrides:
+        return known[0]
+    endpoint = Endpoint(model, resolve_rules(model), resolve_dialect(model))
+    if None not in overrides:
+        if len(_endpoints) >= _MOST_KNOWN:
+            _endpoints.clear()
+        _endpoints[id(model)] = endpoint, overrides
+    return endpoint
 
 
 def find_endpoint(
@@ -52,14 +74,27 @@ def find_endpoint(
         return resolve_endpoint(target)
     if protocol is None:
         raise UnknownProtocol("neither a protocol nor a model is given; pass protocol=... or model=...", name="")
-    model_id = named or ""
+    if catalogue is not None:
+        return resolve_endpoint(_find_named(protocol, named or "", catalogue))
+    # A body that names no model needs no catalogue, and reading those of installed packages takes long.
+    read, key = installed_catalogue() if named else packaged_catalogue(), (protocol, named or "")
+    known = _named.get(key)
+    if known is None or known[0] is not read:
+        if len(_named) >= _MOST_KNOWN:
+            _named.clear()
+        known = _named[key] = read, _find_named(protocol, named or "", None)
+    return resolve_endpoint(known[1])
+
+
+def _find_named(protocol: str, model_id: str, catalogue: Catalogue | None) -> Model:
+    """Find the model that a body names; one that no catalogue has gets the provider of the protocol."""
     provider = find_provider(protocol, model_id, catalogue=catalogue) if model_id else None
     if provider is not None:
         entries = find_models(provider=provider, protocol=protocol, catalogue=catalogue)
         known = [entry for entry in entries if entry.id == model_id]
         if known:
-            return resolve_endpoint(known[0])
-    return resolve_endpoint(Model(model_id, provider or get_protocol(protocol).provider, protocol))
+            return known[0]
+    return Model(model_id, provider or get_protocol(protocol).provider, protocol)
 
 
 def decode_request(
@@ -78,7 +113,7 @@ def decode_request(
     """
     if not isinstance(body, (Mapping, list, tuple)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DecodeError(f"a request has to be an object or a list of messages, not {type(body).__name__}")
-    named = _named(body) if isinstance(body, Mapping) else None
+    named = _name_in(body) if isinstance(body, Mapping) else None
     return get_protocol(protocol).decode_request(body, find_endpoint(protocol, model, named, catalogue))
 
 
@@ -117,7 +152,7 @@ def decode_response(
     """
     plain = as_mapping(body)
     detected = protocol if protocol is not None or model is not None else detect_reply(plain)
-    endpoint = find_endpoint(detected, model, _named(plain))
+    endpoint = find_endpoint(detected, model, _name_in(plain))
     return get_protocol(endpoint.model.protocol).decode_response(plain, endpoint, tool_names or {})
 
 
@@ -156,7 +191,7 @@ def check(
     """
     if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DecodeError(f"a request body has to be an object, not {type(body).__name__}")
-    named = _named(body)
+    named = _name_in(body)
     if model is None and named and find_provider(protocol, named, catalogue=catalogue) is None:
         maker = _find_other_maker(named, get_protocol(protocol).provider)
         model = None if maker is None else Model(named, maker, protocol)
@@ -193,7 +228,10 @@ def _find_other_maker(model_id: str, provider: str) -> str | None:
     return "" if slash and (not served or gateway in served) else None
 
 
-def _named(body: Mapping[str, object]) -> str | None:
+def _name_in(body: Mapping[str, object]) -> str | None:
     """Give the model that a body names: its `model`, or `modelId` (boto3)."""
-    names = (body.get(key) for key in ("model", "modelId"))
-    return next((name for name in names if isinstance(name, str)), None)
+    for key in ("model", "modelId"):
+        name = body.get(key)
+        if isinstance(name, str):
+            return name
+    return None

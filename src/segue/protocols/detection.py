@@ -9,8 +9,7 @@ a body with `messages` is never a request of a protocol whose turns are in `inpu
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final, cast, final
 
@@ -44,11 +43,29 @@ class _Tables:
         self.plain_messages = {name: each.plain_messages for name, each in clues.items() if each.plain_messages}
         self.turns_key_of = {name: each.turns_key for name, each in clues.items() if each.turns_key is not None}
         self.turns_keys = tuple(dict.fromkeys(self.turns_key_of.values()))
-        self.model_ids: tuple[tuple[str, str | None, _Clue], ...] = tuple(
+        self._model_ids: tuple[tuple[str, str | None, _Clue], ...] = tuple(
             (prefix, each.model_ids_need, {name: weight})
             for name, each in clues.items()
             for prefix, weight in each.model_ids.items()
         )
+        self.of_model = lru_cache(maxsize=256)(self._of_model)
+        self._others: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+    def _of_model(self, model_id: str) -> tuple[tuple[str | None, _Clue], ...]:
+        """Give the clues of a model id, each with the key that the body needs."""
+        return tuple((needed, clue) for prefix, needed, clue in self._model_ids if model_id.startswith(prefix))
+
+    def find_turns(self, body: Mapping[str, object]) -> tuple[str, ...]:
+        """Give the keys of turns that a body has."""
+        return tuple([key for key in self.turns_keys if body.get(key) is not None])
+
+    def with_other_turns(self, present: tuple[str, ...]) -> tuple[str, ...]:
+        """Name the protocols whose turns are under another key than the present ones."""
+        known = self._others.get(present)
+        if known is None:
+            others = [name for name, key in self.turns_key_of.items() if key not in present] if present else ()
+            known = self._others[present] = tuple(others)
+        return known
 
 
 def _merge(weights: Mapping[str, _Clue]) -> dict[str, dict[str, int]]:
@@ -67,29 +84,26 @@ def _read_tables(count: int) -> _Tables:  # noqa: ARG001 - the cache key: new re
 def detect_protocol(body: object) -> str | None:
     """Name the protocol of a request body or of its bare list of messages; None if no clue is found."""
     tables = _read_tables(registered_count())
-    scores: Counter[str] = Counter()
-    for clues in {id(clues): clues for clues in _clues(body, tables)}.values():
-        scores.update(clues)
+    scores: dict[str, int] = {}
+    for clue in _find_clues(body, tables).values():
+        for name, weight in clue.items():
+            scores[name] = scores.get(name, 0) + weight
     if isinstance(body, list) and not scores and _is_plain(cast("list[object]", body)):
         scores.update(tables.plain_messages)
     if isinstance(body, (dict, Mapping)):
-        for name in _with_other_turns(cast("Mapping[str, object]", body), tables):
+        for name in tables.with_other_turns(tables.find_turns(cast("Mapping[str, object]", body))):
             scores.pop(name, None)
-    ranked = scores.most_common(1)
-    return ranked[0][0] if ranked and ranked[0][1] > 0 else None
-
-
-def _with_other_turns(body: Mapping[str, object], tables: _Tables) -> Sequence[str]:
-    """Name the protocols whose turns are under another key than those of the body."""
-    present = {key for key in tables.turns_keys if body.get(key) is not None}
-    return [name for name, key in tables.turns_key_of.items() if key not in present] if present else ()
+    best = max(scores, key=scores.__getitem__, default=None)
+    return best if best is not None and scores[best] > 0 else None
 
 
 def detect_reply(body: object) -> str | None:
     """Name the protocol of a whole reply; None if no clue is found."""
     scores: dict[str, int] = {}
     body = object_of(body)
-    for clue in _found(body, _read_tables(registered_count()).reply_keys):
+    found: _Found = {}
+    _add_keys(body, _read_tables(registered_count()).reply_keys, found)
+    for clue in found.values():
         for name, weight in clue.items():
             scores[name] = max(weight, scores.get(name, 0))
     return max(scores, key=scores.__getitem__) if scores else None
@@ -99,64 +113,80 @@ def _is_plain(messages: Sequence[object]) -> bool:
     return bool(messages) and all(isinstance(message, Mapping) and "role" in message for message in messages)
 
 
-def _clues(body: object, tables: _Tables) -> Iterator[_Clue]:
+_Found = dict[int, _Clue]
+"""The clues that were found by their identity, because each counts once."""
+
+
+def _find_clues(body: object, tables: _Tables) -> _Found:
+    found: _Found = {}
     messages: object = body
     if isinstance(body, (dict, Mapping)):
         mapping = cast("Mapping[str, object]", body)
-        yield from _found(mapping, tables.body_keys)
+        _add_keys(mapping, tables.body_keys, found)
         for key, clue in tables.object_keys.items():
             if key in mapping and isinstance(mapping[key], Mapping):
-                yield clue
-        messages = next((mapping[key] for key in tables.turns_keys if mapping.get(key) is not None), ())
+                _add(clue, found)
+        present = tables.find_turns(mapping)
+        messages = mapping[present[0]] if present else ()
         model_id = mapping.get("model")
         if isinstance(model_id, str):
-            yield from _of_model(model_id, mapping, tables)
+            for needed, clue in tables.of_model(model_id):
+                if needed is None or needed in mapping or _RESPONSE_SETTINGS.isdisjoint(mapping):
+                    _add(clue, found)
         options = mapping.get("options")
-        if isinstance(options, Mapping):
-            found = tuple(_found(cast("Mapping[str, object]", options), tables.option_keys))
-            yield from found or (tables.options_object,)
-        for tool in _objects(mapping.get("tools")):
-            yield from _found(tool, tables.tool_keys)
-    message_keys = tables.message_keys
+        if options is not None and isinstance(options, Mapping):
+            given = cast("Mapping[str, object]", options)
+            _add_keys(given, tables.option_keys, found)
+            if tables.option_keys.keys().isdisjoint(given):
+                _add(tables.options_object, found)
+        if "tools" in mapping:
+            for tool in _objects(mapping["tools"]):
+                _add_keys(tool, tables.tool_keys, found)
     for message in _objects(messages):
-        # Inlined for speed: a history is long, and an iterator for each message costs more than the look-ups.
-        for key in message:
-            if key in message_keys:
-                yield message_keys[key]
+        _add_keys(message, tables.message_keys, found)
         if "type" in message:
-            yield from _typed(message, tables)
+            _add_type(message, tables, found)
         if "tool_calls" in message:
-            yield from _of_calls(message["tool_calls"], tables)
+            _add_calls(message["tool_calls"], tables, found)
         content = message.get("content")
         if content is not None and type(content) is not str:
-            yield from _of_blocks(content, tables)
+            _add_blocks(content, tables, found)
+    return found
 
 
-def _of_model(model_id: str, body: Mapping[str, object], tables: _Tables) -> Iterator[_Clue]:
-    for prefix, needed, clue in tables.model_ids:
-        if model_id.startswith(prefix) and (needed is None or needed in body or _RESPONSE_SETTINGS.isdisjoint(body)):
-            yield clue
+def _add(clue: _Clue, found: _Found) -> None:
+    found[id(clue)] = clue
 
 
-def _of_calls(calls: object, tables: _Tables) -> Iterator[_Clue]:
+def _add_keys(mapping: Mapping[str, object], table: Mapping[str, _Clue], found: _Found) -> None:
+    for key in mapping:
+        if key in table:
+            clue = table[key]
+            found[id(clue)] = clue
+
+
+def _add_calls(calls: object, tables: _Tables, found: _Found) -> None:
     for call in _objects(calls):
         function = call.get("function")
         if isinstance(function, (dict, Mapping)):
             arguments = cast("Mapping[str, object]", function).get("arguments")
             if type(arguments) is not str and isinstance(arguments, Mapping):
-                yield tables.object_arguments
+                _add(tables.object_arguments, found)
 
 
-def _of_blocks(content: object, tables: _Tables) -> Iterator[_Clue]:
-    block_keys = tables.block_keys
+def _add_blocks(content: object, tables: _Tables, found: _Found) -> None:
     for block in _objects(content):
-        for key in block:
-            if key in block_keys:
-                yield block_keys[key]
+        _add_keys(block, tables.block_keys, found)
         if "type" in block:
-            yield from _typed(block, tables)
+            _add_type(block, tables, found)
         elif "text" in block:
-            yield tables.untyped_text
+            _add(tables.untyped_text, found)
+
+
+def _add_type(mapping: Mapping[str, object], tables: _Tables, found: _Found) -> None:
+    kind = mapping.get("type")
+    if isinstance(kind, str) and kind in tables.types:
+        _add(tables.types[kind], found)
 
 
 def _objects(value: object) -> Sequence[Mapping[str, object]]:
@@ -165,13 +195,3 @@ def _objects(value: object) -> Sequence[Mapping[str, object]]:
     # JSON objects are dicts; the check for any other mapping costs ten times as much, so it comes second.
     items = cast("Sequence[object]", value)
     return [cast("Mapping[str, object]", item) for item in items if type(item) is dict or isinstance(item, Mapping)]
-
-
-def _found(mapping: Mapping[str, object], table: Mapping[str, _Clue]) -> Iterator[_Clue]:
-    return (table[key] for key in mapping if key in table)
-
-
-def _typed(mapping: Mapping[str, object], tables: _Tables) -> Iterator[_Clue]:
-    kind = mapping.get("type")
-    if isinstance(kind, str) and kind in tables.types:
-        yield tables.types[kind]

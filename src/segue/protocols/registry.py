@@ -55,6 +55,8 @@ ENTRY_POINTS: Final = "segue.protocols"
 
 _records: Final[dict[str, Protocol]] = {}
 """The records that were registered or imported so far: the only state of this module. Records are never removed."""
+_loaded: Final[dict[str, Protocol]] = {}
+"""Those of segue itself among them; filled first, so that the difference is never too high."""
 
 
 def register_protocol(record: Protocol) -> None:
@@ -128,7 +130,7 @@ def find_protocol(name: str) -> Protocol | None:
     if (record := _records.get(name)) is not None:
         return record
     if (folder := _FOLDERS.get(name)) is not None:
-        record = _records[name] = cast("Protocol", import_module(f"{folder}.protocol").PROTOCOL)
+        record = _loaded[name] = _records[name] = cast("Protocol", import_module(f"{folder}.protocol").PROTOCOL)
         return record
     point = _entry_points().get(name)
     return None if point is None else _load_entry_point(point)
@@ -200,7 +202,7 @@ def _routes_in(module: str) -> tuple[Route, ...]:
 
 def registered_count() -> int:
     """Count the records that others added. The count changes with each, so it can be the cache key of their tables."""
-    return len(_records.keys() - _FOLDERS.keys())
+    return len(_records) - len(_loaded)
 
 
 @final
@@ -263,6 +265,11 @@ def _resolve(
     if original is None:
         settings = override(settings, own, where=f"model {model.full_name()}")
     return override(settings, overrides, where="the caller") if overrides else settings
+
+
+def overrides_key(model: Model) -> tuple[bytes | None, bytes | None]:
+    """Give the overrides of a model as a key of a cache: they are mappings of the caller, which may change."""
+    return _encode_overrides(model.rules), _encode_overrides(model.dialect)
 
 
 def _encode_overrides(overrides: Mapping[str, object]) -> bytes | None:

@@ -20,7 +20,7 @@ Facts this file rests on (all read 2026-11-15):
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Final, NamedTuple, TypeAlias, cast, final
 
@@ -44,6 +44,95 @@ class RequestLine(NamedTuple):
     protocol: str
 
 
+_PLACE: Final = "*"
+
+
+@final
+class Envelope(NamedTuple):
+    """What stands around the body of a request in a line of a batch file: the keys that lead to its parts."""
+
+    id: tuple[str, ...]
+    body: tuple[str, ...]
+    """The last key is one of the form's places where it is `*`."""
+    place: str | None = None
+    """The key beside the body whose value is one of the form's places."""
+    constants: Mapping[str, object] = {}
+    other_ids: tuple[tuple[str, ...], ...] = ()
+    """Where the id of a line may stand that segue did not write."""
+    is_named: bool = True
+    """Whether a line without an id is one of another form."""
+    absent: frozenset[str] = frozenset()
+    """Keys by which a line is one of another form."""
+
+    @property
+    def holds_id_inside(self) -> bool:
+        """Whether the id is part of the body."""
+        return self.id[: len(self.body)] == self.body
+
+    def write(self, name: str, body: object, place: str) -> Fields:
+        """Write a line."""
+        line: Fields = {} if self.holds_id_inside else {self.id[0]: name}
+        line.update(self.constants)
+        if self.place is not None:
+            line[self.place] = place
+        line = _put(line, [place if key == _PLACE else key for key in self.body], body)
+        return self.with_id(line, name) if self.holds_id_inside else line
+
+    def with_id(self, line: Fields, name: str) -> Fields:
+        """Give a line with another id."""
+        return _put(line, self.id, name)
+
+    def read(self, line: Fields) -> tuple[str | None, object, str | None] | None:
+        """Give the id, the body, and its place; None for a line of another form."""
+        ids = (self.id, *self.other_ids)
+        has_name = not self.is_named or any(path[0] in line for path in ids)
+        if not has_name or not self.absent.isdisjoint(line) or (self.place is not None and self.place not in line):
+            return None
+        place = None if self.place is None else _text(line[self.place])
+        body: object = line
+        for step in self.body:
+            fields = _object(body) or {}
+            if step == _PLACE:
+                place = next(iter(fields), None)
+            key = place if step == _PLACE else step
+            if key is None or key not in fields:
+                return None
+            body = fields[key]
+        name = next((text for path in ids if (text := _text(_reach(line, path)))), None)
+        if self.holds_id_inside and isinstance(body, dict):
+            body = _without(cast("Fields", body), self.id[len(self.body) :])
+        return name, body, place
+
+
+def _object(value: object) -> Fields | None:
+    return cast("Fields", value) if isinstance(value, dict) else None
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _reach(value: object, path: Sequence[str]) -> object:
+    for key in path:
+        value = (_object(value) or {}).get(key)
+    return value
+
+
+def _put(fields: Fields, path: Sequence[str], value: object) -> Fields:
+    """Give a copy of an object with a value at a path."""
+    first, rest = path[0], path[1:]
+    return {**fields, first: _put(_object(fields.get(first)) or {}, rest, value) if rest else value}
+
+
+def _without(fields: Fields, path: Sequence[str]) -> Fields:
+    """Give a copy of an object without the value at a path, and without objects that are empty then."""
+    first, rest = path[0], path[1:]
+    inner = _object(fields.get(first)) if rest else None
+    if inner is not None and (kept := _without(inner, rest)):
+        return {**fields, first: kept}
+    return {key: value for key, value in fields.items() if key != first or (rest and inner is None)}
+
+
 @final
 class BatchForm(NamedTuple):
     """How one provider's batch files are written and read.
@@ -56,9 +145,7 @@ class BatchForm(NamedTuple):
     name: str
     providers: frozenset[str]
     places: Mapping[str, str]
-    write: Callable[[str, Fields, str], Fields]
-    read: Callable[[Fields], tuple[str | None, object, str | None] | None]
-    """Gives the id, the body, and what stands around it; None for a line of another form."""
+    envelope: Envelope
     alphabet: str = ""
     """Characters that an id may have; any if empty."""
     longest: int = 512
@@ -66,13 +153,16 @@ class BatchForm(NamedTuple):
     requests: int = _NO_LIMIT
     size: int = _NO_LIMIT
     constants: Mapping[str, object] = {}
+    recognised_by: frozenset[str] = frozenset()
+    """Keys without which a body belongs to another form with the same envelope."""
     dropped: frozenset[str] = _STREAMING
     refused: Mapping[str, str] = {}
 
     @property
     def is_plain(self) -> bool:
         """Whether a body is written as it is; requests of a batch are not streamed."""
-        return not (self.constants or self.refused) and self.dropped == _STREAMING and self.write is not _write_vertex
+        is_changed = self.constants or self.refused or self.dropped != _STREAMING
+        return not is_changed and not self.envelope.holds_id_inside
 
     def line(self, name: str, body: Fields, protocol: str) -> Fields:
         """Write a line.
@@ -84,7 +174,22 @@ class BatchForm(NamedTuple):
             if key in body:
                 raise CorpusError(reason)
         kept = {key: value for key, value in body.items() if key not in self.dropped}
-        return self.write(name, {**kept, **self.constants}, self.places[protocol])
+        return self.envelope.write(name, {**kept, **self.constants}, self.places[protocol])
+
+    def read(self, line: Fields) -> RequestLine | None:
+        """Read a line; None for one of another form."""
+        found = self.envelope.read(line)
+        if found is None:
+            return None
+        name, body, place = found
+        fields = _object(body)
+        if fields is None or not self.recognised_by <= fields.keys():
+            return None
+        # An address may be complete, or have the version of another service before the path.
+        protocol = next((each for each, at in self.places.items() if place is None or place.endswith(at)), None)
+        if protocol is None:
+            return None
+        return RequestLine(name, {key: value for key, value in fields.items() if key not in self.constants}, protocol)
 
     def legal_id(self, given: str) -> str:
         """Give an id that the provider accepts: the given one if it can be, otherwise one that is made from it.
@@ -102,110 +207,18 @@ class BatchForm(NamedTuple):
 
 # -- lines -------------------------------------------------------------------------------------------------------------
 
-
-def _object(value: object) -> Fields | None:
-    return cast("Fields", value) if isinstance(value, dict) else None
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-def _write_openai(name: str, body: Fields, url: str) -> Fields:
-    return {"custom_id": name, "method": "POST", "url": url, "body": body}
-
-
-def _read_openai(line: Fields) -> tuple[str | None, object, str | None] | None:
-    if "custom_id" not in line or "body" not in line or "url" not in line:
-        return None
-    return _text(line["custom_id"]), line["body"], _text(line["url"])
-
-
-def _write_anthropic(name: str, body: Fields, _: str) -> Fields:
-    return {"custom_id": name, "params": body}
-
-
-def _read_anthropic(line: Fields) -> tuple[str | None, object, str | None] | None:
-    if "custom_id" not in line or "params" not in line:
-        return None
-    return _text(line["custom_id"]), line["params"], None
-
-
-def _write_gemini(name: str, body: Fields, _: str) -> Fields:
-    return {"key": name, "request": body}
-
-
-def _read_gemini(line: Fields) -> tuple[str | None, object, str | None] | None:
-    if "request" not in line or "custom_id" in line:
-        return None
-    metadata = _object(line.get("metadata")) or {}
-    if "key" not in line and "metadata" not in line:
-        return None
-    return _text(line.get("key")) or _text(metadata.get("key")), line["request"], None
-
-
 LABEL: Final = "segue_id"
 """The label of a Vertex request that has its id."""
 
-
-def _write_vertex(name: str, body: Fields, _: str) -> Fields:
-    labels = _object(body.get("labels")) or {}
-    return {"request": {**body, "labels": {**labels, LABEL: name}}}
-
-
-def _read_vertex(line: Fields) -> tuple[str | None, object, str | None] | None:
-    request = _object(line.get("request"))
-    if request is None or "custom_id" in line or "key" in line or "metadata" in line:
-        return None
-    labels = _object(request.get("labels")) or {}
-    rest = {key: value for key, value in labels.items() if key != LABEL}
-    body = {key: value for key, value in request.items() if key != "labels"}
-    return _text(labels.get(LABEL)), {**body, "labels": rest} if rest else body, None
-
-
-def _write_vertex_claude(name: str, body: Fields, _: str) -> Fields:
-    return {"custom_id": name, "request": body}
-
-
-def _read_vertex_claude(line: Fields) -> tuple[str | None, object, str | None] | None:
-    if "custom_id" not in line or "request" not in line:
-        return None
-    return _text(line["custom_id"]), line["request"], None
-
-
-def _write_bedrock(name: str, body: Fields, _: str) -> Fields:
-    return {"recordId": name, "modelInput": body}
-
-
-def _read_bedrock(line: Fields) -> tuple[str | None, object, str | None] | None:
-    if "modelInput" not in line:
-        return None
-    body = _object(line["modelInput"]) or {}
-    kind = "InvokeModel" if "anthropic_version" in body else "Converse"
-    return _text(line.get("recordId")), body, kind
-
-
-def _write_mistral(name: str, body: Fields, _: str) -> Fields:
-    return {"custom_id": name, "body": body}
-
-
-def _read_mistral(line: Fields) -> tuple[str | None, object, str | None] | None:
-    if "custom_id" not in line or "body" not in line or "url" in line:
-        return None
-    return _text(line["custom_id"]), line["body"], None
-
-
-def _write_xai(name: str, body: Fields, kind: str) -> Fields:
-    return {"batch_request_id": name, "batch_request": {kind: body}}
-
-
-def _read_xai(line: Fields) -> tuple[str | None, object, str | None] | None:
-    request = _object(line.get("batch_request"))
-    if not request:
-        return None
-    kind = next(iter(request))
-    return _text(line.get("batch_request_id")), request[kind], kind
-
+_OPENAI: Final = Envelope(("custom_id",), ("body",), "url", {"method": "POST"})
+_GEMINI: Final = Envelope(
+    ("key",), ("request",), other_ids=(("metadata", "key"), ("metadata",)), absent=frozenset({"custom_id"})
+)
+_VERTEX: Final = Envelope(
+    ("request", "labels", LABEL), ("request",), absent=frozenset({"custom_id", "key", "metadata"})
+)
+_BEDROCK: Final = Envelope(("recordId",), ("modelInput",), is_named=False)
+_XAI: Final = Envelope(("batch_request_id",), ("batch_request", _PLACE), is_named=False)
 
 _NO_TOOLS: Final = (
     "Bedrock refuses tools in a batch of Converse requests; for Claude add --to-protocol anthropic-messages, which"
@@ -219,8 +232,7 @@ FORMS: Final = (
         "openai",
         frozenset({"openai"}),
         {"openai-chat": "/v1/chat/completions", "openai-responses": "/v1/responses"},
-        _write_openai,
-        _read_openai,
+        _OPENAI,
         requests=50_000,
         size=200 * _MEGABYTE,
     ),
@@ -228,8 +240,7 @@ FORMS: Final = (
         "azure",
         frozenset({"azure"}),
         {"openai-chat": "/chat/completions", "openai-responses": "/responses"},
-        _write_openai,
-        _read_openai,
+        _OPENAI,
         requests=100_000,
         size=200 * _MEGABYTE,
     ),
@@ -237,8 +248,7 @@ FORMS: Final = (
         "anthropic",
         frozenset({"anthropic"}),
         {"anthropic-messages": ""},
-        _write_anthropic,
-        _read_anthropic,
+        Envelope(("custom_id",), ("params",)),
         alphabet=_WORD,
         longest=64,
         requests=100_000,
@@ -248,8 +258,7 @@ FORMS: Final = (
         "gemini",
         frozenset({"google"}),
         {"google-genai": ""},
-        _write_gemini,
-        _read_gemini,
+        _GEMINI,
         size=2_000 * _MEGABYTE,
         dropped=_PATH_KEYS,
     ),
@@ -257,8 +266,7 @@ FORMS: Final = (
         "vertex",
         frozenset({"google-vertex"}),
         {"google-genai": ""},
-        _write_vertex,
-        _read_vertex,
+        _VERTEX,
         alphabet="a-z0-9_-",
         longest=63,
         dropped=_PATH_KEYS,
@@ -267,19 +275,30 @@ FORMS: Final = (
         "vertex-claude",
         frozenset({"google-vertex"}),
         {"anthropic-messages": ""},
-        _write_vertex_claude,
-        _read_vertex_claude,
+        Envelope(("custom_id",), ("request",)),
         alphabet=_WORD,
         longest=64,
         constants={"anthropic_version": "vertex-2023-10-16"},
         dropped=_PATH_KEYS,
     ),
     BatchForm(
+        "bedrock-claude",
+        frozenset({"amazon-bedrock"}),
+        {"anthropic-messages": ""},
+        _BEDROCK,
+        alphabet=_WORD,
+        longest=64,
+        requests=50_000,
+        size=1_000 * _MEGABYTE,
+        constants={"anthropic_version": "bedrock-2023-05-31"},
+        recognised_by=frozenset({"anthropic_version"}),
+        dropped=_PATH_KEYS,
+    ),
+    BatchForm(
         "bedrock",
         frozenset({"amazon-bedrock"}),
-        {"bedrock-converse": "Converse"},
-        _write_bedrock,
-        _read_bedrock,
+        {"bedrock-converse": ""},
+        _BEDROCK,
         alphabet=_WORD,
         longest=64,
         requests=50_000,
@@ -288,24 +307,10 @@ FORMS: Final = (
         refused={"toolConfig": _NO_TOOLS},
     ),
     BatchForm(
-        "bedrock-claude",
-        frozenset({"amazon-bedrock"}),
-        {"anthropic-messages": "InvokeModel"},
-        _write_bedrock,
-        _read_bedrock,
-        alphabet=_WORD,
-        longest=64,
-        requests=50_000,
-        size=1_000 * _MEGABYTE,
-        constants={"anthropic_version": "bedrock-2023-05-31"},
-        dropped=_PATH_KEYS,
-    ),
-    BatchForm(
         "mistral",
         frozenset({"mistral"}),
         {"mistral-chat": ""},
-        _write_mistral,
-        _read_mistral,
+        Envelope(("custom_id",), ("body",), absent=frozenset({"url"})),
         requests=100_000,
         size=512 * _MEGABYTE,
     ),
@@ -313,8 +318,7 @@ FORMS: Final = (
         "xai",
         frozenset({"xai"}),
         {"openai-responses": "responses", "openai-chat": "chat_get_completion"},
-        _write_xai,
-        _read_xai,
+        _XAI,
     ),
 )
 """In this order a line is recognised; the forms of one provider differ by the protocol of the body."""
@@ -341,13 +345,6 @@ def read_request_line(line: Fields) -> RequestLine | None:
     """Read a line of any provider's batch file; None for a line of none."""
     for form in FORMS:
         found = form.read(line)
-        if found is None:
-            continue
-        name, body, place = found
-        if not isinstance(body, dict):
-            continue
-        protocol = next((each for each, at in form.places.items() if not place or at == place), None)
-        if protocol is not None:
-            kept = {key: value for key, value in cast("Fields", body).items() if key not in form.constants}
-            return RequestLine(name, kept, protocol)
+        if found is not None:
+            return found
     return None

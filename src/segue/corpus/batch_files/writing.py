@@ -51,8 +51,8 @@ class BatchLines:
         self._model, self._policy = model, policy
         self._form = find_form(model)
 
-    def prepare(self, row: Row, place: tuple[str, int, int]) -> tuple[Request, str, str]:
-        """Make the line of a row; give it with its id and the id that the row had.
+    def prepare(self, row: Row, place: tuple[str, int, int]) -> tuple[Request, bytes, str, str]:
+        """Make the request of a row; give it with its line, its id and the id that the row had.
 
         Raises:
             SegueError: the row cannot be converted, or not be part of a batch.
@@ -64,8 +64,7 @@ class BatchLines:
         request = document.prepare(self._model, self._policy)
         given = row.id or f"{place[0]}@{place[2]}"
         name = self._form.legal_id(given)
-        request.content = line_of(self._form, name, request)
-        return request, name, given
+        return request, line_of(self._form, name, request), name, given
 
 
 def line_of(form: BatchForm, name: str, request: Request) -> bytes:
@@ -73,7 +72,7 @@ def line_of(form: BatchForm, name: str, request: Request) -> bytes:
     if form.is_plain:
         # The body stays as it is, so it is not encoded a second time.
         body: Any = msgspec.Raw(request.content)
-        return msgspec.json.encode(form.write(name, body, form.places[request.protocol]))
+        return msgspec.json.encode(form.envelope.write(name, body, form.places[request.protocol]))
     return msgspec.json.encode(form.line(name, request.body, request.protocol))
 
 
@@ -114,10 +113,7 @@ class BatchFiles:
     def _renamed(self, line: bytes, given: str) -> tuple[str, bytes]:
         """Give a line another id; ids of one batch have to be different."""
         name = self._form.legal_id(given)
-        found = self._form.read(msgspec.json.decode(line))
-        assert found is not None, "the line was written in this form"
-        _, body, place = found
-        written = self._form.write(name, body, place or "")  # pyright: ignore[reportArgumentType]
+        written = self._form.envelope.with_id(msgspec.json.decode(line, type=dict[str, object]), name)
         return name, msgspec.json.encode(written) + b"\n"
 
     def _add(self, name: str, line: bytes, sent: SentRequest) -> None:

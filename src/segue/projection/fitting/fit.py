@@ -80,7 +80,9 @@ class Fitter:
         counter = self.plan.counter
         if given.length is None or counter.is_own:
             return None
-        return self._bound(given, given.length * counter.widest + len(given.messages) * counter.family.message)
+        characters, beyond_ascii = given.length
+        most = counter.bound_characters(characters, beyond_ascii) + len(given.messages) * counter.family.message
+        return self._bound(given, most)
 
     def _closer(self, given: Given) -> float:
         """Bound the tokens by the characters of each kind; not incremental, as the bounds of `Sizes` are."""

@@ -12,6 +12,7 @@ from segue.projection.fitting.window import Window
 from segue.projection.passes.cache_marks import Mark
 from segue.projection.report import Change
 from segue.projection.requirements import HistoryNeeded, MediaNeeded, Requirement
+from segue.projection.workspace.surrogates import Length
 from segue.projection.workspace.workspace import SystemPrompt
 
 
@@ -55,7 +56,7 @@ class Given:
         messages: Sequence[Message],
         settled: int,
         *,
-        length: int | None,
+        length: Length | None,
         prompt: SystemPrompt,
         tools: tuple[Tool, ...],
         schema: Mapping[str, object] | None,
@@ -70,8 +71,8 @@ class Given:
         self.messages: Sequence[Message] = messages
         self.settled: int = settled
         """How many of the messages no later message can change."""
-        self.length: int | None = length
-        """Not fewer than the characters of the messages, which have no media; None if that is not known."""
+        self.length: Length | None = length
+        """The length of the messages, which have no media; None if that is not known."""
         self.prompt: SystemPrompt = prompt
         self.tools: tuple[Tool, ...] = tools
         self.schema: Mapping[str, object] | None = schema

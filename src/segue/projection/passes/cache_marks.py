@@ -204,6 +204,8 @@ def limit_marks(
     a tool is reported at its place only if the others are as `given`; otherwise its original place is not known here.
     """
     limited = Limited(messages, prompt, tools)
+    if not marks and not tools and not isinstance(prompt, tuple):
+        return limited
     pieces = prompt if isinstance(prompt, tuple) else ()
     places: list[Path] = [("tools", index) for index, tool in enumerate(tools) if tool.cache_mark is not None]
     places += [("system_prompt", index) for index, piece in enumerate(pieces) if _is_marked(piece)]

@@ -322,11 +322,10 @@ def has_server_tools(tools: Sequence[Tool], extra: Extra | None) -> bool:
     """Whether a request may have server tools: native tools, or fields of the body that are tools."""
     if any(tool.kind == "native" for tool in tools):
         return True
-    return extra is not None and any(_has_field(protocol, part) for protocol, part in extra.items())
-
-
-def _has_field(protocol: str, part: Block) -> bool:
-    return bool(part) and not _body_keys(protocol, registered_count()).isdisjoint(part)
+    if extra is None:
+        return False
+    count = registered_count()
+    return any(part and not _body_keys(protocol, count).isdisjoint(part) for protocol, part in extra.items())
 
 
 @lru_cache(maxsize=64)

@@ -36,13 +36,14 @@ from segue.projection.passes.thinking import fit_thinking
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.workspace.namespace_table import NO_NAMESPACES, find_namespaces
 from segue.projection.workspace.surrogates import AnyValue, clean_value, is_clean_value, only_joins
-from segue.projection.workspace.workspace import FittedTools, Target, Workspace
+from segue.projection.workspace.workspace import FittedTools, Target, ToolsKey, Workspace
 from segue.protocols.kit.held_content import Reference
 from segue.protocols.kit.namespaces import FunctionName
 from segue.protocols.kit.ranges import fits_user_id
 from segue.protocols.kit.schemas import is_closed
 
 _NO_OPTIONS: Final = Options()
+_NO_TOOLS: Final[ToolsKey] = ((), None, False, ())
 _HASHED: Final = "the SHA-256 of the id, because the target does not accept its length"
 _SAMPLING: Final = frozenset({"temperature", "top_p"})
 """Providers that refuse these use the value 1, so removing a 1 loses nothing.
@@ -70,6 +71,8 @@ def is_thinking(options: Options) -> bool:
 def _fit_tools(workspace: Workspace, given: tuple[Tool, ...], extra: Extra | None) -> FittedTools:
     """Fit the tools; the target caches the result for the same tuple."""
     prefix_state, fitted = workspace.prefix_state, workspace.target.fitted_tools
+    if not given and not prefix_state.loaded and not has_server_tools(given, extra):
+        return FittedTools(_NO_TOOLS, given, extra, [], {})
     key = (given, extra, bool(prefix_state.called), tuple(prefix_state.loaded))
     if fitted is None or not fitted.is_for(key):
         tools = _Tools(workspace.target, extra, has_calls=key[2], loaded=prefix_state.loaded)
@@ -388,8 +391,9 @@ class _Options:
     def fit_extra(self, given: Options, *, thinks: bool) -> None:
         if given.extra is not None:
             kept = kept_extra(given.extra, self.model.protocol, self.rules, same_provider=True)
-            kept = self.without_refused(kept, given, thinks=thinks)
-            kept = self.without_unaccepted(kept, given)
+            if kept is not None:
+                kept = self.without_refused(kept, given, thinks=thinks)
+                kept = self.without_unaccepted(kept, given)
             if kept is not given.extra:
                 lost = lost_references(given.extra, kept)
                 for _, reference in lost:
@@ -397,7 +401,8 @@ class _Options:
                 others = _without_references(given.extra, lost) if lost else given.extra
                 if others != kept:
                     self.note(ChangeCode.EXTRA_REMOVED, ("options", "extra"), extra_loss(others or {}, kept))
-            kept = self.with_fitting_users(kept)
+            if kept is not None:
+                kept = self.with_fitting_users(kept)
             if kept is not given.extra:
                 self.changed["extra"] = kept
             if kept is not None and not is_clean_extra(kept, self.model.protocol):

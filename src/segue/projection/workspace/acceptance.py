@@ -134,12 +134,14 @@ class Acceptance:
         given = (options.extra or {}).get(name, {})
         return frozenset(given.keys() - kept.keys())
 
-    def context_extra(self, context: Context) -> Extra | None:
-        """Give the `extra` of a context without a form of the body that the target refuses."""
+    def context_extra(self, context: Context, tools: tuple[Tool, ...]) -> Extra | None:
+        """Give the `extra` of a context, sent with these tools, without a form of the body that the target refuses."""
         if not self.has_form(context.extra):
             return context.extra
         plain = self.without_form(context.extra)
-        given, default = (replace(context, messages=(_HI,), extra=extra) for extra in (context.extra, plain))
+        given, default = (
+            replace(context, messages=(_HI,), tools=tools, extra=extra) for extra in (context.extra, plain)
+        )
         return plain if self._adds(given, default) else context.extra
 
     # -- asking --------------------------------------------------------------------------------------------------------

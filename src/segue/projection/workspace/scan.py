@@ -22,7 +22,12 @@ from typing import Final
 from segue.conversation.content import AnyContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
 from segue.projection.workspace.ownership import Ownership
-from segue.projection.workspace.surrogates import is_clean, is_clean_value, measure_arguments
+from segue.projection.workspace.surrogates import (
+    Length,
+    count_beyond_ascii,
+    is_clean_value,
+    measure_arguments,
+)
 from segue.protocols.kit.reading import REPLY
 
 UNFINISHED: Final = frozenset({"error", "aborted"})
@@ -37,6 +42,7 @@ class Scan:
     """What a segment contains, or may contain after the passes so far."""
 
     __slots__ = (
+        "beyond_ascii",
         "blank",
         "call_ids",
         "call_signatures",
@@ -65,7 +71,7 @@ class Scan:
         "unusable",
     )
 
-    def __init__(self) -> None:
+    def __init__(self) -> None:  # noqa: PLR0915 - one line for each field
         self.roles: str = ""
         """One letter for each message, so that neighbouring roles can be found by substring search."""
         self.call_ids: list[str] = []
@@ -79,8 +85,9 @@ class Scan:
         self.foreign: set[int] = set()
         """Indexes of assistant turns that the target did not write."""
         self.length: int = 0
-        """Not fewer than the characters of all texts, thinking, signatures, names and arguments as JSON; media and
-        native blocks are left out."""
+        self.beyond_ascii: int = 0
+        """Not fewer than the characters of all texts, thinking, signatures, names and arguments as JSON, and than those
+        among them that are not ASCII; media and native blocks are left out."""
         self.unmeasured: bool = False
         """`length` leaves out arguments that are no JSON."""
         self.paired: bool = True
@@ -118,12 +125,24 @@ class Scan:
         self.blank: bool = False
         """A blank text, or a message without content."""
 
+    def measured(self, added: int) -> Length:
+        """Give the length with characters that passes added, whatever they are."""
+        return Length(self.length + added, self.beyond_ascii + added)
+
+    def add_wide(self, text: str) -> None:
+        """Record a text that is not ASCII."""
+        beyond = count_beyond_ascii(text)
+        if beyond < 0:
+            self.unclean = True
+            beyond = len(text)
+        self.beyond_ascii += beyond
+
     def add_unusual_signature(self, signature: str) -> None:
         """Record a signature that is empty or not ASCII."""
         if not signature:
             self.unusable = True
-        elif not is_clean(signature):
-            self.unclean = True
+        else:
+            self.add_wide(signature)
 
     def add_rare(self, piece: AnyContent) -> None:
         """Record media, native blocks and fields that are rarely set."""
@@ -145,14 +164,20 @@ class Scan:
             self.blank = True
         for piece in content:
             if piece.kind == "text":
-                self.length += len(piece.text) + len(piece.text_signature or "")
-                if not piece.text.strip():
+                text, signature = piece.text, piece.text_signature
+                self.length += len(text)
+                if not text.isascii():
+                    self.add_wide(text)
+                if not text or text.isspace():
                     self.blank = True
-                elif not is_clean(piece.text):
-                    self.unclean = True
-                if piece.text_signature is not None and not is_clean(piece.text_signature):
-                    self.unclean = True
-            self.add_rare(piece)
+                if signature is not None:
+                    self.length += len(signature)
+                    if not signature.isascii():
+                        self.add_wide(signature)
+                if piece.extra is not None or piece.cache_mark is not None:
+                    self.extra = True
+            else:
+                self.add_rare(piece)
 
 
 def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  # noqa: C901, PLR0912, PLR0915 - see above
@@ -185,14 +210,17 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
                 if type(piece) is TextContent:
                     text = piece.text
                     length += len(text)
+                    if not text.isascii():
+                        scan.add_wide(text)
                     if not text or text.isspace():
                         scan.blank = True
-                    elif not text.isascii() and not is_clean(text):
-                        scan.unclean = True
                     if piece.extra is not None or piece.cache_mark is not None:
                         scan.extra = True
-                    if piece.text_signature is not None and not is_clean(piece.text_signature):
-                        scan.unclean = True
+                    signature = piece.text_signature
+                    if signature is not None:
+                        length += len(signature)
+                        if not signature.isascii():
+                            scan.add_wide(signature)
                 else:
                     scan.add_rare(piece)
             continue
@@ -234,8 +262,8 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
                     if piece.arguments_text is not None:
                         length += len(piece.arguments_text)
                         scan.original = True
-                        if not is_clean(piece.arguments_text):
-                            scan.unclean = True
+                        if not piece.arguments_text.isascii():
+                            scan.add_wide(piece.arguments_text)
                     signature = piece.thought_signature
                     if signature is None:
                         if called == first:
@@ -250,10 +278,10 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
                 elif type(piece) is TextContent:
                     text = piece.text
                     length += len(text)
+                    if not text.isascii():
+                        scan.add_wide(text)
                     if not text or text.isspace():
                         scan.blank = True
-                    elif not text.isascii() and not is_clean(text):
-                        scan.unclean = True
                     signature = piece.text_signature
                     if signature is not None:
                         length += len(signature)
@@ -268,8 +296,8 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
                 elif type(piece) is ThinkingContent:
                     text = piece.thinking
                     length += len(text)
-                    if not text.isascii() and not is_clean(text):
-                        scan.unclean = True
+                    if not text.isascii():
+                        scan.add_wide(text)
                     signature = piece.thinking_signature
                     if not signature:
                         scan.unsigned = True
@@ -295,13 +323,18 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
             scan.add_text(message.content)
     if answered < called:
         scan.paired = False
-    scan.length += length + called * (_CALL + max(map(len, names), default=0))
-    if arguments:
+    scan.length += length
+    if called:
+        longest = max(map(len, names))
+        scan.length += called * (_CALL + longest)
+        if not "".join(names).isascii():
+            scan.beyond_ascii += called * longest
         size, are_clean = measure_arguments(arguments)
         if size is None:
             scan.unmeasured = True
         else:
-            scan.length += size
+            scan.length += size.characters
+            scan.beyond_ascii += size.beyond_ascii
         if not are_clean:
             scan.unclean = True
     scan.roles = "".join(characters)

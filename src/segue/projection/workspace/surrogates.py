@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from operator import is_
-from typing import Final, TypeVar, cast
+from typing import Final, NamedTuple, TypeVar, cast, final
 
 import msgspec
 
@@ -25,6 +25,18 @@ _ENCODE: Final = msgspec.json.Encoder().encode
 AnyValue = TypeVar("AnyValue")
 
 
+@final
+class Length(NamedTuple):
+    """Not fewer than the characters of some texts, and of those beyond ASCII, which take the most tokens."""
+
+    characters: int
+    beyond_ascii: int
+
+    def plus(self, other: Length) -> Length:
+        """Give the length of both."""
+        return Length(self.characters + other.characters, self.beyond_ascii + other.beyond_ascii)
+
+
 def is_clean(text: str) -> bool:
     """Whether a text can be encoded as UTF-8. The test for ASCII, which most texts are, takes constant time."""
     if text.isascii():
@@ -34,6 +46,14 @@ def is_clean(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def count_beyond_ascii(text: str) -> int:
+    """Give not fewer than the characters of a text beyond ASCII: each has more than one byte. -1 if it is not clean."""
+    try:
+        return len(text.encode()) - len(text)
+    except UnicodeEncodeError:
+        return -1
 
 
 def is_clean_value(value: object) -> bool:
@@ -51,7 +71,7 @@ def is_clean_value(value: object) -> bool:
     return True
 
 
-def measure_arguments(arguments: Sequence[Mapping[str, object]]) -> tuple[int | None, bool]:
+def measure_arguments(arguments: Sequence[Mapping[str, object]]) -> tuple[Length | None, bool]:
     """Give the length of the arguments of calls as JSON, and whether every string inside them is clean.
 
     The length is None if they are not clean, or not JSON.
@@ -64,25 +84,26 @@ def measure_arguments(arguments: Sequence[Mapping[str, object]]) -> tuple[int | 
         if type(call) is not dict and not isinstance(call, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"the arguments of a call have to be an object, not {type(call).__name__}")
     try:
-        return _length_of_json(arguments), True
+        data = _encode_finite(arguments)
     except (TypeError, UnicodeEncodeError, RecursionError, msgspec.MsgspecError):
         checked = [_is_clean_argument(value) for call in arguments for value in call.values()]
         return None, all(checked) and all(is_clean(key) for call in arguments for key in call)
+    return Length(len(data), 0 if data.isascii() else len(data) - len(data.decode())), True
 
 
 def _is_clean_argument(value: object) -> bool:
     try:
-        _length_of_json(value)
+        _encode_finite(value)
     except (TypeError, UnicodeEncodeError, RecursionError, msgspec.MsgspecError):
         return is_clean_value(value)
     return True
 
 
-def _length_of_json(value: object) -> int:
+def _encode_finite(value: object) -> bytes:
     data = _ENCODE(value)
     if b"null" in data and _has_infinity(value):
         raise ValueError(NOT_FINITE)
-    return len(data)
+    return data
 
 
 def _has_infinity(value: object) -> bool:

@@ -28,6 +28,7 @@ from segue.projection.workspace.namespace_table import NamespaceTable
 from segue.projection.workspace.ownership import Ownership
 from segue.projection.workspace.prefix_state import PrefixState
 from segue.projection.workspace.scan import Scan, scan_messages
+from segue.projection.workspace.surrogates import Length
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.namespaces import FunctionName
 from segue.protocols.kit.protocol import Protocol
@@ -84,14 +85,15 @@ class Target:
         "rules",
     )
 
-    def __init__(self, model: Model, rules: Rules, dialect: Dialect, policy: Policy) -> None:
+    def __init__(self, endpoint: Endpoint, policy: Policy) -> None:
+        model = endpoint.model
         self.model: Model = model
-        self.rules: Rules = rules
-        self.dialect: Dialect = dialect
+        self.rules: Rules = endpoint.rules
+        self.dialect: Dialect = endpoint.dialect
         """Used only to find out which thinking options it can express."""
         self.policy: Policy = policy
         self.protocol: Protocol = get_protocol(model.protocol)
-        self.acceptance: Acceptance = Acceptance(self.protocol, Endpoint(model, rules, dialect))
+        self.acceptance: Acceptance = Acceptance(self.protocol, endpoint)
         self.ownership: Ownership = Ownership(model, policy.same_model, policy.routers)
         self.fitted_tools: FittedTools | None = None
         self.namespaces: NamespaceTable | None = None
@@ -226,10 +228,10 @@ class Workspace:
             if place in self.results and place not in kept:
                 self.note(ChangeCode.RESULT_MOVED, ("messages", place), Loss.NONE)
 
-    def length(self) -> int | None:
-        """Give not fewer than the characters of the messages; None if passes added others, or if they have media."""
+    def length(self) -> Length | None:
+        """Give the length of the messages; None if it is not known what passes added, or if they have media."""
         scan = self.scan
-        return None if self._added is None or scan.media or scan.unmeasured else scan.length + self._added
+        return None if self._added is None or scan.media or scan.unmeasured else scan.measured(self._added)
 
     # -- original indexes ----------------------------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ from segue.protocols.openai_chat.rules import PROTOCOL
 
 def choice_extra(choices: Wire) -> Extra | None:
     """Give an extra that holds choices and nothing else."""
-    return keep(PROTOCOL, EMPTY, EMPTY, choices=choices)
+    return keep(PROTOCOL, EMPTY, EMPTY, choices=choices) if choices else None
 
 
 REFUSAL_FIELD: Final = choice_extra(choose("field", "content", "refusal"))

@@ -30,6 +30,7 @@ from segue.protocols.openai_chat.tools import decode_tool_choice, encode_tool_ch
 
 _Writer: TypeAlias = Callable[[object, Options, Endpoint], Wire]
 
+_NO_OPTIONS: Final = Options()
 _STREAM_USAGE: Final[Block] = {"include_usage": True}
 _RETENTIONS: Final[Mapping[str, str]] = {"24h": "long", "in_memory": "short", "in-memory": "short"}
 
@@ -196,7 +197,7 @@ def decode_options(received: Block, default: Wire, context: Context, endpoint: E
             found.append((setting, value))
     if "output_schema" in values:
         choices = choose_form(cast("Block", values["output_schema"]), _schema_form(received))
-    options = _options(values, choices)
+    options = _options(values, choices) if values else _NO_OPTIONS
     for setting, value in found:
         given = {key: rest.pop(key) for key in setting.keys if key in rest}
         written = setting.write(value, options, endpoint)

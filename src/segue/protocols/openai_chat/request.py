@@ -33,6 +33,7 @@ from segue.protocols.openai_chat.turns import (
     encode_messages,
     encode_system,
     required_field,
+    system_role,
 )
 
 _TOOL_KEYS: Final = frozenset({"tools", "functions"})
@@ -123,6 +124,8 @@ def decode_request(body: JsonObject | Sequence[object], endpoint: Endpoint) -> P
 
 
 def _keep_frame(context: Context, system: Block | None, body: Block, endpoint: Endpoint, target: str) -> Extra | None:
+    if _is_common(context, system, body, endpoint):
+        return None
     default = _encode_frame(context, endpoint)
     received: Wire = {} if system is None else {"system": system}
     for key in _TOOL_KEYS & body.keys():
@@ -130,6 +133,17 @@ def _keep_frame(context: Context, system: Block | None, body: Block, endpoint: E
         received[key] = default[key] if body[key] and key in default else body[key]
     known = [key for key in _TOOL_KEYS if isinstance(body.get(key), list)]
     return keep(PROTOCOL, received, default, known, only_for=target)
+
+
+def _is_common(context: Context, system: Block | None, body: Block, endpoint: Endpoint) -> bool:
+    """Whether the system message and the list of tools have the default format."""
+    if system is not None:
+        is_text = type(system.get("content")) is str and len(system) == 2  # with the role
+        if not is_text or system["role"] != system_role(endpoint):
+            return False
+    if "functions" in body:
+        return False
+    return bool(context.tools) or ("tools" not in body and not endpoint.dialect.empty_tools)
 
 
 def _lacks_reasoning(wire: Block) -> bool:

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from segue.conversation.context import NativeTool, Tool, ToolDefinition
 from segue.errors import Path
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import Block, Wire, object_of
+from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of
 from segue.protocols.kit.reading import expect_objects, native_definition
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 from segue.protocols.openai_chat.cache import MARK, encode_mark, find_mark
@@ -28,6 +28,9 @@ from segue.protocols.openai_chat.native import choice_extra
 from segue.protocols.openai_chat.rules import PROTOCOL
 
 _FIELDS: Final[Mapping[str, type]] = {"description": str, "strict": bool}
+_COMMON_TOOL: Final = frozenset({"type", "function"})
+_COMMON_FUNCTION: Final = frozenset({"name", "description", "parameters"})
+"""The keys of most tools."""
 _MODES: Final = frozenset({"auto", "none", "required"})
 _OTHER_MODES: Final[Mapping[str, str]] = {"any": "required"}
 """What Mistral and servers that follow it accept besides.          (mistralai 3.7.0; vLLM; read 2026-11-15)"""
@@ -67,6 +70,12 @@ def _decode_old(function: Block, endpoint: Endpoint) -> Tool:
 
 def _decode_function(tool: Block, function: Block, choices: Wire, endpoint: Endpoint) -> ToolDefinition:
     name, description = function.get("name"), function.get("description")
+    if not choices and _is_common(tool, function):
+        return ToolDefinition(
+            name=cast("str", name),
+            description=cast("str", description or ""),
+            parameters=cast("Block", function["parameters"]),
+        )
     parameters, strict = function.get("parameters"), function.get("strict")
     read = ToolDefinition(
         name=name if isinstance(name, str) else "",
@@ -78,6 +87,15 @@ def _decode_function(tool: Block, function: Block, choices: Wire, endpoint: Endp
     )
     known = [f"function.{key}" for key, kind in _FIELDS.items() if isinstance(function.get(key), kind)]
     return replace(read, extra=keep(PROTOCOL, tool, _encode_function(read, endpoint), known, choices))
+
+
+def _is_common(tool: Block, function: Block) -> bool:
+    """Whether a tool with a name has the default format: nothing has to be kept of it."""
+    if len(tool) != len(_COMMON_TOOL) or not (tool.keys() <= _COMMON_TOOL and function.keys() <= _COMMON_FUNCTION):
+        return False
+    description = function.get("description", MISSING)
+    is_plain = description is MISSING or (isinstance(description, str) and bool(description))
+    return is_plain and tool["type"] == "function" and type(function.get("parameters")) is dict and "name" in function
 
 
 def _tools_field(endpoint: Endpoint) -> str:
