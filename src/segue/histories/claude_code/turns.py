@@ -163,7 +163,7 @@ class Reader:
                 made.append(replace(item, timestamp=time, extra=extra, details=fields["toolUseResult"]))
             else:
                 made.append(replace(item, timestamp=time, extra=extra))
-        if not made:
+        if not made or not isinstance(fields.get("message"), dict):
             self._unreadable(node, "the message has no content")
         return made
 

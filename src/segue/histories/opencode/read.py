@@ -48,6 +48,9 @@ def read(source: Source, view: View) -> History:
     if not text_of(info.get("id")) and not entries:
         raise LoadError("no conversation found: the file has no info and no messages of opencode")
     entries.sort(key=lambda entry: (time_of_info(_info(entry)) or 0, str(_info(entry).get("id"))))
+    for number, entry in enumerate(entries, 1):
+        if objects_of(entry.get("parts")) != entry.get("parts"):
+            notes.unreadable(number, "a message needs a list of `parts`, which are objects")
     entries, branches = _take_back(entries, object_of(info.get("revert")), view, notes)
     info = without(info, ("revert",))
     compacted = _find_compactions(entries)
