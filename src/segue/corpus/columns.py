@@ -16,8 +16,8 @@ from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
+from segue.corpus.data_rows import ANSWERS, QUESTIONS, TURN_COLUMNS
 from segue.corpus.rows import ID_COLUMN, Fields, Reader, Row
-from segue.corpus.shapes import ANSWERS, QUESTIONS, TURN_COLUMNS
 from segue.errors import DecodeError, MissingExtra
 
 Table: TypeAlias = Any

@@ -23,7 +23,7 @@ import msgspec
 from segue.conversation.context import Prompt
 from segue.conversation.limits import parse_json
 from segue.corpus.batch_files.forms import read_request_line
-from segue.corpus.shapes import ANSWERS, QUESTIONS, TURN_COLUMNS, answer_to_prompt, as_messages, has_other_shape
+from segue.corpus.data_rows import ANSWERS, QUESTIONS, TURN_COLUMNS, answer_to_prompt, as_messages, has_other_form
 from segue.corpus.sharegpt import is_sharegpt, read_sharegpt
 from segue.documents import Document, open_source, read_value
 from segue.errors import DecodeError, LoadError
@@ -185,7 +185,7 @@ def _is_request(row: Fields) -> bool:
         or isinstance(tool, str)
         or _is_bare(tool)
         or isinstance(row.get("functions"), str)
-        or has_other_shape(row)
+        or has_other_form(row)
     ):
         return False
     turns = row.get("messages")

@@ -60,8 +60,8 @@ _ROLES: Final[Mapping[str, str]] = {
 _KNOWN: Final = frozenset({"user", "assistant", "system", "developer", "tool", "function", "model", "toolResult"})
 
 
-def has_other_shape(row: Mapping[str, object]) -> bool:
-    """Whether a row may have one of these shapes, by its keys and the role of its first message."""
+def has_other_form(row: Mapping[str, object]) -> bool:
+    """Whether a row may have one of these forms, by its keys and the role of its first message."""
     if "messages" in row:
         return has_other_roles(row["messages"])
     return not _KEYS.isdisjoint(row)
@@ -79,7 +79,7 @@ def has_other_roles(turns: object) -> bool:
 
 
 def as_messages(row: Fields) -> Fields:
-    """Give a row with its turns in `messages`; the same row if it has none of these shapes.
+    """Give a row with its turns in `messages`; the same row if it has none of these forms.
 
     Raises:
         DecodeError: the row has two conversations, or a question that is neither a text nor a list of messages.
