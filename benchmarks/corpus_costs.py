@@ -119,10 +119,11 @@ def _measure_merge(notes: int) -> Figure:
 
 
 class _Run(NamedTuple):
-    """CPU seconds of all processes, and the peak of their memory in MB."""
+    """CPU seconds of all processes, the peak of their memory in MB, and what a worker of Ray has above an idle one."""
 
     cpu: float
     memory: float
+    worker: float | None
 
 
 def _measure_programs(*, megabytes: float, has_ray: bool) -> Iterator[Figure]:
@@ -144,11 +145,13 @@ def _measure_programs(*, megabytes: float, has_ray: bool) -> Iterator[Figure]:
         ray = [_convert(folder / source, folder / f"ray-{source}", "--engine", "ray") for source in ("few", "many")]
         extra = (ray[1].cpu - ray[0].cpu) / (one[1] - one[0])
         yield Figure("corpus.ray.cpu", _RAY_FIGURES["corpus.ray.cpu"], "times", extra)
+        yield Figure("corpus.ray.worker", _RAY_FIGURES["corpus.ray.worker"], "MB", ray[1].worker)
         yield Figure("", "memory of --engine ray, all processes", "MB", ray[1].memory)
 
 
 _RAY_FIGURES: Final = {
     "corpus.ray.cpu": "extra CPU time of --engine ray for each MB, against --jobs 1",
+    "corpus.ray.worker": "memory of a worker of Ray above an idle one",
 }
 
 
@@ -157,17 +160,23 @@ def _convert(source: Path, output: Path, *options: str) -> _Run:
     command = [sys.executable, "-m", "segue", "convert", str(source), "--to", _TARGET, "--report", "none"]
     begun = os.times()
     with subprocess.Popen([*command, "-o", str(output), *options], start_new_session=True) as process:
-        peak, seen = 0.0, dict[int, float]()
+        peak, seen, workers, used = 0.0, dict[int, float](), dict[str, float](), set[int]()
         while process.poll() is None:
-            family = _descendants(process.pid)
-            peak = max(peak, sum(map(_memory, family)))
+            family = {pid: _memory(pid) for pid in _descendants(process.pid)}
+            peak = max(peak, sum(family.values()))
+            for pid, memory in family.items():
+                kind = _ray_worker(pid)
+                used.update({pid} if kind == _BUSY else ())
+                if kind == _BUSY or (kind == _IDLE and pid not in used):
+                    workers[kind] = max(memory, workers.get(kind, 0.0))
             seen.update({pid: spent for pid in family if (spent := _cpu(pid)) is not None})
             time.sleep(0.05)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
     ended = os.times()
     waited = ended.children_user + ended.children_system - begun.children_user - begun.children_system
-    return _Run(max(waited, sum(seen.values())), peak)
+    above = workers[_BUSY] - workers[_IDLE] if _BUSY in workers and _IDLE in workers else None
+    return _Run(max(waited, sum(seen.values())), peak, above)
 
 
 def _descendants(pid: int) -> list[int]:
@@ -181,6 +190,18 @@ def _descendants(pid: int) -> list[int]:
         except OSError:
             continue
     return found
+
+
+_BUSY, _IDLE = "ray::_task", "ray::IDLE"
+"""The names that Ray gives its workers."""
+
+
+def _ray_worker(pid: int) -> str | None:
+    try:
+        name = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0].decode(errors="replace")
+    except OSError:
+        return None
+    return next((kind for kind in (_BUSY, _IDLE) if name.startswith(kind)), None)
 
 
 def _memory(pid: int) -> float:

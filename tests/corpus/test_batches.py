@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from corpus.building import chat, segue, write
 from segue import Context, Model, UserMessage, check, decode_request, decode_response, load, prepare
 from segue.corpus.batch_files.forms import FORMS, find_form, read_request_line
+from segue.corpus.batch_files.joining import Joiner, read_sent
 from segue.corpus.batch_files.results import read_result_line, results_of_document
 from segue.corpus.batch_files.writing import BatchFiles, line_of
 from segue.corpus.batches import Batch, RowDetails
 from segue.corpus.files import LOCAL
 from segue.corpus.summary import Summary
+from segue.errors import SegueError
 from segue.models.catalogue import get_model
 
 TARGETS = {
@@ -363,7 +367,7 @@ RESULTS: dict[str, tuple[str, Any, Any]] = {
 }
 
 
-def run_results(tmp_path: Path, target: Model, lines: list[object], *options: object, count: int = 3) -> Any:
+def run_results(tmp_path: Path, target: Model, lines: Sequence[object], *options: object, count: int = 3) -> Any:
     sent = write(tmp_path / "sent.jsonl", [json.dumps(line).encode() for line in request_lines(target, count)])
     write(tmp_path / "results.jsonl", [json.dumps(line).encode() for line in lines])
     return segue("results", tmp_path / "results.jsonl", "--for", sent, "-o", tmp_path / "out.jsonl", *options)
@@ -451,6 +455,82 @@ def test_a_file_of_errors_and_one_of_answers_are_read_together(tmp_path):
     bad = write(tmp_path / "bad.jsonl", [json.dumps(http("id-0", {"error": ERROR}, 429)).encode()])
     made = segue("results", good, bad, "--for", sent, "-o", tmp_path / "out.jsonl")
     assert "1 answered, 1 errored" in made.err
+
+
+REPLACED: list[Any] = [None, 5, "x", "", [], {}, True, [[]], {"a": {}}]
+
+
+def variants(value: Any) -> Iterator[Any]:
+    """Give a value with each of its parts left out, and replaced by values of every other type."""
+    if isinstance(value, dict):
+        fields = cast("dict[str, Any]", value)
+        for key, inner in fields.items():
+            yield {name: other for name, other in fields.items() if name != key}
+            yield from ({**fields, key: other} for other in (*REPLACED, *variants(inner)))
+    elif isinstance(value, list):
+        items = cast("list[Any]", value)
+        for index, inner in enumerate(items):
+            yield from ([*items[:index], other, *items[index + 1 :]] for other in (*REPLACED, *variants(inner)))
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_no_damaged_line_raises_another_error(name):
+    target, succeeded, failed = RESULTS[name]
+    model = TARGETS[target]
+    (request,) = request_lines(model, 1)
+    (sent,) = read_sent([(1, json.dumps(request).encode())])
+    for line in (*variants(succeeded("id-0")), *variants(failed("id-0"))):
+        result = read_result_line(line)
+        for joiner in (Joiner(None, None), Joiner(model, None)) if result is not None else ():
+            assert joiner.join(sent, result).failure_line().endswith(b"}\n")
+    for line in variants(request):
+        with suppress(SegueError):
+            list(read_sent([(1, json.dumps(line).encode())]))
+
+
+def test_the_answer_counts_where_an_id_has_two_results_whatever_their_order(tmp_path):
+    failed, succeeded = http("id-0", {"error": ERROR}, 429), http("id-0", RESPONSE)
+    for lines in ([failed, succeeded], [succeeded, failed], [succeeded, succeeded]):
+        made = run_results(tmp_path, TARGETS["openai"], lines, count=1)
+        assert made.status == 0, made.err
+        assert "1 answered" in made.err
+
+
+def test_results_without_ids_that_do_not_match_in_number_are_named(tmp_path):
+    made = run_results(tmp_path, TARGETS["gemini"], [{"response": GENERATED, "metadata": {}}], count=2)
+    assert made.status == 1
+    assert "2 missing" in made.err
+    assert "1 results have no id" in made.err
+
+
+@pytest.mark.parametrize("name", ["vertex", "vertex claude"])
+def test_a_vertex_result_without_status_is_read(name, tmp_path):
+    target, succeeded, _ = RESULTS[name]
+    line = {key: value for key, value in succeeded("id-0").items() if key != "status"}
+    made = run_results(tmp_path, TARGETS[target], [line, {**line, "processed_time": "2026-11-16"}], count=1)
+    assert made.status == 0, made.err
+
+
+def test_files_of_windows_are_read(tmp_path):
+    mark = b"\xef\xbb\xbf"
+    (request,) = request_lines(TARGETS["openai"], 1)
+    (tmp_path / "sent.jsonl").write_bytes(mark + json.dumps(request).encode() + b"\r\n\r\n")
+    (tmp_path / "results.jsonl").write_bytes(mark + json.dumps(http("id-0", RESPONSE)).encode() + b"\r\n")
+    made = segue("results", tmp_path / "results.jsonl", "--for", tmp_path / "sent.jsonl", "-o", tmp_path / "out.jsonl")
+    assert made.status == 0, made.err
+
+
+def test_a_complete_address_and_that_of_a_deployment_are_read():
+    body = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+    for url in (
+        "https://api.openai.com/v1/chat/completions",
+        "/openai/deployments/d/chat/completions",
+        "/api/v3/chat/completions",
+    ):
+        line = read_request_line({"custom_id": "a", "method": "POST", "url": url, "body": body})
+        assert line is not None
+        assert line.protocol == "openai-chat"
+    assert read_request_line({"custom_id": "a", "method": "POST", "url": "/v1/embeddings", "body": body}) is None
 
 
 DOCUMENTS = {

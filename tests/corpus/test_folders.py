@@ -90,6 +90,25 @@ def test_zstd_files_keep_their_form(tmp_path):
     assert made.splitlines() == REQUESTS[:30]
 
 
+@pytest.mark.parametrize("ending", ["gz", "zst"])
+def test_a_compressed_file_that_was_cut_is_named_and_not_taken_for_a_shorter_one(ending, tmp_path):
+    if ending == "zst":
+        compress = pytest.importorskip("zstandard", reason="of zstd (no zstandard)").ZstdCompressor().compress
+    else:
+        compress = gzip.compress
+    # The first part ends with a line: only the end of the compressed data tells that something is missing.
+    whole = compress(b"".join(line + b"\n" for line in lines(20)))
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / f"a.jsonl.{ending}").write_bytes(whole + compress(lines(1)[0] + b"\n")[:-4])
+    (tmp_path / "in" / f"b.jsonl.{ending}").write_bytes(whole + compress(b"") + whole)
+    made = segue("convert", tmp_path / "in", *TO, "-o", tmp_path / "out")
+    assert made.status == 2
+    assert f"a.jsonl.{ending}: cannot be read to its end" in made.err
+    assert not (tmp_path / "out" / f"a.jsonl.{ending}").exists()
+    note = json.loads((tmp_path / "out" / f"b.jsonl.{ending}.done.json").read_bytes())
+    assert note["summary"]["lines"] == 40
+
+
 def test_a_damaged_compressed_file_is_an_error_that_names_it(tmp_path):
     source = tmp_path / "in"
     source.mkdir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,6 +72,12 @@ def command(
     click.echo(", ".join([f"{outcomes['succeeded']:,} answered", *others]) + price, err=True)
     if found:
         click.echo(f"segue: {len(found):,} results belong to no request of {sent}, such as {min(found)!r}", err=True)
+    if unnamed and len(unnamed) != len(requests):
+        click.echo(
+            f"segue: {len(unnamed):,} results have no id, and {sent} has {len(requests):,} requests, so they cannot be"
+            " matched by their order; name all files of results of one batch, and the file that was sent",
+            err=True,
+        )
     ctx.exit(Status.FOUND if others else Status.SUCCESS)
 
 
@@ -111,8 +118,9 @@ def _join(
 
 def _lines(path: str) -> Iterator[tuple[int, bytes]]:
     with Path(path).open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if not line.isspace():
+        for number, given in enumerate(file, 1):
+            line = given.removeprefix(BOM_UTF8) if number == 1 else given
+            if line and not line.isspace():
                 try:
                     msgspec.json.decode(line)
                 except (msgspec.DecodeError, UnicodeError) as error:
@@ -163,7 +171,7 @@ def _named_fields(path: str) -> Iterator[tuple[str, Fields]]:
 
 def _fields(path: str) -> Iterator[tuple[str, Fields]]:
     """Give the results of a file of lines, or of one JSON document."""
-    data = Path(path).read_bytes()
+    data = Path(path).read_bytes().removeprefix(BOM_UTF8)
     try:
         document: object = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeError):

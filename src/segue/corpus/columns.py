@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
+from segue.corpus.data_rows import ANSWERS, QUESTIONS, TURN_COLUMNS
 from segue.corpus.rows import ID_COLUMN, Fields, Reader, Row
 from segue.errors import DecodeError, MissingExtra
 
@@ -25,7 +26,7 @@ ReadRow: TypeAlias = Callable[[], Row]
 GivenRow: TypeAlias = tuple[Callable[[], bytes], ReadRow]
 """A row: a function that gives its bytes for a quarantine file, and one that reads it."""
 
-_CONVERSATIONS: Final = ("messages", "conversations", "contents", "input", "prompt", "chosen")
+_CONVERSATIONS: Final = ("messages", "contents", "input", *TURN_COLUMNS, *ANSWERS, *QUESTIONS)
 """Columns whose presence makes the other columns fields of the row."""
 
 
@@ -77,7 +78,8 @@ def rows_of_dict(columns: Mapping[str, Any], reader: Reader) -> Iterator[GivenRo
     if column is None and not any(name in lists for name in _CONVERSATIONS):
         texts = [name for name, values in lists.items() if name != ID_COLUMN and values and _is_text(values[0])]
         column = texts[0] if len(texts) == 1 else None
-    if column is not None and column in lists and lists[column] and _is_text(lists[column][0]):
+    is_text = column is not None and column in lists and bool(lists[column]) and _is_text(lists[column][0])
+    if column is not None and is_text and not _is_answer(column, names):
         key = reader.id_column or ID_COLUMN
         ids = lists[key] if key in lists and key != column else []
         yield from _rows_of_texts([_bytes(value) for value in lists[column]], ids, reader, names)
@@ -93,7 +95,8 @@ def _text_column(table: Table, names: list[str], reader: Reader) -> str | None:
         if reader.column not in names:
             raise DecodeError(f"there is no column {reader.column!r}; the columns are: {', '.join(names)}")
         is_text = _is_text_type(table.schema.field(reader.column).type)
-        return reader.column if is_text and reader.column != "messages" else None
+        is_whole = reader.column != "messages" and not _is_answer(reader.column, names)
+        return reader.column if is_text and is_whole else None
     if any(name in names for name in _CONVERSATIONS):
         return None
     key = reader.id_column or ID_COLUMN
@@ -103,6 +106,11 @@ def _text_column(table: Table, names: list[str], reader: Reader) -> str | None:
     raise DecodeError(
         f"no column is known to hold conversations; name one with --column, the columns are: {', '.join(names)}"
     )
+
+
+def _is_answer(column: str, names: list[str]) -> bool:
+    """Whether a column has only the answers to another one."""
+    return column in ANSWERS and "prompt" in names
 
 
 def _rows_of_texts(texts: list[bytes | None], ids: list[Any], reader: Reader, names: list[str]) -> Iterator[GivenRow]:

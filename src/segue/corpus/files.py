@@ -150,8 +150,12 @@ class LocalFiles:
         top = Path(folder)
         for path in top.rglob("*"):
             name = path.relative_to(top)
-            if not any(part.startswith(_HIDDEN) for part in name.parts) and path.is_file():
+            if any(part.startswith(_HIDDEN) for part in name.parts):
+                continue
+            if path.is_file():
                 yield self._entry(path, name.as_posix())
+            elif path.is_symlink() and not path.exists():
+                yield Entry(str(path), name.as_posix(), 0, "")  # reading it fails, so that it is not left out silently
 
     def _entry(self, path: Path, name: str) -> Entry:
         status = path.stat()

@@ -23,6 +23,7 @@ import msgspec
 from segue.conversation.context import Prompt
 from segue.conversation.limits import parse_json
 from segue.corpus.batch_files.forms import read_request_line
+from segue.corpus.data_rows import ANSWERS, QUESTIONS, TURN_COLUMNS, answer_to_prompt, as_messages, has_other_form
 from segue.corpus.sharegpt import is_sharegpt, read_sharegpt
 from segue.documents import Document, open_source, read_value
 from segue.errors import DecodeError, LoadError
@@ -35,7 +36,8 @@ ID_COLUMN: Final = "id"
 """The column with the id of a row, unless another one is named. No protocol has this key in a request."""
 _TURNS: Final = ("messages", "contents", "input")
 """Keys of the list of turns, of all protocols."""
-_BESIDE: Final = ("tools", "system")
+_TOOLS: Final = ("tools", "functions")
+_BESIDE: Final = (*_TOOLS, "system")
 """What belongs to a conversation although it stands beside the column with its turns."""
 HEAD: Final = 64 * 1024
 """Bytes by which a session of an agent is recognised."""
@@ -127,40 +129,19 @@ class Reader(NamedTuple):
         """Choose the part of a row that is the conversation, and parse the JSON texts in it."""
         if self.column is not None:
             row = self._select(row, self.column)
+        row = _parse_columns(row)
         if "messages" not in row and is_sharegpt(row):
             row = read_sharegpt(row)
-        if "messages" not in row and "prompt" in row and "completion" in row:
-            row = _join_completion(row)
-        if "messages" not in row and "chosen" in row and "rejected" in row:
-            raise DecodeError("a preference row has two conversations; name one of them, such as --column chosen")
-        changed: Fields = {}
-        tools = row.get("tools")
-        if isinstance(tools, str):
-            changed["tools"] = _parse_text(tools, "tools") if tools.strip() else None
-        elif isinstance(tools, list) and any(isinstance(tool, str) for tool in cast("list[object]", tools)):
-            changed["tools"] = _parse_items(cast("list[object]", tools), "tools")
-        given = changed["tools"] if "tools" in changed else row.get("tools")
-        items = cast("list[object]", given) if isinstance(given, list) else []
-        if any(map(_is_bare, items)):
-            changed["tools"] = [{"type": "function", "function": tool} if _is_bare(tool) else tool for tool in items]
-        for key in _TURNS:
-            turns = row.get(key)
-            if isinstance(turns, list) and turns and isinstance(cast("list[object]", turns)[0], str):
-                changed[key] = _parse_items(cast("list[object]", turns), key)
-            elif isinstance(turns, str) and key == "messages":
-                changed[key] = _parse_text(turns, key)
-        if changed.get("tools", ...) is None:
-            row = {key: value for key, value in row.items() if key != "tools"}
-            del changed["tools"]
-        return {**row, **changed} if changed else row
+        return as_messages(row)
 
     def _select(self, row: Fields, column: str) -> Fields:
         if column not in row:
             known = ", ".join(row) or "none"
             raise DecodeError(f"the row has no column {column!r}; its columns are: {known}")
         value = row[column]
-        if isinstance(value, (str, bytes)):
+        if isinstance(value, (str, bytes)) and not (column in ANSWERS and row.get("prompt") is not None):
             value = _parse_text(value, column)
+        value = answer_to_prompt(row, column, value)
         if isinstance(value, Mapping):
             return {**cast("Fields", value)}
         beside = {key: row[key] for key in _BESIDE if row.get(key) is not None}
@@ -171,7 +152,7 @@ class Reader(NamedTuple):
         return chosen
 
 
-_ROW_KEYS: Final = frozenset({"messages", "contents", "conversations", "prompt", "custom_id", "request", "body"})
+_ROW_KEYS: Final = frozenset({"messages", "contents", "conversations", "custom_id", "request", "body", *QUESTIONS})
 """Keys of rows that no session of an agent has in its first record; only to find out with little work."""
 
 
@@ -203,9 +184,8 @@ def _is_request(row: Fields) -> bool:
         isinstance(tools, str)
         or isinstance(tool, str)
         or _is_bare(tool)
-        or "conversations" in row
-        or "completion" in row
-        or "chosen" in row
+        or isinstance(row.get("functions"), str)
+        or has_other_form(row)
     ):
         return False
     turns = row.get("messages")
@@ -278,18 +258,29 @@ def _holds_null(value: object) -> bool:
     return False
 
 
-def _join_completion(row: Fields) -> Fields:
-    rest = {key: value for key, value in row.items() if key not in ("prompt", "completion")}
-    turns: list[object] = []
-    for key, role in (("prompt", "user"), ("completion", "assistant")):
-        value = row[key]
-        if isinstance(value, str):
-            turns.append({"role": role, "content": value})
-        elif isinstance(value, list):
-            turns += cast("list[object]", value)
-        else:
-            raise DecodeError("expected a text or a list of messages", path=(key,))
-    return {**rest, "messages": turns}
+def _parse_columns(row: Fields) -> Fields:
+    """Parse the JSON texts in the columns of turns and tools; the same row if there are none."""
+    changed: Fields = {}
+    for key in _TOOLS:
+        tools = row.get(key)
+        if isinstance(tools, str):
+            changed[key] = _parse_text(tools, key) if tools.strip() else None
+        elif isinstance(tools, list) and any(isinstance(tool, str) for tool in cast("list[object]", tools)):
+            changed[key] = _parse_items(cast("list[object]", tools), key)
+    given = changed["tools"] if "tools" in changed else row.get("tools")
+    items = cast("list[object]", given) if isinstance(given, list) else []
+    if any(map(_is_bare, items)):
+        changed["tools"] = [{"type": "function", "function": tool} if _is_bare(tool) else tool for tool in items]
+    for key in (*_TURNS, *TURN_COLUMNS):
+        turns = row.get(key)
+        if isinstance(turns, list) and turns and isinstance(cast("list[object]", turns)[0], str):
+            changed[key] = _parse_items(cast("list[object]", turns), key)
+        elif isinstance(turns, str) and key not in ("input", "contents") and turns.lstrip()[:1] == "[":
+            changed[key] = _parse_text(turns, key)
+    if not changed:
+        return row
+    joined = {**row, **changed}
+    return {key: value for key, value in joined.items() if value is not None or key not in changed}
 
 
 def _parse_text(text: str | bytes, key: str) -> object:

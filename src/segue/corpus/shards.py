@@ -49,7 +49,7 @@ class Shard(NamedTuple):
 
 def form_of(name: str) -> tuple[Form, str] | None:
     """Give what a file holds and its ending if it is compressed; None if the name has no known ending."""
-    path = PurePosixPath(name)
+    path = PurePosixPath(name.lower())
     ending = path.suffix if path.suffix in COMPRESSIONS else ""
     form = FORMS.get(PurePosixPath(path.stem).suffix if ending else path.suffix)
     return None if form is None or (ending and form == "rows") else (form, ending)

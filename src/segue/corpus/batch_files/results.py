@@ -97,11 +97,11 @@ def _google_error(name: str | None, error: object) -> ResultLine:
 
 
 def _read_vertex(line: Fields) -> ResultLine | None:
-    if "request" not in line or "status" not in line:
+    if "request" not in line or not ({"response", "status"} & line.keys()) or "key" in line or "metadata" in line:
         return None
     labels = _object(_object(line["request"]).get("labels"))
     name = _text(line.get("custom_id")) or _text(labels.get(LABEL))
-    status, response = line["status"], line.get("response")
+    status, response = line.get("status"), line.get("response")
     if isinstance(status, str) and status:
         return ResultLine(name, "errored", status)
     if isinstance(response, dict) and response:
