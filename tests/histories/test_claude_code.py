@@ -9,6 +9,7 @@ import pytest
 
 from segue import History, read_history, write_history
 from segue.histories.kit.envelope import is_own_text, plain_text
+from segue.histories.kit.wire import Wire
 from segue.projection.report import ChangeCode
 
 SESSION = "11111111-1111-4111-8111-111111111111"
@@ -34,6 +35,7 @@ def said(uuid: str, parent: str | None, *blocks: Any, reply: str | None = None) 
         "model": "claude-sonnet-4-5",
         "content": [{"type": "text", "text": block} if isinstance(block, str) else block for block in blocks],
         "stop_reason": "end_turn",
+        "stop_sequence": None,
     }
     return line("assistant", uuid, parent, message=message)
 
@@ -239,3 +241,41 @@ def test_a_command_of_the_user_is_sent_and_written_back():
     (home,) = write_history(history, format="claude-code", model="anthropic/claude-sonnet-4-5").files
     assert b'"local_command"' in home.data
     assert read_history(home.data).context.messages == history.context.messages
+
+
+UNUSUAL: dict[str, Line] = {
+    "nothing": {},
+    "another model": {"model": "claude-opus-4-1"},
+    "an unknown model": {"model": "my-model"},
+    "a refusal": {"stop_reason": "refusal"},
+    "no stop reason": {"stop_reason": None},
+    "a stop sequence": {"stop_reason": "stop_sequence", "stop_sequence": "END"},
+    "tokens": {"usage": {"input_tokens": 5, "cache_read_input_tokens": 7, "output_tokens": 11}},
+    "tokens of a long cache": {
+        "usage": {"cache_creation_input_tokens": 9, "cache_creation": {"ephemeral_1h_input_tokens": 4}}
+    },
+    "tokens of thinking": {"usage": {"output_tokens": 9, "output_tokens_details": {"thinking_tokens": 4}}},
+    "odd tokens": {"usage": {"input_tokens": -1, "output_tokens": True, "cache_read_input_tokens": "x"}},
+    "no id": {"id": None},
+    "an empty id": {"id": ""},
+    "a call": {"content": [call("x")], "stop_reason": "tool_use"},
+    "a call without its reason": {"content": [call("x")]},
+    "thinking": {
+        "content": [{"type": "thinking", "thinking": "so", "signature": "c2ln"}, {"type": "text", "text": "x"}]
+    },
+    "unknown fields": {"content": [{"type": "text", "text": "x", "new": 1}], "container": {"id": "y"}},
+    "an unknown block": {"content": [{"type": "new", "x": 1}, {"type": "text", "text": "x"}]},
+    "no content": {"content": []},
+    "content as text": {"content": "x"},
+}
+
+
+@pytest.mark.parametrize("fields", UNUSUAL.values(), ids=UNUSUAL.keys())
+def test_replies_that_are_read_together_are_those_that_are_read_alone(fields, monkeypatch):
+    reply = said("A2", "A1", "A2")
+    lines = [asked("A1", None, "A1"), {**reply, "message": {**reply["message"], **fields}}, *turns("B", 1, "A2")]
+    together = read(*lines)
+    monkeypatch.setattr(Wire, "decode_answers", lambda self, contents: [])
+    alone = read(*lines)
+    assert together.context.messages == alone.context.messages
+    assert together.report == alone.report

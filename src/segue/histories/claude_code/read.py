@@ -181,7 +181,7 @@ def _find_title(tree: Tree, messages: Sequence[Message]) -> str | None:
     for kind, field in (("custom-title", "customTitle"), ("ai-title", "aiTitle"), ("summary", "summary")):
         if title := text_of(tree.facts.get(kind, {}).get(field)):
             return title
-    visible = [each for each in messages if not plain_text(each).startswith("<") and not _is_summary(each)]
+    visible = (each for each in messages if not plain_text(each).startswith("<") and not _is_summary(each))
     text = find_title(visible)
     return None if text is None else title_of(text)
 

@@ -17,7 +17,7 @@ from typing import Any, Final, cast, final
 
 import msgspec
 
-from segue.histories.kit.lines import Line, decode_object, last_number, object_of, text_of
+from segue.histories.kit.lines import Line, content_end, decode_object, object_of, text_of
 from segue.histories.kit.notes import Notes
 
 CONVERSATION: Final = frozenset({"user", "assistant", "attachment", "system"})
@@ -36,6 +36,7 @@ class _Head(msgspec.Struct, frozen=True, rename="camel"):
 
 
 _HEADS: Final = msgspec.json.Decoder(_Head)
+_OBJECTS: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 @final
@@ -65,8 +66,11 @@ class Node:
     def fields(self, notes: Notes) -> dict[str, Any]:
         """Parse the whole line, once."""
         if self._fields is None:
-            line = Line(self.number, self._data[self._place])
-            self._fields = decode_object(line, notes) or {}
+            data = self._data[self._place]
+            try:
+                self._fields = _OBJECTS.decode(data)
+            except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
+                self._fields = decode_object(Line(self.number, data), notes) or {}
         return self._fields
 
 
@@ -107,35 +111,49 @@ class Tree:
         return self.checkpoint is not None and self.checkpoint.leaf is None
 
 
-_FACTS: Final = frozenset({"custom-title", "ai-title", "summary", "agent-name", "cost-state", "last-prompt"})
-"""Kinds of lines without a uuid whose last occurrence is parsed: titles, cost, the last prompt."""
+_FACTS: Final = frozenset({"custom-title", "ai-title", "summary", "agent-name", "cost-state"})
+"""Kinds of lines without a uuid whose last occurrence is parsed: titles, cost."""
+
+
+_RECORD_START: Final = b'{"type":"'
+_RECORDS: Final = {
+    name.encode(): name
+    for name in ("api-request", "api-request-blob", "api-request-shape", "queue-operation", "tools-used", "atis-latch")
+}
+"""Kinds of lines that never have a uuid."""
+_LONGEST_KIND: Final = 32
 
 
 def read_tree(data: bytes, notes: Notes) -> Tree:
     """Read all lines; those without a uuid are noted as records."""
     tree = Tree({}, {}, {})
     nodes = tree.nodes
-    last = last_number(data)
+    facts: dict[str, Line] = {}
+    last = content_end(data)
     number = start = 0
     while start < len(data):
         number += 1
         end = data.find(b"\n", start)
         end = len(data) if end < 0 else end
-        line, begin, start = data[start:end], start, end + 1
+        begin, start = start, end + 1
+        if data.startswith(_RECORD_START, begin) and (kind := _find_record(data, begin, end)) is not None:
+            notes.record(kind, number, end - begin, _kept(data[begin:end], notes) if notes.keeps else None)
+            continue
+        line = data[begin:end]
         try:
             head = _HEADS.decode(line)
         except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
             if not line or line.isspace():
                 continue
-            head = _read_head(Line(number, line), notes, last=number == last)
+            head = _read_head(Line(number, line), notes, last=end >= last)
             if head is None:
                 continue
         uuid = head.uuid
         if not uuid or head.type == "":
-            if head.type in _FACTS:
-                tree.facts[head.type] = decode_object(Line(number, line), notes) or {}
-                if head.type == "last-prompt":
-                    _note_checkpoint(tree, tree.facts[head.type])
+            if head.type == "last-prompt":
+                _note_checkpoint(tree, decode_object(Line(number, line), notes) or {})
+            elif head.type in _FACTS:
+                facts[head.type] = Line(number, line)
             notes.record(head.type or "unknown", number, len(line), _kept(line, notes) if notes.keeps else None)
         elif uuid in nodes:
             notes.record("repeated line", number, len(line), _kept(line, notes) if notes.keeps else None)
@@ -143,12 +161,20 @@ def read_tree(data: bytes, notes: Notes) -> Tree:
             nodes[uuid] = Node(head, uuid, number, data, slice(begin, end))
             if tree.checkpoint is not None and not head.is_sidechain:
                 _pass_checkpoint(tree, head)
+    tree.facts = {kind: decode_object(line, notes) or {} for kind, line in facts.items()}
     for node in nodes.values():
         if node.parent is not None and (parent := nodes.get(node.parent)) is not None:
             parent.children.append(node)
         if node.subtype == "compact_boundary":
             tree.boundaries[node.uuid] = _read_boundary(node, notes)
     return tree
+
+
+def _find_record(data: bytes, begin: int, end: int) -> str | None:
+    """Give the kind of a line that repeats the conversation; it is not parsed, because most of a file is such lines."""
+    begin += len(_RECORD_START)
+    kind = _RECORDS.get(data[begin : data.find(b'"', begin, begin + _LONGEST_KIND)])
+    return kind if kind is not None and data.endswith(b"}", begin, end) else None
 
 
 def _kept(line: bytes, notes: Notes) -> object:

@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple, cast, final
 from msgspec.structs import replace
 
 from segue.conversation.content import TextContent, UserContent
-from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, UserMessage
+from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, Usage, UserMessage
 from segue.errors import DecodeError
 from segue.histories.claude_code.tree import Node
 from segue.histories.kit.envelope import SEGUE, envelope_extra, with_origin
@@ -28,6 +28,7 @@ from segue.histories.kit.lines import object_of, objects_of, text_of, without
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.kit.wire import Wire
+from segue.models.price import find_cost
 
 NAME: Final = "claude-code"
 WIRE: Final = Wire("anthropic-messages", "messages")
@@ -94,6 +95,7 @@ class Reader:
         self.notes: Final = notes
         self._noted: set[str] = set()
         self._decoded: dict[str, tuple[Message, ...]] = {}
+        self._answers: dict[int, AssistantMessage] = {}
 
     def messages(self, nodes: Sequence[Node]) -> list[Message]:
         """Give the messages of lines; lines that hold none are noted as records."""
@@ -116,6 +118,9 @@ class Reader:
         turns = [{**object_of(node.fields(self.notes).get("message")), "role": "user"} for node in asked]
         for node, decoded in zip(asked, WIRE.decode_users(turns), strict=False):
             self._decoded[node.uuid] = decoded
+        replies = [group for group in groups if isinstance(group, _Group)]
+        answers = WIRE.decode_answers([_content(group, self.notes) for group in replies])
+        self._answers = {id(group): answer for group, answer in zip(replies, answers, strict=False)}
         for at, group in enumerate(groups):
             if isinstance(group, _Group):
                 following = groups[at + 1] if at + 1 < len(groups) else None
@@ -205,11 +210,14 @@ class Reader:
         body = {**bodies[0], **{key: bodies[-1][key] for key in ("stop_reason", "usage") if key in bodies[-1]}}
         body |= {"role": "assistant", "type": "message", "content": [block for blocks in contents for block in blocks]}
         model = text_of(body.get("model")) or ""
+        known_as = "" if model == SYNTHETIC else model
+        message = _quick_reply(body, self._answers.get(id(group)), known_as)
         try:
             # All other fields of the reply are kept in the envelope; the codec would compare each with its default.
-            known = {name: body[name] for name in _REPLY if name in body}
-            known["usage"] = _counts(object_of(body.get("usage")))
-            message = WIRE.decode_reply(known, "" if model == SYNTHETIC else model)
+            if message is None:
+                known = {name: body[name] for name in _REPLY if name in body}
+                known["usage"] = _counts(object_of(body.get("usage")))
+                message = WIRE.decode_reply(known, known_as)
         except DecodeError as error:
             for node in group.lines:
                 self._unreadable(node, str(error))
@@ -245,6 +253,59 @@ class Reader:
         if interrupted:
             return {"stop_reason": StopReason.ABORTED}
         return {"stop_reason": StopReason.TOOL_USE if message.tool_calls() else StopReason.STOP}
+
+
+_USUAL_STOPS: Final = {
+    "end_turn": StopReason.STOP,
+    "stop_sequence": StopReason.STOP,
+    "max_tokens": StopReason.LENGTH,
+    "tool_use": StopReason.TOOL_USE,
+}
+_USUAL_CONTENT: Final = frozenset({"text", "thinking", "toolCall"})
+
+
+def _quick_reply(body: dict[str, Any], answer: AssistantMessage | None, model: str) -> AssistantMessage | None:
+    """Make a message of a usual reply, whose content was read together with others; None for any other reply.
+
+    The codec compares a reply with its own encoding, to find what has to be kept verbatim. That takes most of the time
+    of reading a session, and the reply is kept beside the message anyway.
+    """
+    if answer is None or answer.extra is not None or body.get("stop_sequence", "") is not None:
+        return None
+    raw, written_by = body.get("stop_reason"), body.get("model")
+    stop = _USUAL_STOPS.get(raw) if isinstance(raw, str) else None
+    counts = _counts(object_of(body.get("usage")))
+    usual = stop is not None and text_of(written_by) is not None and text_of(body.get("id")) is not None
+    if not usual or len(counts) != len(_COUNTS) or any(type(count) is not int for count in counts.values()):
+        return None
+    kinds = {content.kind for content in answer.content}
+    if kinds - _USUAL_CONTENT or ("toolCall" in kinds) != (raw == "tool_use"):
+        return None
+    fresh, written, cached, output = cast("tuple[int, ...]", tuple(counts.values()))
+    known = WIRE.model(model)
+    usage = Usage(
+        input=fresh,
+        output=output,
+        cache_read=cached,
+        cache_write=written,
+        total_tokens=fresh + written + cached + output,
+    )
+    return replace(
+        answer,
+        model=known.id,
+        provider=known.provider,
+        response_id=body["id"],
+        response_model=written_by,
+        usage=replace(usage, cost=find_cost(known.cost, usage)),
+        stop_reason=stop or StopReason.STOP,
+        raw_stop_reason=raw,
+    )
+
+
+def _content(group: _Group, notes: Notes) -> list[object]:
+    """Give the blocks of all lines of a reply."""
+    bodies = (object_of(node.fields(notes).get("message")) for node in group.lines)
+    return [block for body in bodies for block in _blocks(body.get("content"))]
 
 
 def _counts(usage: dict[str, Any]) -> dict[str, object]:

@@ -7,7 +7,7 @@ Both keys name no protocol, so projection keeps them and no codec sends them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeVar, cast
 
 from msgspec.structs import replace
@@ -72,7 +72,7 @@ def plain_text(message: Message) -> str:
     return "\n".join(content.text for content in message.content if isinstance(content, TextContent))
 
 
-def find_title(messages: Sequence[Message]) -> str | None:
+def find_title(messages: Iterable[Message]) -> str | None:
     """Give the first text of the user that the agent did not add."""
     for message in messages:
         if message.role == "user" and not is_own_text(message) and (text := plain_text(message).strip()):

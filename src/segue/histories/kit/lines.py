@@ -41,12 +41,17 @@ def split_lines(data: bytes) -> Iterator[Line]:
             yield Line(number, line)
 
 
-def last_number(data: bytes) -> int:
-    """Give the number of the last line that is not blank."""
+def content_end(data: bytes) -> int:
+    """Give the place behind the last line that is not blank."""
     end = len(data)
     while end and data[end - 1 : end].isspace():
         end -= 1
-    return data.count(b"\n", 0, end) + 1
+    return end
+
+
+def last_number(data: bytes) -> int:
+    """Give the number of the last line that is not blank."""
+    return data.count(b"\n", 0, content_end(data)) + 1
 
 
 def decode_object(line: Line, notes: Notes, *, last: bool = False) -> dict[str, Any] | None:

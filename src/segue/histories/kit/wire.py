@@ -78,6 +78,19 @@ class Wire:
                 start = at + 1
         return groups if len(groups) == len(turns) else []
 
+    def decode_answers(self, contents: Sequence[object]) -> list[AssistantMessage]:
+        """Read the contents of many replies at once; an empty list if one of them does not follow the protocol."""
+        try:
+            messages = self.decode([{"role": "assistant", "content": content} for content in contents])
+        except DecodeError:
+            return []
+        answers = [message for message in messages if isinstance(message, AssistantMessage)]
+        return answers if len(answers) == len(messages) == len(contents) else []
+
+    def model(self, model: str, provider: str | None = None) -> Model:
+        """Give what is known about the model that wrote a turn."""
+        return _endpoint(self.protocol, model, provider).model
+
     def decode_reply(self, body: Mapping[str, object], model: str, provider: str | None = None) -> AssistantMessage:
         """Read a whole reply of a model.
 
