@@ -14,6 +14,7 @@ from segue.cli.history_inputs import FORMAT_NAMES
 from segue.errors import SegueError
 from segue.histories.api import find_sessions, list_source, read_history
 from segue.histories.kit.history import Session
+from segue.plurals import counted
 
 _SHORTEST = 8
 """How much of an id is shown at least."""
@@ -113,7 +114,7 @@ def _show(sessions: Sequence[Session]) -> None:
         )
         table.add_row(*(Text(_printable(cell)) for cell in cells))
     open_console().print(table)
-    click.echo("1 session" if len(sessions) == 1 else f"{len(sessions):,} sessions", err=True)
+    click.echo(counted(len(sessions), "session"), err=True)
 
 
 def _short_id(session: Session, sessions: Sequence[Session]) -> str:

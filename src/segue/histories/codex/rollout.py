@@ -21,6 +21,7 @@ from segue.histories.kit.lines import Line, decode_objects, integer_of, object_o
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Source
 from segue.histories.kit.stamps import milliseconds_of
+from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
 _ZSTANDARD: Final = b"\x28\xb5\x2f\xfd"
@@ -256,7 +257,9 @@ def _take_back(rollout: Rollout, turns: int, notes: Notes) -> None:
     lost = rollout.items[at:]
     if lost:
         path = ("branches", len(rollout.taken_back))
-        notes.add(ChangeCode.BRANCH_LEFT_OUT, path, Loss.CONTENT, f"{len(lost)} items that the user took back")
+        notes.add(
+            ChangeCode.BRANCH_LEFT_OUT, path, Loss.CONTENT, f"{counted(len(lost), 'item')} that the user took back"
+        )
         rollout.taken_back.append(lost)
         del rollout.items[at:]
 

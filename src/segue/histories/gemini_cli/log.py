@@ -17,6 +17,7 @@ from typing import Any, Final, cast, final
 from segue.errors import LoadError
 from segue.histories.kit.lines import Line, decode_object, decode_objects, object_of, text_of
 from segue.histories.kit.notes import Notes
+from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
 GOT_IT: Final = "Got it. Thanks for the additional context!"
@@ -145,7 +146,7 @@ def _rewind(log: Log, target: str, notes: Notes) -> None:
         return
     at = next(at for at in range(len(log.entries) - 1, -1, -1) if log.entries[at] is first)
     lost = log.entries[at:]
-    detail = f"{len(lost)} messages that the user took back"
+    detail = f"{counted(len(lost), 'message')} that the user took back"
     notes.add(ChangeCode.BRANCH_LEFT_OUT, ("branches", len(log.taken_back)), Loss.CONTENT, detail)
     log.taken_back.append(lost)
     for entry in lost:

@@ -29,6 +29,7 @@ from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of, time_of
 from segue.histories.kit.wire import Wire
+from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "gemini-cli"
@@ -64,7 +65,7 @@ def read(source: Source, view: View) -> History:
         messages = name_results([*older, *reader.messages(rest)])
         summaries = (compaction.summary,)
     elif compaction is not None:
-        detail = f"{len(compaction.messages)} messages"
+        detail = counted(len(compaction.messages), "message")
         notes.add(ChangeCode.COMPACTED_AWAY, ("compactions", 0), Loss.CONTENT, detail)
     if not messages and not log.header:
         raise LoadError("no conversation found: the file has no message of Gemini CLI")
@@ -183,7 +184,7 @@ def _read_compaction(log: Log, notes: Notes) -> Compaction | None:
     dropped = [entry for entry in _dropped(log) if entry.kind in {"user", "gemini"}]
     if not summary or not dropped:
         if dropped:
-            detail = f"{len(dropped)} messages that a later line of the log removed"
+            detail = f"{counted(len(dropped), 'message')} that a later line of the log removed"
             notes.add(ChangeCode.BRANCH_LEFT_OUT, ("branches", len(log.taken_back)), Loss.CONTENT, detail)
         return None
     older = name_results(_Reader(notes, silent=True).messages(dropped))

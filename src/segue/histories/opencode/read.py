@@ -47,6 +47,7 @@ from segue.histories.kit.source import Database, Source, View
 from segue.histories.kit.stamps import milliseconds_of, time_of
 from segue.histories.opencode.interrupted import restore_interrupted
 from segue.models.catalogue import find_models
+from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 from segue.protocols.kit.reading import split_data_url, standard_base64
 
@@ -103,7 +104,7 @@ def read(source: Source, view: View) -> History:
         messages = [*older, *reader.messages(entries[start + 2 :])]
         summaries = (compaction.summary,)
     elif compaction is not None:
-        detail = f"{len(compaction.messages)} messages"
+        detail = counted(len(compaction.messages), "message")
         notes.add(ChangeCode.COMPACTED_AWAY, ("compactions", 0), Loss.CONTENT, detail)
     times = [time for message in messages if (time := time_of(message)) is not None]
     title = text_of(info.get("title")) or find_title([*older, *messages])

@@ -27,6 +27,7 @@ from segue.histories.kit.lines import Line, decode_objects, object_of, text_of, 
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of, time_of
+from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "pi"
@@ -72,7 +73,7 @@ def read(source: Source, view: View) -> History:
     full = view.name == "full" and compaction is not None
     messages = name_results(reader.messages(path, keep_summaries=False) if full else shown)
     if compaction is not None and not full:
-        detail = f"{len(compaction.messages)} messages"
+        detail = counted(len(compaction.messages), "message")
         notes.add(ChangeCode.COMPACTED_AWAY, ("compactions", 0), Loss.CONTENT, detail)
     branches = _read_branches(entries, set(path), notes)
     summaries = (compaction.summary,) if full and compaction is not None else ()
@@ -128,7 +129,12 @@ def _read_branches(entries: dict[str, _Entry], used: set[str], notes: Notes) -> 
         count = sum(entries[each][1].get("type") == "message" for each in own)
         if count:
             time = milliseconds_of(entries[end][1].get("timestamp"))
-            notes.add(ChangeCode.BRANCH_LEFT_OUT, ("branches", len(branches)), Loss.CONTENT, f"{end}: {count} messages")
+            notes.add(
+                ChangeCode.BRANCH_LEFT_OUT,
+                ("branches", len(branches)),
+                Loss.CONTENT,
+                f"{end}: {counted(count, 'message')}",
+            )
             branches.append(Branch(id=end, messages=count, updated=time))
     return tuple(branches)
 
