@@ -98,9 +98,11 @@ async function showDocument(opened) {
 }
 
 function toggleForm(shown = $("open").hidden) {
+  const hadFocus = $("open").contains(document.activeElement);
   $("open").hidden = !shown;
   $("other").setAttribute("aria-expanded", String(shown));
   if (shown && state.document) $("text").focus();
+  else if (!shown && hadFocus) $("other").focus(); // the focus would be lost with the form
 }
 
 // -- the targets -------------------------------------------------------------------------------------------------------
@@ -308,6 +310,10 @@ function pressKey(event) {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !$("open").hidden) {
     event.preventDefault();
     $("open").requestSubmit();
+    return;
+  }
+  if (event.key === "Escape" && state.document && !$("open").hidden && !$("wire-box").open) {
+    toggleForm(false);
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog") || $("result").hidden) return;
