@@ -55,7 +55,6 @@ CONVERSATIONS: dict[str, tuple[Any, tuple[object, ...]]] = {
         Context(messages=(AssistantMessage(content=(ToolCall(id="1", name="f", arguments=wrong("{}")),)),)),
         ("messages", 0, "content", 0, "arguments"),
     ),
-    "messages without a conversation": ([USER], ()),
     "nothing": (None, ()),
 }
 

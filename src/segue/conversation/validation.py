@@ -15,7 +15,7 @@ from typing import Final, ParamSpec, TypeAlias, TypeVar, cast, get_args
 
 import msgspec
 
-from segue.conversation.content import Content
+from segue.conversation.content import Content, FileContent, ImageContent
 from segue.conversation.context import Context, Options, ThinkingLevel, Tool
 from segue.conversation.messages import Message
 from segue.conversation.stored import NOT_LOADABLE, dump, dump_message
@@ -100,10 +100,22 @@ def _message_fault(given: object, path: Path) -> _Fault | None:
             if not isinstance(piece, Content):
                 reason = f"expected content, got {_type_name(piece)}; use TextContent(text=...) or another content type"
                 return reason, (*place, "content", position)
+            if isinstance(piece, ImageContent | FileContent) and (fault := _media_fault(piece)):
+                return fault[0], (*place, "content", position, *fault[1])
         try:
             dump_message(candidate)
         except DumpError as error:
             return error.reason.removeprefix(NOT_LOADABLE), (*place, *error.path)
+    return None
+
+
+def _media_fault(piece: ImageContent | FileContent) -> _Fault | None:
+    """Find a path or an open file where bytes, base64 or a URL belong."""
+    for name in ("data", "url"):
+        value = cast("object", getattr(piece, name))
+        if value is not None and not isinstance(value, str):
+            helper = f"{type(piece).__name__}.from_file(path)"
+            return f"expected bytes, base64 or a URL, got {_type_name(value)}; for a file use {helper}", (name,)
     return None
 
 
