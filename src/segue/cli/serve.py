@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import socket
 from pathlib import Path
 
 import click
 from msgspec.structs import replace
 
+from segue.cli.listening import listen
 from segue.gateway.config import SETUP_NAMES, Config, load_config, read_config
 from segue.gateway.defaults import Address, check_reach, complete_config, is_echo, read_address, with_model
 
@@ -90,12 +90,7 @@ def serve(config: Config, place: Address, *, path: Path | None) -> None:
     from segue.gateway.service import Gateway
 
     gateway = Gateway(config, path=path)
-    try:
-        listener = socket.create_server((place.name, place.port))
-    except OSError as error:
-        raise click.UsageError(
-            f"{place.name}:{place.port} cannot be used: {error.strerror}; choose --address"
-        ) from error
+    listener = listen(place.name, place.port, another="choose another one with --address HOST:PORT")
     place = Address(place.name, listener.getsockname()[1])
     click.echo(f"The gateway is at {place.url}")
     if is_echo(config):
