@@ -393,6 +393,12 @@ def test_an_error_replaces_the_previous_result(page, tmp_path):
     page.set_input_files("#file", path)
     sync_api.expect(page.locator("#problem")).to_contain_text("picture.png: this is a binary file")
     assert not page.is_visible("#result")
+    assert not page.is_visible("#opened")
+    sync_api.expect(page.locator("#text")).to_be_focused()
+    page.keyboard.press("Escape")
+    sync_api.expect(page.locator("#result")).to_be_visible()
+    sync_api.expect(page.locator("#problem")).to_have_text("")
+    sync_api.expect(page.locator("#opened")).to_contain_text("27 messages")
 
 
 def test_an_unknown_target_is_not_added(page):
