@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cli.running import SESSION, run
-from cli.terminal import NO_KEYS
+from cli.terminal import NO_KEYS, Terminal
 from segue.cli.statuses import Status
 
 COMMANDS = {
@@ -198,3 +199,41 @@ def test_names_that_no_catalogue_lists_are_suggested(name):
 def test_a_provider_without_listed_models_is_explained():
     assert "such as ollama/NAME" in run("models", "--provider", "ollama").err
     assert "ollama/NAME" in run("models", "ollama").err
+
+
+def test_a_gateway_for_a_model_that_does_not_exist_is_refused(tmp_path):
+    done = run("serve", "-m", "gpt5", "--store", "none", "--address", "127.0.0.1:0")
+    assert done.status == Status.USAGE
+    assert "gpt5" in done.err
+
+
+def test_what_is_written_for_a_client_without_files_is_shown(tmp_path):
+    done = run("serve", "--setup", "claude-code", "--write", tmp_path)
+    assert "needs no file" in done.out
+    assert "ANTHROPIC_BASE_URL" in done.out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_in_place_of_a_folder_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    done = run("export", SESSION, "--to", "claude-code", "-o", tmp_path / "file")
+    assert done.status == Status.USAGE
+    assert f"{tmp_path / 'file'}: this is not a folder" in done.err
+
+
+def test_a_conversation_without_messages_says_so():
+    assert "the conversation has no messages" in run("show", "-", stdin='{"messages": []}').err
+    assert run("show", "-", stdin="").err.startswith("segue: standard input: the file is empty")
+
+
+def test_a_narrow_terminal_shows_words_and_names_in_full(tmp_path):
+    terminal = Terminal(
+        "convert", SESSION, "--to", "openai/gpt-5.4", "-o", tmp_path / "request.json", term="xterm", columns=40
+    )
+    try:
+        seen = terminal.wait_for("Length: ")
+    finally:
+        terminal.close()
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", seen)
+    assert "1 x result_orphaned, content dropped\r\n" in plain
+    assert "  A tool result without a call is" in plain

@@ -189,7 +189,7 @@ def _print_human(found: list[Finding], name: str) -> None:
         place = f"{name}:{finding.line}: {where or 'whole conversation'}: "
         end = f": {message} [{finding.code}]"
         if console.is_terminal:
-            text = Text(place, "bold").append(finding.level, _COLOURS[finding.level]).append(end, "")
+            text = Text().append(place, "bold").append(finding.level, _COLOURS[finding.level]).append(end)
             console.print(text, soft_wrap=True)
         else:  # much faster, for many findings
             click.echo(f"{place}{finding.level}{end}")

@@ -63,6 +63,7 @@ def open_input(file: BinaryIO, protocol: str | None, model: Model | None = None)
 def raise_named(error: SegueError, name: str) -> NoReturn:
     """Raise an error again, with the name of its file, and with advice if the message has none."""
     text = str(error)
+    name = "standard input" if name in ("-", "<stdin>") else name
     named = "" if text.startswith(name) else f"{name}: "
     advice = "" if "; " in text or not isinstance(error, LoadError | DecodeError) else "; correct the file"
     error.args = (f"{named}{text}{advice}",)

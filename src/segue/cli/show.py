@@ -79,6 +79,8 @@ def command(
     document, position = _pick(file, source, nth, line)
     models = [find_target(name, None, catalogue, FOR) for name in targets]
     _Reader(open_console(), document.prompt, open_catalogue(catalogue), full=full).show(models)
+    if not document.prompt.context.messages:
+        click.echo("the conversation has no messages", err=True)
     if position:
         click.echo(position, err=True)
 
