@@ -4,103 +4,35 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from cli.running import SESSION
-from inspector.serving import inspector
+from inspector.browsing import (
+    SUGGESTED,
+    address,
+    bare,
+    bare_address,
+    browser,
+    needs_browser,
+    new_page,
+    page,
+    stored,
+    sync_api,
+)
 from segue import prepare, read_session
 
-sync_api = pytest.importorskip("playwright.sync_api")
+__all__ = ["address", "bare", "bare_address", "browser", "new_page", "page"]
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="in a browser (no chromium)")
-QUIET = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-PATIENCE = 120_000
-"""Milliseconds until something that does not come is a failure; a busy machine is none."""
-SUGGESTED = ("deepseek/deepseek-v4-pro", "anthropic/claude-sonnet-4-5", "google/gemini-3.5-flash")
-"""The last writer of the example, and the two before it."""
+pytestmark = needs_browser
 SMALL = "openrouter/openai/gpt-4"
 """A model with a window of 8,191 tokens."""
 PICTURES = Path(os.environ["SEGUE_PICTURES"]) if "SEGUE_PICTURES" in os.environ else None
 """Where to put pictures for the documentation; `make pictures` sets it."""
 SIZES = {"a screen": (1440, 900, "light"), "a dark screen": (1440, 900, "dark"), "a phone": (390, 844, "dark")}
 NAMES = {"a screen": "inspector.png", "a dark screen": "inspector-dark.png", "a phone": "inspector-phone.png"}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    sync_api.expect.set_options(timeout=PATIENCE)
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
-def address():
-    with inspector(SESSION) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def bare_address():
-    with inspector() as found:
-        yield found
-
-
-@pytest.fixture
-def new_page(browser):
-    contexts: list[Any] = []
-    troubles: list[str] = []
-
-    def open_page(address: str, width: int = 1440, height: int = 900, scheme: str = "light"):
-        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
-        contexts.append(context)
-        context.set_default_timeout(PATIENCE)
-        context.grant_permissions(["clipboard-read", "clipboard-write"])
-        page = context.new_page()
-        page.on("console", lambda message: troubles.append(message.text) if is_trouble(message) else None)
-        page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.goto(address)
-        page.wait_for_selector("#models option", state="attached")
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert troubles == []
-
-
-def is_trouble(message) -> bool:
-    # A question that was answered with what is wrong with it is one the page expects.
-    return message.type in ("error", "warning") and "status of 4" not in message.text
-
-
-@pytest.fixture
-def page(new_page, address):
-    """The example, opened by the command line, with all targets inspected."""
-    page = new_page(address)
-    page.wait_for_selector("#result[data-inspected]")
-    return page
-
-
-@pytest.fixture
-def bare(new_page, bare_address):
-    return new_page(bare_address)
 
 
 def inspect(page, text: str, *names: str) -> None:
@@ -118,10 +50,6 @@ def add(page, name: str) -> None:
     page.press("#target", "Enter")
     sync_api.expect(page.locator("#sent-to")).to_have_text(f"Sent to {name}")
     page.wait_for_selector("#rows[data-done]")
-
-
-def stored(*messages: Mapping[str, object]) -> str:
-    return json.dumps({"format": "segue/1", "messages": messages})
 
 
 def is_on_screen(page, selector: str) -> bool:
@@ -235,127 +163,6 @@ def test_the_exact_wire_json_can_be_copied(page):
     sync_api.expect(page.locator("#copied")).to_contain_text("copied")
     copied = page.evaluate("navigator.clipboard.readText()")
     assert json.loads(copied) == json.loads(prepare(read_session(SESSION), SUGGESTED[0]).content)
-
-
-def test_everything_can_be_done_by_keyboard(page):
-    tabs = 0
-    while not page.evaluate("document.activeElement.classList.contains('choose')"):
-        page.keyboard.press("Tab")
-        tabs += 1
-        assert tabs < 10
-    page.keyboard.press("2")
-    sync_api.expect(page.locator("#sent-to")).to_have_text(f"Sent to {SUGGESTED[1]}")
-    page.wait_for_selector("#rows[data-done]")
-    for place in ("1", "2"):
-        page.keyboard.press("j")
-        sync_api.expect(page.locator("#place")).to_contain_text(f"{place} of")
-    sync_api.expect(page.locator("#rows li.here")).to_be_focused()
-    page.keyboard.press("w")
-    sync_api.expect(page.locator("#wire-json")).to_contain_text('"messages"')
-    page.keyboard.press("Escape")
-    assert not page.is_visible("#wire-box")
-    page.focus(".card:nth-child(2) .remove")
-    page.keyboard.press("Enter")
-    sync_api.expect(page.locator("#targets .name")).to_have_text([SUGGESTED[0], SUGGESTED[2]])
-    page.wait_for_selector(".choose:focus")
-    page.focus("#other")
-    page.keyboard.press("Enter")
-    sync_api.expect(page.locator("#text")).to_be_focused()
-    page.keyboard.insert_text(stored({"role": "user", "content": "Typed"}))
-    page.keyboard.press("Control+Enter")
-    sync_api.expect(page.locator('li.row[data-at="1"] .words')).to_have_text("Typed")
-
-
-FOCUSED = """() => {
-  const node = document.activeElement;
-  if (!node || node === document.body || node === document.documentElement) return null;
-  const shown = node.type === 'file' ? node.parentElement.querySelector('label') : node;
-  const style = getComputedStyle(shown), box = shown.getBoundingClientRect();
-  const name = node.id || node.className || node.tagName.toLowerCase();
-  const card = [...document.querySelectorAll('.card')].indexOf(node.closest('.card'));
-  return {
-    name: card < 0 ? name : `${name} ${card}`,
-    control: node.matches('button, input, select, textarea, summary, a'),
-    outline: style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2,
-    inside: box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth,
-  };
-}"""
-"""What has the focus, and whether a person sees that; null for the page itself."""
-
-
-def walk(page, key: str) -> list[str]:
-    """Press a key until the focus comes back to where it was first, or to the page; every stop has to be visible."""
-    names: list[str] = []
-    for _ in range(400):
-        page.keyboard.press(key)
-        stop = page.evaluate(FOCUSED)
-        if stop is None:
-            if names:
-                return names
-            continue
-        if len(names) > 10 and names[0] == stop["name"]:  # several pictures have the same name
-            return names
-        assert stop["outline"], f"{stop['name']} has the focus, and nothing shows it"
-        assert stop["inside"], f"{stop['name']} has the focus outside of the screen"
-        if stop["control"]:
-            names.append(stop["name"])
-    raise AssertionError(f"the focus never leaves {names[-1]}")
-
-
-@pytest.mark.parametrize("size", [(1440, 900), (390, 844)], ids=["a screen", "a phone"])
-def test_the_tab_key_visits_every_control_and_shows_where_it_is(new_page, address, size):
-    page = new_page(address, *size)
-    page.wait_for_selector("#result[data-inspected]")
-    names = walk(page, "Tab")
-    for name in ("other", "choose 0", "remove 2", "target", "reasoning", "only", "previous", "next", "wire"):
-        assert name in names, names
-    assert set(walk(page, "Shift+Tab")) == set(names)
-
-
-def test_the_focus_returns_from_the_request_and_from_the_form(page):
-    page.focus("#wire")
-    page.keyboard.press("Enter")
-    sync_api.expect(page.locator("#wire-json")).to_contain_text('"messages"')
-    for _ in range(6):  # it stays inside while the dialog is open
-        page.keyboard.press("Tab")
-        assert page.evaluate("document.activeElement === document.body || !!document.activeElement.closest('dialog')")
-    page.keyboard.press("Escape")
-    sync_api.expect(page.locator("#wire")).to_be_focused()
-    page.keyboard.press("Space")
-    sync_api.expect(page.locator("#wire-json")).to_contain_text('"messages"')
-    page.focus("#close")
-    page.keyboard.press("Space")
-    sync_api.expect(page.locator("#wire")).to_be_focused()
-    page.focus("#other")
-    page.keyboard.press("Space")
-    sync_api.expect(page.locator("#text")).to_be_focused()
-    page.keyboard.press("Escape")
-    sync_api.expect(page.locator("#other")).to_be_focused()
-    assert not page.is_visible("#open")
-
-
-def test_every_kind_of_control_answers_its_keys(page):
-    page.focus("#reasoning")
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowDown")
-    sync_api.expect(page.locator("#reasoning")).to_have_value("drop")
-    page.wait_for_selector("#result[data-inspected]")
-    page.focus("#only")
-    page.keyboard.press("Space")
-    assert page.get_attribute("#only", "aria-pressed") == "true"
-    for name in ("#facts-box", "#compare"):
-        page.focus(f"{name} summary")
-        page.keyboard.press("Enter")
-        assert page.get_attribute(name, "open") is not None
-        page.keyboard.press("Space")
-        assert page.get_attribute(name, "open") is None
-    page.focus(".card:nth-child(3) .choose")
-    page.keyboard.press("Space")
-    sync_api.expect(page.locator("#sent-to")).to_have_text(f"Sent to {SUGGESTED[2]}")
-    sync_api.expect(page.locator(".card:nth-child(3) .choose")).to_be_focused()
-    page.focus("#next")
-    page.keyboard.press("Enter")
-    sync_api.expect(page.locator("#place")).to_contain_text("1 of")
 
 
 def test_results_are_announced(page):
