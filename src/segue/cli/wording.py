@@ -24,10 +24,7 @@ _OPTIONS: Final = (
     (" needs model=..., the model", " needs --model, the model"),
 )
 """Phrases with an equivalent in the program."""
-_CONVERT: Final = (
-    ('Policy(reasoning="drop")', "--reasoning drop"),
-    ('Policy(reasoning="text")', "--reasoning text"),
-)
+_CONVERT: Final = (('Policy(reasoning="drop")', "--reasoning drop"),)
 """Phrases with an equivalent among the options of `segue convert`."""
 _CALL: Final = r"[A-Z]\w*(?:\.\w+)?\((?:[^()]|\([^()]*\))*\)"
 """A Python call of a class or of its method, such as `Policy(media=...)` or `Model("id", "provider", "protocol")`."""
