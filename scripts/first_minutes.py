@@ -2,13 +2,14 @@
 
 The wheel is built and installed into an empty environment, with an empty home folder and no key. Then every command of
 README.md and docs/getting-started.md runs, in their order, with its output; and the time from `pip install` to the
-first answer is measured for the library and for the program. `--write` puts all of it into docs/first-minutes.md.
+first answer is measured for the library, the program and the gateway. `--write` writes docs/first-minutes.md.
 
 The exit status is 1 if a command fails. What is installed comes from the index that pip is configured for.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -20,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PAGE: Final = ROOT / "docs" / "first-minutes.md"
@@ -34,6 +35,8 @@ FIRST_ANSWERS: Final = {
     "program": ("client,cli", ("segue", "ask", "-m", "echo", "Hello")),
 }
 """What -> the extras it needs, and the command whose output is the first answer."""
+QUESTION: Final = '{"model": "echo", "messages": [{"role": "user", "content": "Hello"}]}'
+"""What a client sends to the gateway, in the form of OpenAI chat."""
 
 
 class Ran(NamedTuple):
@@ -161,6 +164,37 @@ def run_page(machine: Machine, line: str) -> Ran:
     return Ran(f"{line} --no-browser", output, 0 if status == 200 else 1, time.perf_counter() - began)
 
 
+def run_gateway(machine: Machine) -> list[Ran]:
+    """Start the gateway, ask it over HTTP, and end it; the answer is that of any client of OpenAI chat."""
+    began = time.perf_counter()
+    command = [str(machine.bin / "segue"), "serve", "--address", "127.0.0.1:0"]
+    with subprocess.Popen(
+        command,
+        cwd=machine.folder,
+        env=machine.environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as server:
+        assert server.stdout is not None
+        try:
+            first = server.stdout.readline()
+            address = re.search(r"http://\S+", first)
+            listening = time.perf_counter()
+            if address is None:
+                return [Ran("segue serve", first + server.stdout.read(), 1, listening - began)]
+            started = Ran("segue serve", re.sub(r":\d+", ":8787", first), 0, listening - began)
+            question = Request(  # noqa: S310 - an address of this machine
+                f"{address[0]}/v1/chat/completions", QUESTION.encode(), {"content-type": "application/json"}
+            )
+            with urlopen(question, timeout=60) as reply:  # noqa: S310
+                answer = json.load(reply)["choices"][0]["message"]["content"]
+        finally:
+            server.terminate()
+    shown = f"curl http://127.0.0.1:8787/v1/chat/completions -H 'content-type: application/json' -d '{QUESTION}'"
+    return [started, Ran(shown, answer, 0, time.perf_counter() - listening)]
+
+
 def measure_first_answers(wheel: Path) -> dict[str, list[Ran]]:
     """Measure the time from `pip install` in an empty environment to the first answer."""
     measured: dict[str, list[Ran]] = {}
@@ -170,6 +204,9 @@ def measure_first_answers(wheel: Path) -> dict[str, list[Ran]]:
             shown = shlex.join(command)
             program = str(machine.bin / command[0])
             measured[name] = [machine.install(wheel, extras), machine.run(program, *command[1:], shown=shown)]
+    with TemporaryDirectory() as folder:
+        machine = Machine(Path(folder))
+        measured["gateway"] = [machine.install(wheel, "gateway,cli"), *run_gateway(machine)]
     return measured
 
 

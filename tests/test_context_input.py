@@ -45,6 +45,8 @@ GIVEN: dict[str, tuple[ContextInput, Context]] = {
     "a list": (CHAT, decode_request({"messages": CHAT}, protocol="openai-chat").context),
     "a tuple": (tuple(CHAT), decode_request({"messages": CHAT}, protocol="openai-chat").context),
     "a context": (Context(messages=(UserMessage.of("Hello"),)), Context(messages=(UserMessage.of("Hello"),))),
+    "a message": (UserMessage.of("Hello"), Context(messages=(UserMessage.of("Hello"),))),
+    "a list of messages": ([UserMessage.of("Hello")], Context(messages=(UserMessage.of("Hello"),))),
 }
 
 
@@ -90,8 +92,17 @@ WRONG: dict[str, tuple[object, str]] = {
     "a number": (7, "value of type int; pass a Context"),
     "one message": ({"role": "user", "content": "hi"}, "value of type dict; pass a Context, a text, or a list"),
     "bytes": (b"hi", "value of type bytes"),
-    "messages of segue": ([UserMessage.of("hi")], "UserMessage at index 0; .*write Context"),
-    "a text in the list": ([CHAT[0], "hi"], "type str at index 1"),
+    "messages of two kinds": (
+        [CHAT[0], UserMessage.of("hi")],
+        r"messages\[1\]: .*type UserMessage; .*only messages of",
+    ),
+    "a text in the list": ([CHAT[0], "hi"], r"messages\[1\]: .*type str"),
+    "a role that does not exist": (
+        [{"role": "usr", "content": "hi"}],
+        r"messages\[0\].role: there is no role 'usr'; use",
+    ),
+    "no role": ([{"content": "hi"}], r"messages\[0\].role: the message has no role"),
+    "no content": ([{"role": "user", "text": "hi"}], r"messages\[0\]: the message has no content; write"),
 }
 
 

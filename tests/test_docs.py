@@ -21,6 +21,7 @@ from urllib.request import urlopen
 import pytest
 
 from segue import read_session
+from segue.cli.program import COMMANDS
 from segue.models.providers import PROVIDERS
 from segue.protocols.registry import PROTOCOLS
 
@@ -241,3 +242,12 @@ def test_the_checks_of_the_project_are_run_before_the_tests():
     script = path.read_text(encoding="utf-8")
     assert os.access(path, os.X_OK)
     assert script.index("\nmake check\n") < script.index("\nmake test\n")
+
+
+def test_every_extra_is_explained_and_every_command_is_listed():
+    started = (ROOT / "docs" / "getting-started.md").read_text(encoding="utf-8")
+    for extra in set(PROJECT["optional-dependencies"]) - {"dev"}:
+        assert f"| `{extra}` |" in started, extra
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    for command in COMMANDS:
+        assert f"`{command}`" in index or f"`segue {command}`" in index, command

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import re
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -367,7 +368,7 @@ BAD: Final[Mapping[str, Bad]] = {
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD.keys())
 def test_a_bad_line_is_named(path, bad):
     path.write_bytes(bad.stored)
-    with pytest.raises(LoadError, match=f"^line {bad.line}: ") as caught:
+    with pytest.raises(LoadError, match=rf"^{re.escape(str(path))}: line {bad.line}: ") as caught:
         read_session(path)
     assert (caught.value.line, caught.value.path) == (bad.line, bad.path)
     assert not isinstance(caught.value.__cause__, LoadError)

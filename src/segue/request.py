@@ -133,7 +133,10 @@ class Request:
                 f" Model({self.model.id!r}, {self.model.provider!r}, {self.protocol!r}, base_url=...)",
                 key="base_url",
             )
-        return base.rstrip("/") + path
+        base = base.rstrip("/")
+        # Many write the version as a part of the base URL, because other protocols of the same server have it there.
+        version = path[: path.find("/", 1)]
+        return base + (path.removeprefix(version) if version and base.endswith(version) else path)
 
     @property
     def headers(self) -> dict[str, str]:

@@ -20,15 +20,17 @@ could make the file unreadable for both.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import stat
 import sys
 import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 import msgspec
 
@@ -61,6 +63,7 @@ class _Header(msgspec.Struct):
     format: object = None
 
 
+_NOT_A_FILE: Final = "a session has to be a regular file"
 _MODEL_FIELDS: Final = frozenset(Model.__struct_encode_fields__) - {"headers"}
 _FORMAT: Final = re.compile(rb'\s*\{\s*"format"\s*:\s*"(segue/[^"]*)"')
 _READ_HEADER: Final = msgspec.json.Decoder(_Header).decode
@@ -88,8 +91,13 @@ def read_session_models(path: StrPath) -> tuple[Context, tuple[Model, ...]]:
         LoadError: a line cannot be read; `line` is its number, `path` the place in it.
         OSError: the file cannot be read.
     """
-    with Path(path).open("rb") as file:
-        return _read_lines(file, name=os.fspath(path))
+    refuse_device(path)
+    try:
+        with Path(path).open("rb") as file:
+            return _read_lines(file, name=os.fspath(path))
+    except LoadError as error:
+        error.args = (f"{os.fspath(path)}: {error}",)
+        raise
 
 
 def read_session_lines(lines: Iterable[bytes], *, name: str, numbers: list[int] | None = None) -> Context:
@@ -146,6 +154,18 @@ def _read_lines(
     return msgspec.structs.replace(header, messages=tuple(messages), summaries=tuple(summaries)), found
 
 
+def refuse_device(path: StrPath) -> None:
+    """Refuse what exists and is not a file: a device may never end, and a new file would replace it.
+
+    Raises:
+        OSError: the path is a device, a pipe or a socket; a folder has an error of its own.
+    """
+    with suppress(FileNotFoundError, NotADirectoryError):
+        kind = stat.S_IFMT(os.stat(path).st_mode)  # noqa: PTH116  # the path is a string
+        if kind not in (stat.S_IFREG, stat.S_IFDIR):
+            raise OSError(errno.EINVAL, _NOT_A_FILE, os.fspath(path))
+
+
 def _read_model(line: ModelLine) -> Model:
     """Read a model. Fields of a later version are skipped, and so are headers: `append_model` writes none."""
     fields = {name: value for name, value in line.fields.items() if name in _MODEL_FIELDS}
@@ -164,11 +184,15 @@ def write_session(path: StrPath, context: Context) -> None:
         DumpError: a value cannot be stored; the file is unchanged.
         OSError: the file cannot be written; it is unchanged.
     """
+    if not isinstance(context, Context):  # pyright: ignore[reportUnnecessaryIsInstance]
+        name = type(cast("object", context)).__name__
+        raise DumpError(f"expected a Context, got {name}; write write_session(path, context)")
     lines = [
         dump(msgspec.structs.replace(context, messages=(), summaries=())),
         *map(_dump_in_place, enumerate(context.messages)),
         *map(dump_summary, context.summaries),
     ]
+    refuse_device(path)
     target = os.path.realpath(path)  # a symbolic link stays, and the file that it leads to is replaced
     handle, temporary = _new_file_beside(target)
     try:
@@ -269,6 +293,8 @@ def dump_model(model: Model) -> bytes:
 def _append(path: StrPath, line: bytes, *, begin: bytes | None, fsync: bool) -> None:
     handle = os.open(path, _FLAGS, 0o666)
     try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise OSError(errno.EINVAL, _NOT_A_FILE, os.fspath(path))
         _lock(handle)
         _refuse_newer_format(handle)
         unfinished = _repair_end(handle, f"{os.fspath(path)}.torn")

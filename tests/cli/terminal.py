@@ -14,7 +14,9 @@ import subprocess
 import sys
 import termios
 import time
+from collections.abc import Sequence
 
+PROGRAM = (sys.executable, "-m", "segue")
 NO_KEYS = {name: "" for name in os.environ if name.endswith(("_KEY", "_TOKEN"))}
 """An environment in which no provider has a key."""
 
@@ -22,10 +24,12 @@ NO_KEYS = {name: "" for name in os.environ if name.endswith(("_KEY", "_TOKEN"))}
 class Terminal:
     """A program in a terminal of its own, typed at and read like a person would."""
 
-    def __init__(self, *arguments: object, term: str = "dumb", columns: int = 80) -> None:
+    def __init__(
+        self, *arguments: object, term: str = "dumb", columns: int = 80, program: Sequence[str] = PROGRAM
+    ) -> None:
         self.master, inner = pty.openpty()
         fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        command = [sys.executable, "-m", "segue", *map(str, arguments)]
+        command = [*program, *map(str, arguments)]
         self.process = subprocess.Popen(
             command, stdin=inner, stdout=inner, stderr=inner, env={**os.environ, **NO_KEYS, "TERM": term}
         )

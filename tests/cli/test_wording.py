@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from pathlib import Path
 
 import pytest
 
-from cli.running import SESSION, run
+from cli.running import ROOT, SESSION, run
 from cli.terminal import NO_KEYS
-from segue.cli.wording import in_program_words
+from segue.cli.wording import _CONVERT, _OPTIONS, in_program_words  # pyright: ignore[reportPrivateUsage]
 from segue.projection.report import SENTENCES
 
 PYTHON = re.compile(r"[A-Z]\w*\(|\w=\S")
@@ -73,3 +75,36 @@ def test_inside_a_chat_the_commands_of_the_chat_are_named():
     shown = run("chat", "echo", stdin="/model zzzzqqqq\n/modle x\n", env=NO_KEYS).err
     assert "/models QUERY lists the names" in shown
     assert "There is no command /modle; did you mean /model" in shown
+
+
+def written_texts(folder: Path) -> list[str]:
+    """List the texts in the code of a folder; the values in them are replaced by X."""
+    texts: list[str] = []
+    for file in sorted(folder.rglob("*.py")):
+        tree = ast.parse(file.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.JoinedStr):
+                parts = [str(each.value) if isinstance(each, ast.Constant) else "X" for each in node.values]
+                texts.append("".join(parts))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.append(node.value)
+    return texts
+
+
+def test_every_replaced_phrase_is_one_of_the_library():
+    everything = "\n".join(written_texts(ROOT / "src" / "segue"))
+    for phrase, _ in (*_OPTIONS, *_CONVERT):
+        assert everything.count(phrase) > 1, phrase  # once in the table itself
+
+
+SENT = ("client/http", "client/flow", "conversation", "failures")
+"""What raises errors while a command reads a conversation and sends a request."""
+ADVICE = re.compile(r"; (?:or )?(?:pass|use|write|set) [^;]*\b\w+=\.\.\.")
+
+
+@pytest.mark.parametrize("folder", SENT)
+def test_no_advice_of_the_library_reaches_a_user_of_the_program_in_python(folder):
+    texts = written_texts(ROOT / "src" / "segue" / folder)
+    assert texts
+    left = [text for text in texts if ADVICE.search(in_program_words(text))]
+    assert [text for text in left if "Client()" not in text and "Conversation()" not in text] == []

@@ -18,6 +18,7 @@ LISTS = {
     "llama.cpp": {"object": "list", "data": [{"id": "tiny", "object": "model"}]},
     "ollama": {"models": [{"name": "gemma4:latest"}]},
     "lmstudio": {"data": [{"id": "qwen"}]},
+    "vllm": {"object": "list", "data": [{"id": "llama"}]},
 }
 """How each server lists its models."""
 
@@ -36,8 +37,8 @@ def listing(monkeypatch: pytest.MonkeyPatch) -> Iterator[ScriptedServer]:
 
 def test_the_models_of_every_server_are_found(listing):
     found = [f"{model.provider}/{model.id}" for model in servers.find_local_models()]
-    assert found == ["llama.cpp/tiny", "ollama/gemma4:latest", "lmstudio/qwen"]
-    assert len(listing.requests) == 3
+    assert found == ["llama.cpp/tiny", "ollama/gemma4:latest", "lmstudio/qwen", "vllm/llama"]
+    assert len(listing.requests) == len(LISTS)
 
 
 @pytest.mark.parametrize("value", ["off", "OFF"])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -105,6 +107,18 @@ def test_a_path_is_refused_with_the_name_of_the_helper(model: Model, url: str):
             with pytest.raises(ConversationError, match=rf"{type(content).__name__}\.from_file\(") as caught:
                 prepare(Context(messages=messages), model)
             assert caught.value.path == (*path, "url")
+
+
+@pytest.mark.parametrize("model", MODELS_WITH_IMAGES, ids=lambda model: model.protocol)
+@pytest.mark.parametrize("given", [Path("cat.png"), BytesIO(b"cat")], ids=["a path", "an open file"])
+@pytest.mark.parametrize("field", ["data", "url"])
+def test_a_path_or_an_open_file_is_refused_with_the_name_of_the_helper(model: Model, given: object, field: str):
+    for kind in (ImageContent, FileContent):
+        content: Any = {field: given}
+        context = Context(messages=(UserMessage.of("look", kind(**content)),))
+        with pytest.raises(ConversationError, match=rf"for a file use {kind.__name__}\.from_file\(path\)") as caught:
+            prepare(context, model)
+        assert caught.value.path == ("messages", 0, "content", 1, field)
 
 
 def test_a_path_may_be_supplied_by_the_policy():

@@ -55,7 +55,6 @@ CONVERSATIONS: dict[str, tuple[Any, tuple[object, ...]]] = {
         Context(messages=(AssistantMessage(content=(ToolCall(id="1", name="f", arguments=wrong("{}")),)),)),
         ("messages", 0, "content", 0, "arguments"),
     ),
-    "messages without a conversation": ([USER], ()),
     "nothing": (None, ()),
 }
 
@@ -82,8 +81,8 @@ OPTIONS: dict[str, tuple[Any, str]] = {
     "a temperature that is no number": (Options(temperature=float("nan")), "temperature"),
     "an infinite share": (Options(top_p=float("inf")), "top_p"),
     "one text instead of a tuple": (Options(stop=wrong("END")), "stop"),
-    "a number as text": (Options(max_tokens=wrong("5")), "maxTokens"),
-    "a retention that does not exist": (Options(cache_retention=wrong("forever")), "cacheRetention"),
+    "a number as text": (Options(max_tokens=wrong("5")), "max_tokens"),
+    "a retention that does not exist": (Options(cache_retention=wrong("forever")), "cache_retention"),
 }
 
 
@@ -92,6 +91,36 @@ def test_a_wrong_option_is_named(options, key):
     with pytest.raises(SettingsError) as caught:
         project(Context(messages=(USER,)), MODEL, options=options)
     assert caught.value.key == key
+
+
+SENTENCES = {
+    "a type as a schema": (
+        Options(output_schema=wrong(int)),
+        (
+            "options.output_schema: expected a JSON schema as a dict, got a value of type type; write"
+            " Options(output_schema=json_schema(int))"
+        ),
+    ),
+    "a text as a number": (
+        Options(temperature=wrong("warm")),
+        "options.temperature: expected float or None, got str",
+    ),
+    "a word that is none": (
+        Options(cache_retention=wrong("forever")),
+        "options.cache_retention: invalid enum value 'forever'",
+    ),
+    "a type anywhere": (
+        Options(tool_choice=wrong(int)),
+        "options.tool_choice: JSON cannot represent a value of type type; convert it to plain values",
+    ),
+}
+
+
+@pytest.mark.parametrize(("options", "sentence"), SENTENCES.values(), ids=SENTENCES.keys())
+def test_a_wrong_option_is_explained(options, sentence):
+    with pytest.raises(SettingsError) as caught:
+        prepare(Context(messages=(USER,)), MODEL, options=options)
+    assert str(caught.value) == sentence
 
 
 def test_a_model_a_policy_and_a_normaliser_of_the_wrong_type_are_refused():

@@ -34,7 +34,7 @@ def test_the_table_counts_lines_changes_tokens_and_costs(converted):
     assert f"2 files for {TARGET}" in made.out
     assert "10 lines: 8 conversations" in made.out
     assert "1 bad, 1 blank" in made.out
-    assert "1 bad lines with LoadError" in made.out
+    assert "1 bad line with LoadError" in made.out
     assert "as a batch" in made.out
     for change in prepare(read_session(SESSION), TARGET).report.changes:
         assert change.code.value in made.out

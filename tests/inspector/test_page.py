@@ -4,103 +4,35 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from cli.running import SESSION
-from inspector.serving import inspector
+from inspector.browsing import (
+    SUGGESTED,
+    address,
+    bare,
+    bare_address,
+    browser,
+    needs_browser,
+    new_page,
+    page,
+    stored,
+    sync_api,
+)
 from segue import prepare, read_session
 
-sync_api = pytest.importorskip("playwright.sync_api")
+__all__ = ["address", "bare", "bare_address", "browser", "new_page", "page"]
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="in a browser (no chromium)")
-QUIET = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-PATIENCE = 120_000
-"""Milliseconds until something that does not come is a failure; a busy machine is none."""
-SUGGESTED = ("deepseek/deepseek-v4-pro", "anthropic/claude-sonnet-4-5", "google/gemini-3.5-flash")
-"""The last writer of the example, and the two before it."""
+pytestmark = needs_browser
 SMALL = "openrouter/openai/gpt-4"
 """A model with a window of 8,191 tokens."""
 PICTURES = Path(os.environ["SEGUE_PICTURES"]) if "SEGUE_PICTURES" in os.environ else None
 """Where to put pictures for the documentation; `make pictures` sets it."""
 SIZES = {"a screen": (1440, 900, "light"), "a dark screen": (1440, 900, "dark"), "a phone": (390, 844, "dark")}
 NAMES = {"a screen": "inspector.png", "a dark screen": "inspector-dark.png", "a phone": "inspector-phone.png"}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    sync_api.expect.set_options(timeout=PATIENCE)
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
-def address():
-    with inspector(SESSION) as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def bare_address():
-    with inspector() as found:
-        yield found
-
-
-@pytest.fixture
-def new_page(browser):
-    contexts: list[Any] = []
-    troubles: list[str] = []
-
-    def open_page(address: str, width: int = 1440, height: int = 900, scheme: str = "light"):
-        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
-        contexts.append(context)
-        context.set_default_timeout(PATIENCE)
-        context.grant_permissions(["clipboard-read", "clipboard-write"])
-        page = context.new_page()
-        page.on("console", lambda message: troubles.append(message.text) if is_trouble(message) else None)
-        page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.goto(address)
-        page.wait_for_selector("#models option", state="attached")
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert troubles == []
-
-
-def is_trouble(message) -> bool:
-    # A question that was answered with what is wrong with it is one the page expects.
-    return message.type in ("error", "warning") and "status of 4" not in message.text
-
-
-@pytest.fixture
-def page(new_page, address):
-    """The example, opened by the command line, with all targets inspected."""
-    page = new_page(address)
-    page.wait_for_selector("#result[data-inspected]")
-    return page
-
-
-@pytest.fixture
-def bare(new_page, bare_address):
-    return new_page(bare_address)
 
 
 def inspect(page, text: str, *names: str) -> None:
@@ -118,10 +50,6 @@ def add(page, name: str) -> None:
     page.press("#target", "Enter")
     sync_api.expect(page.locator("#sent-to")).to_have_text(f"Sent to {name}")
     page.wait_for_selector("#rows[data-done]")
-
-
-def stored(*messages: Mapping[str, object]) -> str:
-    return json.dumps({"format": "segue/1", "messages": messages})
 
 
 def is_on_screen(page, selector: str) -> bool:
@@ -237,35 +165,6 @@ def test_the_exact_wire_json_can_be_copied(page):
     assert json.loads(copied) == json.loads(prepare(read_session(SESSION), SUGGESTED[0]).content)
 
 
-def test_everything_can_be_done_by_keyboard(page):
-    tabs = 0
-    while not page.evaluate("document.activeElement.classList.contains('choose')"):
-        page.keyboard.press("Tab")
-        tabs += 1
-        assert tabs < 10
-    page.keyboard.press("2")
-    sync_api.expect(page.locator("#sent-to")).to_have_text(f"Sent to {SUGGESTED[1]}")
-    page.wait_for_selector("#rows[data-done]")
-    for place in ("1", "2"):
-        page.keyboard.press("j")
-        sync_api.expect(page.locator("#place")).to_contain_text(f"{place} of")
-    sync_api.expect(page.locator("#rows li.here")).to_be_focused()
-    page.keyboard.press("w")
-    sync_api.expect(page.locator("#wire-json")).to_contain_text('"messages"')
-    page.keyboard.press("Escape")
-    assert not page.is_visible("#wire-box")
-    page.focus(".card:nth-child(2) .remove")
-    page.keyboard.press("Enter")
-    sync_api.expect(page.locator("#targets .name")).to_have_text([SUGGESTED[0], SUGGESTED[2]])
-    page.wait_for_selector(".choose:focus")
-    page.focus("#other")
-    page.keyboard.press("Enter")
-    sync_api.expect(page.locator("#text")).to_be_focused()
-    page.keyboard.insert_text(stored({"role": "user", "content": "Typed"}))
-    page.keyboard.press("Control+Enter")
-    sync_api.expect(page.locator('li.row[data-at="1"] .words')).to_have_text("Typed")
-
-
 def test_results_are_announced(page):
     status = page.locator("#status")
     assert status.get_attribute("role") == "status"
@@ -301,6 +200,12 @@ def test_an_error_replaces_the_previous_result(page, tmp_path):
     page.set_input_files("#file", path)
     sync_api.expect(page.locator("#problem")).to_contain_text("picture.png: this is a binary file")
     assert not page.is_visible("#result")
+    assert not page.is_visible("#opened")
+    sync_api.expect(page.locator("#text")).to_be_focused()
+    page.keyboard.press("Escape")
+    sync_api.expect(page.locator("#result")).to_be_visible()
+    sync_api.expect(page.locator("#problem")).to_have_text("")
+    sync_api.expect(page.locator("#opened")).to_contain_text("27 messages")
 
 
 def test_an_unknown_target_is_not_added(page):

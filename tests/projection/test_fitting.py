@@ -217,7 +217,7 @@ def test_the_oldest_steps_are_left_out_and_the_task_stays():
     assert first.role == "user"
     assert first.content[0] == TextContent(text="The task.")
     assert first.content[1] == TextContent(
-        text=f"({dropped[0].last} earlier messages are omitted here to fit the context window)"
+        text=f"(earlier messages omitted here to fit the context window: {dropped[0].last})"
     )
     assert second.role == "assistant"
     assert projection.window is not None

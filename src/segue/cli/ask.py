@@ -150,7 +150,7 @@ def _read_schema(given: str | None) -> Mapping[str, Any] | None:
     """Read the schema: JSON, or the file that has it."""
     if given is None:
         return None
-    is_text = given.lstrip().startswith("{")
+    is_text = given.lstrip().startswith(("{", "["))
     data = given.encode() if is_text else Path(given).expanduser().read_bytes()
     name = "--schema" if is_text else given
     try:

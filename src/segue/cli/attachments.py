@@ -8,6 +8,7 @@ from pathlib import Path
 
 from segue.conversation.content import FileContent, ImageContent
 from segue.conversation.media_types import PLAIN_TEXT, class_of, type_of_data
+from segue.errors import ConversationError
 
 
 def read_attachment(path: Path) -> ImageContent | FileContent:
@@ -15,8 +16,12 @@ def read_attachment(path: Path) -> ImageContent | FileContent:
 
     Raises:
         OSError: it cannot be read.
+        ConversationError: it is empty.
     """
-    return make_attachment(path.read_bytes(), path.name)
+    content = path.read_bytes()
+    if not content:
+        raise ConversationError(f"{path}: the file is empty, so there is nothing to send; choose another file")
+    return make_attachment(content, path.name)
 
 
 def make_attachment(content: bytes, name: str) -> ImageContent | FileContent:

@@ -22,9 +22,11 @@ from segue.client.session.conversation import Conversation
 from segue.client.session.recorded_models import storable_model
 from segue.conversation.content import FileContent, ImageContent
 from segue.conversation.context import Context, Options
+from segue.conversation.messages import UserMessage
 from segue.errors import SegueError, UnknownModel
 from segue.models.catalogue import Catalogue, installed_catalogue
 from segue.models.model import Model
+from segue.plurals import counted
 from segue.projection.projector import project
 from segue.sessions import append_model, read_session_models, write_session
 
@@ -36,6 +38,7 @@ _HELP: Final = """\
 /save PATH    write the conversation to a session file; /save! PATH overwrites an existing file
 /help         show this list
 /quit         end the chat; Ctrl-D does the same"""
+_NEXT: Final = "(your next message)"
 
 
 class ChatSession:
@@ -107,7 +110,9 @@ class ChatSession:
         except SegueError as error:
             click.secho(in_program_words(str(error)), fg="red", err=True)
         except OSError as error:
-            click.secho(f"{error.filename}: {error.strerror}" if error.filename else str(error), fg="red", err=True)
+            if error.filename is None:
+                raise  # the output is full or closed
+            click.secho(f"{error.filename}: {error.strerror}", fg="red", err=True)
         return True
 
     def _send(self, text: str) -> None:
@@ -143,7 +148,8 @@ class ChatSession:
         self._conversation.switch(model)
         changes = ""
         if self.context.messages:
-            summary = project(self.context, model).report.summary()
+            # What changes is that of the next request, which ends with a message of the user.
+            summary = project(self.context.add(UserMessage.of(_NEXT)), model).report.summary()
             changes = " " + "\n".join(map(in_program_words, summary.split("\n")))
         click.echo(f"Your next message goes to {model.full_name()}.{changes}")
 
@@ -186,7 +192,8 @@ class ChatSession:
             context=None if self._path is not None else left,
             options=self._options,
         )
-        click.echo(f"Removed your last message and what followed. {len(left.messages)} messages remain.")
+        remains = counted(len(left.messages), "message remains", "messages remain")
+        click.echo(f"Removed your last message and what followed. {remains}.")
 
     def _save(self, name: str) -> None:
         if not name:

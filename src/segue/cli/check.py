@@ -31,6 +31,7 @@ from segue.documents import BadLine, Document, Source, read_line
 from segue.errors import DoesNotFit, EmptyConversation, Path, render_path
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
+from segue.plurals import counted
 from segue.projection.policy import Policy
 from segue.projection.report import Loss
 from segue.protocols.api import WINDOW_EXCEEDED, find_endpoint
@@ -188,7 +189,7 @@ def _print_human(found: list[Finding], name: str) -> None:
         place = f"{name}:{finding.line}: {where or 'whole conversation'}: "
         end = f": {message} [{finding.code}]"
         if console.is_terminal:
-            text = Text(place, "bold").append(finding.level, _COLOURS[finding.level]).append(end, "")
+            text = Text().append(place, "bold").append(finding.level, _COLOURS[finding.level]).append(end)
             console.print(text, soft_wrap=True)
         else:  # much faster, for many findings
             click.echo(f"{place}{finding.level}{end}")
@@ -198,7 +199,7 @@ def _print_human(found: list[Finding], name: str) -> None:
 def _count(found: Sequence[Finding]) -> str:
     """Count the findings, of each level."""
     counts = Counter(finding.level for finding in found)
-    levels = (f"{counts[level]:,} {level}{'s' if counts[level] > 1 else ''}" for level in _COLOURS if counts[level])
+    levels = (counted(counts[level], level) for level in _COLOURS if counts[level])
     return f"{len(found):,} found: {', '.join(levels)}"
 
 

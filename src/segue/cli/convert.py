@@ -179,6 +179,8 @@ def command(
     """
     check_input(source_path, example=example)
     source_path = source_path or str(EXAMPLE)
+    if output is not None and is_same_file(source_path, output):
+        raise click.UsageError(f"--output {output} is the file that is read; name another file")
     if resume and output is None:
         raise click.UsageError("--resume needs --output, the output of the interrupted run")
     if engine is None and address is not None:
@@ -209,6 +211,14 @@ def command(
             "--resume works only for files with one conversation on each line; this file is one conversation"
         )
     ctx.exit(_convert_one(opened.document, model, policy, output, form, compact=compact))
+
+
+def is_same_file(one: str, other: str) -> bool:
+    """Whether two paths lead to the same file, which would be overwritten while or after it is read."""
+    try:
+        return Path(one).is_file() and Path(one).samefile(other)
+    except OSError:
+        return False
 
 
 def _open(file: BinaryIO, source: str | None, wrote: Model | None, job: Job) -> Source:

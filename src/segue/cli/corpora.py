@@ -29,6 +29,7 @@ from segue.corpus.shards import BAD, Shard, form_of, pieces_of, plan
 from segue.corpus.summary import Summary, rounded
 from segue.documents import Source
 from segue.errors import CorpusError
+from segue.plurals import counted
 
 _LISTED = 20
 """How many bad lines are printed; all of them are in the quarantine file."""
@@ -117,7 +118,7 @@ def _to_folder(job: Job, source: Input, output: str, settings: Settings) -> Stat
         click.echo(f"segue: {reason}", err=True)
     if is_table:
         done = f", {skipped:,} finished before" if skipped else ""
-        click.echo(f"{len(planned.shards):,} files{done}", err=True)
+        click.echo(f"{counted(len(planned.shards), 'file')}{done}", err=True)
         _print_total(total, f"{output.rstrip('/')}/*.bad.jsonl")
     return Status.USAGE if lost else _status(total.bad or stopped)
 
@@ -318,7 +319,7 @@ def _to_batch(job: Job, source: Input, output: str | None, settings: Settings) -
     note = ShardNote(output=f"{stem}.jsonl", file=source.name, job=job.description(), summary=rounded(total))
     write_note(files, folder, note)
     if settings.form == "table":
-        click.echo(f"{len(out.names):,} batch files: {', '.join(out.names[:3])}", err=True)
+        click.echo(f"{counted(len(out.names), 'batch file')}: {', '.join(out.names[:3])}", err=True)
         _print_total(total, f"{stem}.jsonl{BAD}")
     return _status(total.bad)
 
@@ -356,10 +357,13 @@ def _print_batch(batch: Batch, file: str, *, listed: int, is_one: bool = True) -
 
 def _print_total(total: Summary, quarantine: str | None) -> None:
     kept = f"; they are in {quarantine}" if total.bad and quarantine is not None else ""
-    click.echo(f"{total.conversations:,} conversations converted, {total.bad:,} bad lines{kept}", err=True)
+    click.echo(
+        f"{counted(total.conversations, 'conversation')} converted, {counted(total.bad, 'bad line')}{kept}", err=True
+    )
     if total.filled_nulls:
+        rows = counted(total.filled_nulls, "row has", "rows have")
         click.echo(
-            f"{total.filled_nulls:,} rows have nulls in tool arguments that may have been filled in for missing keys;"
+            f"{rows} nulls in tool arguments that may have been filled in for missing keys;"
             " store the arguments as JSON text",
             err=True,
         )

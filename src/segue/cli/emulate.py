@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 
 import click
+
+from segue.cli.listening import listen
 
 
 @click.command("emulate")
@@ -32,7 +33,7 @@ def command(*, port: int, script: Path | None, key: str, bind_prefix: bool, leni
 
     steps = () if script is None else load_steps(script.read_bytes())
     emulator = Emulator(*steps, key=key, binds_prefix=bind_prefix, strict=not lenient, api_key=api_key)
-    listener = socket.create_server(("127.0.0.1", port))
+    listener = listen("127.0.0.1", port)
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     click.echo(f"The emulator is at {url}")
     click.echo(f"  Anthropic  {url}\n  OpenAI     {url}/v1\n  Google     {url}/v1beta")

@@ -3,6 +3,11 @@
 An error prints one sentence, without a traceback; `segue.cli.statuses` has the exit statuses. A closed pipe (`| head`)
 ends the program quietly. Ctrl-C ends it with the status that shells expect, and without a traceback, whatever the
 program is doing.
+
+Facts this file relies on:
+- Python sets a standard stream to None if its descriptor is closed (`>&-`). The next file that is opened gets the
+  lowest free descriptor, so output to descriptor 1 would go into that file.        (open(2), POSIX; CPython 3.11, sys)
+- A terminal or a locale without UTF-8 makes `print` fail at the first character that it cannot encode.
 """
 
 from __future__ import annotations
@@ -12,8 +17,10 @@ import signal
 import sys
 import traceback
 import warnings
+from contextlib import suppress
+from io import TextIOWrapper
 from threading import Timer
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO, cast
 
 from segue.cli.statuses import Status
 from segue.errors import SegueError, TornLine
@@ -37,6 +44,7 @@ _EXTRAS: Final = {
 
 def main() -> None:
     """Run the program and exit with its status."""
+    _open_streams()
     warnings.showwarning = _show_warning
     warnings.simplefilter("always", TornLine)
     sys.unraisablehook = _handle_unraisable
@@ -54,9 +62,13 @@ def _run() -> int:
         _print("Aborted!")
         return Status.INTERRUPTED
     except BrokenPipeError:
-        # The reader closed the pipe. Python would report an error when it flushes the buffer at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _discard_output()
         return Status.CLOSED_PIPE
+    except OSError as error:
+        # Only the standard streams and files that are already open have no name here: a disk is full, for example.
+        _discard_output()
+        _print(f"segue: cannot write the output: {error.strerror or error}; nothing or only a part of it was written")
+        return Status.USAGE
     except Exception as error:  # noqa: BLE001 - the status of Python would be that of a finding
         package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
         if package in _EXTRAS:
@@ -78,6 +90,7 @@ def _run_program() -> int:
         with program.opening(sys.argv[1:]) as context:
             program.invoke(context)
     except click.exceptions.Exit as ended:
+        sys.stdout.flush()
         return ended.exit_code
     except click.Abort:
         raise KeyboardInterrupt from None
@@ -99,7 +112,32 @@ def _run_program() -> int:
 
 
 def _print(text: str) -> None:
-    print(text, file=sys.stderr)  # noqa: T201
+    with suppress(OSError):  # nothing can be reported if standard error is full or closed
+        print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def _open_streams() -> None:
+    """Open standard streams that are closed, and let no character be an error of a stream that is not UTF-8."""
+    while True:  # the lowest free descriptor is used, so closed ones are opened in their order
+        descriptor = os.open(os.devnull, os.O_RDWR)
+        if descriptor > 2:
+            os.close(descriptor)
+            break
+    for name, descriptor in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
+        stream = cast("TextIO | None", getattr(sys, name))
+        if stream is None:
+            mode = "r" if descriptor == 0 else "w"
+            setattr(sys, name, os.fdopen(descriptor, mode, encoding="utf-8", errors="replace", closefd=False))
+        elif isinstance(stream, TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
+        elif isinstance(stream, TextIOWrapper) and stream.encoding.lower() not in ("utf-8", "utf8"):
+            stream.reconfigure(errors="surrogateescape" if descriptor == 0 else "replace")
+
+
+def _discard_output() -> None:
+    """Discard what is not written yet: Python would report the error again when it flushes the buffer at exit."""
+    with suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:

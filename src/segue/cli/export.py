@@ -23,6 +23,7 @@ from segue.cli.targets import catalogue_option, complete_model
 from segue.errors import LoadError
 from segue.histories.kit.history import Written
 from segue.histories.registry import all_formats, get_format
+from segue.plurals import counted
 from segue.projection.report import Report
 
 
@@ -75,7 +76,7 @@ def command(
         written = write_for(history, record, chosen, cwd)
         if dry_run:
             for file in written.files:
-                click.echo(f"{file.name}  {len(file.data):,} bytes")
+                click.echo(f"{file.name}  {counted(len(file.data), 'byte')}")
         else:
             _print(written)
         print_report(Report((*history.report.changes, *written.report.changes)), form)

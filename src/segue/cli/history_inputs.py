@@ -53,10 +53,9 @@ def open_history(
     except UnknownFormat:
         raise
     except SegueError as error:
-        text = str(error)
-        if not text.startswith(shown):
-            error.args = (f"{shown}: {text}",)
-        raise
+        from segue.cli.inputs import raise_named  # loads projection
+
+        raise_named(error, shown)
 
 
 def _open_conversation(data: bytes, source: object, shown: str) -> History:

@@ -9,7 +9,7 @@ from typing import BinaryIO, Final, NoReturn, TypeVar
 import click
 
 from segue.documents import Source, open_source
-from segue.errors import DecodeError, LoadError
+from segue.errors import DecodeError, LoadError, SegueError
 from segue.models.model import Model
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
@@ -60,9 +60,11 @@ def open_input(file: BinaryIO, protocol: str | None, model: Model | None = None)
         raise_named(error, file.name)
 
 
-def raise_named(error: LoadError | DecodeError, name: str) -> NoReturn:
+def raise_named(error: SegueError, name: str) -> NoReturn:
     """Raise an error again, with the name of its file, and with advice if the message has none."""
     text = str(error)
-    advice = "" if "; " in text else "; correct the file"
-    error.args = (f"{name}: {text}{advice}",)
+    name = "standard input" if name in ("-", "<stdin>") else name
+    named = "" if text.startswith(name) else f"{name}: "
+    advice = "" if "; " in text or not isinstance(error, LoadError | DecodeError) else "; correct the file"
+    error.args = (f"{named}{text}{advice}",)
     raise error

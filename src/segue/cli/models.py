@@ -24,7 +24,9 @@ from segue.errors import UnknownModel
 from segue.models.catalogue import Catalogue
 from segue.models.dialect import Dialect
 from segue.models.model import Modality, Model
+from segue.models.providers import PROVIDERS
 from segue.models.rules import Rules
+from segue.plurals import counted
 from segue.protocols.registry import resolve_dialect, resolve_rules
 
 if TYPE_CHECKING:
@@ -104,6 +106,9 @@ def command(
 def _refuse_unknown_provider(name: str | None, known: Catalogue) -> None:
     providers = {model.provider for model in known.models}
     if name is not None and name not in providers:
+        if (row := known.find_row(name) or PROVIDERS.get(name)) is not None:
+            served = f"the models that you have loaded there, such as {name}/NAME" if row.any_id else "no model"
+            raise click.UsageError(f"the catalogue lists no models of {name}: {row.title} has {served}")
         near = find_near(name, sorted(providers))
         hint = f"did you mean {' or '.join(near)}?" if near else f"the providers are {', '.join(sorted(providers))}"
         raise click.UsageError(f"the catalogue has no provider {name!r}; {hint}")
@@ -137,7 +142,7 @@ def _show_table(models: Iterable[Model]) -> None:
         else:
             console.width = max(console.width, needed)  # a pipe has no width
             console.print(table)
-    click.echo(f"{len(found):,} models; prices are US dollars for a million tokens", err=True)
+    click.echo(f"{counted(len(found), 'model')}; prices are US dollars for a million tokens", err=True)
 
 
 def _wide_table(models: Iterable[Model]) -> Table:

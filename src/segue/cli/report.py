@@ -16,6 +16,7 @@ from segue.corpus.jobs import JobDescription
 from segue.corpus.notes import ShardNote, find_note, read_notes
 from segue.corpus.summary import Summary, merge
 from segue.errors import CorpusError
+from segue.plurals import counted
 
 
 @click.command("report")
@@ -40,7 +41,9 @@ def command(*, path: str, form: Literal["table", "json", "html"], output: str | 
     job = next(iter(jobs.values()))
     if len(jobs) > 1:
         names = ", ".join(sorted({each.target for each in jobs.values()}))
-        raise CorpusError(f"{path}: it has the output of {len(jobs)} runs ({names}); give the folder of one of them")
+        raise CorpusError(
+            f"{path}: it has the output of {counted(len(jobs), 'run')} ({names}); give the folder of one of them"
+        )
     if form == "table" and output is None:
         _show(job, total, len(notes))
         return
@@ -70,18 +73,20 @@ def _json(job: JobDescription, total: Summary, files: int) -> str:
 
 def _show(job: JobDescription, total: Summary, files: int) -> None:
     console = open_console()
-    console.print(f"{files:,} files for {job.target} ({job.purpose}), segue {job.version}")
+    console.print(f"{counted(files, 'file')} for {job.target} ({job.purpose}), segue {job.version}")
     console.print(
-        f"{total.lines:,} lines: {total.conversations:,} conversations with {total.messages:,} messages,"
+        f"{counted(total.lines, 'line')}: {counted(total.conversations, 'conversation')}"
+        f" with {counted(total.messages, 'message')},"
         f" {total.bad:,} bad, {total.blank:,} blank"
     )
     console.print(f"{total.bytes_read / 1e6:,.1f} MB read, {total.bytes_written / 1e6:,.1f} MB written")
     for line in token_lines(total):
         console.print(line)
     if total.filled_nulls:
-        console.print(f"{total.filled_nulls:,} rows have nulls in tool arguments that may have been filled in")
+        rows = counted(total.filled_nulls, "row has", "rows have")
+        console.print(f"{rows} nulls in tool arguments that may have been filled in")
     for name, times in total.errors.items():
-        console.print(f"{times:,} bad lines with {name}")
+        console.print(f"{counted(times, 'bad line')} with {name}")
     if total.changes:
         kinds: Kinds = Counter({(each.loss, each.code): each.times for each in total.changes.values()})
         places = {
@@ -98,8 +103,8 @@ def token_lines(total: Summary) -> list[str]:
         price = f", ${total.cost:,.2f} at list price, ${total.batch_cost or 0:,.2f} as a batch"
     lines = [f"about {total.tokens:,} input tokens{price}"]
     for name, usage in total.usage.items():
-        counted = usage.input + usage.cache_read + usage.cache_write
+        read = usage.input + usage.cache_read + usage.cache_write
         cost = f", ${usage.cost:,.2f}" if usage.cost else ""
-        tokens = f"{counted:,} input and {usage.output:,} output tokens"
-        lines.append(f"{name}: {usage.replies:,} replies counted {tokens}{cost}")
+        tokens = f"{read:,} input and {usage.output:,} output tokens"
+        lines.append(f"{name}: {counted(usage.replies, 'reply', 'replies')} counted {tokens}{cost}")
     return lines

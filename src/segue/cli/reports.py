@@ -22,6 +22,8 @@ _COLOURS: Final[Mapping[Loss, str]] = {Loss.CONTENT: "bold red", Loss.OPAQUE: "y
 _SEVERITY: Final = (Loss.CONTENT, Loss.OPAQUE, Loss.NONE)
 _WIDE: Final = 160
 """Columns of a table in a pipe: a narrow table would split words and could not be searched."""
+_NARROW: Final = 72
+"""Columns of a terminal below which a table would have one word on a line: each change has lines of its own."""
 _PLACES: Final = 3
 """How many places are listed for each kind of change."""
 
@@ -70,6 +72,7 @@ def show_kinds(
 def _show_kinds(
     console: Console, kinds: Kinds, places: Mapping[tuple[Loss, ChangeCode], list[str]], *, converts: bool
 ) -> None:
+    from rich.padding import Padding
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -77,18 +80,20 @@ def _show_kinds(
     table.add_column("dropped")
     table.add_column("change")
     table.add_column("meaning", overflow="fold")
+    is_narrow = console.is_terminal and console.width < _NARROW
     for loss, code in sorted(kinds, key=lambda kind: (_SEVERITY.index(kind[0]), -kinds[kind], kind[1])):
         where = places.get((loss, code), [])
         more = ", ..." if len(where) > _PLACES else ""
         at = f"\nat {', '.join(where[:_PLACES])}{more}" if where else ""
-        colour = _COLOURS[loss]
-        table.add_row(
-            str(kinds[loss, code]),
-            f"[{colour}]{describe_loss(code, loss)}[/]",
-            code.value,
-            _plain(in_program_words(SENTENCES[code], converts=converts) + at),
-        )
-    console.print(table)
+        dropped = f"[{_COLOURS[loss]}]{describe_loss(code, loss)}[/]"
+        meaning = _plain(in_program_words(SENTENCES[code], converts=converts) + at)
+        if is_narrow:
+            console.print(f"{kinds[loss, code]} x [bold]{code.value}[/], {dropped} dropped", soft_wrap=True)
+            console.print(Padding(meaning, (0, 0, 0, 2)))
+        else:
+            table.add_row(str(kinds[loss, code]), dropped, code.value, meaning)
+    if not is_narrow:
+        console.print(table)
 
 
 def _plain(text: str) -> str:

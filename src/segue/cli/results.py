@@ -23,6 +23,7 @@ from segue.corpus.files import LOCAL
 from segue.errors import CorpusError, DecodeError, UnknownModel
 from segue.models.catalogue import Catalogue, get_model
 from segue.models.model import Model
+from segue.plurals import counted
 
 FAILURES: Final = ".failures.jsonl"
 """The ending of the file with the requests that failed."""
@@ -71,7 +72,8 @@ def command(
     price = f", ${cost:,.4f} at batch price" if cost is not None else ""
     click.echo(", ".join([f"{outcomes['succeeded']:,} answered", *others]) + price, err=True)
     if found:
-        click.echo(f"segue: {len(found):,} results belong to no request of {sent}, such as {min(found)!r}", err=True)
+        belong = counted(len(found), "result belongs", "results belong")
+        click.echo(f"segue: {belong} to no request of {sent}, such as {min(found)!r}", err=True)
     if unnamed and len(unnamed) != len(requests):
         click.echo(
             f"segue: {len(unnamed):,} results have no id, and {sent} has {len(requests):,} requests, so they cannot be"

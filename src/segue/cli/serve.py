@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import socket
 from pathlib import Path
 
 import click
 from msgspec.structs import replace
 
+from segue.cli.listening import listen
 from segue.gateway.config import SETUP_NAMES, Config, load_config, read_config
 from segue.gateway.defaults import Address, check_reach, complete_config, is_echo, read_address, with_model
 
@@ -60,7 +60,8 @@ def command(
         return
     check_reach(known, place)
     completed = complete_config(known, os.environ) if config is None else known
-    serve(completed, place, path=config if model is None and store is None and address is None else None)
+    path = config if model is None and store is None and address is None else None
+    serve(completed, place, path=path, model=model)
 
 
 def _print_setup(client: str, place: Address, config: Config, folder: Path | None) -> None:
@@ -71,7 +72,10 @@ def _print_setup(client: str, place: Address, config: Config, folder: Path | Non
     if folder is None:
         click.echo(setup_text(client, place.url, key, model), nl=False)
         return
-    for name, text in CLIENTS[client].make(place.url, key, model).files.items():
+    files = CLIENTS[client].make(place.url, key, model).files
+    if not files:
+        click.echo(f"{client} needs no file; set this instead:\n{setup_text(client, place.url, key, model)}", nl=False)
+    for name, text in files.items():
         path = folder / name
         if path.exists():
             raise click.UsageError(
@@ -82,20 +86,21 @@ def _print_setup(client: str, place: Address, config: Config, folder: Path | Non
         click.echo(f"wrote {path}")
 
 
-def serve(config: Config, place: Address, *, path: Path | None) -> None:
-    """Run a gateway until it is interrupted."""
+def serve(config: Config, place: Address, *, path: Path | None, model: str | None = None) -> None:
+    """Run a gateway until it is interrupted; `model` is the one that every request goes to.
+
+    Raises:
+        SegueError: there is no such model, or the address cannot be used.
+    """
     import uvicorn
 
     from segue.gateway.app import create_app
     from segue.gateway.service import Gateway
 
     gateway = Gateway(config, path=path)
-    try:
-        listener = socket.create_server((place.name, place.port))
-    except OSError as error:
-        raise click.UsageError(
-            f"{place.name}:{place.port} cannot be used: {error.strerror}; choose --address"
-        ) from error
+    if model is not None:
+        gateway.router.find(model, "openai-chat")
+    listener = listen(place.name, place.port, another="choose another one with --address HOST:PORT")
     place = Address(place.name, listener.getsockname()[1])
     click.echo(f"The gateway is at {place.url}")
     if is_echo(config):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 import click
 import msgspec
@@ -14,9 +15,15 @@ from segue.cli.history_inputs import FORMAT_NAMES
 from segue.errors import SegueError
 from segue.histories.api import find_sessions, list_source, read_history
 from segue.histories.kit.history import Session
+from segue.plurals import counted
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _SHORTEST = 8
 """How much of an id is shown at least."""
+_NARROW: Final = 100
+"""Columns of a terminal below which the table of sessions would be cut: each session has lines of its own."""
 _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
@@ -91,6 +98,8 @@ def _show(sessions: Sequence[Session]) -> None:
     if not sessions:
         click.echo("no sessions found", err=True)
         return
+    console = open_console()
+    is_narrow = console.is_terminal and console.width < _NARROW
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("agent", "id", "age", "project", "title", "models"):
         table.add_column(
@@ -111,9 +120,25 @@ def _show(sessions: Sequence[Session]) -> None:
             "" if session.tokens is None else f"{session.tokens:,}",
             "" if not session.cost else f"{session.cost:.2f}",
         )
-        table.add_row(*(Text(_printable(cell)) for cell in cells))
-    open_console().print(table)
-    click.echo("1 session" if len(sessions) == 1 else f"{len(sessions):,} sessions", err=True)
+        if is_narrow:
+            _print_lines(console, [_printable(cell) for cell in cells])
+        else:
+            table.add_row(*(Text(_printable(cell)) for cell in cells))
+    if not is_narrow:
+        console.print(table)
+    click.echo(counted(len(sessions), "session"), err=True)
+
+
+def _print_lines(console: Console, cells: list[str]) -> None:
+    """Print a session in a narrow terminal: its name, then its title, then the rest, each on a line."""
+    from rich.text import Text
+
+    agent, name, age, project, title, models, messages, tokens, cost = cells
+    console.print(Text(f"{agent}:{name}", "bold").append(f"  {age}", "dim"), soft_wrap=True)
+    rest = (project, models, messages and f"messages: {messages}", tokens and f"tokens: {tokens}", cost and f"${cost}")
+    for line in (title, ", ".join(filter(None, rest))):
+        if line:
+            console.print(Text(f"  {line}"), no_wrap=True, overflow="ellipsis", crop=True)
 
 
 def _short_id(session: Session, sessions: Sequence[Session]) -> str:

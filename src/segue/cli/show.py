@@ -21,6 +21,7 @@ from segue.errors import LoadError, UnknownModel
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.models.price import compute_cost
+from segue.plurals import counted
 from segue.tokens import measure
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ def command(
     document, position = _pick(file, source, nth, line)
     models = [find_target(name, None, catalogue, FOR) for name in targets]
     _Reader(open_console(), document.prompt, open_catalogue(catalogue), full=full).show(models)
+    if not document.prompt.context.messages:
+        click.echo("the conversation has no messages", err=True)
     if position:
         click.echo(position, err=True)
 
@@ -96,7 +99,9 @@ def _pick(file: BinaryIO, source: str | None, nth: int | None, line: int | None)
             chosen = count, number, data
     if chosen is None:
         what = f"a conversation on line {line}" if line is not None else f"a conversation {nth}"
-        raise LoadError(f"{file.name}: the file has {count:,} conversations, but not {what}; use --nth 1 to {count}")
+        raise LoadError(
+            f"{file.name}: the file has {counted(count, 'conversation')}, but not {what}; use --nth 1 to {count}"
+        )
     position, number, data = chosen
     document = read_line(data, source, number)
     if isinstance(document, BadLine):
@@ -208,7 +213,7 @@ class _Reader:
         for name in self._colours:
             own = [turn for turn in turns if _writer(turn) == name]
             cost = sum(map(self._cost, own))
-            count = "1 turn" if len(own) == 1 else f"{len(own)} turns"
+            count = counted(len(own), "turn")
             self._body(f"{name}: {count}, {_usage(_added(own), cost)}", style=self._colours[name])
 
     def _lengths(self, targets: Sequence[Model]) -> None:

@@ -51,8 +51,17 @@ def read_key(given: str | None) -> str | None:
 
     Raises:
         OSError: the file cannot be read.
+        UsageError: the file has no key.
     """
-    return Path(given[1:]).expanduser().read_text("utf-8").strip() if given and given.startswith("@") else given
+    if not given or not given.startswith("@"):
+        return given
+    try:
+        key = Path(given[1:]).expanduser().read_text("utf-8").strip()
+    except UnicodeDecodeError:
+        raise click.UsageError(f"{given[1:]} is not a text file; --key @FILE needs a file with the API key") from None
+    if not key:
+        raise click.UsageError(f"{given[1:]} is empty; --key @FILE needs a file with the API key")
+    return key
 
 
 @final

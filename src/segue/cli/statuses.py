@@ -30,7 +30,7 @@ MEANINGS: Final = {
     Status.SUCCESS: "success; nothing was found",
     Status.FOUND: "`check` has findings, `convert` refused a conversion or a line, a request of `results` failed,"
     " or an answer to `ask` is not JSON",
-    Status.USAGE: "a wrong option, an unknown model, or a file that cannot be read; the message names it",
+    Status.USAGE: "a wrong option, an unknown model, or a file that cannot be read or written; the message names it",
     Status.NO_KEY: "there is no API key, or the provider refuses it",
     Status.FAILED: "the request failed, or the answer is incomplete",
     Status.INTERNAL: "an error of segue itself, with a traceback",

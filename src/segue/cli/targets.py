@@ -37,8 +37,8 @@ class _ProtocolNames(click.Choice[str]):
         if value in PROTOCOLS:
             return value
         near = find_near(value, PROTOCOLS)
-        hint = f"did you mean {' or '.join(near)}? " if near else ""
-        text = f"there is no protocol {value!r}; {hint}The protocols are {', '.join(PROTOCOLS)}."
+        hint = f"did you mean {' or '.join(near)}? The" if near else "the"
+        text = f"there is no protocol {value!r}; {hint} protocols are {', '.join(PROTOCOLS)}."
         raise click.BadParameter(text, ctx, param)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import socket
 import sys
@@ -15,8 +14,9 @@ import click
 
 from segue.cli.history_inputs import SourceFile
 from segue.cli.inputs import EXAMPLE, check_input, example_option, raise_named
+from segue.cli.listening import listen
 from segue.cli.targets import catalogue_option, open_catalogue, source_option
-from segue.errors import DecodeError, LoadError, SettingsError
+from segue.errors import DecodeError, LoadError
 
 if TYPE_CHECKING:
     from segue.inspector.library import Library
@@ -24,11 +24,6 @@ if TYPE_CHECKING:
 _LOOPBACK: Final = "127.0.0.1"
 _EVERYWHERE: Final[Mapping[str, str]] = {"0.0.0.0": _LOOPBACK, "::": "::1"}  # noqa: S104 - compared, not listened on
 """Addresses that mean every address of the machine -> the one to open on the machine itself."""
-_REASONS: Final[Mapping[int, str]] = {
-    errno.EADDRINUSE: "port {port} of {host} is in use; choose another with --port, or leave it out to get a free one",
-    errno.EACCES: "port {port} may only be used by an administrator; choose one above 1023 with --port",
-    errno.EADDRNOTAVAIL: "{host} is not an address of this machine; use --host 127.0.0.1, or 0.0.0.0 for all addresses",
-}
 
 
 @click.command("ui")
@@ -81,7 +76,7 @@ def command(
     if file is not None:
         _open_file(library, file, source)
     token = new_token()
-    listener = _listen(host, port)
+    listener = listen(host, port)
     port = listener.getsockname()[1]
     address = f"http://{_in_url(_EVERYWHERE.get(host, host))}:{port}/{token}/"
     click.echo(f"The inspector is at {address}")
@@ -118,24 +113,6 @@ def _open_file(library: Library, file: BinaryIO, source: str | None) -> None:
             library.first = library.add(name, open_conversation(file.read(), name, source))
     except (LoadError, DecodeError) as error:
         raise_named(error, file.name)
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    """Listen on an address.
-
-    Raises:
-        SettingsError: the address cannot be used.
-    """
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family)
-    except socket.gaierror as error:
-        message = f"--host {host}: there is no such address; use 127.0.0.1, or 0.0.0.0 for all addresses"
-        raise SettingsError(message, key="host") from error
-    except OSError as error:
-        reason = _REASONS.get(error.errno or 0, "cannot listen on {host}, port {port}: {error}")
-        message = reason.format(host=host, port=port, error=error.strerror or error)
-        raise SettingsError(message, key="port") from error
 
 
 def _open_browser(address: str, port: int) -> None:

@@ -14,23 +14,26 @@ _OPTIONS: Final = (
     ("pass api_key=... or auth=...", "use --key"),
     ("Remove it from Policy(refuse=...), change the conversation", "Run without --strict, change the conversation"),
     (": that of Policy(media=...), or the data of a data URL", ": the data of a data URL"),
+    ("pass base_url=... with a URL", "use --base-url with a URL"),
+    ("or pass base_url=...", "or use --base-url"),
+    ("set base_url", "set it with --base-url"),
+    ("check base_url", "check --base-url"),
+    ("use read_session() for session files", "write one conversation or message on each line"),
+    ("name its format with format=...", "name its format with --format"),
+    ("pass folder=... and import the file", "name a folder with -o and import the file"),
+    (" needs model=..., the model", " needs --model, the model"),
 )
 """Phrases with an equivalent in the program."""
-_CONVERT: Final = (
-    ('Policy(reasoning="drop")', "--reasoning drop"),
-    ('Policy(reasoning="text")', "--reasoning text"),
-)
+_CONVERT: Final = (('Policy(reasoning="drop")', "--reasoning drop"),)
 """Phrases with an equivalent among the options of `segue convert`."""
-_CALL: Final = r"[A-Z]\w*\((?:[^()]|\([^()]*\))*\)"
-"""A Python call of a class, such as `Policy(media=...)` or `Model("id", "provider", "protocol")`."""
+_CALL: Final = r"[A-Z]\w*(?:\.\w+)?\((?:[^()]|\([^()]*\))*\)"
+"""A Python call of a class or of its method, such as `Policy(media=...)` or `Model("id", "provider", "protocol")`."""
 _CLAUSE: Final = re.compile(rf"(?:(?:;|,)(?: or)? |(?<=[.?]) )(?:(?!; |, or |[.?] ).)*?{_CALL}[^.;?)]*(?:[.?](?= |$))?")
 """The part of a sentence, or the sentence, that such a call is in."""
 
 
 def in_program_words(text: str, *, converts: bool = False) -> str:
     """Replace Python arguments with options of the program; `converts` for the command `convert`."""
-    if "(" not in text and "=" not in text:
-        return text
     for phrase, option in (*_OPTIONS, *(_CONVERT if converts else ())):
         text = text.replace(phrase, option)
     return _CLAUSE.sub(_end, text)

@@ -111,7 +111,7 @@ def parse_json(data: Stored, *, above: int = 0) -> object:
     except json.JSONDecodeError as error:
         raise LoadError(_explain(error)) from error
     except UnicodeDecodeError as error:
-        raise LoadError(f"not valid UTF-8: {error.reason} at byte {error.start}; save the file as UTF-8") from error
+        raise LoadError(_explain_bytes(error)) from error
     except RecursionError as error:
         raise LoadError(_TOO_DEEP) from error
     except ValueError as error:
@@ -152,12 +152,41 @@ def _as_text(data: Stored) -> str:
     return data.removeprefix("\ufeff").encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
+_BINARY: Final = "this is a binary file; a conversation in JSON or JSON Lines is expected"
+_HEAD: Final = 4096
+"""How many bytes of a file are searched for one that no text has."""
+_UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
+"""How a text in UTF-16 begins."""
+_REASONS: Final = {
+    "Expecting value": "a JSON value is expected here",
+    "Expecting ',' delimiter": "a comma or the end of the list or object is expected here",
+    "Expecting ':' delimiter": "a colon is expected here",
+    "Expecting property name enclosed in double quotes": "a name in double quotes is expected here",
+    "Unterminated string starting at": "the string that begins here has no end",
+    "Invalid control character at": "a string contains a line break or another control character here",
+    "Illegal trailing comma before end of object": "there is a comma before the end of the object",
+    "Illegal trailing comma before end of array": "there is a comma before the end of the list",
+}
+"""The texts of Python's parser, most of which go on with a position.                    (CPython 3.11 to 3.14, json)"""
+
+
+def _explain_bytes(error: UnicodeDecodeError) -> str:
+    head = bytes(error.object[:_HEAD])
+    if head.startswith(_UTF_16):
+        return "not valid UTF-8: the file is UTF-16; save the file as UTF-8"
+    if b"\0" in head:
+        return _BINARY
+    return f"not valid UTF-8: {error.reason} at byte {error.start}; save the file as UTF-8"
+
+
 def _explain(error: json.JSONDecodeError) -> str:
     if not error.doc.strip():
         return "the input is empty; expected a JSON object"
+    if "\0" in error.doc[:_HEAD]:
+        return _BINARY
     if error.msg == "Extra data":
         return (
             f"the input holds more than one JSON value, the second one on line {error.lineno}; "
             "use read_session() for session files"
         )
-    return f"not valid JSON: line {error.lineno}, column {error.colno}: {error.msg}"
+    return f"not valid JSON: line {error.lineno}, column {error.colno}: {_REASONS.get(error.msg, error.msg)}"

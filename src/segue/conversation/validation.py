@@ -15,12 +15,14 @@ from typing import Final, ParamSpec, TypeAlias, TypeVar, cast, get_args
 
 import msgspec
 
-from segue.conversation.content import Content
+from segue.conversation.content import Content, FileContent, ImageContent
 from segue.conversation.context import Context, Options, ThinkingLevel, Tool
 from segue.conversation.messages import Message
 from segue.conversation.stored import NOT_LOADABLE, dump, dump_message
 from segue.errors import ConversationError, DumpError, Path, SettingsError
 
+_JSON_WORDS: Final = {" | null": " or None", "`array": "`list", "`object": "`dict", "`": ""}
+"""Words in the messages of msgspec -> those of Python."""
 _MESSAGES: Final = get_args(Message)
 _TOOLS: Final = get_args(Tool)
 _LEVELS: Final[tuple[str, ...]] = get_args(ThinkingLevel)
@@ -100,10 +102,22 @@ def _message_fault(given: object, path: Path) -> _Fault | None:
             if not isinstance(piece, Content):
                 reason = f"expected content, got {_type_name(piece)}; use TextContent(text=...) or another content type"
                 return reason, (*place, "content", position)
+            if isinstance(piece, ImageContent | FileContent) and (fault := _media_fault(piece)):
+                return fault[0], (*place, "content", position, *fault[1])
         try:
             dump_message(candidate)
         except DumpError as error:
             return error.reason.removeprefix(NOT_LOADABLE), (*place, *error.path)
+    return None
+
+
+def _media_fault(piece: ImageContent | FileContent) -> _Fault | None:
+    """Find a path or an open file where bytes, base64 or a URL belong."""
+    for name in ("data", "url"):
+        value = cast("object", getattr(piece, name))
+        if value is not None and not isinstance(value, str):
+            helper = f"{type(piece).__name__}.from_file(path)"
+            return f"expected bytes, base64 or a URL, got {_type_name(value)}; for a file use {helper}", (name,)
     return None
 
 
@@ -131,6 +145,14 @@ def check_options(options: Options) -> None:
         raise SettingsError(
             f"options.stop: expected a tuple of strings, got a string; write ({options.stop!r},)", key="stop"
         )
+    schema = cast("object", options.output_schema)
+    if schema is not None and not isinstance(schema, Mapping):
+        name = schema.__name__ if isinstance(schema, type) else "Type"
+        raise SettingsError(
+            f"options.output_schema: expected a JSON schema as a dict, got {_type_name(schema)}; write"
+            f" Options(output_schema=json_schema({name}))",
+            key="output_schema",
+        )
     for key in ("temperature", "top_p"):
         value = cast("object", getattr(options, key))
         if isinstance(value, float) and not isfinite(value):
@@ -138,5 +160,24 @@ def check_options(options: Options) -> None:
     try:
         msgspec.convert(msgspec.to_builtins(options), Options)
     except (msgspec.ValidationError, TypeError, ValueError) as error:
-        key = str(error).rpartition("$.")[2].strip("`") or "options"
-        raise SettingsError(f"options: {error}", key=key) from error
+        raise _explain_option(error, options) from error
+
+
+def _explain_option(error: Exception, options: Options) -> SettingsError:
+    """Name the option that has the wrong type or value."""
+    reason, at, place = str(error).rstrip("`").partition(" - at `$.")
+    if at:
+        fields = dict(zip(Options.__struct_encode_fields__, Options.__struct_fields__, strict=True))
+        first, dot, rest = place.partition(".")
+        key = fields.get(first, first)
+        for word, name in _JSON_WORDS.items():
+            reason = reason.replace(word, name)
+        return SettingsError(f"options.{key}{dot}{rest}: {reason[:1].lower()}{reason[1:]}", key=key)
+    for key in Options.__struct_fields__:
+        value = cast("object", getattr(options, key))
+        try:
+            msgspec.to_builtins(value)
+        except (TypeError, ValueError):
+            reason = f"JSON cannot represent {_type_name(value)}; convert it to plain values"
+            return SettingsError(f"options.{key}: {reason}", key=key)
+    return SettingsError(f"options: {error}", key="options")

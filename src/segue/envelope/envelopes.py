@@ -19,6 +19,7 @@ from typing import Final
 from segue.envelope.canonical import text_bytes
 from segue.envelope.state import State, dump_state, load_state
 from segue.errors import SettingsError
+from segue.plurals import counted
 
 MARK: Final = "segueEnv"
 """The first characters of every envelope."""
@@ -52,7 +53,7 @@ class Envelopes:
         self._keys: tuple[bytes, ...] = tuple(keys)
 
     def __repr__(self) -> str:
-        return f"Envelopes({len(self._keys)} keys)"
+        return f"Envelopes({counted(len(self._keys), 'key')})"
 
     def write(self, state: State, tenant: str = "") -> str:
         """Write a state as the text of an envelope."""

@@ -26,6 +26,7 @@ from segue.gateway.store.store import DAY, Limits
 from segue.gateway.transport import AiohttpTransport
 from segue.models.built_in import ECHO
 from segue.models.catalogue import Catalogue, installed_catalogue, load_catalogue
+from segue.plurals import counted
 
 LOG: Final = logging.getLogger("segue.gateway")
 _SWEEP_SECONDS: Final = 3600.0
@@ -61,7 +62,7 @@ class Gateway:
         self._is_started = False
 
     def __repr__(self) -> str:
-        return f"Gateway({len(self.config.models)} routes, {self.store!r})"
+        return f"Gateway({counted(len(self.config.models), 'route')}, {self.store!r})"
 
     @property
     def has_store(self) -> bool:

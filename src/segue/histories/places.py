@@ -10,6 +10,7 @@ if that name is taken.
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sqlite3
@@ -419,9 +420,16 @@ def store_file(path: Path, data: bytes) -> None:
         HistoryExists: a file of that name is there; it is unchanged.
         OSError: the file cannot be written.
     """
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except FileExistsError:
+        raise NotADirectoryError(errno.ENOTDIR, "this is not a folder; name another one", str(path.parent)) from None
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    try:
+        handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    except OSError as error:
+        error.filename = str(path)  # nobody knows the temporary file
+        raise
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)

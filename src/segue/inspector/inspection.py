@@ -60,9 +60,6 @@ _MOST_CHANGES: Final = 50
 """How many of the violations of a request, and of the changes of one message, the page gets."""
 _UNSENDABLE: Final = (ConversationError, ProjectionError)
 """What a conversation raises that no request can be made of, such as an image that is not base64."""
-_BINARY: Final = b"\0"
-_UTF_16: Final = (b"\xff\xfe", b"\xfe\xff")
-"""How a text begins that some shells write; the error of the encoding explains it better."""
 
 
 @final
@@ -100,8 +97,6 @@ def open_conversation(data: bytes, name: str, protocol: str | None) -> Opened:
     """
     if protocol is None and is_session_file(data, name):
         return open_history(data)
-    if _BINARY in data[:4096] and not data.startswith(_UTF_16):
-        raise LoadError("this is a binary file; a conversation in JSON or JSON Lines is expected")
     opened = open_source(BytesIO(data), name, protocol=protocol)
     if opened.document is not None:
         return Opened(opened.document)

@@ -25,7 +25,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from difflib import SequenceMatcher
+from difflib import SequenceMatcher, get_close_matches
 from functools import cached_property, lru_cache
 from itertools import islice
 from os import PathLike
@@ -45,6 +45,8 @@ from segue.models.model_ids import first_party_providers
 from segue.models.provider import Provider
 from segue.models.providers import PROVIDERS
 
+_NEAR_PROVIDER: Final = 0.75
+"""How alike the name of a provider has to be to be suggested."""
 _NEAR: Final = 0.6
 _PART: Final = 3
 _SUGGESTIONS: Final = 5
@@ -162,6 +164,22 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         row = self._rows.get(provider.lower()) or PROVIDERS.get(provider.lower())
         return Model(model_id, row.name, row.protocol) if row is not None and row.any_id and model_id else None
 
+    def _serves_loaded(self, provider: str) -> bool:
+        """Whether a name is that of a provider that serves whatever its user has loaded."""
+        row = self._rows.get(provider) or PROVIDERS.get(provider)
+        return row is not None and row.any_id
+
+    def _near_own(self, name: str) -> Iterator[str]:
+        """Give similar names that no list of models has: of segue itself, and of servers of the user's own."""
+        provider, slash, model_id = name.partition("/")
+        if slash and model_id:
+            rows = (*PROVIDERS.values(), *self.providers)
+            loaded = [row.name for row in rows if row.any_id]
+            for near in get_close_matches(provider.lower(), loaded, n=1, cutoff=_NEAR_PROVIDER):
+                yield f"{near}/{model_id}"
+        else:
+            yield from get_close_matches(name.lower(), [each for each in BUILT_IN if "/" not in each], n=1)
+
     def _provider_of(self, name: str) -> str | None:
         """Give the provider that a name begins with; None without a slash, or if it is not a known provider."""
         provider, slash, _ = name.lower().partition("/")
@@ -251,7 +269,11 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def _unknown(self, name: str, served: tuple[Model, ...]) -> UnknownModel:
         if not served:
-            names = tuple(_nearest(name, self.models))
+            provider = name.lower().rstrip("/")
+            if self._serves_loaded(provider):
+                text = f"{provider} serves the models that you have loaded there; name one of them: {provider}/NAME"
+                return UnknownModel(text, name=name, suggestions=(f"{provider}/NAME",))
+            names = tuple(islice(dict.fromkeys((*self._near_own(name), *_nearest(name, self.models))), _SUGGESTIONS))
             hint = f"did you mean {', '.join(names)}?" if names else 'pass a Model("id", "provider", "protocol")'
             text = f"the catalogue has no model {name!r}; {hint}"
             return UnknownModel(text, name=name, suggestions=names)

@@ -14,6 +14,7 @@ from typing import Final, final
 import msgspec
 
 from segue.errors import Path, render_path
+from segue.plurals import counted
 
 
 class Loss(StrEnum):
@@ -355,7 +356,7 @@ class Report(msgspec.Struct, frozen=True):
         counts = Counter((change.loss, change.code) for change in self.changes)
         first = {(change.loss, change.code): change for change in reversed(self.changes)}
         severity = (Loss.CONTENT, Loss.OPAQUE, Loss.NONE)
-        count = "1 change" if len(self.changes) == 1 else f"{len(self.changes)} changes"
+        count = counted(len(self.changes), "change")
         lines = [f"{count}; {'nothing' if self.lossless else 'content or provider data'} is dropped:"]
         for key in sorted(counts, key=lambda key: (severity.index(key[0]), -counts[key], key[1])):
             loss, code = key

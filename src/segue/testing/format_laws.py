@@ -39,6 +39,7 @@ from segue.histories.kit.history import History, Written
 from segue.histories.kit.source import Source
 from segue.histories.registry import register_format
 from segue.models.model import Model
+from segue.plurals import counted
 from segue.protocols.api import check, decode_request, encode_request
 from segue.protocols.registry import all_protocols, get_protocol
 from segue.testing.broken_law import BrokenLaw
@@ -66,7 +67,9 @@ def check_format(record: Format, *, mutations: int = 60, histories: int = 20) ->
         except BrokenLaw as error:
             broken.append(str(error))
     if broken:
-        raise BrokenLaw("\n".join((f"{len(broken)} laws do not hold for {record.name}:", *broken)))
+        raise BrokenLaw(
+            "\n".join((f"{counted(len(broken), 'law does', 'laws do')} not hold for {record.name}:", *broken))
+        )
 
 
 def format_cases(record: Format, *, mutations: int = 60, histories: int = 20) -> list[Case]:

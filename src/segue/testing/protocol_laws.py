@@ -19,6 +19,7 @@ from segue.conversation.content import FileContent, ImageContent, NativeContent,
 from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
 from segue.conversation.messages import AssistantMessage, SystemMessage, ToolResultMessage, UserMessage
 from segue.models.model import Model
+from segue.plurals import counted
 from segue.protocols.kit.protocol import Protocol, Sample
 from segue.protocols.kit.storable import UNREADABLE
 from segue.protocols.registry import register_protocol
@@ -66,7 +67,9 @@ def check_protocol(record: Protocol, *, models: Sequence[Model] = (), histories:
         except BrokenLaw as error:
             broken.append(str(error))
     if broken:
-        raise BrokenLaw("\n".join((f"{len(broken)} laws do not hold for {record.name}:", *broken)))
+        raise BrokenLaw(
+            "\n".join((f"{counted(len(broken), 'law does', 'laws do')} not hold for {record.name}:", *broken))
+        )
 
 
 def protocol_cases(record: Protocol, *, models: Sequence[Model] = (), histories: int = 30) -> list[Case]:

@@ -396,6 +396,7 @@ MISTAKES = {
     "a typo": ({"api_kye": "x"}, "did you mean api_key"),
     "another library's name": ({"max_retries": 3}, "unexpected setting 'max_retries'; the settings are .*retry"),
     "a field of Options": ({"temperature": 1.0}, r"pass options=Options\(temperature=...\)"),
+    "a field of Context": ({"system": "x"}, r"a part of the conversation: pass Context\(system_prompt=..., "),
     "a number as a string": ({"retry": "3"}, "retry= takes a number"),
     "seconds as a string": ({"timeout": "10"}, "timeout= takes a number"),
 }

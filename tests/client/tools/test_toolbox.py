@@ -340,6 +340,23 @@ class Unknown:
     pass
 
 
+class Station:
+    def read(self, city: str) -> str:
+        return city
+
+
+@dataclass
+class Reading:
+    city: str
+    degrees: float = 0.0
+
+
+def test_a_class_is_a_tool_with_the_types_of_its_fields():
+    properties = Toolbox(Reading).definitions[0].parameters["properties"]
+    assert properties == {"city": {"type": "string"}, "degrees": {"type": "number", "default": 0.0}}
+    assert Toolbox(Station().read).definitions[0].name == "read"
+
+
 def takes_unknown(it: Unknown) -> None: ...
 
 
@@ -351,6 +368,11 @@ MISTAKES: dict[str, tuple[Any, str]] = {
     "a type without a schema": ((takes_unknown,), "takes_unknown has no JSON schema: "),
     "a parameter without a name in JSON": ((takes_many,), "the parameter *many"),
     "a lambda": ((lambda: 1,), "a lambda has no name for a tool"),
+    "a method of no object": (
+        (Station.read,),
+        "Station.read is a method; pass that of an object, such as Station().",
+    ),
+    "no function": (("weather",), "'weather' is not a callable object; write a function"),
 }
 
 

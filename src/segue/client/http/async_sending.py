@@ -55,7 +55,7 @@ class AsyncWire:
             try:
                 response = await self._post(outgoing, http)
             except self._faults as error:
-                return explain_fault(error, self._secrets)
+                return explain_fault(error, self._secrets, outgoing.url)
             finally:
                 self._scope = None
             self._response = response

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
+from urllib.parse import urlsplit
 
 from segue.client.flow.steps import Broken
 from segue.client.http.keys import conceal
@@ -31,6 +32,13 @@ _MESSAGES: Final[Mapping[str, str]] = {
 }
 
 
+_CONNECT: Final = frozenset({"ConnectError", "ConnectTimeout"})
+"""The exceptions of a connection that could not be made."""
+_UNREACHABLE: Final = (
+    "{message}: {server} cannot be reached ({error}); check the network, the address, and that the server runs"
+)
+
+
 def list_faults() -> tuple[type[Exception], ...]:
     """Return the exceptions that mean that this HTTP exchange failed."""
     httpx2 = import_httpx2()
@@ -42,10 +50,27 @@ def is_stale(error: Exception, *, is_new: bool) -> bool:
     return not is_new and type(error).__name__ in _STALE
 
 
-def explain_fault(error: Exception, secrets: tuple[str, ...]) -> Broken:
-    """Describe a transport error. The exception is not kept: its text and frames may contain secrets."""
+def explain_fault(error: Exception, secrets: tuple[str, ...], url: str = "") -> Broken:
+    """Describe a transport error; `url` is that of a request for which no connection could be made.
+
+    The exception is not kept: its text and frames may contain secrets.
+    """
     name = type(error).__name__
     text = conceal(str(error), secrets) or "no details"
-    return Broken(
-        f"{_MESSAGES.get(name, 'the connection failed')} ({name}: {text})", _KINDS.get(name, FailureKind.NETWORK)
-    )
+    message = _MESSAGES.get(name, "the connection failed")
+    if name in _CONNECT and (server := _origin(url)):
+        text = _UNREACHABLE.format(message=message, server=conceal(server, secrets), error=f"{name}: {text}")
+    else:
+        text = f"{message} ({name}: {text})"
+    return Broken(text, _KINDS.get(name, FailureKind.NETWORK))
+
+
+def _origin(url: str) -> str:
+    """Give the scheme, host and port of a URL, without a user, a password or a path."""
+    try:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port is not None else ""
+    except ValueError:
+        return ""
+    host = parts.hostname or ""
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}" if host else ""

@@ -36,6 +36,7 @@ from segue.models.catalogue import get_model, installed_catalogue
 from segue.models.model import Model
 from segue.models.provider import Provider
 from segue.models.providers import find_row
+from segue.plurals import counted
 from segue.protocols.registry import resolve_dialect
 from segue.request import Request
 from segue.version import __version__
@@ -63,7 +64,7 @@ class OutgoingRequest:
         self.is_signed: bool = is_signed
 
     def __repr__(self) -> str:
-        return f"OutgoingRequest({conceal(self.url, self.secrets)}, {len(self.content)} bytes)"
+        return f"OutgoingRequest({conceal(self.url, self.secrets)}, {counted(len(self.content), 'byte')})"
 
 
 class RequestBuilder:

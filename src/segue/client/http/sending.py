@@ -56,7 +56,7 @@ class Wire:
         try:
             response = self._post(outgoing)
         except self._faults as error:
-            return explain_fault(error, self._secrets)
+            return explain_fault(error, self._secrets, outgoing.url)
         self._response = response
         self._is_read = False
         # Compressed streams are rare, and the decompressing iterator costs a tenth of reading (measured 2026-11-15).

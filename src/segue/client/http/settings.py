@@ -116,12 +116,23 @@ class Setup:
         return seconds
 
 
+_OF_CONTEXT: Final = {
+    "system": "system_prompt",
+    "system_prompt": "system_prompt",
+    "instructions": "system_prompt",
+    "tools": "tools",
+}
+"""What other libraries take beside the messages -> the field of `Context`."""
+
+
 def _unknown_setting(name: str) -> SettingsError:
     """Make the error for an unknown setting; it names the nearest setting, or where the setting belongs."""
     nearest = tuple(get_close_matches(name, ClientSettings.__annotations__, n=2))
     hint = f"; did you mean {' or '.join(nearest)}?" if nearest else ""
     if name in Options.__struct_fields__:
         hint = f"; pass options=Options({name}=...) to the request"
+    if name in _OF_CONTEXT:
+        hint = f"; it is a part of the conversation: pass Context({_OF_CONTEXT[name]}=..., messages=(...,))"
     hint = hint or f"; the settings are {', '.join(sorted(ClientSettings.__annotations__))}"
     return SettingsError(f"Client() got an unexpected setting {name!r}{hint}", key=name, suggestions=nearest)
 

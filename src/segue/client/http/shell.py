@@ -20,6 +20,7 @@ from segue.conversation.messages import AssistantMessage
 from segue.errors import RequestFailed
 from segue.failures.failure import Failure, FailureKind
 from segue.models.model import Model
+from segue.plurals import counted
 from segue.projection.report import Report
 
 OnEnd: TypeAlias = Callable[[AssistantMessage, tuple[Attempt, ...]], None]
@@ -59,7 +60,7 @@ class Shell:
             self._advance(read_moment())
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.model.full_name()}, {len(self.attempts)} attempts)"
+        return f"{type(self).__name__}({self.model.full_name()}, {counted(len(self.attempts), 'attempt')})"
 
     @property
     def is_over(self) -> bool:

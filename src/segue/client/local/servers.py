@@ -34,6 +34,7 @@ _SERVERS: Final = (
     _Server("llama.cpp", "/models", "data", "id"),
     _Server("ollama", "/api/tags", "models", "name"),
     _Server("lmstudio", "/models", "data", "id"),
+    _Server("vllm", "/models", "data", "id"),
 )
 
 

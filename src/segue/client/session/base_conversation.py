@@ -26,6 +26,7 @@ from segue.conversation.messages import AssistantMessage, Message
 from segue.errors import ConversationError, SettingsError, UnknownModel
 from segue.models.catalogue import Catalogue, get_model, installed_catalogue
 from segue.models.model import Model
+from segue.plurals import counted
 from segue.projection.policy import Policy
 from segue.protocols.context_input import read_input
 
@@ -108,7 +109,7 @@ class BaseConversation:
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.model.full_name()}, {len(self.messages)} messages)"
+        return f"{type(self).__name__}({self.model.full_name()}, {counted(len(self.messages), 'message')})"
 
     @property
     def context(self) -> Context:

@@ -22,7 +22,7 @@ from contextlib import suppress
 from typing import Final
 
 from segue.errors import SessionLocked
-from segue.sessions import StrPath
+from segue.sessions import StrPath, refuse_device
 
 if sys.platform == "win32":
     import msvcrt
@@ -44,12 +44,13 @@ class SessionLock:
     """
 
     def __init__(self, path: StrPath) -> None:
+        refuse_device(path)  # before a lock file is created beside it
         self._session = os.fspath(path)
         self._path = f"{os.path.realpath(path)}.lock"
         self._handle: int | None = None
         self._file: int | None = None
         while self._handle is None:
-            handle = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o666)
+            handle = _open(self._path, self._session)
             try:
                 _lock(handle, self._session)
             except BaseException:
@@ -84,6 +85,20 @@ class SessionLock:
             with suppress(OSError):  # Windows cannot remove a file that is open
                 os.unlink(self._path)  # noqa: PTH108  # the path is a string
             os.close(handle)
+
+
+def _open(path: str, session: str) -> int:
+    """Open the lock file; an error names the session file or its folder, which the caller knows."""
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except FileNotFoundError as error:
+        folder = os.path.dirname(session) or os.curdir  # noqa: PTH120  # the path is a string
+        raise FileNotFoundError(error.errno, "the folder of the session file does not exist", folder) from None
+    except OSError as error:
+        if error.errno is None:
+            raise
+        reason = f"cannot create the lock file of the session beside it: {error.strerror}"
+        raise OSError(error.errno, reason, session) from None
 
 
 def _lock(handle: int, session: str) -> None:

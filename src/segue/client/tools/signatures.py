@@ -67,9 +67,11 @@ def _unwrap(function: Callable[..., object]) -> Callable[..., object]:
 
 
 def _make_type(function: Callable[..., object], name: str, described: Mapping[str, str]) -> type[msgspec.Struct]:
+    parameters = _find_parameters(function, name)
+    _refuse_unbound(function, parameters, name)
     hints = _find_types(function, name)
     fields: list[tuple[str, Any, Any]] = []
-    for key, parameter in _find_parameters(function, name).items():
+    for key, parameter in parameters.items():
         if parameter.kind in _VARIABLE:
             raise SettingsError(
                 f"the tool {name} has the parameter {parameter}, which has no name in JSON; use parameters with names",
@@ -87,9 +89,20 @@ def _find_parameters(function: Callable[..., object], name: str) -> Mapping[str,
         raise SettingsError(f"the parameters of {name} are not known: {error}; write a function", key=name) from error
 
 
+def _refuse_unbound(function: Callable[..., object], parameters: Mapping[str, inspect.Parameter], name: str) -> None:
+    """Refuse a method that was taken from its class: the model cannot give an object."""
+    first = next(iter(parameters), None)
+    owner, dot, _ = getattr(function, "__qualname__", "").rpartition(".")
+    if first in ("self", "cls") and dot and not owner.endswith("<locals>"):
+        owner = owner.rpartition(".")[2]
+        raise SettingsError(f"{owner}.{name} is a method; pass that of an object, such as {owner}().{name}", key=name)
+
+
 def _find_types(function: Callable[..., object], name: str) -> dict[str, Any]:
     inner = _unwrap(function)
-    typed = inspect.unwrap(inner) if inspect.isroutine(inner) else type(inner).__call__
+    typed: Any = inspect.unwrap(inner) if inspect.isroutine(inner) else type(inner).__call__
+    if inspect.isclass(inner):
+        typed = inner.__init__
     try:
         return get_type_hints(typed, include_extras=True)
     except NameError as error:

@@ -22,6 +22,7 @@ from segue.histories.kit.lines import first_objects, text_of, title_of
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of, time_of
+from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
 KNOWN_RECORDS: Final = frozenset(
@@ -69,7 +70,7 @@ def _read(source: Source, view: View, *, side: bool) -> History:
         messages = name_results(reader.messages(nodes))
         context = Context(messages=tuple(messages))
         for at, compaction in enumerate(compactions):
-            detail = f"{len(compaction.messages)} messages"
+            detail = counted(len(compaction.messages), "message")
             notes.add(ChangeCode.COMPACTED_AWAY, ("compactions", at), Loss.CONTENT, detail)
     branches = _read_branches(tree, used, notes)
     children = () if side else _read_children(source, tree, view, notes)
@@ -202,7 +203,12 @@ def _read_branches(tree: Tree, used: set[str], notes: Notes) -> tuple[Branch, ..
             updated=milliseconds_of(last.get("timestamp")),
             text=title_of(next((text for text in texts if text), "")),
         )
-        notes.add(ChangeCode.BRANCH_LEFT_OUT, ("branches", len(branches)), Loss.CONTENT, f"{branch.id}: {count} lines")
+        notes.add(
+            ChangeCode.BRANCH_LEFT_OUT,
+            ("branches", len(branches)),
+            Loss.CONTENT,
+            f"{branch.id}: {counted(count, 'line')}",
+        )
         branches.append(branch)
     return tuple(branches)
 

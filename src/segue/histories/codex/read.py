@@ -27,6 +27,7 @@ from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of, time_of
 from segue.histories.kit.wire import Wire
 from segue.models.providers import PROVIDERS
+from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "codex"
@@ -76,7 +77,7 @@ def read(source: Source, view: View) -> History:
     else:
         messages, summaries = name_results(reader.messages(rollout.items)), ()
         for at, compaction in enumerate(compactions):
-            detail = f"{len(compaction.messages)} messages"
+            detail = counted(len(compaction.messages), "message")
             notes.add(ChangeCode.COMPACTED_AWAY, ("compactions", at), Loss.CONTENT, detail)
     meta = rollout.meta
     context = Context(messages=tuple(messages), summaries=summaries, extra={NAME: {"session_meta": meta}})

@@ -22,6 +22,7 @@ from segue.histories.kit.lines import Line, decode_objects, integer_of, object_o
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Source
 from segue.histories.kit.stamps import milliseconds_of
+from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
 _ZSTANDARD: Final = b"\x28\xb5\x2f\xfd"
@@ -300,7 +301,7 @@ def _take_back(rollout: Rollout, count: int, notes: Notes) -> None:
     del rollout.turns[-count:], rollout.older[turn.older :], rollout.compactions[turn.compactions :]
     rollout.items = before
     path = ("branches", len(rollout.taken_back))
-    notes.add(ChangeCode.BRANCH_LEFT_OUT, path, Loss.CONTENT, f"{len(lost)} items that the user took back")
+    notes.add(ChangeCode.BRANCH_LEFT_OUT, path, Loss.CONTENT, f"{counted(len(lost), 'item')} that the user took back")
     rollout.taken_back.append(TakenBack(list(before), lost))
 
 

@@ -19,6 +19,7 @@ from typing import Any, Final, cast, final
 from segue.errors import LoadError
 from segue.histories.kit.lines import Line, decode_object, decode_objects, object_of, objects_of, text_of
 from segue.histories.kit.notes import Notes
+from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
 GOT_IT: Final = "Got it. Thanks for the additional context!"
@@ -193,7 +194,7 @@ def _rewind(log: Log, target: str, notes: Notes) -> None:
     lost = log.entries[at:]
     if not lost:
         return
-    detail = f"{len(lost)} messages that the user took back"
+    detail = f"{counted(len(lost), 'message')} that the user took back"
     notes.add(ChangeCode.BRANCH_LEFT_OUT, ("branches", len(log.taken_back)), Loss.CONTENT, detail)
     log.taken_back.append(TakenBack(log.entries[:at], lost))
     for entry in lost:

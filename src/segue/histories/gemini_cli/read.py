@@ -29,6 +29,7 @@ from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of, time_of
 from segue.histories.kit.wire import Wire
+from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "gemini-cli"
@@ -78,7 +79,7 @@ def read(source: Source, view: View) -> History:
         summaries = tuple(compaction.summary for compaction in compactions)
     else:
         for at, compaction in enumerate(compactions):
-            detail = f"{len(compaction.messages)} messages"
+            detail = counted(len(compaction.messages), "message")
             notes.add(ChangeCode.COMPACTED_AWAY, ("compactions", at), Loss.CONTENT, detail)
     if not messages and not log.header:
         raise LoadError("no conversation found: the file has no message of Gemini CLI")
@@ -197,12 +198,12 @@ def _dropped(log: Log) -> list[Entry]:
 def _read_compactions(log: Log, notes: Notes) -> tuple[Compaction, ...]:
     reader = _Reader(notes, silent=True)
     present = {entry.id for entry in log.entries}
-    counted: set[str] = set()
+    seen: set[str] = set()
     compactions: list[Compaction] = []
     older: list[Message] = []
     for compression in log.compressions:
-        dropped = [entry for entry in compression.dropped if entry.id not in present | counted]
-        counted.update(entry.id for entry in dropped)
+        dropped = [entry for entry in compression.dropped if entry.id not in present | seen]
+        seen.update(entry.id for entry in dropped)
         messages = reader.messages(dropped)
         first, answer = compression.summary
         if answer.id not in present:
@@ -218,9 +219,9 @@ def _read_compactions(log: Log, notes: Notes) -> tuple[Compaction, ...]:
         compactions.append(
             Compaction(summary=summary, messages=tuple(older[len(older) - len(messages) :]), id=first.id)
         )
-    rest = [entry for entry in _dropped(log) if entry.kind in {"user", "gemini"} and entry.id not in counted]
+    rest = [entry for entry in _dropped(log) if entry.kind in {"user", "gemini"} and entry.id not in seen]
     if rest:
-        detail = f"{len(rest)} messages that a later line of the log removed"
+        detail = f"{counted(len(rest), 'message')} that a later line of the log removed"
         notes.add(ChangeCode.BRANCH_LEFT_OUT, ("branches", len(log.taken_back)), Loss.CONTENT, detail)
     return tuple(compactions)
 

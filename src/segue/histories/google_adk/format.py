@@ -25,6 +25,7 @@ from segue.histories.kit.lines import object_of, text_of
 from segue.histories.kit.source import Database
 from segue.histories.kit.stamps import make_id, milliseconds_of
 from segue.models.model import Model
+from segue.plurals import counted
 from segue.projection.report import Change, ChangeCode, Loss
 
 _ACTIONS: Final = ("stateDelta", "artifactDelta", "requestedAuthConfigs", "requestedToolConfirmations")
@@ -90,14 +91,14 @@ def _active(events: list[Entry]) -> tuple[list[Entry], list[Change]]:
         compaction = object_of(actions.get("compaction"))
         if before is not None:
             start = next((at for at, each in enumerate(kept) if each.get("invocationId") == before), len(kept))
-            detail = f"{len(kept) - start} events were taken back"
+            detail = f"{counted(len(kept) - start, 'event was', 'events were')} taken back"
             changes.append(
                 Change(code=ChangeCode.BRANCH_LEFT_OUT, path=("branches", 0), loss=Loss.CONTENT, detail=detail)
             )
             del kept[start:]
         elif compaction:
             inside = [each for each in kept if _is_inside(each, compaction)]
-            detail = f"{len(inside)} events"
+            detail = counted(len(inside), "event")
             path = ("compactions", 0)
             changes.append(Change(code=ChangeCode.COMPACTED_AWAY, path=path, loss=Loss.CONTENT, detail=detail))
             at = kept.index(inside[0]) if inside else len(kept)

@@ -18,6 +18,7 @@ from segue.histories.kit.lines import object_of, title_of
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import time_of
+from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
 OTHER: Final = "other conversation"
@@ -137,7 +138,7 @@ def finish_history(
     if compaction is not None and shows_compacted:
         summaries = (compaction.summary,)
     elif compaction is not None:
-        detail = f"{len(compaction.messages)} messages"
+        detail = counted(len(compaction.messages), "message")
         notes.add(ChangeCode.COMPACTED_AWAY, ("compactions", 0), Loss.CONTENT, detail)
     context = Context(system_prompt=system_prompt, messages=tuple(named), summaries=summaries)
     return History(

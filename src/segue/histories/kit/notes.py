@@ -7,6 +7,7 @@ from typing import final
 
 from segue.errors import Path
 from segue.histories.kit.history import Record
+from segue.plurals import counted
 from segue.projection.report import Change, ChangeCode, Loss, Report
 
 
@@ -60,7 +61,7 @@ class Notes:
         changes = list(self._changes)
         for kind, records in kinds.items():
             size = sum(record.size for record in records)
-            count = "1 record" if len(records) == 1 else f"{len(records)} records"
+            count = counted(len(records), "record")
             loss = Loss.NONE if kind in self._known else Loss.OPAQUE
             changes.append(
                 Change(

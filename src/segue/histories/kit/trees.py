@@ -9,6 +9,7 @@ from segue.errors import LoadError
 from segue.histories.kit.history import Branch
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import View
+from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
 
@@ -65,7 +66,7 @@ class Tree:
             own = [each for each in self.path(end) if each not in shared and is_message(each)]
             if not own:
                 continue
-            detail = f"{end}: {len(own)} messages"
+            detail = f"{end}: {counted(len(own), 'message')}"
             notes.add(ChangeCode.BRANCH_LEFT_OUT, ("branches", len(found)), Loss.CONTENT, detail)
             text = next((text for each in own if (text := text_of(each))), "")
             found.append(Branch(id=end, messages=len(own), updated=time_of(end), text=text[:200]))

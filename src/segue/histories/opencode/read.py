@@ -25,6 +25,7 @@ from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of, time_of
 from segue.histories.opencode.store import load
 from segue.histories.opencode.turns import NAME, Reader, time_of_info
+from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
 KNOWN_RECORDS: Final = frozenset(
@@ -64,7 +65,7 @@ def read(source: Source, view: View) -> History:
         summaries = ()
         messages = reader.messages(_active(entries, compacted))
         for at, compaction in enumerate(compactions):
-            detail = f"{len(compaction.messages)} messages"
+            detail = counted(len(compaction.messages), "message")
             notes.add(ChangeCode.COMPACTED_AWAY, ("compactions", at), Loss.CONTENT, detail)
         for at, message in enumerate(messages):
             if message.role == "toolResult" and message.tool_call_id in reader.cleared:
@@ -110,9 +111,8 @@ def _take_back(
     cut = next((place for place, each in enumerate(parts) if part and each.get("id") == part), 0)
     if cut:
         kept = [*kept, {**lost[0], "parts": parts[:cut]}]
-    notes.add(
-        ChangeCode.BRANCH_LEFT_OUT, ("branches", 0), Loss.CONTENT, f"{len(lost)} messages that the user took back"
-    )
+    detail = f"{counted(len(lost), 'message')} that the user took back"
+    notes.add(ChangeCode.BRANCH_LEFT_OUT, ("branches", 0), Loss.CONTENT, detail)
     branch = Branch(id=_REVERTED, messages=len(lost), updated=time_of_info(_info(lost[-1])))
     return entries if view.branch is not None else kept, (branch,)
 

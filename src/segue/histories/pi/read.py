@@ -28,6 +28,7 @@ from segue.histories.kit.lines import Line, decode_objects, object_of, text_of, 
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of, time_of
+from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "pi"
@@ -81,7 +82,7 @@ def read(source: Source, view: View) -> History:
     full = view.name == "full" and bool(compactions)
     messages = name_results(reader.messages(path, keep_summaries=False) if full else shown)
     for at, compaction in enumerate(() if full else compactions):
-        detail = f"{len(compaction.messages)} messages"
+        detail = counted(len(compaction.messages), "message")
         notes.add(ChangeCode.COMPACTED_AWAY, ("compactions", at), Loss.CONTENT, detail)
     branches = _read_branches(entries, set(path), notes)
     summaries = tuple(compaction.summary for compaction in compactions) if full else ()
@@ -136,7 +137,12 @@ def _read_branches(entries: dict[str, _Entry], used: set[str], notes: Notes) -> 
         count = sum(entries[each][1].get("type") == "message" for each in own)
         if count:
             time = milliseconds_of(entries[end][1].get("timestamp"))
-            notes.add(ChangeCode.BRANCH_LEFT_OUT, ("branches", len(branches)), Loss.CONTENT, f"{end}: {count} messages")
+            notes.add(
+                ChangeCode.BRANCH_LEFT_OUT,
+                ("branches", len(branches)),
+                Loss.CONTENT,
+                f"{end}: {counted(count, 'message')}",
+            )
             branches.append(Branch(id=end, messages=count, updated=time))
     return tuple(branches)
 

@@ -69,7 +69,8 @@ async function showAnswer(answer) {
   try {
     await showDocument(await answer);
   } catch (error) {
-    $("result").hidden = true; // what is shown would be taken for the result
+    toggleForm(true);
+    $("result").hidden = $("opened").hidden = true; // what is shown would be taken for the result
     showProblem(error.message);
   } finally {
     $("inspect").disabled = false;
@@ -98,9 +99,16 @@ async function showDocument(opened) {
 }
 
 function toggleForm(shown = $("open").hidden) {
+  const hadFocus = $("open").contains(document.activeElement);
   $("open").hidden = !shown;
   $("other").setAttribute("aria-expanded", String(shown));
+  $("other").textContent = shown ? "Back to the conversation" : "Open another";
+  if (!shown && $("result").hidden && state.document) { // an error had hidden it
+    $("result").hidden = $("opened").hidden = false;
+    showProblem("");
+  }
   if (shown && state.document) $("text").focus();
+  else if (!shown && hadFocus) $("other").focus(); // the focus would be lost with the form
 }
 
 // -- the targets -------------------------------------------------------------------------------------------------------
@@ -308,6 +316,10 @@ function pressKey(event) {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !$("open").hidden) {
     event.preventDefault();
     $("open").requestSubmit();
+    return;
+  }
+  if (event.key === "Escape" && state.document && !$("open").hidden && !$("wire-box").open) {
+    toggleForm(false);
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog") || $("result").hidden) return;

@@ -1,6 +1,6 @@
 // The targets: a card for each, with what it would lose, how much of its window is used and what the input costs.
 
-import { $, LOSSES, LOSS_WORDS, make, number } from "./elements.js";
+import { $, LOSSES, LOSS_WORDS, make, number, plural } from "./elements.js";
 
 const FULL_WORDS = { content: "content dropped", opaque: "provider data dropped", none: "format only" };
 const SHORT_WORDS = { content: "content dropped", opaque: "provider data", none: "format" };
@@ -92,8 +92,8 @@ export function drawFacts(summary, facts, source) {
     if (facts.required.length) rows.push(["Required", facts.required.join("; ")]);
     rows.push(["Check", facts.violations.join("; ") || "no known violations"]);
     line.push(`${number(facts.bytes)} bytes`, ...(facts.cache ? [`${facts.cache.turns} of ${facts.cache.of} turns may be cached`] : []),
-      facts.violations.length ? `${number(facts.violations.length)} known violations` : "no known violations");
-    if (facts.required.length) line.push("needs something from you");
+      facts.violations.length ? plural(facts.violations.length, "known violation") : "no known violations");
+    if (facts.required.length) line.push("has requirements");
   }
   $("facts-line").textContent = line.join(" · ");
   $("facts").replaceChildren(...rows.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));

@@ -15,6 +15,7 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.models.model_ids import GEMINI_1_AND_2, GEMINI_3_ON, GEMINI_ALWAYS_THINKS
 from segue.models.rules import Rules
+from segue.plurals import counted
 from segue.protocols.google_genai.check_server_tools import check_server_tools
 from segue.protocols.google_genai.check_turns import check_turns, objects_of
 from segue.protocols.google_genai.keys import read_keys, texts_of
@@ -79,7 +80,7 @@ def _check_tools(wire: Block, rules: Rules) -> Iterator[Violation]:
             yield from _check_schema(function, path)
     if rules.max_tools and count > rules.max_tools:
         # "Maximum 512 function declarations can be provided." (google-genai 3.1.0)
-        message = f"{count} tools are declared, the limit is {rules.max_tools}; remove some"
+        message = f"{counted(count, 'tool is', 'tools are')} declared, the limit is {rules.max_tools}; remove some"
         yield Violation(code="too_many_tools", path=("tools",), message=message)
 
 

@@ -14,6 +14,7 @@ from typing import Final, cast
 
 from segue.errors import Path
 from segue.models.model_ids import GEMINI_2_0
+from segue.plurals import counted
 from segue.protocols.google_genai.content import CALL, RESULT, SIGNATURE
 from segue.protocols.google_genai.keys import read_keys
 from segue.protocols.google_genai.media import INLINE
@@ -135,7 +136,8 @@ def _check_pairs(turns: list[_Turn]) -> Iterator[Violation]:
             if count != len(calls):
                 # "Please ensure that the number of function response parts is equal to the number of function call
                 # parts of the function call turn." (gemini-cli #4217)
-                message = f"{len(calls)} calls have {count} results; send one result for each call"
+                results_of = f"{counted(len(calls), 'call has', 'calls have')} {counted(count, 'result')}"
+                message = f"{results_of}; send one result for each call"
                 yield Violation(code="result_count", path=("contents", turns[at + 1].index), message=message)
         if results and not (at and turns[at - 1].having(CALL)):
             # "Please ensure that function response turn comes immediately after a function call turn."

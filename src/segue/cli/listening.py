@@ -1,0 +1,40 @@
+"""Listening on an address: what is wrong if that fails, and what to do about it."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from collections.abc import Mapping
+from typing import Final
+
+from segue.errors import SettingsError
+
+_REASONS: Final[Mapping[int, str]] = {
+    errno.EADDRINUSE: "port {port} of {host} is in use; {another}",
+    errno.EACCES: "port {port} may only be used by an administrator; choose one above 1023",
+    errno.EADDRNOTAVAIL: "{host} is not an address of this machine; use 127.0.0.1, or 0.0.0.0 for all addresses",
+}
+
+
+def listen(host: str, port: int, *, another: str = "choose another one with --port, or leave it out") -> socket.socket:
+    """Listen on an address; `another` is what to do if the port is in use.
+
+    Raises:
+        SettingsError: the address cannot be used.
+    """
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family)
+    except (TypeError, UnicodeError) as error:  # a name that cannot be encoded
+        raise _unknown(host) from error
+    except OSError as error:
+        code = error.errno or 0
+        if code < 0:  # an error of the resolver, EAI_NONAME for example
+            raise _unknown(host) from error
+        reason = _REASONS.get(code, "cannot listen on {host}, port {port}: {error}")
+        message = reason.format(host=host, port=port, error=error.strerror or error, another=another)
+        raise SettingsError(message, key="port") from error
+
+
+def _unknown(host: str) -> SettingsError:
+    return SettingsError(f"there is no address {host!r}; use 127.0.0.1, or 0.0.0.0 for all addresses", key="host")
