@@ -17,10 +17,12 @@ from servers.llama import WIRES, LlamaServer, llama_server
 __all__ = ["llama_server"]
 
 PROGRAM = """\
+import os
 import sys
 from msgspec.structs import replace
 from segue.models import providers
 
+os.environ.pop("SEGUE_LOCAL_SERVERS", None)  # tests do not look for servers, but for this one
 row = providers.PROVIDERS["llama.cpp"]
 providers.PROVIDERS["llama.cpp"] = replace(row, base_url=sys.argv.pop(1))
 for name in ("ollama", "lmstudio", "vllm"):  # whatever else runs on this machine
