@@ -142,8 +142,17 @@ def _find_clues(body: object, tables: _Tables) -> _Found:
         if "tools" in mapping:
             for tool in _objects(mapping["tools"]):
                 _add_keys(tool, tables.tool_keys, found)
+    _add_messages(messages, tables, found)
+    return found
+
+
+def _add_messages(messages: object, tables: _Tables, found: _Found) -> None:
+    message_keys = tables.message_keys
     for message in _objects(messages):
-        _add_keys(message, tables.message_keys, found)
+        for key in message:  # as `_add_keys`, without a call for each message of a long history
+            if key in message_keys:
+                clue = message_keys[key]
+                found[id(clue)] = clue
         if "type" in message:
             _add_type(message, tables, found)
         if "tool_calls" in message:
@@ -151,7 +160,6 @@ def _find_clues(body: object, tables: _Tables) -> _Found:
         content = message.get("content")
         if content is not None and type(content) is not str:
             _add_blocks(content, tables, found)
-    return found
 
 
 def _add(clue: _Clue, found: _Found) -> None:
@@ -166,6 +174,8 @@ def _add_keys(mapping: Mapping[str, object], table: Mapping[str, _Clue], found: 
 
 
 def _add_calls(calls: object, tables: _Tables, found: _Found) -> None:
+    if id(tables.object_arguments) in found:
+        return
     for call in _objects(calls):
         function = call.get("function")
         if isinstance(function, (dict, Mapping)):
