@@ -235,7 +235,7 @@ def describe_file(path: Path, record: Format, root: Path | None = None) -> Sessi
     """Describe the session of a file from its beginning and its end; None if it cannot be read or has none."""
     if record.describe is None or not path.is_file():
         return None
-    excerpt = _read_excerpt(path, root or path.parent)
+    excerpt = _read_excerpt(path, root or path.parent, whole_lines=record.reads_lines)
     return None if excerpt is None else record.describe(excerpt)
 
 
@@ -247,7 +247,8 @@ def _read_head(path: Path) -> bytes:
         return b""
 
 
-def _read_excerpt(path: Path, root: Path) -> Excerpt | None:
+def _read_excerpt(path: Path, root: Path, *, whole_lines: bool) -> Excerpt | None:
+    """Read the beginning and the end of a file; `whole_lines` leaves out the lines that are cut there."""
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
@@ -259,6 +260,9 @@ def _read_excerpt(path: Path, root: Path) -> Excerpt | None:
                 tail = file.read(_TAIL)
     except OSError:
         return None
+    if whole_lines and not whole:
+        head = head[: head.rfind(b"\n") + 1] or head
+        tail = tail[tail.find(b"\n") + 1 :]
     name = path.relative_to(root).as_posix()
     return Excerpt(name, str(path), status.st_size, head, tail, whole, int(status.st_mtime * 1000))
 
