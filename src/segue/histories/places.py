@@ -242,7 +242,7 @@ def describe_file(path: Path, record: Format, root: Path | None = None) -> Sessi
 def _read_head(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            return file.read(_EXCERPT)
+            return as_utf8(file.read(_EXCERPT))
     except OSError:
         return b""
 
@@ -252,7 +252,7 @@ def _read_excerpt(path: Path, root: Path, *, whole_lines: bool) -> Excerpt | Non
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
-            head = file.read(_EXCERPT)
+            head = as_utf8(file.read(_EXCERPT))
             whole = status.st_size <= _EXCERPT
             tail = b""
             if not whole:
@@ -281,13 +281,26 @@ def read_settings(
 # -- opening -----------------------------------------------------------------------------------------------------------
 
 
+_MARKS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+"""The marks that programs on Windows put before a text, and what they say about it."""
+
+
+def as_utf8(data: bytes) -> bytes:
+    """Give a text in UTF-8 without a mark before it; data without a mark is given back."""
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            rest = data[len(mark) :]
+            return rest if encoding == "utf-8" else rest.decode(encoding, "replace").encode("utf-8", "replace")
+    return data
+
+
 def read_head(path: Path, size: int) -> bytes:
     """Read the beginning of a file; empty if that is not possible, which `open_path` explains."""
     try:
         if not path.is_file():
             return b""
         with path.open("rb") as file:
-            return file.read(size)
+            return as_utf8(file.read(size))
     except (OSError, ValueError):
         return b""
 
@@ -319,7 +332,7 @@ def open_path(path: Path, formats: Sequence[Format], session: str | None = None)
     if data.startswith(_ZIP):
         return _archive_source(data, str(path), formats, session)
     name = path.absolute().relative_to(root).as_posix()
-    return Source(data=data, name=name, path=str(path), session=session, neighbours=DiskFiles(root))
+    return Source(data=as_utf8(data), name=name, path=str(path), session=session, neighbours=DiskFiles(root))
 
 
 def open_data(data: bytes, formats: Sequence[Format], session: str | None = None) -> Source:
@@ -332,7 +345,7 @@ def open_data(data: bytes, formats: Sequence[Format], session: str | None = None
         raise LoadError("the bytes are an SQLite database, which is read from its file only; name the file")
     if data.startswith(_ZIP):
         return _archive_source(data, None, formats, session)
-    return Source(data=data, session=session)
+    return Source(data=as_utf8(data), session=session)
 
 
 def _archive_source(data: bytes, path: str | None, formats: Sequence[Format], session: str | None) -> Source:
@@ -340,8 +353,8 @@ def _archive_source(data: bytes, path: str | None, formats: Sequence[Format], se
     for record in formats:
         for pattern in record.archive_members:
             for name in archive.find(pattern):
-                content = archive.read(name)
-                if content is not None and record.detect(content[:_EXCERPT], name) > 0:
+                content = as_utf8(archive.read(name) or b"")
+                if content and record.detect(content[:_EXCERPT], name) > 0:
                     return Source(data=content, name=name, path=path, session=session, neighbours=archive)
     raise LoadError(f"{path or 'the archive'}: no file in this archive holds conversations of a known format")
 
