@@ -38,7 +38,7 @@ TOY = replace(
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
     """Restore the registry after each test."""
-    monkeypatch.setattr(registry, "_records", dict(registry._records))
+    monkeypatch.setattr(registry.PROTOCOLS, "records", dict(registry.PROTOCOLS.records))
     _read_tables.cache_clear()
     yield
     _read_tables.cache_clear()
@@ -323,7 +323,7 @@ def test_results_that_answer_another_call_are_found_if_texts_are_joined(monkeypa
         return {**body, "messages": turns}
 
     record = replace(chat, encode_request=sorting, not_carried=chat.not_carried | unnamed)
-    monkeypatch.setitem(registry._records, chat.name, record)
+    monkeypatch.setitem(registry.PROTOCOLS.records, chat.name, record)
     with pytest.raises(BrokenLaw, match=r"a projected request is read back .*toolResult"):
         check_projected_round_trip(record, record.example, seed=5)
 

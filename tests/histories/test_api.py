@@ -196,7 +196,7 @@ def test_records_are_counted_and_kept_only_if_asked_for():
 
 
 def test_a_format_of_ones_own_is_registered_and_used(monkeypatch):
-    monkeypatch.setattr(registry, "_records", dict(registry._records))
+    monkeypatch.setattr(registry.FORMATS, "records", dict(registry.FORMATS.records))
     claude = get_format(CLAUDE)
     own = with_fields(claude, name="my-format", title="Mine", detect=lambda head, name: 100)
     register_format(own)
@@ -254,3 +254,26 @@ def test_the_policy_supplies_media_that_no_provider_can_read():
     written = write_history(context, format=CLAUDE, model=SONNET, policy=policy)
     assert written.report.of(ChangeCode.MEDIA_UNREACHABLE) == ()
     assert b"iVBORw0KGgo=" in written.files[0].data
+
+
+FILES = [(name, sample) for name in FORMATS for sample in FORMATS[name].samples() if sample.source.data is not None]
+
+
+@pytest.mark.parametrize(("name", "sample"), FILES, ids=[f"{name}: {sample.name}" for name, sample in FILES])
+def test_a_file_that_an_editor_saved_in_its_own_way_is_read_the_same(name, sample):
+    data = sample.source.data
+    wanted = read_history(data, format=name)
+    text = data.decode()
+    forms = {
+        "with a mark": b"\xef\xbb\xbf" + data,
+        "with carriage returns": data.replace(b"\n", b"\r\n"),
+        "with blank lines": b"\n" + data + b"\n  \n",
+        "in UTF-16": b"\xff\xfe" + text.encode("utf-16-le"),
+        "in UTF-16, the other way": b"\xfe\xff" + text.encode("utf-16-be"),
+    }
+    for form in forms.values():
+        history = read_history(form, format=name)
+        assert [message.content for message in history.context.messages] == [
+            message.content for message in wanted.context.messages
+        ]
+        assert [change.code for change in history.report.changes] == [change.code for change in wanted.report.changes]

@@ -236,23 +236,24 @@ def describe_file(path: Path, record: Format, root: Path | None = None) -> Sessi
     """Describe the session of a file from its beginning and its end; None if it cannot be read or has none."""
     if record.describe is None or not path.is_file():
         return None
-    excerpt = _read_excerpt(path, root or path.parent)
+    excerpt = _read_excerpt(path, root or path.parent, whole_lines=record.reads_lines)
     return None if excerpt is None else record.describe(excerpt)
 
 
 def _read_head(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
-            return file.read(_EXCERPT)
+            return as_utf8(file.read(_EXCERPT))
     except OSError:
         return b""
 
 
-def _read_excerpt(path: Path, root: Path) -> Excerpt | None:
+def _read_excerpt(path: Path, root: Path, *, whole_lines: bool) -> Excerpt | None:
+    """Read the beginning and the end of a file; `whole_lines` leaves out the lines that are cut there."""
     try:
         with path.open("rb") as file:
             status = os.fstat(file.fileno())
-            head = file.read(_EXCERPT)
+            head = as_utf8(file.read(_EXCERPT))
             whole = status.st_size <= _EXCERPT
             tail = b""
             if not whole:
@@ -260,6 +261,9 @@ def _read_excerpt(path: Path, root: Path) -> Excerpt | None:
                 tail = file.read(_TAIL)
     except OSError:
         return None
+    if whole_lines and not whole:
+        head = head[: head.rfind(b"\n") + 1] or head
+        tail = tail[tail.find(b"\n") + 1 :]
     name = path.relative_to(root).as_posix()
     return Excerpt(name, str(path), status.st_size, head, tail, whole, int(status.st_mtime * 1000))
 
@@ -278,13 +282,26 @@ def read_settings(
 # -- opening -----------------------------------------------------------------------------------------------------------
 
 
+_MARKS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+"""The marks that programs on Windows put before a text, and what they say about it."""
+
+
+def as_utf8(data: bytes) -> bytes:
+    """Give a text in UTF-8 without a mark before it; data without a mark is given back."""
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            rest = data[len(mark) :]
+            return rest if encoding == "utf-8" else rest.decode(encoding, "replace").encode("utf-8", "replace")
+    return data
+
+
 def read_head(path: Path, size: int) -> bytes:
     """Read the beginning of a file; empty if that is not possible, which `open_path` explains."""
     try:
         if not path.is_file():
             return b""
         with path.open("rb") as file:
-            return file.read(size)
+            return as_utf8(file.read(size))
     except (OSError, ValueError):
         return b""
 
@@ -316,7 +333,7 @@ def open_path(path: Path, formats: Sequence[Format], session: str | None = None)
     if data.startswith(_ZIP):
         return _archive_source(data, str(path), formats, session)
     name = path.absolute().relative_to(root).as_posix()
-    return Source(data=data, name=name, path=str(path), session=session, neighbours=DiskFiles(root))
+    return Source(data=as_utf8(data), name=name, path=str(path), session=session, neighbours=DiskFiles(root))
 
 
 def open_data(data: bytes, formats: Sequence[Format], session: str | None = None) -> Source:
@@ -329,7 +346,7 @@ def open_data(data: bytes, formats: Sequence[Format], session: str | None = None
         raise LoadError("the bytes are an SQLite database, which is read from its file only; name the file")
     if data.startswith(_ZIP):
         return _archive_source(data, None, formats, session)
-    return Source(data=data, session=session)
+    return Source(data=as_utf8(data), session=session)
 
 
 def _archive_source(data: bytes, path: str | None, formats: Sequence[Format], session: str | None) -> Source:
@@ -337,8 +354,8 @@ def _archive_source(data: bytes, path: str | None, formats: Sequence[Format], se
     for record in formats:
         for pattern in record.archive_members:
             for name in archive.find(pattern):
-                content = archive.read(name)
-                if content is not None and record.detect(content[:_EXCERPT], name) > 0:
+                content = as_utf8(archive.read(name) or b"")
+                if content and record.detect(content[:_EXCERPT], name) > 0:
                     return Source(data=content, name=name, path=path, session=session, neighbours=archive)
     raise LoadError(f"{path or 'the archive'}: no file in this archive holds conversations of a known format")
 

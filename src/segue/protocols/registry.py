@@ -11,15 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Final, cast, final
-from warnings import warn
+from typing import Final, cast
 
 import msgspec
 
-from segue._entry_points import find_entry_points
+from segue._registry import Registry
 from segue.errors import SettingsError, UnknownProtocol
 from segue.models.catalogue import get_model
 from segue.models.dialect import Dialect
@@ -32,9 +30,6 @@ from segue.models.rules import Rules
 from segue.protocols.kit.clues import Clues
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.routing import Route
-
-if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
 
 _FOLDERS: Final[Mapping[str, str]] = {
     "anthropic-messages": "segue.protocols.anthropic_messages",
@@ -50,13 +45,25 @@ _FOLDERS: Final[Mapping[str, str]] = {
 }
 """Segue's own protocols, in the order of tables and tests; each folder is imported when its record is first needed."""
 
-ENTRY_POINTS: Final = "segue.protocols"
-"""The group of entry points under which installed packages name protocols: `name = "package.module:RECORD"`."""
 
-_records: Final[dict[str, Protocol]] = {}
-"""The records that were registered or imported so far: the only state of this module. Records are never removed."""
-_loaded: Final[dict[str, Protocol]] = {}
-"""Those of segue itself among them; filled first, so that the difference is never too high."""
+def _check_example(record: Protocol) -> None:
+    if record.example.protocol != record.name:
+        raise SettingsError(
+            f"register_protocol(): the example of {record.name!r} is a model of {record.example.protocol!r}; "
+            f"write Model(..., protocol={record.name!r})",
+            key="example",
+        )
+
+
+PROTOCOLS: Final = Registry(
+    "protocol",
+    Protocol,
+    _FOLDERS,
+    error=UnknownProtocol,
+    title=lambda record: record.documentation.title,
+    check=_check_example,
+)
+"""All protocols by name, in the order of tables and tests."""
 
 
 def register_protocol(record: Protocol) -> None:
@@ -65,60 +72,12 @@ def register_protocol(record: Protocol) -> None:
     Raises:
         SettingsError: another protocol has this name already, or the record has a value that cannot be used.
     """
-    if not isinstance(record, Protocol):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise SettingsError(
-            f"register_protocol() takes a segue.Protocol, not a value of type {type(record).__name__}; "
-            "pass the record itself, not its module",
-            key="protocol",
-        )
-    known = _FOLDERS.get(record.name) and get_protocol(record.name)
-    known = known or _records.get(record.name)
-    if known is not None and known != record:
-        owner = "segue itself" if record.name in _FOLDERS else f"another record, {known.documentation.title!r}"
-        raise SettingsError(
-            f"register_protocol(): the name {record.name!r} is taken by {owner}; choose another `name` for this record",
-            key=record.name,
-        )
-    if record.example.protocol != record.name:
-        raise SettingsError(
-            f"register_protocol(): the example of {record.name!r} is a model of {record.example.protocol!r}; "
-            f"write Model(..., protocol={record.name!r})",
-            key="example",
-        )
-    _records[record.name] = record
-
-
-def _entry_points() -> Mapping[str, EntryPoint]:
-    return {point.name: point for point in find_entry_points(ENTRY_POINTS) if point.name not in _FOLDERS}
-
-
-def _load_entry_point(point: EntryPoint) -> Protocol:
-    package = point.dist.name if point.dist is not None else point.value
-    place = f"the package {package!r} declares the protocol {point.name!r} as {point.value!r}"
-    try:
-        record = cast("object", point.load())
-    except Exception as error:  # whatever another package raises while it is imported
-        raise UnknownProtocol(
-            f"{place}, which cannot be imported: {type(error).__name__}: {error}; upgrade or uninstall {package!r}",
-            name=point.name,
-        ) from error
-    if not isinstance(record, Protocol) or record.name != point.name:
-        found = f"a protocol called {record.name!r}" if isinstance(record, Protocol) else f"a {type(record).__name__}"
-        raise UnknownProtocol(
-            f"{place}, which is {found}; it has to be a segue.Protocol with name={point.name!r}: correct the entry "
-            f"point of {package!r}",
-            name=point.name,
-        )
-    try:
-        register_protocol(record)
-    except SettingsError as error:
-        raise UnknownProtocol(f"{place}, which cannot be used: {error}", name=point.name) from error
-    return record
+    PROTOCOLS.register(record)
 
 
 def protocol_names() -> tuple[str, ...]:
     """List all protocols by name: segue's own, registered ones, those of installed packages. Loads none of them."""
-    return tuple(dict.fromkeys((*_FOLDERS, *_records, *sorted(_entry_points()))))
+    return PROTOCOLS.names()
 
 
 def find_protocol(name: str) -> Protocol | None:
@@ -127,13 +86,7 @@ def find_protocol(name: str) -> Protocol | None:
     Raises:
         UnknownProtocol: an installed package declares the name and cannot be loaded; names the package.
     """
-    if (record := _records.get(name)) is not None:
-        return record
-    if (folder := _FOLDERS.get(name)) is not None:
-        record = _loaded[name] = _records[name] = cast("Protocol", import_module(f"{folder}.protocol").PROTOCOL)
-        return record
-    point = _entry_points().get(name)
-    return None if point is None else _load_entry_point(point)
+    return PROTOCOLS.find(name)
 
 
 def get_protocol(name: str) -> Protocol:
@@ -142,13 +95,7 @@ def get_protocol(name: str) -> Protocol:
     Raises:
         UnknownProtocol: no protocol has this name (the error suggests similar names), or it cannot be loaded.
     """
-    record = find_protocol(name)
-    if record is None:
-        names = protocol_names()
-        near = get_close_matches(name, names, n=3, cutoff=0.5)
-        known = f"did you mean {' or '.join(near)}?" if near else f"known protocols: {', '.join(names)}"
-        raise UnknownProtocol(f"no protocol is called {name!r}: {known}", name=name, suggestions=near)
-    return record
+    return PROTOCOLS.get_record(name)
 
 
 def all_protocols() -> list[Protocol]:
@@ -156,13 +103,7 @@ def all_protocols() -> list[Protocol]:
 
     A protocol of a package that cannot be loaded causes a warning and is left out.
     """
-    records: list[Protocol] = []
-    for name in protocol_names():
-        try:
-            records.append(get_protocol(name))
-        except UnknownProtocol as error:
-            warn(f"{error}", RuntimeWarning, stacklevel=2)
-    return records
+    return list(PROTOCOLS.each())
 
 
 def all_clues() -> dict[str, Clues]:
@@ -202,31 +143,7 @@ def _routes_in(module: str) -> tuple[Route, ...]:
 
 def registered_count() -> int:
     """Count the records that others added. The count changes with each, so it can be the cache key of their tables."""
-    return len(_records) - len(_loaded)
-
-
-@final
-class _Protocols(Mapping[str, Protocol]):
-    """Every protocol by name. Iterating over names loads nothing; getting a value loads its folder or package."""
-
-    def __getitem__(self, name: str) -> Protocol:
-        record = find_protocol(name)
-        if record is None:
-            raise KeyError(name)
-        return record
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(protocol_names())
-
-    def __len__(self) -> int:
-        return len(protocol_names())
-
-    def __contains__(self, name: object) -> bool:
-        return name in _records or name in _FOLDERS or name in _entry_points()
-
-
-PROTOCOLS: Final[Mapping[str, Protocol]] = _Protocols()
-"""All protocols by name, in the order of tables and tests."""
+    return PROTOCOLS.added
 
 
 def resolve_rules(model: Model | str, overrides: Mapping[str, object] | None = None) -> Rules:

@@ -255,17 +255,17 @@ class Reader:
         return {"stop_reason": StopReason.TOOL_USE if message.tool_calls() else StopReason.STOP}
 
 
-_USUAL_STOPS: Final = {
+_PLAIN_STOPS: Final = {
     "end_turn": StopReason.STOP,
     "stop_sequence": StopReason.STOP,
     "max_tokens": StopReason.LENGTH,
     "tool_use": StopReason.TOOL_USE,
 }
-_USUAL_CONTENT: Final = frozenset({"text", "thinking", "toolCall"})
+_PLAIN_CONTENT: Final = frozenset({"text", "thinking", "toolCall"})
 
 
 def _quick_reply(body: dict[str, Any], answer: AssistantMessage | None, model: str) -> AssistantMessage | None:
-    """Make a message of a usual reply, whose content was read together with others; None for any other reply.
+    """Make a message of a plain reply, whose content was read together with others; None for any other reply.
 
     The codec compares a reply with its own encoding, to find what has to be kept verbatim. That takes most of the time
     of reading a session, and the reply is kept beside the message anyway.
@@ -273,13 +273,13 @@ def _quick_reply(body: dict[str, Any], answer: AssistantMessage | None, model: s
     if answer is None or answer.extra is not None or body.get("stop_sequence", "") is not None:
         return None
     raw, written_by = body.get("stop_reason"), body.get("model")
-    stop = _USUAL_STOPS.get(raw) if isinstance(raw, str) else None
+    stop = _PLAIN_STOPS.get(raw) if isinstance(raw, str) else None
     counts = _counts(object_of(body.get("usage")))
-    usual = stop is not None and text_of(written_by) is not None and text_of(body.get("id")) is not None
-    if not usual or len(counts) != len(_COUNTS) or any(type(count) is not int for count in counts.values()):
+    is_plain = stop is not None and text_of(written_by) is not None and text_of(body.get("id")) is not None
+    if not is_plain or len(counts) != len(_COUNTS) or any(type(count) is not int for count in counts.values()):
         return None
     kinds = {content.kind for content in answer.content}
-    if kinds - _USUAL_CONTENT or ("toolCall" in kinds) != (raw == "tool_use"):
+    if kinds - _PLAIN_CONTENT or ("toolCall" in kinds) != (raw == "tool_use"):
         return None
     fresh, written, cached, output = cast("tuple[int, ...]", tuple(counts.values()))
     known = WIRE.model(model)
