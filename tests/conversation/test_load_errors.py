@@ -8,7 +8,8 @@ import json
 import re
 import sys
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import msgspec
 import pytest
@@ -319,3 +320,9 @@ def test_no_recursion_error_escapes_however_deep_the_callers_stack_is(left):
 
     depth = len(inspect.stack(0))
     assert call_deep(sys.getrecursionlimit() - depth - left) == (EVERYTHING, data)
+
+
+@pytest.mark.parametrize("given", [Path("s.json"), {"messages": []}, None], ids=["a path", "a dict", "nothing"])
+def test_what_is_no_json_text_is_named(given: Any):
+    with pytest.raises(LoadError, match=r"expected JSON as bytes or text, got a value of type \w+; read the file"):
+        load(given)

@@ -147,6 +147,9 @@ def is_json(data: bytes) -> bool:
 def _as_text(data: Stored) -> str:
     # Editors on Windows write a byte order mark, which is not JSON.
     if not isinstance(data, str):
+        if not isinstance(data, bytes | bytearray | memoryview):  # pyright: ignore[reportUnnecessaryIsInstance]
+            name = type(cast("object", data)).__name__
+            raise LoadError(f"expected JSON as bytes or text, got a value of type {name}; read the file, or encode it")
         return str(data, "utf-8-sig")
     # A Python string may hold both halves of a surrogate pair separately; in JSON they are one character.
     return data.removeprefix("\ufeff").encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")

@@ -67,7 +67,8 @@ def _context_fault(given: object) -> _Fault | None:
         return fault
     for index, tool in enumerate(given.tools):
         if not isinstance(tool, _TOOLS):
-            return f"expected a ToolDefinition or NativeTool, got {_type_name(tool)}", ("tools", index)
+            advice = "; write Toolbox(function).definitions" if callable(tool) else ""
+            return f"expected a ToolDefinition or NativeTool, got {_type_name(tool)}{advice}", ("tools", index)
         if tool.kind == "function" and not isinstance(cast("object", tool.parameters), Mapping):
             return f"expected a JSON schema as a dict, got {_type_name(tool.parameters)}", (
                 "tools",

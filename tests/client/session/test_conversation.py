@@ -15,6 +15,7 @@ from client.wires import TEXT, WIRES
 from segue.client.http.clients import AsyncClient, Client
 from segue.client.session import locks
 from segue.client.session.conversation import AsyncConversation, Conversation
+from segue.client.tools.toolbox import Toolbox
 from segue.conversation.content import TextContent, ToolCall
 from segue.conversation.context import Context, ToolDefinition
 from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
@@ -436,6 +437,39 @@ MISTAKES = {
     "a typo": ({"system_promt": "x"}, r"did you mean system_prompt=\.\.\.\?"),
     "an unknown name": ({"zzz": 1}, "the settings are .*path.*client and model"),
 }
+
+
+def test_a_client_of_another_kind_is_refused():
+    for wrong in (Client, AsyncClient(), "client"):
+        with pytest.raises(
+            SettingsError, match=r"Conversation\(client=...\) takes a client, got .*; write client=Client"
+        ):
+            Conversation("echo", client=wrong)  # pyright: ignore[reportArgumentType]
+        with pytest.raises(SettingsError, match=r"write client=AsyncClient"):
+            AsyncConversation("echo", client=Client())  # pyright: ignore[reportArgumentType]
+
+
+def test_only_messages_and_results_of_calls_are_added():
+    with Conversation("echo") as conversation:
+        with pytest.raises(ConversationError, match=r"got a value of type dict; use UserMessage.of"):
+            conversation.add({"role": "user", "content": "hi"})  # pyright: ignore[reportArgumentType]
+        with pytest.raises(ConversationError, match=r"got a value of type str; pass one of pending_calls"):
+            conversation.add_result("call_1", "rain")  # pyright: ignore[reportArgumentType]
+        assert conversation.messages == ()
+
+
+def test_a_toolbox_is_a_list_of_tools():
+    def weather(city: str) -> str:
+        return city
+
+    toolbox = Toolbox(weather)
+    with Conversation("echo", tools=toolbox) as conversation:
+        assert conversation.context.tools == toolbox.definitions
+    with (
+        Conversation("echo", tools=[weather]) as conversation,  # pyright: ignore[reportArgumentType]
+        pytest.raises(ConversationError, match=r"tools\[0\]: .*type function; write Toolbox\(function\).definitions"),
+    ):
+        conversation.ask("hi")
 
 
 @pytest.mark.parametrize(("settings", "advice"), MISTAKES.values(), ids=MISTAKES.keys())

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from threading import Lock
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar, cast, get_args
 from weakref import ref
 
 from segue.client.flow.attempts import Attempt
@@ -31,6 +31,8 @@ from segue.projection.policy import Policy
 from segue.protocols.context_input import read_input
 
 _Reply = TypeVar("_Reply", bound=Shell)
+
+_MESSAGES: Final = get_args(Message)
 
 
 class _AnyHistory(Protocol):
@@ -197,13 +199,23 @@ class BaseConversation:
         """
         self._refuse_while_running()
         for message in messages:
+            if not isinstance(message, _MESSAGES):
+                name = type(cast("object", message)).__name__
+                raise ConversationError(f"expected a message, got a value of type {name}; use UserMessage.of(...)")
             check_media(message, () if self._policy is None else self._policy.media)
         self._get_history().append(*messages)
 
     def add_result(
         self, call: ToolCall, *content: str | ToolResultContent, is_error: bool = False, details: object = None
     ) -> None:
-        """Append the result of a tool call. Once every call has a result, `ask()` continues."""
+        """Append the result of a tool call. Once every call has a result, `ask()` continues.
+
+        Raises:
+            ConversationError: it is no call, or as in `add`.
+        """
+        if not isinstance(call, ToolCall):  # pyright: ignore[reportUnnecessaryIsInstance]
+            name = type(cast("object", call)).__name__
+            raise ConversationError(f"expected a ToolCall, got a value of type {name}; pass one of pending_calls()")
         self.add(new_result(call, content, is_error=is_error, details=details))
 
     def pending_calls(self) -> tuple[ToolCall, ...]:
@@ -324,3 +336,18 @@ def _has_answer_of(model: Model, context: Context) -> bool:
         message.role == "assistant" and (message.provider, message.model) == (model.provider, model.id)
         for message in context.messages
     )
+
+
+def check_client(client: object, wanted: type[Client | AsyncClient], name: str) -> None:
+    """Check that a client is an object of the class that a conversation needs.
+
+    Raises:
+        SettingsError: it is the class itself, the client for the other kind of program, or something else.
+    """
+    if client is not None and not isinstance(client, wanted):
+        given = (
+            f"the class {client.__name__}" if isinstance(client, type) else f"a value of type {type(client).__name__}"
+        )
+        raise SettingsError(
+            f"{name}(client=...) takes a client, got {given}; write client={wanted.__name__}(...)", key="client"
+        )

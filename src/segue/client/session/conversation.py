@@ -16,7 +16,7 @@ from segue.client.http.async_streams import AsyncStream
 from segue.client.http.clients import AsyncClient, Client
 from segue.client.http.streams import Stream
 from segue.client.session.async_history import AsyncHistory
-from segue.client.session.base_conversation import BaseConversation, Turn
+from segue.client.session.base_conversation import BaseConversation, Turn, check_client
 from segue.client.session.history import History
 from segue.client.session.settings import ConversationSettings, refuse_unknown_settings
 from segue.client.session.summarising import Answer
@@ -46,6 +46,7 @@ class Conversation(BaseConversation):
         **settings: Unpack[ConversationSettings],
     ) -> None:
         refuse_unknown_settings(type(self).__name__, settings)
+        check_client(client, Client, type(self).__name__)
         self._client = client or Client()
         self._owns_client = client is None
         try:
@@ -138,6 +139,7 @@ class AsyncConversation(BaseConversation):
         **settings: Unpack[ConversationSettings],
     ) -> None:
         refuse_unknown_settings(type(self).__name__, settings)
+        check_client(client, AsyncClient, type(self).__name__)
         self._client = client or AsyncClient()
         self._owns_client = client is None
         super().__init__(model, settings, self._client)

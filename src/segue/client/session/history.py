@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from threading import Lock
 
 import msgspec
@@ -43,7 +43,7 @@ class History:
         path: StrPath | None,
         context: Context | None,
         system_prompt: str | tuple[SystemContent, ...] | None,
-        tools: Sequence[Tool] | None,
+        tools: Iterable[Tool] | None,
         *,
         fsync: bool,
     ) -> None:
@@ -63,7 +63,7 @@ class History:
         self,
         context: Context | None,
         system_prompt: str | tuple[SystemContent, ...] | None,
-        tools: Sequence[Tool] | None,
+        tools: Iterable[Tool] | None,
     ) -> Context:
         path = self._path
         has_messages = path is not None and os.path.exists(path) and os.path.getsize(path) > 0  # noqa: PTH110, PTH202

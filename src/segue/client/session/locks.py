@@ -91,12 +91,12 @@ def _open(path: str, session: str) -> int:
     """Open the lock file; an error names the session file or its folder, which the caller knows."""
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    except FileNotFoundError as error:
-        folder = os.path.dirname(session) or os.curdir  # noqa: PTH120  # the path is a string
-        raise FileNotFoundError(error.errno, "the folder of the session file does not exist", folder) from None
     except OSError as error:
         if error.errno is None:
             raise
+        folder = os.path.dirname(session) or os.curdir  # noqa: PTH120  # the path is a string
+        if not os.path.exists(folder):  # noqa: PTH110
+            raise FileNotFoundError(error.errno, "the folder of the session file does not exist", folder) from None
         reason = f"cannot create the lock file of the session beside it: {error.strerror}"
         raise OSError(error.errno, reason, session) from None
 

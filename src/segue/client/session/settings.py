@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Final, TypedDict
 
@@ -28,7 +28,7 @@ class ConversationSettings(TypedDict, total=False):
     """The initial conversation. It may have messages only if the file is new. A text is one user message; a list has
     messages in the form of OpenAI chat."""
     system_prompt: str | tuple[SystemContent, ...] | None
-    tools: Sequence[Tool] | None
+    tools: Iterable[Tool] | None
     options: Options | None
     policy: Policy | None
     fallback_models: Sequence[Model | str]

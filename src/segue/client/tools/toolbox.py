@@ -7,7 +7,7 @@ of a tool that does not exist, not arguments that are cut off or of the wrong ty
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from difflib import get_close_matches
@@ -63,6 +63,9 @@ class Toolbox:
 
     def __repr__(self) -> str:
         return f"Toolbox({', '.join(self._entries)})"
+
+    def __iter__(self) -> Iterator[ToolDefinition]:
+        return iter(self.definitions)
 
     @property
     def definitions(self) -> tuple[ToolDefinition, ...]:
