@@ -30,8 +30,10 @@ class Terminal:
         self.master, inner = pty.openpty()
         fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         command = [*program, *map(str, arguments)]
+        # Variables with a size would outweigh that of the terminal; pytest's workers have them.
+        given = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
         self.process = subprocess.Popen(
-            command, stdin=inner, stdout=inner, stderr=inner, env={**os.environ, **NO_KEYS, "TERM": term}
+            command, stdin=inner, stdout=inner, stderr=inner, env={**given, **NO_KEYS, "TERM": term}
         )
         os.close(inner)
         self.seen = ""

@@ -59,18 +59,18 @@ MISTAKES = {
     "no JSON behind a blank line": (
         ("show", "-"),
         b'{\n\n"messages": }',
-        "segue: <stdin>: not valid JSON: line 3, column 13: Expecting value; correct the file",
+        "segue: standard input: not valid JSON: line 3, column 13: a JSON value is expected here; correct the file",
     ),
     "no JSON on the only line": (
         ("check", "-", "--for", "openai/gpt-5.4"),
         b"\n\nhello",
-        "segue: <stdin>: not valid JSON: line 3, column 1: Expecting value; correct the file",
+        "segue: standard input: not valid JSON: line 3, column 1: a JSON value is expected here; correct the file",
     ),
-    "an empty file": (("convert", "-", "--to", "openai/gpt-5.4"), b"", "segue: <stdin>: the file is empty; "),
+    "an empty file": (("convert", "-", "--to", "openai/gpt-5.4"), b"", "segue: standard input: the file is empty; "),
     "JSON that is no conversation": (
         ("convert", "-", "--to", "openai/gpt-5.4"),
         b"17",
-        "segue: <stdin>: this is neither",
+        "segue: standard input: this is neither",
     ),
     "a request of no wire": (("convert", "-", "--to", "openai/gpt-5.4"), b'{"a": 1}', "--from"),
     "a model that is misspelt": (("convert", SESSION, "--to", "gtp-5.4"), b"", "openai/gpt-5.4"),
@@ -116,7 +116,7 @@ MISTAKES = {
     "a line of a session that is no JSON, behind a blank one": (
         ("show", "-"),
         b'{"format": "segue/1"}\n\n{"role": "user", "content": "a"}\n{"role": "user", oops}\n{}\n',
-        "segue: <stdin>: line 4: not valid JSON: column 18: ",
+        "segue: standard input: line 4: not valid JSON: column 18: ",
     ),
     "to resume without an output": (("convert", SESSION, "--to", "gpt-5.4", "--resume"), b"", "--output"),
     "a stored file of a later format": (

@@ -446,7 +446,7 @@ def test_every_other_outcome_is_named(line, outcome, tmp_path):
     (failure,) = (json.loads(line) for line in (tmp_path / "out.jsonl.failures.jsonl").read_bytes().splitlines())
     assert (failure["id"], failure["outcome"]) == ("id-0", outcome)
     if outcome == "missing":
-        assert "belong to no request" in made.err
+        assert "belongs to no request" in made.err
 
 
 def test_a_file_of_errors_and_one_of_answers_are_read_together(tmp_path):

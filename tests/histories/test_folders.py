@@ -15,7 +15,7 @@ from segue.histories import registry
 from segue.histories.registry import _FOLDERS
 
 ROOT = Path(segue.histories.__file__).parent
-BELOW = {"errors", "conversation", "models", "framing", "protocols", "projection", "failures", "request"}
+BELOW = {"errors", "plurals", "conversation", "models", "framing", "protocols", "projection", "failures", "request"}
 WORLD = {"os", "pathlib", "sqlite3", "socket", "time", "random", "uuid", "subprocess"}
 
 of_every_folder = pytest.mark.parametrize("name", _FOLDERS)
