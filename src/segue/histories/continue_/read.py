@@ -138,6 +138,11 @@ class _Reader:
                 case "user":
                     content = (*_context(entry), *_content(message.get("content")))
                     made.append(with_envelope(UserMessage(content=content), NAME, envelope))
+                    for item in objects_of(entry.get("contextItems")):
+                        if text_of(item.get("content")) is None:
+                            self._notes.record(
+                                "context item", number, len(json_text(item)), item if self._notes.keeps else None
+                            )
                 case "assistant":
                     made += self._assistant(entry, message, thinking, envelope, number)
                     thinking = []
