@@ -432,7 +432,7 @@ def test_only_a_conversation_is_dumped_as_one(value):
 
 def test_only_text_and_bytes_are_loaded():
     for value in (None, 1, ["{}"]):
-        with pytest.raises(TypeError):
+        with pytest.raises(LoadError, match="expected JSON as bytes or text"):
             load(value)  # type: ignore[arg-type]
 
 

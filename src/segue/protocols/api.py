@@ -7,7 +7,8 @@ the caller passes, else the catalogue's only provider for this protocol and mode
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, final
 
 from msgspec.structs import replace
 
@@ -37,23 +38,37 @@ WINDOW_EXCEEDED: Final = "window_exceeded"
 
 
 _MOST_KNOWN: Final = 256
-_endpoints: Final[dict[int, tuple[Endpoint, tuple[bytes | None, bytes | None]]]] = {}
 _named: Final[dict[tuple[str, str], tuple[Catalogue, Model]]] = {}
-"""What was resolved before: the endpoint of a model by its identity, and the model that bodies name. Both are emptied
-when they are full. Each request resolves three times, and a corpus has the same models in all rows."""
+"""The models that bodies named before; emptied when it is full. A corpus has the same models in all rows."""
+
+
+@final
+class _Same:
+    """A model that is compared by identity, because its mappings cannot be hashed."""
+
+    __slots__ = ("model",)
+
+    def __init__(self, model: Model) -> None:
+        self.model: Final = model
+
+    def __hash__(self) -> int:
+        return id(self.model)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.model is other.model
 
 
 def resolve_endpoint(model: Model) -> Endpoint:
     """Give a model with its resolved rules and dialect."""
-    known, overrides = _endpoints.get(id(model)), overrides_key(model)
-    if known is not None and known[0].model is model and known[1] == overrides:
-        return known[0]
-    endpoint = Endpoint(model, resolve_rules(model), resolve_dialect(model))
-    if None not in overrides:
-        if len(_endpoints) >= _MOST_KNOWN:
-            _endpoints.clear()
-        _endpoints[id(model)] = endpoint, overrides
-    return endpoint
+    overrides = overrides_key(model)
+    if None in overrides:
+        return Endpoint(model, resolve_rules(model), resolve_dialect(model))
+    return _resolve(_Same(model), overrides)
+
+
+@lru_cache(maxsize=32)  # each request resolves its model three times
+def _resolve(given: _Same, overrides: tuple[bytes | None, bytes | None]) -> Endpoint:  # noqa: ARG001 - for the cache
+    return Endpoint(given.model, resolve_rules(given.model), resolve_dialect(given.model))
 
 
 def find_endpoint(
