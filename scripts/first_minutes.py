@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 import venv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
@@ -67,6 +67,17 @@ class Machine:
             "SEGUE_LOCAL_SERVERS": "off",
             "COLUMNS": "100",
         }
+
+    def start(self, command: Sequence[str]) -> subprocess.Popen[str]:
+        """Start a server in the work folder."""
+        return subprocess.Popen(
+            command,
+            cwd=self.folder,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
 
     def run(self, *command: str, shown: str, stdin: str = "") -> Ran:
         """Run a command in the work folder."""
@@ -140,14 +151,7 @@ def run_page(machine: Machine, line: str) -> Ran:
     began = time.perf_counter()
     command = [*shlex.split(line), "--no-browser"]
     command[0] = str(machine.bin / "segue")
-    with subprocess.Popen(
-        command,
-        cwd=machine.folder,
-        env=machine.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as server:
+    with machine.start(command) as server:
         assert server.stdout is not None
         first = server.stdout.readline()
         address = re.search(r"http://\S+", first)
@@ -168,14 +172,7 @@ def run_gateway(machine: Machine) -> list[Ran]:
     """Start the gateway, ask it over HTTP, and end it; the answer is that of any client of OpenAI chat."""
     began = time.perf_counter()
     command = [str(machine.bin / "segue"), "serve", "--address", "127.0.0.1:0"]
-    with subprocess.Popen(
-        command,
-        cwd=machine.folder,
-        env=machine.environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as server:
+    with machine.start(command) as server:
         assert server.stdout is not None
         try:
             first = server.stdout.readline()

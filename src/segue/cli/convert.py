@@ -12,7 +12,7 @@ import msgspec
 from segue.cli.corpora import Input, Settings, convert_corpus
 from segue.cli.history_inputs import SourceFile
 from segue.cli.inputs import EXAMPLE, check_input, example_option, open_input
-from segue.cli.reports import measured_report, show_report
+from segue.cli.reports import measured_report, report_option, show_report
 from segue.cli.statuses import Status
 from segue.cli.targets import (
     FROM,
@@ -81,14 +81,7 @@ class _Share(click.ParamType[tuple[int, int]]):
     show_default=True,
     help="What to do with the thinking of other models.",
 )
-@click.option(
-    "--report",
-    "form",
-    type=click.Choice(["table", "json", "none"]),
-    default="table",
-    show_default=True,
-    help="How to print the report to standard error.",
-)
+@report_option
 @click.option("--strict", is_flag=True, help="Refuse a conversion that drops content or signatures.")
 @click.option(
     "-o",

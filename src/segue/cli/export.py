@@ -14,11 +14,11 @@ from segue.cli.history_outputs import (
     commands_of,
     print_report,
     render_commands,
-    report_option,
     save_fresh,
     store_new,
     write_for,
 )
+from segue.cli.reports import report_option
 from segue.cli.targets import catalogue_option, complete_model
 from segue.errors import LoadError
 from segue.histories.kit.history import Written

@@ -13,10 +13,10 @@ from segue.cli.history_outputs import (
     commands_of,
     print_report,
     render_commands,
-    report_option,
     run_commands,
     save_fresh,
 )
+from segue.cli.reports import report_option
 from segue.cli.targets import TO, catalogue_option, complete_model, find_target
 from segue.histories.kit.format import Format
 from segue.histories.kit.history import History

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Literal
 from uuid import uuid4
 
 import click
@@ -25,21 +25,6 @@ from segue.models.model import Model
 from segue.projection.report import Report
 
 ReportForm = Literal["table", "json", "none"]
-
-_Command = TypeVar("_Command", bound=Callable[..., object])
-
-
-def report_option(command: _Command) -> _Command:
-    """Add the option that says how the report is printed."""
-    option = click.option(
-        "--report",
-        "form",
-        type=click.Choice(["table", "json", "none"]),
-        default="table",
-        show_default=True,
-        help="How to print the report to standard error.",
-    )
-    return option(command)
 
 
 def print_report(report: Report, form: ReportForm) -> None:

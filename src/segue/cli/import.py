@@ -10,7 +10,8 @@ import click
 from msgspec.structs import replace
 
 from segue.cli.history_inputs import FORMAT_NAMES, open_history
-from segue.cli.history_outputs import ReportForm, print_report, report_option, session_lines, store_new
+from segue.cli.history_outputs import ReportForm, print_report, session_lines, store_new
+from segue.cli.reports import report_option
 from segue.histories.api import HISTORY
 from segue.histories.kit.history import History
 

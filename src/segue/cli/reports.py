@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
+import click
 import msgspec
 
 from segue.cli.wording import in_program_words
@@ -26,6 +27,22 @@ _NARROW: Final = 72
 """Columns of a terminal below which a table would have one word on a line: each change has lines of its own."""
 _PLACES: Final = 3
 """How many places are listed for each kind of change."""
+
+
+_Command = TypeVar("_Command", bound=Callable[..., object])
+
+
+def report_option(command: _Command) -> _Command:
+    """Add the option that says how the report is printed."""
+    option = click.option(
+        "--report",
+        "form",
+        type=click.Choice(["table", "json", "none"]),
+        default="table",
+        show_default=True,
+        help="How to print the report to standard error.",
+    )
+    return option(command)
 
 
 def kinds_of(changes: Iterable[Change]) -> list[tuple[Loss, ChangeCode]]:
