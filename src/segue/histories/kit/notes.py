@@ -24,6 +24,7 @@ class Notes:
         self._keep = keep
         self._changes: list[Change] = []
         self._records: list[Record] = []
+        self._unreadable = 0
 
     @property
     def keeps(self) -> bool:
@@ -33,8 +34,7 @@ class Notes:
     @property
     def left_out(self) -> int:
         """How many lines and records are noted as left out."""
-        unreadable = sum(change.code == ChangeCode.LINE_UNREADABLE for change in self._changes)
-        return unreadable + len(self._records)
+        return self._unreadable + len(self._records)
 
     def add(self, code: ChangeCode, path: Path, loss: Loss, detail: str = "") -> None:
         """Note one change."""
@@ -46,6 +46,7 @@ class Notes:
 
     def unreadable(self, line: int, reason: str) -> None:
         """Note a line that cannot be read."""
+        self._unreadable += 1
         self.add(ChangeCode.LINE_UNREADABLE, ("lines", line), Loss.CONTENT, reason)
 
     @property
