@@ -123,7 +123,7 @@ def _match(method: str, path: str, headers: Mapping[str, str], query: Mapping[st
     asked = "GET" if method == "HEAD" else method
     places = tuple(dict.fromkeys((path, unquote(path))))  # some clients escape the colon of a path of Google
     for place in places:
-        found = table.find(asked, place, headers, query)
+        found = table.find(asked, place, headers, query, is_decoded=place is not path)
         if found is not None:
             return found
     for place in places:

@@ -37,6 +37,7 @@ from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.kit.verbatim import for_new_request
 from segue.protocols.plain_text.transcript import write_transcript
 from segue.protocols.registry import get_protocol
+from segue.quoting import check_path
 
 _READER: Final = Model("reader", "plain-text", "plain-text")
 """The target of `transcribe`."""
@@ -99,7 +100,7 @@ class Request:
         """The URL that the request is sent to.
 
         Raises:
-            SettingsError: neither the model nor its provider has a base URL.
+            SettingsError: neither the model nor its provider has a base URL, or the model id cannot be part of a URL.
         """
         return self._at(self._codec.path(self._endpoint, bool(self._projection.options.stream)))
 
@@ -134,6 +135,7 @@ class Request:
                 key="base_url",
             )
         base = base.rstrip("/")
+        path = check_path(path, model_id=self.model.id)
         # Many write the version as a part of the base URL, because other protocols of the same server have it there.
         version = path[: path.find("/", 1)]
         return base + (path.removeprefix(version) if version and base.endswith(version) else path)

@@ -20,6 +20,7 @@ from segue.gateway.service import LOG, now_ms
 from segue.gateway.writing import Headers, Send, StreamWriter
 from segue.models.model import Model
 from segue.protocols.api import encode_response
+from segue.quoting import quote_header
 from segue.reply_encoding import encode_error, stream_encoder
 
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -45,12 +46,8 @@ async def send_json(send: Send, status: int, body: object, headers: dict[str, st
 
 
 def raw_headers(headers: dict[str, str]) -> Headers:
-    """Give headers as ASGI sends them; characters that no header has are replaced."""
-    return [(name.encode("latin-1"), _header_value(value)) for name, value in headers.items()]
-
-
-def _header_value(value: str) -> bytes:
-    return "".join(each if each.isprintable() else " " for each in value).encode("latin-1", "replace")
+    """Give headers as ASGI sends them; characters that no header has are percent-encoded, long values cut."""
+    return [(name.encode("ascii"), quote_header(value).encode("ascii")) for name, value in headers.items()]
 
 
 async def send_failure(

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 from msgspec.structs import replace
 from starlette.applications import Starlette
@@ -82,7 +83,7 @@ class ProtocolApp:
             return
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         raw = scope.get("raw_path")
-        path: str = raw.decode("latin-1") if raw else scope["path"]
+        path: str = raw.decode("latin-1") if raw else quote(scope["path"])  # the server decoded it
         path = path.partition("?")[0]
         if query := scope["query_string"]:
             path += "?" + query.decode("latin-1")

@@ -17,6 +17,7 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import httpx2
+from yarl import URL
 
 from segue.client.http.settings import CONNECT_TIMEOUT
 
@@ -59,7 +60,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         try:
             reply = await self._open().request(
                 request.method,
-                str(request.url),
+                URL(str(request.url), encoded=True),  # quoted already; yarl would decode some of it again
                 headers=headers,
                 data=content,
                 allow_redirects=False,

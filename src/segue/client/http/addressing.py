@@ -23,6 +23,7 @@ from msgspec.structs import replace
 from segue.errors import SettingsError
 from segue.models.dialect import Dialect
 from segue.models.model import Model
+from segue.quoting import quote_variable
 
 _VARIABLE: Final = re.compile(r"\{([A-Z][A-Z0-9_]*)\}")
 _OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -49,14 +50,15 @@ def fill_url(url: str, environment: Mapping[str, str]) -> str:
     """Replace the variables in a URL by their values.
 
     Raises:
-        SettingsError: a variable is not set, or the result is not an HTTP URL.
+        SettingsError: a variable is not set or cannot stand in a URL, or the result is not an HTTP URL.
     """
+    end_of_host = len(url) - len(url.partition("://")[2].partition("/")[2])
 
     def value(match: re.Match[str]) -> str:
         name = match[1]
         for variable in (name, *_OTHER_NAMES.get(name, ())):
             if found := environment.get(variable, "").strip():
-                return found
+                return quote_variable(found, name=name, in_host=match.start() < end_of_host)
         shown = split_login(url)[0]
         raise SettingsError(
             f"the URL {shown} needs the environment variable {name}; set it, or pass base_url=...", key=name

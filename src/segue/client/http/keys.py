@@ -22,6 +22,7 @@ from segue.errors import SettingsError
 from segue.models.dialect import Dialect
 from segue.models.model import Model
 from segue.models.provider import Provider
+from segue.quoting import check_header
 
 Token: TypeAlias = str | Mapping[str, str]
 """The result of an `auth` function: a token, sent as a bearer, or the headers themselves."""
@@ -96,14 +97,16 @@ def token_headers(token: Token) -> dict[str, str]:
 
 
 def _check_header_value(key: str) -> str:
-    key = key.strip()
-    if not key or not key.isascii() or not key.isprintable():
-        raise SettingsError(
-            "the API key or token is empty or contains characters that an HTTP header cannot contain, such as a line"
-            " break; check its value",
-            key="api_key",
-        )
-    return key
+    try:
+        if key := key.strip():
+            return check_header(key, name="authorization")
+    except SettingsError:
+        pass
+    raise SettingsError(
+        "the API key or token is empty or contains characters that an HTTP header cannot contain, such as a line"
+        " break; check its value",
+        key="api_key",
+    )
 
 
 def ask_auth(auth: Auth, model: Model) -> Token | Awaitable[Token]:

@@ -38,6 +38,7 @@ from segue.models.provider import Provider
 from segue.models.providers import find_row
 from segue.plurals import counted
 from segue.protocols.registry import resolve_dialect
+from segue.quoting import check_header
 from segue.request import Request
 from segue.version import __version__
 
@@ -115,7 +116,7 @@ class RequestBuilder:
         """Build the HTTP request; `Broken` if the key is missing. `url` replaces that of the request.
 
         Raises:
-            SettingsError: there is no URL, or the key cannot be sent.
+            SettingsError: there is no URL, or the key or another header cannot be sent.
         """
         setup, model = self.setup, request.model
         row, dialect = self._find_row(model), resolve_dialect(model)
@@ -130,6 +131,7 @@ class RequestBuilder:
             **setup.headers,
             **login,
         }
+        headers = {name: check_header(value, name=name) for name, value in headers.items()}
         if options.stream:
             headers["accept-encoding"] = "identity"  # compression would delay events
         key = choose_for(setup.api_key, model.provider, first) or find_key(row, setup.environment)

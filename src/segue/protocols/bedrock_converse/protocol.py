@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from typing import Final
-from urllib.parse import quote
 
 from segue.models.model import Model
 from segue.protocols.bedrock_converse.check import check
@@ -28,13 +27,14 @@ from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.kit.reply_form import ReplyForm
 from segue.protocols.kit.token_count import TokenCount
+from segue.quoting import quote_segment
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:
     """Give the path with the quoted model id: ids have colons, ARNs slashes (botocore 1.44.0; recorded, 2026-11)."""
     if endpoint.dialect.path is not None:
         return endpoint.dialect.path
-    return f"/model/{quote(endpoint.model.id, safe='')}/{'converse-stream' if stream else 'converse'}"
+    return f"/model/{quote_segment(endpoint.model.id)}/{'converse-stream' if stream else 'converse'}"
 
 
 _HELD_CONTENT: Final = HeldContent(
@@ -50,7 +50,7 @@ _PROFILE: Final = re.compile(r"^(?:us|us-gov|eu|apac|jp|au|ca|sa|global)\.(?=\w+
 
 def _count_path(endpoint: Endpoint) -> str:
     """Give the path; an inference profile (`us.anthropic...`) is refused, its model is counted (recorded, 2026-11)."""
-    return f"/model/{quote(_PROFILE.sub('', endpoint.model.id), safe='')}/count-tokens"
+    return f"/model/{quote_segment(_PROFILE.sub('', endpoint.model.id))}/count-tokens"
 
 
 _COUNTED: Final = frozenset({"messages", "system", "toolConfig", "additionalModelRequestFields"})

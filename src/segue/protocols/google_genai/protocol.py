@@ -25,15 +25,19 @@ from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
 from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.kit.token_count import TokenCount
+from segue.quoting import quote_path
 
 _PATH_PREFIXES: Final = ("models/", "tunedModels/", "projects/", "publishers/")
 """Prefixes of model ids that are paths already."""
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:
-    """Give the path of a request; `{model}` in the dialect's path is replaced by the model id."""
+    """Give the path of a request; `{model}` in the dialect's path is replaced by the model id.
+
+    The provider's client refuses `?` and `&` as well; `:` in the last part would begin a method.
+    """
     method = ":streamGenerateContent?alt=sse" if stream else ":generateContent"
-    model_id, path = endpoint.model.id, endpoint.dialect.path
+    model_id, path = quote_path(endpoint.model.id, refused="?&#", refused_last=":"), endpoint.dialect.path
     if path is None:
         return f"/{model_id}{method}" if model_id.startswith(_PATH_PREFIXES) else f"/models/{model_id}{method}"
     for start in ("projects/", "publishers/"):

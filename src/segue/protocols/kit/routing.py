@@ -70,14 +70,27 @@ class RouteTable:
         rows.sort(key=lambda row: (not row[1].evidence, -len(row[1].path.replace(_MODEL, ""))))
         self._rows: Final = rows
 
-    def find(self, method: str, path: str, headers: Mapping[str, str], query: Mapping[str, str]) -> MatchedRoute | None:
-        """Find the route of a request; names of headers are in lower case."""
+    def find(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        query: Mapping[str, str],
+        *,
+        is_decoded: bool = False,
+    ) -> MatchedRoute | None:
+        """Find the route of a request; names of headers are in lower case.
+
+        The model in the path is decoded once: not at all if the path `is_decoded` already.
+        """
         for name, route, pattern, tail in self._rows:
             if route.method == method and path.endswith(tail):
                 found = pattern.fullmatch(path)
                 if found is not None and _is_evident(route.evidence, headers, query):
                     model = found.groupdict().get("model")
-                    return MatchedRoute(name, route, None if model is None else route.model_id.format(unquote(model)))
+                    if model is not None:
+                        model = route.model_id.format(model if is_decoded else unquote(model))
+                    return MatchedRoute(name, route, model)
         return None
 
     def methods(self, path: str) -> tuple[str, ...]:
