@@ -143,7 +143,11 @@ class Request:
     @property
     def headers(self) -> dict[str, str]:
         """The headers of the request, without the key."""
-        return {"content-type": "application/json", **self._codec.headers, **self.model.headers}
+        given, versions = self.model.headers, self._codec.versions
+        chosen = (
+            {} if versions is None or versions.header in given else {versions.header: versions.choose(self.content)}
+        )
+        return {"content-type": "application/json", **self._codec.headers, **chosen, **given}
 
     def sdk_arguments(self) -> dict[str, Any]:
         """Return the arguments for the provider's own client, new ones each time; unknown ones are in `extra_body`."""
@@ -154,6 +158,9 @@ class Request:
         if not named:
             return body
         arguments = {key: value for key, value in body.items() if key in named}
+        versions = self._codec.versions
+        if versions is not None and (version := versions.choose(self.content)) != versions.newest:
+            arguments["extra_headers"] = {versions.header: version}  # the client itself sends the newest
         beyond = {key: value for key, value in body.items() if key not in named}
         return {**arguments, "extra_body": beyond} if beyond else arguments
 

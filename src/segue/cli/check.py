@@ -76,6 +76,9 @@ class Finding(NamedTuple):
     show_default=True,
     help="How to print findings; github prints workflow commands.",
 )
+@click.option(
+    "--api-version", metavar="VERSION", help="The version of the API that a header names, such as 2026-10-21."
+)
 @click.option("--all", "harmless", is_flag=True, help="Also list changes that drop nothing.")
 @catalogue_option
 @click.pass_context
@@ -89,6 +92,7 @@ def command(
     form: str,
     harmless: bool,
     catalogue: str | None,
+    api_version: str | None,
 ) -> None:
     """List the problems of FILE for a model, or for any model of a protocol.
 
@@ -111,7 +115,7 @@ def command(
         found = [
             finding
             for document in _documents(opened, source, advance)
-            for finding in _findings(document, model, known if wire_only else None)
+            for finding in _findings(document, model, known if wire_only else None, api_version)
             if harmless or finding.level != "notice"
         ]
     _PRINTERS[form](found, file.name)
@@ -127,7 +131,9 @@ def _documents(opened: Source, protocol: str | None, advance: Advance) -> Iterat
         advance(len(line), 1, 0 if isinstance(document, BadLine) else len(document.prompt.context.messages))
 
 
-def _findings(document: Document | BadLine, model: Model, known: Catalogue | None) -> Iterator[Finding]:
+def _findings(
+    document: Document | BadLine, model: Model, known: Catalogue | None, version: str | None = None
+) -> Iterator[Finding]:
     """Give the problems for a model; with the `known` models, those for the model that a request names."""
     if isinstance(document, BadLine):
         yield Finding("error", "unreadable", (), document.reason, document.line)
@@ -142,7 +148,7 @@ def _findings(document: Document | BadLine, model: Model, known: Catalogue | Non
         # With only a protocol, the check is for the model that the body names.
         named = document.prompt.model
         judged = None if known is not None and named else model
-        violations = check_body(document.body, protocol=model.protocol, model=judged, catalogue=known)
+        violations = check_body(document.body, protocol=model.protocol, model=judged, catalogue=known, version=version)
         for violation in violations:
             if is_training and violation.code in ONLY_REQUESTS:
                 continue

@@ -44,7 +44,7 @@ from segue.projection.report import Report
 from segue.protocols.registry import get_protocol
 from segue.request import Request, prepare
 
-_FORWARDED: Final = ("anthropic-beta", "anthropic-version", "openai-beta", "traceparent")
+_FORWARDED: Final = ("anthropic-beta", "openai-beta", "traceparent")
 """Headers of a client that are sent on to a provider of the same protocol."""
 _CONTENT: Final = frozenset(
     {"text_start", "thinking_start", "toolcall_start", "text_delta", "thinking_delta", "toolcall_delta", "native"}
@@ -203,6 +203,9 @@ class Exchange:
         self.tap.clear()
         if model.protocol == asked.call.protocol:
             given = {name: value for name in _FORWARDED if (value := asked.headers.get(name))}
+            versions = get_protocol(model.protocol).versions
+            if asked.raw and versions is not None and (version := asked.headers.get(versions.header)):
+                given[versions.header] = version  # a body that is not the client's own gets the version that accepts it
             if given:
                 model = replace(model, headers={**model.headers, **given})
             if asked.raw:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage
 from segue.counting.words import count_words
-from segue.errors import ConversationError, DecodeError, UnknownProtocol
+from segue.errors import ConversationError, DecodeError, SettingsError, UnknownProtocol
 from segue.models.catalogue import (
     Catalogue,
     find_models,
@@ -198,11 +198,18 @@ def check(
     protocol: str,
     model: Model | str | None = None,
     catalogue: Catalogue | None = None,
+    version: str | None = None,
 ) -> list[Violation]:
     """List what the provider would refuse in a request body; an empty list if nothing is known.
 
     Without a model, the body is checked for the provider that serves the model it names. The rules of the protocol's
     own provider do not apply to a model of another maker.
+
+    `version` is the version of the API that the request is sent with, where a header names it (`anthropic-version`).
+    Without it, it is the one that the body names, or one that accepts the body.
+
+    Raises:
+        SettingsError: the protocol has no such version.
     """
     if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DecodeError(f"a request body has to be an object, not {type(body).__name__}")
@@ -210,7 +217,19 @@ def check(
     if model is None and named and find_provider(protocol, named, catalogue=catalogue) is None:
         maker = _find_other_maker(named, get_protocol(protocol).provider)
         model = None if maker is None else Model(named, maker, protocol)
-    return check_body(body, find_endpoint(protocol, model, named, catalogue))
+    violations = check_body(body, find_endpoint(protocol, model, named, catalogue))
+    return [*violations, *_check_version(body, protocol, version)]
+
+
+def _check_version(body: Mapping[str, object], protocol: str, version: str | None) -> list[Violation]:
+    versions = get_protocol(protocol).versions
+    if versions is None:
+        if version is not None:
+            raise SettingsError(f"{protocol} has no versions; leave out version=...", key="version")
+        return []
+    if version is not None:
+        versions.get(version)
+    return versions.check(body, version)
 
 
 def check_body(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:

@@ -20,6 +20,7 @@ from segue.protocols.anthropic_messages.server_tools import SERVER_TOOLS
 from segue.protocols.anthropic_messages.sources import cited_sources
 from segue.protocols.anthropic_messages.stream import stream_decoder
 from segue.protocols.anthropic_messages.stream_writer import stream_encoder
+from segue.protocols.anthropic_messages.versions import VERSIONS
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
 from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
@@ -95,7 +96,7 @@ PROTOCOL: Final = Protocol(
         # of the prompt
         "options",  # levels become budgets or efforts, retention becomes cache marks, `max_tokens` is required
     },
-    headers={"anthropic-version": "2026-10-21"},  # as anthropic 2.8.0 sends it; read 2026-11-15
+    versions=VERSIONS,
     sdk_parameters=frozenset(
         {
             # anthropic 2.8.0, `messages.create`; temperature, top_p and top_k are no longer among them

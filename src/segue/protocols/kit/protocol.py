@@ -27,6 +27,7 @@ from segue.models.dialect import Dialect
 from segue.models.family import Family
 from segue.models.model import Model
 from segue.models.rules import Rules
+from segue.protocols.kit.api_versions import ApiVersions
 from segue.protocols.kit.clues import Clues
 from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject, Violation, WireError
 from segue.protocols.kit.held_content import NO_HELD_CONTENT, HeldContent
@@ -90,6 +91,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
       two turns of the same role. `pieces`: the body joins the texts of a turn.
     - `held_content`: which parts of a body refer to content that only the provider has.
     - `headers`: headers of every request, besides the key.
+    - `versions`: the versions of the API that a header names, and what each refuses; None: there is no such header.
     - `replay`: which blocks of this wire belong together, so that none is sent without the other.
     - `sdk_parameters`: the arguments of the provider's own client; other keys go to `extra_body`.
     - `clues`: keys and values by which detection recognises a body.
@@ -147,6 +149,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     samples: Callable[[], tuple[Sample, ...]] = _no_samples
     held_content: HeldContent = NO_HELD_CONTENT
     headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    versions: ApiVersions | None = None
     affects_later: Callable[[Message], bool] | None = None
     namespaces: Namespaces | None = None
     cited_sources: Callable[[AssistantMessage], Sequence[Source]] | None = None

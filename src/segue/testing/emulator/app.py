@@ -22,6 +22,7 @@ from segue.reply_encoding import encode_error, encode_model_list
 from segue.testing.emulator.answering import Answer, Provider, framing_of
 from segue.testing.emulator.script import Script, Step, load_steps
 from segue.testing.emulator.signing import PROTOCOLS, Signer
+from segue.testing.emulator.versions import refuse_by_version
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -69,6 +70,7 @@ class Emulator:
         self.requests: list[RecordedRequest] = []
         self._api_key = api_key
         signer = Signer(sha256(key.encode()).digest(), binds_prefix=binds_prefix)
+        self._strict = strict
         self._provider = Provider(self.script, signer, strict=strict)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -139,7 +141,8 @@ class Emulator:
         if call.kind == "models":
             listed = encode_model_list(find_models(protocol=call.protocol)[:50], protocol=call.protocol)
             return Answer(status=200, headers={}, body=listed), call
-        return self._provider.answer(call), call
+        refused = refuse_by_version(call, headers) if self._strict else None
+        return refused or self._provider.answer(call), call
 
     def _is_allowed(self, headers: dict[str, str], call: Call) -> bool:
         if self._api_key is None:
