@@ -21,7 +21,7 @@ REASON = "with PostgreSQL (no server program or no psycopg)"
 
 def find_programs() -> Path | None:
     """Find the folder of the server's programs, the newest version."""
-    if find_spec("psycopg") is None or find_spec("psycopg_pool") is None:
+    if find_spec("psycopg") is None:
         return None
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     return found[-1].parent if found else None
