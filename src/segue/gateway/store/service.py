@@ -13,10 +13,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
+from segue.envelope.keys import UNIQUE, kind_of
 from segue.envelope.state import State
 from segue.gateway.store.circuit import Circuit
 from segue.gateway.store.database import StoreAway, StoreBusy, StoreError
-from segue.gateway.store.store import Limits, Store, Stored, StoredState, UsedStates
+from segue.gateway.store.store import Limits, Store, Stored, StoredState
 from segue.gateway.store.writer import Item, Writer
 
 _Result = TypeVar("_Result")
@@ -78,7 +79,11 @@ class StoreService:
         store = self.store
         if store is None or not keys:
             return {}
-        found, used = await self.read(lambda: store.find_states(keys, now)) or ({}, UsedStates(()))
+        read = await self.read(lambda: store.find_states(keys, now))
+        if read is None:
+            # Whether a weak key has one state alone is not known without the database.
+            return self._with_waiting({}, [key for key in keys if kind_of(key) not in UNIQUE])
+        found, used = read
         if used.ids:
             self.put_later(used, now)
         return self._with_waiting(found, keys)
@@ -149,7 +154,7 @@ class StoreService:
             return False
         if self._writes.is_open:
             if is_kept:
-                self.put_later(work, now)
+                self._writer.keep(Item(work, now, None, is_kept=True))
             return False
         loop = asyncio.get_running_loop()
         done: asyncio.Future[bool] = loop.create_future()

@@ -83,6 +83,11 @@ class Writer:
             return False
         return True
 
+    def keep(self, item: Item) -> None:
+        """Take an item that is to be written when the database answers again; readers see it at once."""
+        self._keep((item,))
+        self.wake()
+
     def wake(self) -> None:
         """Make the thread look at the circuits."""
         try:
@@ -197,11 +202,11 @@ class Writer:
     def _keep(self, batch: Iterable[Item]) -> None:
         """Tell callers that nothing is stored now, and keep what may be stored later."""
         for item in batch:
-            if item.is_kept and item.tries < _MOST_TRIES and (item.tries or len(self._backlog) < _MOST_WAITING):
-                with self._lock:
+            with self._lock:
+                if item.is_kept and item.tries < _MOST_TRIES and (item.tries or len(self._backlog) < _MOST_WAITING):
                     self._backlog.append(item)
-            elif item.is_kept:
-                self._dropped += 1
+                elif item.is_kept:
+                    self._dropped += 1
             item.tell(is_durable=False)
 
     def _probe(self) -> None:
