@@ -15,41 +15,67 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import final
 
 REASON = "with PostgreSQL (no server program or no psycopg)"
 
 
 def find_programs() -> Path | None:
     """Find the folder of the server's programs, the newest version."""
-    if find_spec("psycopg") is None or find_spec("psycopg_pool") is None:
+    if find_spec("psycopg") is None:
         return None
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     return found[-1].parent if found else None
 
 
+@final
+class PostgresqlServer:
+    """A server in a folder, which can be stopped and started again."""
+
+    def __init__(self, folder: Path, programs: Path) -> None:
+        self.url = f"postgresql://segue@/postgres?host={folder}"
+        self._folder = folder
+        self._programs = programs
+        self._owner = pwd.getpwnam("postgres") if os.getuid() == 0 else None
+        if self._owner is not None:
+            os.chown(folder, self._owner.pw_uid, self._owner.pw_gid)
+        self._run("initdb", "-U", "segue", "-A", "trust", "--no-sync")
+
+    def _run(self, program: str, *arguments: str) -> None:
+        user = None if self._owner is None else self._owner.pw_uid
+        group = None if self._owner is None else self._owner.pw_gid
+        command = [str(self._programs / program), "-D", str(self._folder / "data"), *arguments]
+        subprocess.run(command, check=True, capture_output=True, user=user, group=group, cwd=self._folder, timeout=60)
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        options = f"-k {self._folder} -c listen_addresses='' -c fsync=off -c max_connections=60"
+        self._run("pg_ctl", "-w", "-l", str(self._folder / "log"), "-o", options, "start")
+
+    def stop(self) -> None:
+        """Stop the server at once, as a crash does."""
+        self._run("pg_ctl", "-w", "-m", "immediate", "stop")
+
+
 @contextmanager
-def postgresql() -> Iterator[str]:
-    """Start a server in a temporary folder, and give the URL of its database."""
+def postgresql_server() -> Iterator[PostgresqlServer]:
+    """Start a server in a temporary folder."""
     programs = find_programs()
     assert programs is not None
     folder = Path(mkdtemp(prefix="segue-pg-"))
-    owner = pwd.getpwnam("postgres") if os.getuid() == 0 else None
-    if owner is not None:
-        os.chown(folder, owner.pw_uid, owner.pw_gid)
-
-    def run(*command: str) -> None:
-        user = None if owner is None else owner.pw_uid
-        group = None if owner is None else owner.pw_gid
-        subprocess.run(command, check=True, capture_output=True, user=user, group=group, cwd=folder, timeout=60)
-
-    data = folder / "data"
-    options = f"-k {folder} -c listen_addresses='' -c fsync=off -c max_connections=60"
     try:
-        run(str(programs / "initdb"), "-D", str(data), "-U", "segue", "-A", "trust", "--no-sync")
-        run(str(programs / "pg_ctl"), "-D", str(data), "-w", "-l", str(folder / "log"), "-o", options, "start")
+        server = PostgresqlServer(folder, programs)
+        server.start()
         try:
-            yield f"postgresql://segue@/postgres?host={folder}"
+            yield server
         finally:
-            run(str(programs / "pg_ctl"), "-D", str(data), "-w", "-m", "immediate", "stop")
+            server.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def postgresql() -> Iterator[str]:
+    """Start a server in a temporary folder, and give the URL of its database."""
+    with postgresql_server() as server:
+        yield server.url

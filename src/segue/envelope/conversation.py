@@ -19,13 +19,13 @@ from segue.conversation.messages import AssistantMessage, Message
 from segue.envelope.envelopes import Envelopes, find_envelopes, has_envelope
 from segue.envelope.keys import UNIQUE, TurnKeys, keys_of_turns, kind_of, signatures_of
 from segue.envelope.restoring import RestoredTurn, rename_ids, restore_turn, strip_turn
-from segue.envelope.state import State, merge_states
+from segue.envelope.state import State, endpoint_label, merge_states
 from segue.projection.report import Change, ChangeCode, Loss, Report
 
 Stored: TypeAlias = Mapping[str, Sequence[State]]
 """The states that a store has for keys, the newest first."""
 
-_ELSEWHERE: Final = "{provider} at {url}"
+_ELSEWHERE: Final = "{provider} at another address"
 """The provider of a state whose base URL is not the one that the provider has now: no target is the same model."""
 UNKNOWN: Final = "(unknown)"
 """The provider of turns whose author is not known. No target is the same model, so their signatures are dropped."""
@@ -148,8 +148,8 @@ def _restored(
         return RestoredTurn(origin, own, is_changed=False)
     turn = restore_turn(message, state)
     now = None if base_urls is None else base_urls(state)
-    if base_urls is not None and now != state.base_url:
-        provider = _ELSEWHERE.format(provider=state.provider, url=state.base_url)
+    if base_urls is not None and endpoint_label(now) != state.endpoint:
+        provider = _ELSEWHERE.format(provider=state.provider)
         return turn._replace(message=replace(turn.message, provider=provider))
     return turn
 

@@ -1,6 +1,6 @@
 """The state of one reply: what a client of another protocol cannot return, and what puts the reply together again.
 
-A state has the origin of a reply (protocol, provider, model, base URL) and its pieces. Thinking, signatures and native
+A state has the origin of a reply (protocol, provider, model, endpoint) and its pieces. Thinking, signatures and native
 blocks are in it whole. Texts and the arguments of calls are not: the client returns them, and the state has their
 lengths and digests only, to find out whether the client changed them. So a store of states holds no conversation.
 
@@ -10,7 +10,9 @@ of one reply are joined by `merge_states`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from typing import Final, final
 
@@ -45,12 +47,13 @@ class State(msgspec.Struct, frozen=True, kw_only=True, array_like=True, omit_def
 
     `head` is the message without its content, `count` the number of its pieces; both are None while it streams.
     `shown` is a digest of the text that the client sees, where that is not the text of the reply.
+    `endpoint` is the label of the base URL (`endpoint_label`), never the URL: that may hold credentials.
     """
 
     protocol: str
     provider: str
     model: str
-    base_url: str | None = None
+    endpoint: str | None = None
     pieces: tuple[Piece, ...] = ()
     count: int | None = None
     head: AssistantMessage | None = None
@@ -65,6 +68,27 @@ class State(msgspec.Struct, frozen=True, kw_only=True, array_like=True, omit_def
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(State)
 _DIGEST_BYTES: Final = 12
+_LABEL: Final = "at:"
+"""The first characters of a label; no URL begins with them."""
+_LABEL_DIGITS: Final = 24
+_PORTS: Final[Mapping[str, str]] = {"http": ":80", "https": ":443"}
+"""The port of a scheme, which a URL may name or leave out."""
+
+
+@lru_cache(maxsize=256)
+def endpoint_label(base_url: str | None) -> str | None:
+    """Give a label of a base URL that can be compared, and that reveals neither address nor credentials.
+
+    The label is a digest of scheme, host, port and path. User name, password, query and fragment are not part of it.
+    None stands for the address that the provider has in the catalogue.
+    """
+    if base_url is None:
+        return None
+    scheme, _, rest = base_url.strip().partition("://")
+    authority, slash, path = re.split(r"[?#]", rest, maxsplit=1)[0].partition("/")
+    scheme, host = scheme.lower(), authority.rpartition("@")[2].lower()
+    host = host.removesuffix(_PORTS.get(scheme, "")) if scheme in _PORTS else host
+    return _LABEL + sha256(text_bytes(f"{scheme}://{host}{slash}{path}".rstrip("/"))).hexdigest()[:_LABEL_DIGITS]
 
 
 def digest_of(text: str) -> bytes:
@@ -92,7 +116,11 @@ def make_piece(index: int, content: AssistantContent, shown: str = "") -> Piece:
 def make_state(model: Model, base_url: str | None, pieces: Iterable[Piece]) -> State:
     """Make a partial state."""
     return State(
-        protocol=model.protocol, provider=model.provider, model=model.id, base_url=base_url, pieces=tuple(pieces)
+        protocol=model.protocol,
+        provider=model.provider,
+        model=model.id,
+        endpoint=endpoint_label(base_url),
+        pieces=tuple(pieces),
     )
 
 
@@ -109,7 +137,7 @@ def finish_state(
         protocol=message.protocol,
         provider=message.provider,
         model=message.model,
-        base_url=base_url,
+        endpoint=endpoint_label(base_url),
         pieces=tuple(pieces),
         count=len(message.content),
         head=replace(message, content=()),
@@ -130,14 +158,14 @@ def merge_states(states: Sequence[State]) -> State | None:
     for state in states:
         if state.is_whole:
             return state
-        if (state.protocol, state.provider, state.model, state.base_url) != _origin(first):
+        if (state.protocol, state.provider, state.model, state.endpoint) != _origin(first):
             return None
     pieces = {piece.index: piece for state in states for piece in state.pieces}
     return replace(first, pieces=tuple(pieces[index] for index in sorted(pieces)))
 
 
 def _origin(state: State) -> tuple[str, str, str, str | None]:
-    return state.protocol, state.provider, state.model, state.base_url
+    return state.protocol, state.provider, state.model, state.endpoint
 
 
 def has_opaque_data(content: AssistantContent) -> bool:
@@ -159,8 +187,14 @@ def dump_state(state: State) -> bytes:
 
 
 def load_state(data: bytes) -> State | None:
-    """Read a state; None if the bytes are none that this version can read."""
+    """Read a state; None if the bytes are none that this version can read.
+
+    Earlier versions wrote the base URL where the label is now.
+    """
     try:
-        return _DECODER.decode(data)
+        state = _DECODER.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
+    if state.endpoint is None or state.endpoint.startswith(_LABEL):
+        return state
+    return replace(state, endpoint=endpoint_label(state.endpoint))

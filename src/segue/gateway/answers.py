@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
@@ -86,9 +86,13 @@ async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None
         message = await stream.result()
         shown = exchange.convert_whole(message, stream.model)
         await exchange.store_state(message)
+        if exchange.is_unstored and exchange.attach_again():
+            shown = exchange.convert_whole(message, stream.model)
         body: object = exchange.take_bytes() if exchange.is_straight else b""
         if not body:
-            body = encode_response(shown, protocol=protocol, model=exchange.reply_model())
+            encoded = encode_response(shown, protocol=protocol, model=exchange.reply_model())
+            exchange.tell_stored(encoded)
+            body = encoded
     except SegueError as error:
         failure = explain_error(error)
         status = await send_failure(
@@ -225,6 +229,8 @@ async def _relay(
             await exchange.store_state(last.message)
         try:
             frames = [frame for event in converted for frame in encode(event)]
+            if last.type == "done":
+                _tell_stored(exchange, frames)
         except EncodeError as error:
             LOG.warning("a reply could not be written: %s", error)
             return Failure(kind=FailureKind.SERVER, message="the reply cannot be written in this protocol")
@@ -241,6 +247,14 @@ async def _relay(
             exchange.record(200, outcome, error=None if last.type == "done" else failure_of(stream).message)
             return None
     return failure_of(stream)
+
+
+def _tell_stored(exchange: Exchange, frames: list[Any]) -> None:
+    """Write into the whole reply at the end of a stream of the Responses protocol whether it is stored."""
+    last: object = frames[-1] if frames else None
+    whole = cast("dict[str, object]", last).get("response") if isinstance(last, dict) else None
+    if isinstance(whole, dict):
+        exchange.tell_stored(cast("dict[str, Any]", whole))
 
 
 async def _end_with(

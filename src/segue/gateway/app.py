@@ -28,6 +28,7 @@ from segue.gateway.guarding import find_tenant, is_own_host
 from segue.gateway.pages import pages
 from segue.gateway.responses import find_history, previous_id
 from segue.gateway.service import LOG, Gateway
+from segue.gateway.store.database import StoreError
 from segue.models.model import Model
 from segue.protocols.registry import get_protocol
 from segue.reply_encoding import encode_model, encode_model_list, encode_token_count
@@ -148,7 +149,11 @@ class ProtocolApp:
         name = previous_id(call)
         if name is None or call.prompt is None:
             return None
-        history = await find_history(self._gateway, name, tenant)
+        try:
+            history = await find_history(self._gateway, name, tenant)
+        except StoreError as error:
+            text = "The database with the stored replies does not answer; try again, or send the whole history."
+            raise _Refused(text, 503, call.protocol, FailureKind.OVERLOADED) from error
         if history is not None:
             return replace(call.prompt.context, messages=(*history, *call.prompt.context.messages))
         author = self._gateway.router.find(call.model or "", call.protocol).author

@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from segue.gateway.routing import Routed
+from segue.gateway.store.database import StoreError
 from segue.gateway.store.service import StoreService
 from segue.gateway.store.store import StoredConversation
 from segue.models.model import Model
@@ -65,14 +66,18 @@ class Conversations:
         """Send a conversation to a model from now on; None ends that. The choice is stored when this returns.
 
         Gives False if the conversation belongs to another tenant.
+
+        Raises:
+            StoreError: the choice cannot be stored; it does not hold.
         """
         await self.load(conversation)
         owner, known = self._rows.get(conversation, (tenant, None))
         if owner != tenant:
             return False
         row = replace(known or ConversationRow(id=conversation, time=now), chosen=name)
+        if self._store.store is not None and not await self._store.put(_stored(row, tenant), now):
+            raise StoreError("the database does not answer")
         self._put(row, tenant)
-        await self._store.put(_stored(row, tenant), now)
         return True
 
     def chosen(self, conversation: str) -> str | None:

@@ -6,10 +6,11 @@ with its state attached. The state is stored before the end of the reply is sent
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import Mapping
 from time import monotonic
-from typing import Final, final
+from typing import Any, Final, final
 
 import msgspec
 from msgspec.structs import replace
@@ -82,6 +83,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     client: str
     tenant: str
     headers: Mapping[str, str]
+    has_store: bool
+    """Whether the state of the reply can be stored; if not, all of it is in envelopes."""
     raw: bytes = b""
     """The body, if it can be passed on as it is to the model of the client's name; else empty."""
 
@@ -122,6 +125,7 @@ async def read_asked(
     origin = new_assistant_message(author) if author is not None and is_known else None
     restored = restore(sent, found, stored, author=origin, base_urls=base_url)
     route = routed.route
+    has_store = gateway.store.is_available
     is_straight = (
         context is None
         and author is not None
@@ -129,7 +133,7 @@ async def read_asked(
         and call.protocol == call.body_protocol
         and routed is named
         and author.id == name
-        and gateway.has_store
+        and has_store
         and has_no_options(route)
         and is_unchanged(raw, found, stored, author)
     )
@@ -157,6 +161,7 @@ async def read_asked(
         client=find_client(headers),
         tenant=tenant,
         headers=headers,
+        has_store=has_store,
         raw=raw if is_straight else b"",
     )
 
@@ -179,6 +184,9 @@ class Exchange:
         self._attachment: Attachment | None = None
         self._projector: ReplyProjector | None = None
         self._model: Model | None = None
+        self._has_store = asked.has_store
+        self.is_unstored: bool = False
+        """Whether the state of the reply, or a reply that the client asked to store, could not be stored."""
         self.message: AssistantMessage | None = None
         """The reply of the provider, once it is complete."""
 
@@ -248,7 +256,7 @@ class Exchange:
             and author.full_name() == model.full_name()
             and model.protocol == self.asked.call.protocol == self.asked.call.body_protocol
             and self.asked.routed.name == self.asked.name
-            and self.gateway.has_store
+            and self._has_store
         )
 
     def attach(self, model: Model) -> Attachment:
@@ -270,7 +278,7 @@ class Exchange:
                 write=lambda state: self.gateway.envelopes.write(state, self.asked.tenant),
                 new_id=random_name,
                 keeps_native=native,
-                has_store=self.gateway.has_store,
+                has_store=self._has_store,
             )
         return self._attachment
 
@@ -328,15 +336,34 @@ class Exchange:
             self.gateway.conversations.note(
                 asked.conversation, self._model, client=asked.client, tenant=asked.tenant, now=now_ms()
             )
-        if attachment is None or attachment.state is None or attachment.seen is None or not self.gateway.has_store:
+        wants_reply = asked.call.prompt is not None and is_stored(asked.call) and not self.is_straight
+        if attachment is None or attachment.state is None or attachment.seen is None:
+            return
+        if not self.gateway.has_store:
+            self.is_unstored = wants_reply
             return
         native = self._projector is None
         keys = keys_of_reply(asked.sent.messages, attachment.seen, asked.tenant, native=native)
-        await self.gateway.store.put(StoredState(asked.tenant, keys, attachment.state), now_ms())
-        if asked.call.prompt is not None and is_stored(asked.call) and not self.is_straight:
+        put, now = self.gateway.store.put, now_ms()
+        # A state may still be stored later. A reply may not: the client is told that it is not stored.
+        stored = [put(StoredState(asked.tenant, keys, attachment.state), now, is_kept=True)]
+        if wants_reply and asked.call.prompt is not None:
             seen = self._named(attachment.seen)
-            kept = keep_reply(asked.call, asked.call.prompt, seen, self.reply_id, asked.tenant)
-            await self.gateway.store.put(kept, now_ms())
+            stored.append(put(keep_reply(asked.call, asked.call.prompt, seen, self.reply_id, asked.tenant), now))
+        durable = await asyncio.gather(*stored) if len(stored) > 1 else [await stored[0]]
+        self.is_unstored = not all(durable)
+
+    def attach_again(self) -> bool:
+        """Begin the reply again with all of its state in envelopes; False if nothing would change by that."""
+        if not self._has_store or self.is_straight:
+            return False
+        self._has_store, self._attachment, self._projector = False, None, None
+        return True
+
+    def tell_stored(self, body: dict[str, Any]) -> None:
+        """Write into a whole reply whether it is stored, if the client asked to store it."""
+        if is_stored(self.asked.call):
+            body["store"] = not self.is_unstored
 
     def record(self, status: int, outcome: str, *, error: str | None = None) -> None:
         """Keep the row of the request."""
@@ -360,6 +387,7 @@ class Exchange:
             usage=None if message is None else message.usage,
             first_byte_ms=None if self.first_byte is None else self.first_byte - self._began,
             duration_ms=now_ms() - self._began,
+            unstored=self.is_unstored,
             error=error,
         )
         self.gateway.store.put_later(StoredRow(self.id, asked.tenant, msgspec.json.encode(row), row.time), now_ms())
@@ -381,6 +409,8 @@ class Exchange:
             "x-segue-attempts": str(max(1, len(self.attempts) + is_running)),
             "x-segue-changes": str(changes),
         }
+        if self.is_unstored or (self.gateway.has_store and not self.asked.has_store):
+            headers["x-segue-stored"] = "false"
         if model is not None:
             headers["x-segue-model"] = model.full_name()
         return headers

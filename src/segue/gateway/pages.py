@@ -18,6 +18,7 @@ from starlette.routing import Route
 from segue.errors import UnknownModel
 from segue.gateway.guarding import find_tenant, is_own_host
 from segue.gateway.service import Gateway, now_ms
+from segue.gateway.store.database import StoreError
 from segue.version import __version__
 
 _Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
@@ -48,12 +49,17 @@ def pages(gateway: Gateway) -> list[Route]:
         rows = await gateway.store.read(
             lambda: store.list_requests(tenant, min(limit, _MOST_ROWS), None if before is None else _number(before, 0))
         )
-        return _json({"requests": [msgspec.Raw(row) for row in rows or []]})
+        if rows is None:
+            return _away()
+        return _json({"requests": [msgspec.Raw(row) for row in rows]})
 
     async def one_request(request: Request, tenant: str) -> Response:
         store = gateway.store.store
         name = str(request.path_params["name"])
-        row = None if store is None else await gateway.store.read(lambda: store.get_request(name, tenant))
+        try:
+            row = None if store is None else await gateway.store.fetch(lambda: store.get_request(name, tenant))
+        except StoreError:
+            return _away()
         if row is None:
             return _json({"error": f"there is no request {name!r}; its row may have expired"}, 404)
         return Response(row, media_type="application/json")
@@ -113,11 +119,21 @@ def _conversation_endpoints(gateway: Gateway) -> tuple[_TenantEndpoint, _TenantE
             except UnknownModel as error:
                 return _json({"error": str(error)}, 404)
         name = str(request.path_params["name"])
-        if not await gateway.conversations.choose(name, model, tenant, now_ms()):
+        try:
+            is_known = await gateway.conversations.choose(name, model, tenant, now_ms())
+        except StoreError:
+            return _away()
+        if not is_known:
             return _json({"error": f"there is no conversation {name!r}"}, 404)
         return _json({"conversation": request.path_params["name"], "model": model})
 
     return conversations, choose
+
+
+def _away() -> Response:
+    response = _json({"error": "the database of the gateway does not answer; try again"}, 503)
+    response.headers["retry-after"] = "2"
+    return response
 
 
 def _number(text: str | None, default: int) -> int:

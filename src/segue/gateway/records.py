@@ -55,6 +55,8 @@ class RequestRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     usage: Usage | None = None
     first_byte_ms: int | None = None
     duration_ms: int = 0
+    unstored: bool = False
+    """Whether the state of the reply, or a reply that the client asked to store, could not be stored."""
     error: str | None = None
 
 

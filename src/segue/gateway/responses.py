@@ -8,6 +8,7 @@ nothing.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from functools import partial
 from typing import Final, final
@@ -26,7 +27,11 @@ from segue.gateway.store.store import StoredReply
 PROTOCOL: Final = "openai-responses"
 PREVIOUS: Final = "previous_response_id"
 _LONGEST: Final = 10_000
-"""Replies of one conversation at most: a chain of ids that never ends is not followed."""
+"""Replies of one conversation at most."""
+_MOST_BYTES: Final = 64_000_000
+"""Bytes of one conversation at most: twice the largest body of a request."""
+_ROWS_AT_ONCE: Final = 50
+"""Rows that are read before other requests have their turn."""
 
 
 @final
@@ -55,15 +60,23 @@ def is_stored(call: Call) -> bool:
 
 
 async def find_history(gateway: Gateway, name: str, tenant: str) -> tuple[Message, ...] | None:
-    """Give the messages of a conversation up to a reply; None if it is not stored."""
+    """Give the messages of a conversation up to a reply; None if it is not stored.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
     store = gateway.store.store
     if store is None:
         return None
     parts: list[tuple[Message, ...]] = []
     wanted: str | None = name
-    while wanted is not None and len(parts) < _LONGEST:
-        data = await gateway.store.read(partial(store.get_response, wanted, tenant))
-        if data is None:
+    read: set[str] = set()
+    size = 0
+    while wanted is not None:
+        data = await gateway.store.fetch(partial(store.get_response, wanted, tenant))
+        read.add(wanted)
+        size += 0 if data is None else len(data)
+        if data is None or len(read) > _LONGEST or size > _MOST_BYTES:
             return None
         try:
             kept = msgspec.msgpack.decode(data, type=KeptReply)
@@ -71,6 +84,10 @@ async def find_history(gateway: Gateway, name: str, tenant: str) -> tuple[Messag
         except (msgspec.MsgspecError, LoadError):
             return None
         wanted = kept.previous
+        if wanted in read:
+            return None  # a row that is its own ancestor has no history
+        if len(read) % _ROWS_AT_ONCE == 0:
+            await asyncio.sleep(0)
     return tuple(message for part in reversed(parts) for message in part)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import secrets
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -21,6 +20,7 @@ from segue.gateway.config import Config, read_config, read_secret
 from segue.gateway.conversations import Conversations
 from segue.gateway.routing import Breaker, Router
 from segue.gateway.store.opening import open_store
+from segue.gateway.store.private_files import read_or_make_secret
 from segue.gateway.store.service import StoreService
 from segue.gateway.store.store import DAY, Limits
 from segue.gateway.transport import AiohttpTransport
@@ -195,13 +195,7 @@ def _key_of_file(environment: Mapping[str, str]) -> bytes:
     folder = Path(environment.get("XDG_STATE_HOME") or "~/.local/state").expanduser() / "segue"
     path = folder / "gateway.key"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with (
-            suppress(FileExistsError),
-            os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "w") as file,
-        ):
-            file.write(secrets.token_hex(32))
-        return bytes.fromhex(path.read_text())
+        return bytes.fromhex(read_or_make_secret(path))
     except (OSError, ValueError) as error:
         raise SettingsError(
             f'the key of the envelopes cannot be kept in {path}: {error}; set state.key = "env:NAME"', key="state.key"

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from segue.conversation.context import Context, Options
 from segue.envelope.conversation import FoundStates, Stored
 from segue.envelope.envelopes import MARK
+from segue.envelope.state import endpoint_label
 from segue.gateway.config import ModelRoute
 from segue.models.model import Model
 from segue.projection.projector import Projection
@@ -33,7 +34,7 @@ def is_unchanged(raw: bytes, found: FoundStates, stored: Stored, model: Model) -
         for state in states[:1]:
             if (state.protocol, state.provider, state.model) != (model.protocol, model.provider, model.id):
                 return False
-            if state.base_url != model.base_url:
+            if state.endpoint != endpoint_label(model.base_url):
                 return False
             if any(piece.shown != piece.content.id for piece in state.pieces if piece.content.kind == "toolCall"):
                 return False

@@ -1,10 +1,11 @@
-"""What a store needs of a database: transactions of statements with `?` for each value."""
+"""What a store needs of a database: transactions of statements with `?` for each value, and errors by their cause."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol, TypeAlias
+from hashlib import sha256
+from typing import Final, Protocol, TypeAlias
 
 Value: TypeAlias = str | int | bytes | None
 Row: TypeAlias = tuple[Value, ...]
@@ -27,7 +28,7 @@ class Transaction(Protocol):
 
 
 class Database(Protocol):
-    """A database of one kind. Its methods may be called from several threads."""
+    """A database of one kind. Its methods may be called from several threads and raise `StoreError` alone."""
 
     bytes_type: str
     is_local: bool
@@ -47,4 +48,52 @@ class Database(Protocol):
 
 
 class StoreError(Exception):
-    """The database cannot be reached or refuses a statement. Replies go on without their state."""
+    """The database refuses a statement or its values; another try has the same result."""
+
+
+class StoreBusy(StoreError):
+    """Another transaction was in the way (a lock, a deadlock); the next try may succeed."""
+
+
+class StoreAway(StoreError):
+    """The database cannot be reached, or the connection to it broke."""
+
+
+class StoreNotWritable(StoreError):
+    """The database can be read and takes no writes: the disk is full, or it is read-only."""
+
+
+_LARGEST_INTEGER: Final = 2**63 - 1
+
+
+def clean_values(values: Sequence[Value]) -> list[Value]:
+    """Give values that every database can store. All values of all statements pass through here.
+
+    PostgreSQL has no null character in a text, and neither database has half a surrogate. They are replaced, and a
+    digest of the original follows, so that two different ids stay different.
+
+    Raises:
+        StoreError: an integer has more than 64 bits.
+    """
+    return [_clean_text(value) if isinstance(value, str) else _check_size(value) for value in values]
+
+
+def _clean_text(text: str) -> str:
+    if "\x00" not in text and (text.isascii() or _is_unicode(text)):
+        return text
+    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode() + "~" + digest
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _check_size(value: Value) -> Value:
+    if isinstance(value, int) and abs(value) > _LARGEST_INTEGER:
+        raise StoreError("an integer has more than 64 bits")
+    return value

@@ -1,31 +1,33 @@
 """The store of a running gateway: no call blocks the event loop for long, and no failure of the store fails a reply.
 
-Writes go to one thread, which commits those that wait together. A caller waits for its commit, so that a state is on
-disk before the client has the end of the reply: a gateway that is killed then has lost nothing.
+A caller of `put` waits for its commit and learns whether it is durable, so that a state is on disk before the client
+has the end of the reply: a gateway that is killed then has lost nothing. While the database is away nobody waits for
+it: `is_available` is False, `put` gives False at once, and queries fail at once.
 """
 
 from __future__ import annotations
 
 import asyncio
-import queue
-import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias, TypeVar
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeVar
 
+from segue.envelope.keys import UNIQUE, kind_of
 from segue.envelope.state import State
-from segue.gateway.store.database import StoreError
-from segue.gateway.store.store import Limits, Store, Stored
+from segue.gateway.store.circuit import Circuit
+from segue.gateway.store.database import StoreAway, StoreBusy, StoreError
+from segue.gateway.store.store import Limits, Store, Stored, StoredState
+from segue.gateway.store.writer import Item, Writer
 
 _Result = TypeVar("_Result")
-_Done: TypeAlias = tuple[asyncio.AbstractEventLoop, "asyncio.Future[None]"]
-_Work: TypeAlias = tuple[Stored, int, _Done | None]
 
-_BATCH: Final = 100
-_PATIENCE: Final = 0.2
-"""Seconds that a write waits for others if nobody waits for it."""
-_MOST_WAITING: Final = 5_000
-"""Writes that wait at most; while the database does not answer, further ones are dropped."""
+_LONGEST_WAIT: Final = 3.0
+"""Seconds that a request waits for the database at most; after them the circuit opens."""
+_RETRY_SECONDS: Final = 0.1
+_READERS: Final = 8
+_CLOSE_SECONDS: Final = 10.0
+_SWEEP_TRIES: Final = 3
 
 
 class StoreService:
@@ -35,25 +37,39 @@ class StoreService:
         self.store: Store | None = store
         self._limits = limits
         self._on_error = on_error
-        self._queue: queue.Queue[_Work | None] = queue.Queue(_MOST_WAITING)
-        self._thread: threading.Thread | None = None
+        self._reads = Circuit(self._wake)
+        self._writes = Circuit(self._wake)
+        self._writer: Writer | None = None
+        self._readers: ThreadPoolExecutor | None = None
 
     def __repr__(self) -> str:
         return f"StoreService({self.store!r})"
 
+    def _wake(self) -> None:
+        if self._writer is not None:
+            self._writer.wake()
+
+    @property
+    def is_available(self) -> bool:
+        """Whether there is a store, and it answers."""
+        return self.store is not None and not self._writes.is_open and not self._reads.is_open
+
     def start(self) -> None:
-        """Start the thread that writes."""
-        if self.store is not None and self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="segue-store", daemon=True)
-            self._thread.start()
+        """Start the threads that read and write."""
+        if self.store is not None and self._writer is None:
+            self._writer = Writer(self.store, self._reads, self._writes, self._on_error)
+            self._writer.start()
 
     async def close(self) -> None:
-        """Write what waits, and close the database."""
-        if self._thread is not None:
-            thread, self._thread = self._thread, None
-            await asyncio.to_thread(self._queue.put, None)
-            await asyncio.to_thread(thread.join, 10.0)
-        if self.store is not None:
+        """Write what waits, and close the database; who waits for something that cannot be written is told."""
+        writer, self._writer = self._writer, None
+        is_ended = writer is None or await asyncio.to_thread(writer.close, _CLOSE_SECONDS)
+        if not is_ended:
+            self._on_error("the database does not answer; what waited for it was not stored")
+        if self._readers is not None:
+            readers, self._readers = self._readers, None
+            await asyncio.to_thread(readers.shutdown, wait=is_ended, cancel_futures=True)
+        if self.store is not None and is_ended:
             self.store.close()
 
     # -- reading -------------------------------------------------------------------------------------------------------
@@ -63,89 +79,135 @@ class StoreService:
         store = self.store
         if store is None or not keys:
             return {}
-        return await self.read(lambda: store.get_states(keys, now)) or {}
+        read = await self.read(lambda: store.find_states(keys, now))
+        if read is None:
+            # Whether a weak key has one state alone is not known without the database.
+            return self._with_waiting({}, [key for key in keys if kind_of(key) not in UNIQUE])
+        found, used = read
+        if used.ids:
+            self.put_later(used, now)
+        return self._with_waiting(found, keys)
+
+    def _with_waiting(self, found: dict[str, list[State]], keys: Sequence[str]) -> dict[str, list[State]]:
+        """Add the states that wait for the database."""
+        waiting = [] if self._writer is None else self._writer.waiting()
+        wanted = frozenset(keys) if waiting else frozenset[str]()
+        for work in waiting:
+            if isinstance(work, StoredState):
+                for key in wanted.intersection(work.keys):
+                    known = found.setdefault(key, [])
+                    if work.state not in known:
+                        known.insert(0, work.state)
+        return found
 
     async def read(self, work: Callable[[], _Result]) -> _Result | None:
         """Run a query; None if the store fails."""
+        try:
+            return await self.fetch(work)
+        except StoreError as error:
+            if not self._reads.is_open:
+                self._on_error(f"the store cannot be read: {error}")
+            return None
+
+    async def fetch(self, work: Callable[[], _Result]) -> _Result:
+        """Run a query, again if the connection broke.
+
+        Raises:
+            StoreError: the store fails; at once while it is known to be away.
+        """
+        if self._reads.is_open:
+            raise StoreAway("the database does not answer")
+        while True:
+            try:
+                found = await self._run(work)
+            except (StoreAway, StoreBusy) as error:
+                if not self._reads.fail():
+                    self._on_error(f"the store cannot be read: {error}")
+                    raise
+                await asyncio.sleep(_RETRY_SECONDS)
+            else:
+                self._reads.succeed()
+                return found
+
+    async def _run(self, work: Callable[[], _Result]) -> _Result:
         store = self.store
         assert store is not None, "a query needs a store"
+        if store.database.is_local:
+            return work()
+        if self._readers is None:
+            self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix="segue-store")
+        running = asyncio.get_running_loop().run_in_executor(self._readers, work)
         try:
-            return work() if store.database.is_local else await asyncio.to_thread(work)
-        except StoreError as error:
-            self._on_error(f"the store cannot be read: {error}")
-            return None
+            return await asyncio.wait_for(running, _LONGEST_WAIT)
+        except TimeoutError as error:
+            self._reads.open()
+            raise StoreAway(f"no answer in {_LONGEST_WAIT:g} seconds") from error
 
     # -- writing -------------------------------------------------------------------------------------------------------
 
-    async def put(self, work: Stored, now: int) -> None:
-        """Write and wait for the commit."""
-        if self._thread is None:
-            return
+    async def put(self, work: Stored, now: int, *, is_kept: bool = False) -> bool:
+        """Write, wait for the commit, and give whether it is durable.
+
+        `is_kept`: what is not stored now may be stored later, when the database answers again.
+        """
+        if self._writer is None:
+            return False
+        if self._writes.is_open:
+            if is_kept:
+                self._writer.keep(Item(work, now, None, is_kept=True))
+            return False
         loop = asyncio.get_running_loop()
-        done: asyncio.Future[None] = loop.create_future()
-        if self._enqueue((work, now, (loop, done))):
-            await done
+        done: asyncio.Future[bool] = loop.create_future()
+
+        def tell(is_durable: bool) -> None:
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(_resolve, done, is_durable)
+
+        if not self._enqueue(Item(work, now, tell, is_kept=is_kept)):
+            return False
+        timer = loop.call_later(_LONGEST_WAIT, self._stop_waiting, done)
+        try:
+            return await done
+        finally:
+            timer.cancel()
+
+    def _stop_waiting(self, done: asyncio.Future[bool]) -> None:
+        if not done.done():
+            if not self._writes.is_open:
+                self._on_error("the store does not answer; replies have their state in envelopes meanwhile")
+            self._writes.open()
+            done.set_result(False)
 
     def put_later(self, work: Stored, now: int) -> None:
         """Write without waiting."""
-        if self._thread is not None:
-            self._enqueue((work, now, None))
+        if self._writer is not None:
+            self._enqueue(Item(work, now, None, is_kept=True))
 
-    def _enqueue(self, work: _Work) -> bool:
-        try:
-            self._queue.put_nowait(work)
-        except queue.Full:
-            self._on_error("the store is too slow; the state of a reply was not stored")
-            return False
-        return True
-
-    def _run(self) -> None:
-        while True:
-            first = self._queue.get()
-            batch: list[_Work] = []
-            is_last = first is None
-            if first is not None:
-                batch.append(first)
-            end = time.monotonic() + _PATIENCE
-            while not is_last and len(batch) < _BATCH:
-                # What nobody waits for is written together with what comes next.
-                is_urgent = any(done is not None for _, _, done in batch)
-                try:
-                    more = self._queue.get(block=not is_urgent, timeout=max(0.001, end - time.monotonic()))
-                except queue.Empty:
-                    break
-                if more is None:
-                    is_last = True
-                else:
-                    batch.append(more)
-            self._write(batch)
-            if is_last:
-                return
-
-    def _write(self, batch: list[_Work]) -> None:
-        store = self.store
-        if store is None or not batch:
-            return
-        now = max(at for _, at, _ in batch)
-        try:
-            store.put_all([work for work, _, _ in batch], now)
-        except Exception as error:  # noqa: BLE001 - whatever fails here, the thread has to go on
-            self._on_error(f"the store cannot be written: {error}")
-        for _, _, done in batch:
-            if done is not None:
-                loop, future = done
-                if not loop.is_closed():
-                    loop.call_soon_threadsafe(_resolve, future)
+    def _enqueue(self, item: Item) -> bool:
+        assert self._writer is not None, "only a service that was started writes"
+        if self._writer.put(item):
+            return True
+        self._on_error("the store is too slow; the state of a reply was not stored")
+        return False
 
     def sweep(self, now: int) -> None:
         """Delete what is too old or too much; blocks."""
-        if self.store is not None:
+        if self.store is None or not self.is_available:
+            return
+        for left in reversed(range(_SWEEP_TRIES)):
             try:
                 self.store.sweep(self._limits, now)
+            except StoreBusy as error:
+                if not left:
+                    self._on_error(f"old states cannot be deleted: {error}")
+                time.sleep(_RETRY_SECONDS)
             except StoreError as error:
                 self._on_error(f"old states cannot be deleted: {error}")
+                return
+            else:
+                return
 
 
-def _resolve(future: asyncio.Future[None]) -> None:
+def _resolve(future: asyncio.Future[bool], is_durable: bool) -> None:
     if not future.done():
-        future.set_result(None)
+        future.set_result(is_durable)

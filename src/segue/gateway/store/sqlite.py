@@ -3,6 +3,10 @@
 Facts this file relies on:
 - In write-ahead mode readers do not wait for a writer, and `synchronous=normal` loses nothing when the process is
   killed, only when the machine loses power.                                               (SQLite documentation: WAL)
+- The files beside the database (`-wal`, `-shm`) are created with the permissions of the database itself.
+                                                                                (os_unix.c, findCreateFileMode)
+- A commit that fails (a full disk) may leave the transaction open, or may have rolled it back.
+                                                                                 (SQLite documentation: transactions)
 - An insert takes 84 us, a lookup 30 us of CPU.                                                  (measured 2026-11)
 """
 
@@ -10,15 +14,38 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, cast, final
 
 from segue.errors import SettingsError
-from segue.gateway.store.database import Row, StoreError, Value
+from segue.gateway.store.database import (
+    Row,
+    StoreAway,
+    StoreBusy,
+    StoreError,
+    StoreNotWritable,
+    Value,
+    clean_values,
+)
+from segue.gateway.store.private_files import make_private_file, make_private_folder, narrow
 
-_BUSY_SECONDS: Final = 10.0
+_BUSY_SECONDS: Final = 1.0
+_KINDS: Final[Mapping[int, type[StoreError]]] = {
+    sqlite3.SQLITE_BUSY: StoreBusy,
+    sqlite3.SQLITE_LOCKED: StoreBusy,
+    sqlite3.SQLITE_PROTOCOL: StoreBusy,
+    sqlite3.SQLITE_FULL: StoreNotWritable,
+    sqlite3.SQLITE_READONLY: StoreNotWritable,
+    sqlite3.SQLITE_IOERR: StoreNotWritable,
+    sqlite3.SQLITE_CANTOPEN: StoreAway,
+    sqlite3.SQLITE_CORRUPT: StoreAway,
+    sqlite3.SQLITE_NOTADB: StoreAway,
+}
+"""What a result code means; all others are about the statement or its values."""
+_REFUSED: Final = (TypeError, ValueError, OverflowError)
+"""What the driver raises for values that it cannot pass on."""
 
 
 @final
@@ -35,7 +62,11 @@ class SqliteDatabase:
         self._opened: list[sqlite3.Connection] = []
         if path != ":memory:":
             try:
-                Path(path).expanduser().parent.mkdir(parents=True, exist_ok=True)
+                file = Path(path).expanduser()
+                make_private_folder(file.parent)
+                make_private_file(file)
+                for ending in ("-wal", "-shm"):
+                    narrow(file.with_name(file.name + ending))
             except OSError as error:
                 raise SettingsError(
                     f"the store {path} cannot be opened: {error.strerror}; choose another file", key="state.store"
@@ -71,19 +102,20 @@ class SqliteDatabase:
             connection.execute("begin immediate")
             try:
                 yield _SqliteTransaction(connection)
+                connection.execute("commit")
             except BaseException:
-                connection.execute("rollback")
+                if connection.in_transaction:
+                    connection.execute("rollback")
                 raise
-            connection.execute("commit")
-        except sqlite3.Error as error:
-            raise StoreError(str(error)) from error
+        except (sqlite3.Error, *_REFUSED) as error:
+            raise _explain(error) from error
 
     def query(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
         """Run one query outside of a transaction."""
         try:
-            return cast("list[Row]", self._connect().execute(statement, values).fetchall())
-        except sqlite3.Error as error:
-            raise StoreError(str(error)) from error
+            return _SqliteTransaction(self._connect()).read(statement, values)
+        except (sqlite3.Error, *_REFUSED) as error:
+            raise _explain(error) from error
 
     def close(self) -> None:
         """Close the connections of all threads."""
@@ -94,16 +126,22 @@ class SqliteDatabase:
         self._local = threading.local()
 
 
+def _explain(error: Exception) -> StoreError:
+    code = getattr(error, "sqlite_errorcode", None)
+    kind = _KINDS.get(code & 0xFF, StoreError) if isinstance(code, int) else StoreError
+    return kind(f"{type(error).__name__}: {error}" if not isinstance(error, sqlite3.Error) else str(error))
+
+
 @final
 class _SqliteTransaction:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
     def run(self, statement: str, values: Sequence[Value] = ()) -> int:
-        return self._connection.execute(statement, values).rowcount
+        return self._connection.execute(statement, clean_values(values)).rowcount
 
     def run_many(self, statement: str, rows: Sequence[Sequence[Value]]) -> None:
-        self._connection.executemany(statement, rows)
+        self._connection.executemany(statement, [clean_values(row) for row in rows])
 
     def read(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
-        return cast("list[Row]", self._connection.execute(statement, values).fetchall())
+        return cast("list[Row]", self._connection.execute(statement, clean_values(values)).fetchall())

@@ -1,22 +1,31 @@
 """`Store`: states by their keys, rows of requests, and stored responses, in a database.
 
-All values are bound parameters. The functions block; `StoreService` calls them without blocking an event loop.
+All values are bound parameters. Rows are written in the order of their ids, table by table, so that two gateways never
+wait for each other in turn. Writing the same row twice is the same as writing it once, so that a write whose outcome is
+not known may be repeated. The functions block; `StoreService` calls them without blocking an event loop.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from secrets import token_hex
 from typing import Final, NamedTuple, TypeAlias, final
 
+from segue.envelope.canonical import text_bytes
 from segue.envelope.state import State, dump_state, load_state
 from segue.gateway.store.database import Database, Transaction
 from segue.gateway.store.schema import META, MIGRATIONS, VERSION_NAME
 
+_LOG: Final = logging.getLogger("segue.gateway")
 DAY: Final = 86_400_000
 """Milliseconds."""
 _KEY_NAME: Final = "envelope_key"
+_PROBE_NAME: Final = "probe"
+_CLOCK_NAME: Final = "sweep_clock"
+_LONGEST_STEP: Final = DAY
+"""Milliseconds by which the clock of expiry advances at most from one sweep to the next."""
 _MOST_PARAMETERS: Final = 500
 
 
@@ -66,7 +75,14 @@ class StoredConversation(NamedTuple):
     data: bytes
 
 
-Stored: TypeAlias = StoredState | StoredRow | StoredReply | StoredConversation
+@final
+class UsedStates(NamedTuple):
+    """The ids of states that were used again, which puts off their expiry."""
+
+    ids: tuple[str, ...]
+
+
+Stored: TypeAlias = StoredState | StoredRow | StoredReply | StoredConversation | UsedStates
 
 
 class Store:
@@ -109,44 +125,73 @@ class Store:
 
     def put_all(self, work: Iterable[Stored], now: int) -> None:
         """Store states under their keys, rows of requests, replies and conversations, in one transaction."""
-        given = list(work)
-        states = [each for each in given if isinstance(each, StoredState)]
-        rows = [each for each in given if isinstance(each, StoredRow)]
-        replies = [each for each in given if isinstance(each, StoredReply)]
-        conversations = [each for each in given if isinstance(each, StoredConversation)]
+        states: dict[str, tuple[str, bytes]] = {}
+        keys: set[tuple[str, str]] = set()
+        rows: dict[str, StoredRow] = {}
+        replies: dict[str, StoredReply] = {}
+        conversations: dict[str, StoredConversation] = {}
+        used: set[str] = set()
+        for each in work:
+            match each:
+                case StoredState():
+                    data = dump_state(each.state)
+                    name = sha256(text_bytes(each.tenant) + b"\x00" + data).hexdigest()[:40]
+                    states[name] = each.tenant, data
+                    keys |= {(key, name) for key in each.keys}
+                case StoredRow():
+                    rows.setdefault(each.id, each)
+                case StoredReply():
+                    replies.setdefault(each.id, each)
+                case StoredConversation():
+                    conversations[each.id] = each
+                case UsedStates():
+                    used.update(each.ids)
         with self.database.transaction() as transaction:
-            for tenant, keys, state in states:
-                data = dump_state(state)
-                name = sha256(tenant.encode("utf-8", "surrogatepass") + b"\x00" + data).hexdigest()[:40]
-                transaction.run(
-                    "insert into states (id, tenant, made, seen, size, data) values (?, ?, ?, ?, ?, ?)"
-                    " on conflict do nothing",
-                    (name, _storable(tenant), now, now, len(data), data),
-                )
-                transaction.run_many(
-                    "insert into state_keys (key, state, made) values (?, ?, ?) on conflict do nothing",
-                    [(key, name, now) for key in dict.fromkeys(keys)],
-                )
-            if rows:
-                transaction.run_many(
-                    "insert into requests (id, tenant, time, data) values (?, ?, ?, ?) on conflict do nothing",
-                    [(row.id, _storable(row.tenant), now if row.time is None else row.time, row.data) for row in rows],
-                )
-            if replies:
-                transaction.run_many(
-                    "insert into responses (id, tenant, seen, size, data) values (?, ?, ?, ?, ?)"
-                    " on conflict do nothing",
-                    [(row.id, _storable(row.tenant), now, len(row.data), row.data) for row in replies],
-                )
-            if conversations:
-                transaction.run_many(
-                    "insert into conversations (id, tenant, seen, data) values (?, ?, ?, ?)"
-                    " on conflict (id) do update set seen = excluded.seen, data = excluded.data",
-                    [(row.id, _storable(row.tenant), now, row.data) for row in conversations],
-                )
+            _write(
+                transaction,
+                "insert into states (id, tenant, made, seen, size, data) values (?, ?, ?, ?, ?, ?)"
+                " on conflict do nothing",
+                [(name, tenant, now, now, len(data), data) for name, (tenant, data) in states.items()],
+            )
+            _write(
+                transaction, "update states set seen = ? where id = ? and seen < ?", [(now, name, now) for name in used]
+            )
+            _write(
+                transaction,
+                "insert into state_keys (key, state, made) values (?, ?, ?) on conflict do nothing",
+                [(key, name, now) for key, name in keys],
+            )
+            _write(
+                transaction,
+                "insert into requests (id, tenant, time, data) values (?, ?, ?, ?) on conflict do nothing",
+                [(row.id, row.tenant, now if row.time is None else row.time, row.data) for row in rows.values()],
+            )
+            _write(
+                transaction,
+                "insert into responses (id, tenant, seen, size, data) values (?, ?, ?, ?, ?) on conflict do nothing",
+                [(row.id, row.tenant, now, len(row.data), row.data) for row in replies.values()],
+            )
+            _write(
+                transaction,
+                "insert into conversations (id, tenant, seen, data) values (?, ?, ?, ?)"
+                " on conflict (id) do update set seen = excluded.seen, data = excluded.data",
+                [(row.id, row.tenant, now, row.data) for row in conversations.values()],
+            )
+
+    def probe(self, now: int) -> None:
+        """Write one value, to find out whether the database takes writes."""
+        with self.database.transaction() as transaction:
+            _set_meta(transaction, _PROBE_NAME, str(now))
 
     def get_states(self, keys: Iterable[str], now: int) -> dict[str, list[State]]:
-        """Give the states of keys, the newest first."""
+        """Give the states of keys, the newest first, and note that they were used."""
+        found, used = self.find_states(keys, now)
+        if used.ids:
+            self.put_all((used,), now)
+        return found
+
+    def find_states(self, keys: Iterable[str], now: int) -> tuple[dict[str, list[State]], UsedStates]:
+        """Give the states of keys, the newest first, and those whose use has to be noted."""
         wanted = list(dict.fromkeys(keys))
         found: dict[str, list[State]] = {}
         read: dict[str, State | None] = {}
@@ -167,10 +212,7 @@ class Store:
                         stale.append(name)
                 if (state := read[name]) is not None:
                     found.setdefault(str(key), []).append(state)
-        if stale:
-            with self.database.transaction() as transaction:
-                transaction.run_many("update states set seen = ? where id = ?", [(now, name) for name in stale])
-        return found
+        return found, UsedStates(tuple(stale))
 
     # -- rows of requests ----------------------------------------------------------------------------------------------
 
@@ -180,34 +222,33 @@ class Store:
 
     def list_requests(self, tenant: str, limit: int, before: int | None = None) -> list[bytes]:
         """Give the rows of the latest requests of a tenant, the newest first."""
-        owner = _storable(tenant)
         if before is None:
             rows = self.database.query(
-                "select data from requests where tenant = ? order by time desc, id limit ?", (owner, limit)
+                "select data from requests where tenant = ? order by time desc, id limit ?", (tenant, limit)
             )
         else:
             rows = self.database.query(
                 "select data from requests where tenant = ? and time < ? order by time desc, id limit ?",
-                (owner, before, limit),
+                (tenant, before, limit),
             )
         return [bytes(data) for (data,) in rows if isinstance(data, (bytes, memoryview))]
 
     def get_request(self, name: str, tenant: str) -> bytes | None:
         """Give the row of one request of the tenant."""
-        return self._one("select data from requests where id = ? and tenant = ?", (_storable(name), _storable(tenant)))
+        return self._one("select data from requests where id = ? and tenant = ?", (name, tenant))
 
     # -- conversations -------------------------------------------------------------------------------------------------
 
     def get_conversation(self, name: str) -> StoredConversation | None:
         """Give a conversation."""
-        rows = self.database.query("select id, tenant, data from conversations where id = ?", (_storable(name),))
+        rows = self.database.query("select id, tenant, data from conversations where id = ?", (name,))
         return next(iter(_conversations(rows)), None)
 
     def list_conversations(self, tenant: str, limit: int) -> list[StoredConversation]:
         """Give the conversations of a tenant that were used last."""
         rows = self.database.query(
             "select id, tenant, data from conversations where tenant = ? order by seen desc, id limit ?",
-            (_storable(tenant), limit),
+            (tenant, limit),
         )
         return _conversations(rows)
 
@@ -219,7 +260,7 @@ class Store:
 
     def get_response(self, name: str, tenant: str) -> bytes | None:
         """Give a stored response of the tenant."""
-        return self._one("select data from responses where id = ? and tenant = ?", (_storable(name), _storable(tenant)))
+        return self._one("select data from responses where id = ? and tenant = ?", (name, tenant))
 
     def _one(self, statement: str, values: tuple[str, ...]) -> bytes | None:
         rows = self.database.query(statement, values)
@@ -228,12 +269,17 @@ class Store:
     # -- expiry --------------------------------------------------------------------------------------------------------
 
     def sweep(self, limits: Limits, now: int) -> int:
-        """Delete what is too old, then the oldest states until the rest fits; give the number of deleted states."""
+        """Delete what is too old, then the oldest states until the rest fits; give the number of deleted states.
+
+        Age is measured by a clock of its own, which follows `now` by at most a day in each sweep. A system clock that
+        is wrong for a while therefore deletes next to nothing, and after a long pause the sweeps catch up one by one.
+        """
         with self.database.transaction() as transaction:
-            count = transaction.run("delete from states where seen < ?", (now - limits.state_age,))
-            transaction.run("delete from responses where seen < ?", (now - limits.state_age,))
-            transaction.run("delete from conversations where seen < ?", (now - limits.state_age,))
-            transaction.run("delete from requests where time < ?", (now - limits.request_age,))
+            clock = _advance_clock(transaction, now)
+            count = transaction.run("delete from states where seen < ?", (clock - limits.state_age,))
+            transaction.run("delete from responses where seen < ?", (clock - limits.state_age,))
+            transaction.run("delete from conversations where seen < ?", (clock - limits.state_age,))
+            transaction.run("delete from requests where time < ?", (clock - limits.request_age,))
             return (
                 count
                 + _shrink(transaction, "states", limits.state_bytes)
@@ -244,11 +290,45 @@ class Store:
         """Delete everything of a tenant."""
         with self.database.transaction() as transaction:
             for table in ("states", "requests", "responses", "conversations"):
-                transaction.run(f"delete from {table} where tenant = ?", (_storable(tenant),))  # noqa: S608
+                transaction.run(f"delete from {table} where tenant = ?", (tenant,))  # noqa: S608
 
     def close(self) -> None:
         """Close the database."""
         self.database.close()
+
+
+def _write(transaction: Transaction, statement: str, rows: list[tuple[str | int | bytes, ...]]) -> None:
+    """Run a statement for rows in one order: the order in which rows are locked is the same in every gateway."""
+    if rows:
+        transaction.run_many(statement, sorted(rows))
+
+
+def _set_meta(transaction: Transaction, name: str, value: str) -> None:
+    transaction.run(
+        "insert into meta (name, value) values (?, ?) on conflict (name) do update set value = excluded.value",
+        (name, value),
+    )
+
+
+def _advance_clock(transaction: Transaction, now: int) -> int:
+    """Give the time by which age is measured, and note it."""
+    rows = transaction.read("select value from meta where name = ?", (_CLOCK_NAME,))
+    if rows:
+        last = int(str(rows[0][0]))
+    else:
+        newest = transaction.read(
+            "select max(seen) from (select seen from states union all select seen from responses"
+            " union all select seen from conversations union all select time from requests) as rows"
+        )[0][0]
+        last = newest if isinstance(newest, int) else now
+    clock = min(now, last + _LONGEST_STEP)
+    if now - clock > _LONGEST_STEP:
+        _LOG.warning(
+            "the system clock is %d days ahead of the last sweep of the store; expiry follows it by one day a sweep",
+            (now - clock) // DAY,
+        )
+    _set_meta(transaction, _CLOCK_NAME, str(clock))
+    return clock
 
 
 def _conversations(rows: Iterable[Sequence[object]]) -> list[StoredConversation]:
@@ -267,10 +347,5 @@ def _shrink(transaction: Transaction, table: str, most: int) -> int:
         (most,),
     )
     if rows:
-        transaction.run_many(f"delete from {table} where id = ?", rows)  # noqa: S608
+        transaction.run_many(f"delete from {table} where id = ?", sorted(rows, key=str))  # noqa: S608
     return len(rows)
-
-
-def _storable(text: str) -> str:
-    """Give a text that every database stores: PostgreSQL has no null character, and neither has half a surrogate."""
-    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode()
