@@ -169,8 +169,8 @@ def _parse(body: Body, protocol: str) -> Mapping[str, object] | None:
     if not body:
         return None
     try:
-        value = _decode_json(body) if len(body) <= _LARGE else _decode_large(body)
-    except (LoadError, msgspec.DecodeError, RecursionError) as error:
+        value = _decode_large(body) if len(body) > _LARGE else _decode_json(body)
+    except (LoadError, ValueError, RecursionError) as error:  # a DecodeError of msgspec is a ValueError
         raise CallError(f"the body cannot be read as JSON: {error}", status=400, protocol=protocol) from error
     if not isinstance(value, dict):
         message = f"the body has to be a JSON object, not a value of type {type(value).__name__}"
@@ -185,14 +185,23 @@ def _decode_json(data: bytes | bytearray | str) -> object:
         return parse_json(bytes(data) if isinstance(data, bytearray) else data)
 
 
-def _decode_large(data: bytes | bytearray | str, level: int = 0) -> object:
+def _decode_large(data: bytes | bytearray | str) -> object:
     """Decode in pieces: the decoder does not let another thread run before it has finished."""
+    try:
+        return _decode_pieces(data, 0)
+    except (msgspec.DecodeError, UnicodeError) as error:
+        if "escape" in str(error) or "surrogate" in str(error):  # lone surrogates
+            return _decode_json(data)
+        raise
+
+
+def _decode_pieces(data: bytes | bytearray | str, level: int) -> object:
     begin = data[:64].lstrip() if level < _MOST_LEVELS and len(data) > _LARGE else b""
     if begin[:1] in ("{", b"{"):
-        return {key: _decode_large(bytes(value), level + 1) for key, value in _DECODE_FIELDS(data).items()}
+        return {key: _decode_pieces(bytes(value), level + 1) for key, value in _DECODE_FIELDS(data).items()}
     if begin[:1] in ("[", b"["):
-        return [_decode_large(bytes(value), level + 1) for value in _DECODE_ITEMS(data)]
-    return _decode_json(data)
+        return [_decode_pieces(bytes(value), level + 1) for value in _DECODE_ITEMS(data)]
+    return cast("object", _DECODE(data))
 
 
 def _reader(record: Protocol, found: MatchedRoute, body: Mapping[str, object]) -> Protocol:

@@ -36,6 +36,7 @@ from segue.reply_encoding import encode_model, encode_model_list, encode_token_c
 
 _DEFAULT_PROTOCOL: Final = "openai-chat"
 """The form of errors for paths that belong to no protocol."""
+_TOO_SLOW: Final = 408
 _NO_KEY: Final = "the key is not one of this gateway"
 _BODY_STATUSES: Final[Mapping[int, FailureKind]] = {
     400: FailureKind.INVALID_REQUEST,
@@ -102,15 +103,14 @@ class ProtocolApp:
         except Refused as refused:
             protocol = refused.protocol or find_protocol(scope["method"], path, headers) or _DEFAULT_PROTOCOL
             failure = Failure(kind=refused.kind, status=refused.status, message=str(refused))
+            is_slow = refused.status == _TOO_SLOW
+
+            async def drop() -> None:
+                if not is_slow:
+                    await drop_body(receive, headers)
+
             # The rest of the body is not the next request: the connection ends with this answer.
-            await send_failure(
-                send,
-                failure,
-                protocol,
-                {"connection": "close"},
-                refused.status,
-                drop=lambda: drop_body(receive, headers),
-            )
+            await send_failure(send, failure, protocol, {"connection": "close"}, refused.status, drop=drop)
 
     def _admit(self, runtime: Runtime, scope: Scope, path: str, headers: dict[str, str]) -> str:
         """Decide by the head alone whether a request is served; give its tenant.
