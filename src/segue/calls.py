@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 Body: TypeAlias = bytes | bytearray | memoryview | str | Mapping[str, object] | None
 
 _DECODE: Final = msgspec.json.Decoder().decode
+_DECODE_FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_DECODE_ITEMS: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_LARGE: Final = 256_000
+"""Bytes of JSON that are decoded in pieces, so that other threads can run in between."""
+_MOST_LEVELS: Final = 6
+"""Levels that are taken apart: each one reads the bytes once more."""
 _MODEL_KEYS: Final = ("model", "name", "modelId")
 """Where a body names its model: `name` in old requests of Ollama about one model, `modelId` in arguments of boto3."""
 
@@ -113,6 +119,15 @@ def read_call(
     )
 
 
+def find_protocol(method: str, path: str, headers: Mapping[str, str]) -> str | None:
+    """Give the protocol in which the client of a request reads errors, without its body; None if no path matches."""
+    place, _, rest = path.partition("?")
+    try:
+        return _match(method.upper(), place, headers, dict(parse_qsl(rest, keep_blank_values=True))).protocol
+    except CallError as error:
+        return error.protocol
+
+
 def _match(method: str, path: str, headers: Mapping[str, str], query: Mapping[str, str]) -> MatchedRoute:
     """Find the route.
 
@@ -154,16 +169,39 @@ def _parse(body: Body, protocol: str) -> Mapping[str, object] | None:
     if not body:
         return None
     try:
-        value: object = _DECODE(body)
-    except (msgspec.DecodeError, ValueError, RecursionError):  # lone surrogates, or no JSON
-        try:
-            value = parse_json(bytes(body) if isinstance(body, bytearray) else body)
-        except LoadError as error:
-            raise CallError(f"the body cannot be read as JSON: {error}", status=400, protocol=protocol) from error
+        value = _decode_large(body) if len(body) > _LARGE else _decode_json(body)
+    except (LoadError, ValueError, RecursionError) as error:  # a DecodeError of msgspec is a ValueError
+        raise CallError(f"the body cannot be read as JSON: {error}", status=400, protocol=protocol) from error
     if not isinstance(value, dict):
         message = f"the body has to be a JSON object, not a value of type {type(value).__name__}"
         raise CallError(message, status=400, protocol=protocol)
     return cast("dict[str, object]", value)
+
+
+def _decode_json(data: bytes | bytearray | str) -> object:
+    try:
+        return cast("object", _DECODE(data))
+    except (msgspec.DecodeError, ValueError, RecursionError):  # lone surrogates, or no JSON
+        return parse_json(bytes(data) if isinstance(data, bytearray) else data)
+
+
+def _decode_large(data: bytes | bytearray | str) -> object:
+    """Decode in pieces: the decoder does not let another thread run before it has finished."""
+    try:
+        return _decode_pieces(data, 0)
+    except (msgspec.DecodeError, UnicodeError) as error:
+        if "escape" in str(error) or "surrogate" in str(error):  # lone surrogates
+            return _decode_json(data)
+        raise
+
+
+def _decode_pieces(data: bytes | bytearray | str, level: int) -> object:
+    begin = data[:64].lstrip() if level < _MOST_LEVELS and len(data) > _LARGE else b""
+    if begin[:1] in ("{", b"{"):
+        return {key: _decode_pieces(bytes(value), level + 1) for key, value in _DECODE_FIELDS(data).items()}
+    if begin[:1] in ("[", b"["):
+        return [_decode_pieces(bytes(value), level + 1) for value in _DECODE_ITEMS(data)]
+    return cast("object", _DECODE(data))
 
 
 def _reader(record: Protocol, found: MatchedRoute, body: Mapping[str, object]) -> Protocol:

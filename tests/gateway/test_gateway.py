@@ -40,7 +40,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 @pytest.fixture
 def gateway(shared: Running) -> Iterator[Running]:
     shared.upstream.emulator.requests.clear()
-    shared.gateway.breaker.__init__(5, 30)
+    shared.gateway.runtime.breaker.__init__(5, 30)
     yield shared
     shared.upstream.emulator.script.__init__()
 
@@ -371,7 +371,7 @@ def test_a_changed_file_is_read_and_a_wrong_one_is_not(tmp_path: Path) -> None:
         path.write_text(good + '\n[models."new-name"]\ntyr = ["openai/gpt-5.4"]')
         assert "did you mean try" in (made.reload() or "")
         assert "new-name" in made.router.listed()
-        asyncio.run(made.client.close())
+        asyncio.run(made.runtime.client.close())
 
 
 def test_a_running_gateway_reads_a_changed_file(tmp_path: Path) -> None:

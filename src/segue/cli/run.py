@@ -35,6 +35,7 @@ def command(*, model: str, config: Path | None, store: str | None, program: tupl
     can be resumed later.
     """
     from segue.gateway.app import create_app
+    from segue.gateway.connections import guarded_protocol
     from segue.gateway.service import Gateway
     from segue.testing.emulator.running import serve_in_thread
 
@@ -55,7 +56,8 @@ def command(*, model: str, config: Path | None, store: str | None, program: tupl
     gateway = Gateway(with_model(known, model))
     gateway.router.find(model, "openai-chat")
     name = model.rpartition("/")[2]
-    with _own_folder() as folder, serve_in_thread(create_app(gateway=gateway)) as url:
+    protocol = guarded_protocol(lambda: gateway.config.limits)
+    with _own_folder() as folder, serve_in_thread(create_app(gateway=gateway), protocol=protocol) as url:
         setup = row.make(url, _KEY, name)
         for path, text in setup.run_files.items():
             (Path(folder) / path).write_text(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 
 from segue.cli.listening import listen
 from segue.gateway.config import SETUP_NAMES, Config, load_config, read_config
-from segue.gateway.defaults import Address, check_reach, complete_config, is_echo, read_address, with_model
+from segue.gateway.defaults import Address, complete_config, is_echo, read_address, with_model
 
 
 @click.command("serve")
@@ -47,21 +48,22 @@ def command(
     Without a file, keys are read from the usual environment variables, servers on this machine are found, and every
     model of the catalogue can be asked for. Without any key the echo model answers. Ctrl-C ends it.
     """
-    known = read_config(config) if config is not None else load_config("")
-    if store is not None:
-        known = replace(known, state=replace(known.state, store=store))
-    if address is not None:
-        known = replace(known, listen=replace(known.listen, address=address))
-    if model is not None:
-        known = with_model(known, model)
+
+    def adapt(read: Config) -> Config:
+        """Apply the options of the command line, at the start and when the file has changed."""
+        if store is not None:
+            read = replace(read, state=replace(read.state, store=store))
+        if address is not None:
+            read = replace(read, listen=replace(read.listen, address=address))
+        return read if model is None else with_model(read, model)
+
+    known = adapt(read_config(config) if config is not None else load_config(""))
     place = read_address(known.listen.address)
     if setup is not None:
         _print_setup(setup, place, known, folder)
         return
-    check_reach(known, place)
     completed = complete_config(known, os.environ) if config is None else known
-    path = config if model is None and store is None and address is None else None
-    serve(completed, place, path=path, model=model)
+    serve(completed, place, path=config, model=model, adapt=adapt)
 
 
 def _print_setup(client: str, place: Address, config: Config, folder: Path | None) -> None:
@@ -86,8 +88,17 @@ def _print_setup(client: str, place: Address, config: Config, folder: Path | Non
         click.echo(f"wrote {path}")
 
 
-def serve(config: Config, place: Address, *, path: Path | None, model: str | None = None) -> None:
+def serve(
+    config: Config,
+    place: Address,
+    *,
+    path: Path | None,
+    model: str | None = None,
+    adapt: Callable[[Config], Config] | None = None,
+) -> None:
     """Run a gateway until it is interrupted; `model` is the one that every request goes to.
+
+    `path` is the file of the configuration, which is read again when it changes, and changed by `adapt`.
 
     Raises:
         SegueError: there is no such model, or the address cannot be used.
@@ -95,9 +106,10 @@ def serve(config: Config, place: Address, *, path: Path | None, model: str | Non
     import uvicorn
 
     from segue.gateway.app import create_app
+    from segue.gateway.connections import guarded_protocol
     from segue.gateway.service import Gateway
 
-    gateway = Gateway(config, path=path)
+    gateway = Gateway(config, path=path, place=place, adapt=adapt)
     if model is not None:
         gateway.router.find(model, "openai-chat")
     listener = listen(place.name, place.port, another="choose another one with --address HOST:PORT")
@@ -110,6 +122,8 @@ def serve(config: Config, place: Address, *, path: Path | None, model: str | Non
         create_app(gateway=gateway),
         log_level="warning",
         lifespan="on",
+        http=guarded_protocol(lambda: gateway.config.limits),
+        ws="none",
         access_log=False,
         timeout_graceful_shutdown=30,
         server_header=False,

@@ -9,6 +9,7 @@ caller gives, and what was dropped is in the report.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, islice
 from typing import Final, TypeAlias, final
 
 import msgspec
@@ -27,6 +28,9 @@ Stored: TypeAlias = Mapping[str, Sequence[State]]
 
 _ELSEWHERE: Final = "{provider} at another address"
 """The provider of a state whose base URL is not the one that the provider has now: no target is the same model."""
+MOST_ENVELOPES: Final = 10_000
+MOST_ENVELOPE_BYTES: Final = 16_000_000
+"""Envelopes that are read in one request. Each call of a history may have one, of 1 to 3 KB."""
 UNKNOWN: Final = "(unknown)"
 """The provider of turns whose author is not known. No target is the same model, so their signatures are dropped."""
 
@@ -39,6 +43,8 @@ class FoundStates(msgspec.Struct, frozen=True):
     turns: tuple[TurnKeys, ...]
     refused: frozenset[int]
     """Turns with an envelope that is not one of this gateway and tenant, or was changed."""
+    unread: frozenset[int] = frozenset()
+    """Turns with envelopes that were not read, because the request has too many."""
 
     def wanted(self) -> tuple[str, ...]:
         """Give the keys to look up in a store."""
@@ -54,32 +60,47 @@ class RestoredHistory(msgspec.Struct, frozen=True):
     restored: int
 
 
-def find_states(context: Context, envelopes: Envelopes, tenant: str = "") -> FoundStates:
-    """Read the envelopes of a history as a client sent it."""
+def find_states(
+    context: Context,
+    envelopes: Envelopes,
+    tenant: str = "",
+    *,
+    most: int = MOST_ENVELOPES,
+    most_bytes: int = MOST_ENVELOPE_BYTES,
+) -> FoundStates:
+    """Read the envelopes of a history as a client sent it: at most so many, and so many bytes, the newest first."""
     states: dict[int, State] = {}
     refused: set[int] = set()
+    unread: set[int] = set()
     wanted: list[TurnKeys] = []
-    for turn in keys_of_turns(context.messages, tenant):
+    for turn in reversed(list(keys_of_turns(context.messages, tenant))):
         message = context.messages[turn.place]
         assert message.role == "assistant", "only assistant turns have keys"
-        texts = list(_envelopes_of(message))
-        found = [state for text in texts if (state := envelopes.read(text, tenant)) is not None]
-        if len(found) < len(texts):
-            refused.add(turn.place)
+        found: list[State] = []
+        for text in _envelopes_of(message, most + 1):
+            if most <= 0 or most_bytes < len(text):
+                unread.add(turn.place)
+                break
+            most -= 1
+            most_bytes -= len(text)
+            state = envelopes.read(text, tenant)
+            if state is None:
+                refused.add(turn.place)
+            else:
+                found.append(state)
         merged = merge_states(found)
         if merged is not None:
             states[turn.place] = merged
         if merged is None or not merged.is_whole:
             wanted.append(turn)
-    return FoundStates(states, tuple(wanted), frozenset(refused))
+    return FoundStates(states, tuple(reversed(wanted)), frozenset(refused), frozenset(unread))
 
 
-def _envelopes_of(message: AssistantMessage) -> list[str]:
-    found: list[str] = []
-    for signature in signatures_of(message):
-        found += find_envelopes(signature)
-    for call in message.tool_calls():
-        found += find_envelopes(call.id)
+def _envelopes_of(message: AssistantMessage, most: int) -> list[str]:
+    """Find the first envelopes of a turn."""
+    signatures = (find_envelopes(signature) for signature in signatures_of(message))
+    calls = (find_envelopes(call.id) for call in message.tool_calls())
+    found = islice(chain.from_iterable(chain(signatures, calls)), most)
     return list(dict.fromkeys(found))
 
 
@@ -114,7 +135,9 @@ def restore(
             turn = _restored(message, state, author, base_urls)
             ids |= turn.ids
             messages.append(turn.message)
-            if index in found.refused and state is None:
+            if index in found.unread and (state is None or not state.is_whole):
+                changes.append(_change(index, "the request has more state of replies than this gateway reads"))
+            elif index in found.refused and state is None:
                 changes.append(_change(index, "the state that the client returned is not one of this gateway"))
             elif turn.is_changed:
                 changes.append(_change(index, "the client changed this turn; its own text and arguments are used"))

@@ -37,11 +37,22 @@ class ClientGone(Exception):
     """The client closed its connection."""
 
 
-async def send_json(send: Send, status: int, body: object, headers: dict[str, str] | None = None) -> None:
-    """Send a JSON document."""
+async def send_json(
+    send: Send,
+    status: int,
+    body: object,
+    headers: dict[str, str] | None = None,
+    *,
+    drop: Callable[[], Awaitable[None]] | None = None,
+) -> None:
+    """Send a JSON document; `drop` runs between the document and the end of the reply."""
     data = body if isinstance(body, bytes) else msgspec.json.encode(body)
     given = {"content-type": "application/json", "content-length": str(len(data)), **(headers or {})}
     await send({"type": "http.response.start", "status": status, "headers": raw_headers(given)})
+    if drop is not None:
+        await send({"type": "http.response.body", "body": data, "more_body": True})
+        await drop()
+        data = b""
     await send({"type": "http.response.body", "body": data})
 
 
@@ -51,12 +62,18 @@ def raw_headers(headers: dict[str, str]) -> Headers:
 
 
 async def send_failure(
-    send: Send, failure: Failure, protocol: str, headers: dict[str, str] | None = None, status: int | None = None
+    send: Send,
+    failure: Failure,
+    protocol: str,
+    headers: dict[str, str] | None = None,
+    status: int | None = None,
+    *,
+    drop: Callable[[], Awaitable[None]] | None = None,
 ) -> int:
-    """Send a failure in the form of a protocol; give the status."""
+    """Send a failure in the form of a protocol; give the status. `drop` runs before the end of the reply."""
     reply = encode_error(failure, protocol=protocol)
     code = reply.status if status is None else status
-    await send_json(send, code, reply.body, {**reply.headers, **(headers or {})})
+    await send_json(send, code, reply.body, {**reply.headers, **(headers or {})}, drop=drop)
     return code
 
 
@@ -123,7 +140,7 @@ async def _close_when_gone(stream: AsyncStream, receive: Receive) -> None:
 async def answer_stream(exchange: Exchange, send: Send, receive: Receive) -> None:
     """Send a streamed reply; try the next model as long as nothing of a reply was sent."""
     candidates = exchange.asked.candidates
-    call, limits = exchange.asked.call, exchange.gateway.config.limits
+    call, limits = exchange.asked.call, exchange.asked.admission.limits
     assert call.prompt is not None, "only requests with a prompt are streamed"
     current: list[AsyncStream] = []
     is_gone = False

@@ -17,16 +17,19 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
-from segue.calls import Call, read_call
+from segue.calls import Call, find_protocol, read_call
 from segue.conversation.context import Context
 from segue.errors import CallError, SegueError, UnknownModel
 from segue.failures.failure import Failure, FailureKind
 from segue.gateway.answers import answer_stream, answer_whole, explain_error, send_failure, send_json
 from segue.gateway.config import Config, load_config, read_config
 from segue.gateway.exchange import Exchange, random_name, read_asked
-from segue.gateway.guarding import find_tenant, is_own_host
+from segue.gateway.guarding import find_tenant, is_own_host, is_remote
+from segue.gateway.intake import Admission, Refused, check_head, drop_body
 from segue.gateway.pages import pages
 from segue.gateway.responses import find_history, previous_id
+from segue.gateway.routing import Router
+from segue.gateway.runtime import Runtime
 from segue.gateway.service import LOG, Gateway
 from segue.gateway.store.database import StoreError
 from segue.models.model import Model
@@ -35,25 +38,30 @@ from segue.reply_encoding import encode_model, encode_model_list, encode_token_c
 
 _DEFAULT_PROTOCOL: Final = "openai-chat"
 """The form of errors for paths that belong to no protocol."""
+_TOO_SLOW: Final = 408
+_NO_KEY: Final = "the key is not one of this gateway"
 _BODY_STATUSES: Final[Mapping[int, FailureKind]] = {
     400: FailureKind.INVALID_REQUEST,
     413: FailureKind.PAYLOAD_TOO_LARGE,
 }
 
 
-def create_app(config: Config | str | Path | None = None, *, gateway: Gateway | None = None) -> Starlette:
+def create_app(
+    config: Config | str | Path | None = None, *, gateway: Gateway | None = None, authenticated: bool = False
+) -> Starlette:
     """Make the application of a gateway.
 
-    `config` is a configuration, the path of a configuration file, which is watched, or None for the defaults.
+    `config` is a configuration, the path of a configuration file, which is watched, or None for the defaults. Without
+    keys in it, clients of other machines are refused, unless an application around this one has `authenticated` them.
 
     Raises:
         SettingsError: the configuration is wrong.
     """
     if gateway is None:
         if isinstance(config, (str, Path)):
-            gateway = Gateway(read_config(config), path=Path(config))
+            gateway = Gateway(read_config(config), path=Path(config), authenticated=authenticated)
         else:
-            gateway = Gateway(load_config("") if config is None else config)
+            gateway = Gateway(load_config("") if config is None else config, authenticated=authenticated)
     running = gateway
 
     @asynccontextmanager
@@ -88,135 +96,121 @@ class ProtocolApp:
         path = path.partition("?")[0]
         if query := scope["query_string"]:
             path += "?" + query.decode("latin-1")
+        runtime = self._gateway.runtime
         try:
-            await self._serve(scope["method"], path, headers, receive, send)
-        except _Refused as refused:
+            with runtime.used():
+                tenant = self._admit(runtime, scope, path, headers)
+                with self._gateway.intake.admitted(tenant, runtime) as admission:
+                    await self._serve(admission, headers, receive, send, method=scope["method"], path=path)
+        except Refused as refused:
+            protocol = refused.protocol or find_protocol(scope["method"], path, headers) or _DEFAULT_PROTOCOL
             failure = Failure(kind=refused.kind, status=refused.status, message=str(refused))
-            await send_failure(send, failure, refused.protocol, {"connection": "close"}, refused.status)
+            is_slow = refused.status == _TOO_SLOW
 
-    async def _serve(self, method: str, path: str, headers: dict[str, str], receive: Receive, send: Send) -> None:
-        gateway = self._gateway
-        names = frozenset(name.lower() for name in gateway.config.listen.host_names)
-        if not is_own_host(headers, names):
-            raise _Refused("the Host or Origin header is not one of this gateway; see listen.host_names", 403)
-        if "websocket" in headers.get("upgrade", "").lower():
-            body = b""
-        else:
-            body = await _read_body(receive, headers, gateway.config.limits.body_megabytes)
+            async def drop() -> None:
+                if not is_slow:
+                    await drop_body(receive, headers)
+
+            # The rest of the body is not the next request: the connection ends with this answer.
+            await send_failure(send, failure, protocol, {"connection": "close"}, refused.status, drop=drop)
+
+    def _admit(self, runtime: Runtime, scope: Scope, path: str, headers: dict[str, str]) -> str:
+        """Decide by the head alone whether a request is served; give its tenant.
+
+        Raises:
+            Refused: it is not.
+        """
+        check_head(scope["headers"], len(path), runtime.config.limits)
+        if not is_own_host(headers, runtime.host_names):
+            raise Refused("the Host or Origin header is not one of this gateway; see listen.host_names", 403)
+        tenant = find_tenant(headers, path.partition("?")[2], runtime.key_digests)
+        if tenant is None:
+            raise Refused(_NO_KEY, 401, FailureKind.AUTH)
+        if not runtime.key_digests and not self._gateway.authenticated and is_remote(scope.get("client")):
+            raise Refused("clients of other machines need a key; set listen.keys", 403, FailureKind.AUTH)
+        return tenant
+
+    async def _serve(
+        self, admission: Admission, headers: dict[str, str], receive: Receive, send: Send, *, method: str, path: str
+    ) -> None:
+        is_socket = "websocket" in headers.get("upgrade", "").lower()
+        body = b"" if is_socket else await admission.read_body(receive, headers)
+        catalogue = admission.runtime.router.catalogue
         try:
-            call = read_call(method, path, headers, body, catalogue=gateway.router.catalogue)
+            call = await admission.run(read_call, method, path, headers, body, catalogue=catalogue)
         except CallError as error:
             kind = _BODY_STATUSES.get(error.status, FailureKind.NOT_FOUND)
             failure = Failure(kind=kind, status=error.status, message=str(error))
             given = {"allow": ", ".join(error.methods)} if error.methods else {}
             await send_failure(send, failure, error.protocol or _DEFAULT_PROTOCOL, given, error.status)
             return
-        tenant = find_tenant(headers, call.query, gateway.key_digests)
-        if tenant is None:
-            raise _Refused("the key is not one of this gateway", 401, call.protocol, FailureKind.AUTH)
+        most = admission.limits.messages
+        if call.prompt is not None and len(call.prompt.context.messages) > most:
+            text = f"the request has more than {most} messages, the limit of this gateway"
+            raise Refused(text, 413, FailureKind.PAYLOAD_TOO_LARGE, call.protocol)
         try:
-            await self._answer(call, headers, tenant, receive, send, raw=body)
+            await self._answer(admission, call, headers, receive, send, raw=body)
         except UnknownModel as error:
             await send_failure(send, explain_error(error), call.protocol, status=404)
         except SegueError as error:
             await send_failure(send, explain_error(error), call.protocol)
 
     async def _answer(
-        self, call: Call, headers: dict[str, str], tenant: str, receive: Receive, send: Send, *, raw: bytes
+        self, admission: Admission, call: Call, headers: dict[str, str], receive: Receive, send: Send, *, raw: bytes
     ) -> None:
+        runtime = admission.runtime
         match call.kind:
             case "generate":
-                context = await self._continued(call, tenant)
-                asked = await read_asked(self._gateway, call, headers, tenant, raw=raw, context=context)
+                context = await self._continued(admission, call)
+                asked = await read_asked(self._gateway, admission, call, headers, raw=raw, context=context)
                 exchange = Exchange(self._gateway, asked, "req_" + random_name())
                 if call.stream:
                     await answer_stream(exchange, send, receive)
                 else:
                     await answer_whole(exchange, send, receive)
             case "count":
-                asked = await read_asked(self._gateway, call, headers, tenant)
-                tokens = await self._gateway.client.count_tokens(
+                asked = await read_asked(self._gateway, admission, call, headers)
+                tokens = await runtime.client.count_tokens(
                     asked.context, asked.candidates[0], options=asked.options, policy=asked.policy
                 )
                 await send_json(send, 200, encode_token_count(tokens, protocol=call.protocol))
             case "models":
-                await send_json(send, 200, self._models(call))
+                await send_json(send, 200, _list_models(runtime.router, call))
             case "version":
                 await send_json(send, 200, call.answer or {})
 
-    async def _continued(self, call: Call, tenant: str) -> Context | None:
+    async def _continued(self, admission: Admission, call: Call) -> Context | None:
         """Give the whole history of a request that names the reply before it; None for any other request."""
         name = previous_id(call)
         if name is None or call.prompt is None:
             return None
         try:
-            history = await find_history(self._gateway, name, tenant)
+            history = await find_history(self._gateway, name, admission.tenant)
         except StoreError as error:
             text = "The database with the stored replies does not answer; try again, or send the whole history."
-            raise _Refused(text, 503, call.protocol, FailureKind.OVERLOADED) from error
+            raise Refused(text, 503, FailureKind.OVERLOADED, call.protocol) from error
         if history is not None:
             return replace(call.prompt.context, messages=(*history, *call.prompt.context.messages))
-        author = self._gateway.router.find(call.model or "", call.protocol).author
+        author = admission.runtime.router.find(call.model or "", call.protocol).author
         if author is not None and author.protocol == call.protocol and author.id == call.model:
             return None  # the provider itself may have it
-        raise _Refused(f"Previous response with id {name!r} not found.", 400, call.protocol, FailureKind.NOT_FOUND)
+        raise Refused(f"Previous response with id {name!r} not found.", 400, FailureKind.NOT_FOUND, call.protocol)
 
-    def _models(self, call: Call) -> dict[str, object]:
-        router = self._gateway.router
-        if call.model is not None:
-            model = router.find(call.model, call.protocol).models[0]
-            return encode_model(_as_listed(model, call.model, call.protocol), protocol=call.protocol)
-        listed = [
-            _as_listed(router.find(name, call.protocol).models[0], name, call.protocol) for name in router.listed()
-        ]
-        if not listed:
-            provider = get_protocol(call.protocol).provider
-            listed = [model for model in router.catalogue.find(provider=provider) if not model.deprecated]
-        return encode_model_list(listed, protocol=call.protocol)
+
+def _list_models(router: Router, call: Call) -> dict[str, object]:
+    if call.model is not None:
+        model = router.find(call.model, call.protocol).models[0]
+        return encode_model(_as_listed(model, call.model, call.protocol), protocol=call.protocol)
+    listed = [_as_listed(router.find(name, call.protocol).models[0], name, call.protocol) for name in router.listed()]
+    if not listed:
+        provider = get_protocol(call.protocol).provider
+        listed = [model for model in router.catalogue.find(provider=provider) if not model.deprecated]
+    return encode_model_list(listed, protocol=call.protocol)
 
 
 def _as_listed(model: Model, name: str, protocol: str) -> Model:
     """Give a model under the name that clients ask for."""
     return replace(model, id=name, protocol=protocol, name=model.name or model.id)
-
-
-class _Refused(Exception):
-    def __init__(
-        self,
-        text: str,
-        status: int,
-        protocol: str = _DEFAULT_PROTOCOL,
-        kind: FailureKind = FailureKind.INVALID_REQUEST,
-    ) -> None:
-        super().__init__(text)
-        self.status: int = status
-        self.protocol: str = protocol
-        self.kind: FailureKind = kind
-
-
-async def _read_body(receive: Receive, headers: Mapping[str, str], megabytes: float) -> bytes:
-    """Read a body up to the limit."""
-    most = round(megabytes * 1_000_000)
-    text = f"the body is larger than {megabytes:g} MB, the limit of this gateway"
-    length = headers.get("content-length", "")
-    if length.isdigit() and int(length) > most:
-        raise _Refused(text, 413, kind=FailureKind.PAYLOAD_TOO_LARGE)
-    first = await receive()
-    body: bytes = first.get("body", b"")
-    if not first.get("more_body"):
-        if len(body) > most:
-            raise _Refused(text, 413, kind=FailureKind.PAYLOAD_TOO_LARGE)
-        return body
-    pieces = bytearray(body)
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise _Refused("the client left before its body was complete", 400)
-        pieces += message.get("body", b"")
-        if len(pieces) > most:
-            raise _Refused(text, 413, kind=FailureKind.PAYLOAD_TOO_LARGE)
-        if not message.get("more_body"):
-            return bytes(pieces)
 
 
 async def _refuse_websocket(scope: Scope, receive: Receive, send: Send) -> None:

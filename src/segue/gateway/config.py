@@ -26,7 +26,7 @@ import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final, Literal, cast, final, get_args
+from typing import Annotated, Any, Final, Literal, TypeAlias, cast, final, get_args
 
 import msgspec
 
@@ -96,11 +96,38 @@ class StateTable(_Table, frozen=True, kw_only=True):
     request_days: float = 7.0
 
 
+_Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
+_Count: TypeAlias = Annotated[int, msgspec.Meta(gt=0)]
+
+
 @final
 class LimitsTable(_Table, frozen=True, kw_only=True):
-    """Limits: the size of a body, how long the head of a stream is held back, heartbeats, silence of a provider."""
+    """Limits on clients and times of replies.
 
-    body_megabytes: float = 32.0
+    - `head_seconds`, `header_kilobytes`, `headers`: how long a client may take to send the head of a request, and the
+      size and number of its headers.
+    - `body_seconds`, `body_megabytes`: the same for the body.
+    - `held_megabytes`, `held_megabytes_per_key`: bodies of all requests that run, and of those with the same key.
+    - `requests_per_key`: requests with the same key that run at once.
+    - `connections`, `connections_per_address`: open connections, in all and from one address.
+    - `messages`, `envelopes`, `envelope_megabytes`: what one request may hold; further envelopes are not read.
+    - `hold_seconds`, `heartbeat_seconds`: how long the head of a stream is held back, and when silence is filled.
+    - `timeout_seconds`, `retries`, `breaker_failures`, `breaker_seconds`: when a provider counts as failed.
+    """
+
+    head_seconds: _Positive = 10.0
+    header_kilobytes: _Positive = 64.0
+    headers: _Count = 200
+    body_seconds: _Positive = 60.0
+    body_megabytes: _Positive = 32.0
+    held_megabytes: _Positive = 512.0
+    held_megabytes_per_key: _Positive = 256.0
+    requests_per_key: _Count = 1000
+    connections: _Count = 4000
+    connections_per_address: _Count = 1000
+    messages: _Count = 50_000
+    envelopes: _Count = 10_000
+    envelope_megabytes: _Positive = 16.0
     hold_seconds: float = 10.0
     heartbeat_seconds: float = 15.0
     timeout_seconds: float = 600.0

@@ -30,6 +30,7 @@ from segue.envelope.state import State
 from segue.failures.failure import Failure, FailureKind
 from segue.gateway.cleaning import without_client_texts
 from segue.gateway.hints import find_client, find_conversation
+from segue.gateway.intake import Admission
 from segue.gateway.records import RequestRow, attempt_rows, change_rows
 from segue.gateway.responses import is_stored, keep_reply, without_previous
 from segue.gateway.routing import Routed
@@ -69,6 +70,7 @@ def random_name() -> str:
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """A request whose history is restored: the context to send, as the client sent it, and the models to try."""
 
+    admission: Admission
     call: Call
     name: str
     sent: Context
@@ -91,9 +93,9 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 async def read_asked(
     gateway: Gateway,
+    admission: Admission,
     call: Call,
     headers: Mapping[str, str],
-    tenant: str,
     *,
     raw: bytes = b"",
     context: Context | None = None,
@@ -103,18 +105,26 @@ async def read_asked(
     Raises:
         UnknownModel: there is no model of that name.
     """
+    runtime, tenant = admission.runtime, admission.tenant
     prompt = call.prompt
     assert prompt is not None, "only requests with a prompt are sent on"
     name = call.model or ""
     sent = prompt.context if context is None else context
     given = prompt.options if context is None else without_previous(prompt.options)
     conversation = find_conversation(headers, prompt, tenant)
-    router = gateway.router
+    router, limits = runtime.router, admission.limits
     named = router.find(name, call.protocol)
     await gateway.conversations.load(conversation)
     chosen = gateway.conversations.chosen(conversation)
     routed = named if chosen is None else router.find(chosen, call.protocol)
-    found = find_states(sent, gateway.envelopes, tenant)
+    found = await admission.run(
+        find_states,
+        sent,
+        gateway.envelopes,
+        tenant,
+        most=limits.envelopes,
+        most_bytes=round(limits.envelope_megabytes * 1_000_000),
+    )
     stored = await gateway.store.get_states(found.wanted(), now_ms())
 
     def base_url(state: State) -> str | None:
@@ -123,7 +133,7 @@ async def read_asked(
     author = named.author
     is_known = author is not None and author.protocol == call.body_protocol
     origin = new_assistant_message(author) if author is not None and is_known else None
-    restored = restore(sent, found, stored, author=origin, base_urls=base_url)
+    restored = await admission.run(restore, sent, found, stored, author=origin, base_urls=base_url)
     route = routed.route
     has_store = gateway.store.is_available
     is_straight = (
@@ -147,6 +157,7 @@ async def read_asked(
     policy = Policy(reasoning=route.reasoning, fit=Fit() if route.fit else None)
     ordered = gateway.conversations.order(conversation, routed)
     return Asked(
+        admission=admission,
         call=call,
         name=name,
         sent=sent,
@@ -154,7 +165,7 @@ async def read_asked(
         options=options,
         policy=policy,
         routed=routed,
-        candidates=gateway.breaker.order(ordered, monotonic()),
+        candidates=runtime.breaker.order(ordered, monotonic()),
         restored=restored.restored,
         report=restored.report,
         conversation=conversation,
@@ -195,7 +206,7 @@ class Exchange:
     def begin(self, candidates: tuple[Model, ...]) -> AsyncStream:
         """Make the request to the first of the models that answers, without sending it."""
         asked = self.asked
-        return self.gateway.client.begin(
+        return asked.admission.runtime.client.begin(
             asked.context,
             candidates[0],
             options=asked.options,
@@ -238,7 +249,7 @@ class Exchange:
         self.attempts.append(attempt)
         failure = attempt.failure
         if failure is None or failure.kind in _TRANSIENT:
-            self.gateway.breaker.note(attempt.model, monotonic(), failed=failure is not None)
+            self.asked.admission.runtime.breaker.note(attempt.model, monotonic(), failed=failure is not None)
 
     def rest_after(self, candidates: tuple[Model, ...], failed: Model) -> tuple[Model, ...]:
         """Give the models after the one that failed."""

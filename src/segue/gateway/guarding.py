@@ -9,22 +9,27 @@ from __future__ import annotations
 import hmac
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Final
-from urllib.parse import urlsplit
+from ipaddress import ip_address
+from typing import Final, cast
+from urllib.parse import parse_qsl, urlsplit
 
 _KEY_HEADERS: Final = ("x-api-key", "x-goog-api-key", "api-key")
 _LOCAL_NAMES: Final = frozenset({"127.0.0.1", "localhost", "[::1]", "::1"})
 
 
-def find_tenant(headers: Mapping[str, str], query: Mapping[str, str], digests: frozenset[bytes]) -> str | None:
-    """Give the tenant of a request; None if it has no valid key. Without keys there is one tenant."""
+def find_tenant(headers: Mapping[str, str], query: str, digests: frozenset[bytes]) -> str | None:
+    """Give the tenant of a request by its headers or its query; None if it has no valid key.
+
+    Without keys there is one tenant.
+    """
     if not digests:
         return ""
     given = next((value for name in _KEY_HEADERS if (value := headers.get(name))), None)
     authorization = headers.get("authorization", "")
     if given is None and authorization[:7].lower() == "bearer ":
         given = authorization[7:].strip()
-    given = given or query.get("key")
+    if not given and "key=" in query:
+        given = dict(parse_qsl(query)).get("key")
     if not given:
         return None
     digest = sha256(given.encode("utf-8", "replace")).digest()
@@ -32,6 +37,14 @@ def find_tenant(headers: Mapping[str, str], query: Mapping[str, str], digests: f
     for known in digests:
         is_known |= hmac.compare_digest(digest, known)
     return digest.hex()[:16] if is_known else None
+
+
+def is_remote(client: object) -> bool:
+    """Whether the client of a connection, `(host, port)`, is another machine. Sockets without an address are local."""
+    try:
+        return not ip_address(cast("tuple[str, int]", client)[0]).is_loopback
+    except (TypeError, IndexError, ValueError):
+        return False
 
 
 def is_own_host(headers: Mapping[str, str], names: frozenset[str]) -> bool:

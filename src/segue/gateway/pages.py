@@ -16,18 +16,22 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from segue.errors import UnknownModel
-from segue.gateway.guarding import find_tenant, is_own_host
+from segue.gateway.guarding import find_tenant, is_own_host, is_remote
+from segue.gateway.intake import Refused
 from segue.gateway.service import Gateway, now_ms
 from segue.gateway.store.database import StoreError
 from segue.version import __version__
 
 _Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 _TenantEndpoint: TypeAlias = Callable[[Request, str], Awaitable[Response]]
+_GREETING: Final = "This is a segue gateway. Use this address as the base URL of a client; /health tells its version.\n"
 _MOST_ROWS: Final = 500
 _PAGE: Final = "index.html"
 _PAGE_TYPES: Final = {_PAGE: "text/html", "page.js": "text/javascript", "page.css": "text/css"}
 _PAGE_HEADERS: Final = {
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'",
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+    "x-frame-options": "DENY",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
 }
@@ -39,6 +43,9 @@ def pages(gateway: Gateway) -> list[Route]:
 
     async def health(_: Request) -> Response:
         return _json({"status": "ok", "version": __version__})
+
+    async def root(_: Request) -> Response:
+        return Response(_GREETING, media_type="text/plain")
 
     async def requests(request: Request, tenant: str) -> Response:
         store = gateway.store.store
@@ -69,12 +76,14 @@ def pages(gateway: Gateway) -> list[Route]:
     def guarded(endpoint: _TenantEndpoint) -> _Endpoint:
         async def check(request: Request) -> Response:
             headers = dict(request.headers)
-            names = frozenset(name.lower() for name in gateway.config.listen.host_names)
-            if not is_own_host(headers, names):
+            runtime = gateway.runtime
+            if not is_own_host(headers, runtime.host_names):
                 return _json({"error": "the Host or Origin header is not one of this gateway"}, 403)
-            tenant = find_tenant(headers, dict(request.query_params), gateway.key_digests)
+            tenant = find_tenant(headers, request.url.query, runtime.key_digests)
             if tenant is None:
                 return _json({"error": "the key is not one of this gateway"}, 401)
+            if not runtime.key_digests and not gateway.authenticated and is_remote(request.scope.get("client")):
+                return _json({"error": "clients of other machines need a key; set listen.keys"}, 403)
             return await endpoint(request, tenant)
 
         return check
@@ -82,12 +91,13 @@ def pages(gateway: Gateway) -> list[Route]:
     async def page(request: Request) -> Response:
         name = str(request.path_params.get("name", _PAGE))
         kind = _PAGE_TYPES.get(name)
-        if kind is None or not is_own_host(dict(request.headers), frozenset(gateway.config.listen.host_names)):
+        if kind is None or not is_own_host(dict(request.headers), gateway.runtime.host_names):
             return _json({"error": "there is no such page"}, 404)
         data = files("segue.gateway").joinpath("page", name).read_bytes()
         return Response(data, media_type=kind, headers=_PAGE_HEADERS)
 
     return [
+        Route("/", root),
         Route("/health", health),
         Route("/segue", page),
         Route("/segue/page/{name}", page),
@@ -107,7 +117,11 @@ def _conversation_endpoints(gateway: Gateway) -> tuple[_TenantEndpoint, _TenantE
 
     async def choose(request: Request, tenant: str) -> Response:
         try:
-            given: object = msgspec.json.decode(await request.body())
+            with gateway.intake.admitted(tenant, gateway.runtime) as admission:
+                body = await admission.read_body(request.receive, request.headers)
+            given: object = msgspec.json.decode(body)
+        except Refused as refused:
+            return _json({"error": str(refused)}, refused.status or 429)
         except msgspec.DecodeError:
             given = None
         model = given.get("model", "") if isinstance(given, dict) else ""  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]

@@ -6,49 +6,63 @@ import asyncio
 import logging
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from segue.client.flow.backoff import Retry
-from segue.client.http.clients import AsyncClient
+from msgspec.structs import replace
+
 from segue.envelope.envelopes import Envelopes
 from segue.errors import SegueError, SettingsError
 from segue.gateway.config import Config, read_config, read_secret
 from segue.gateway.conversations import Conversations
-from segue.gateway.routing import Breaker, Router
+from segue.gateway.defaults import Address, read_address
+from segue.gateway.intake import Intake
+from segue.gateway.routing import Router
+from segue.gateway.runtime import Runtime
 from segue.gateway.store.opening import open_store
 from segue.gateway.store.private_files import read_or_make_secret
 from segue.gateway.store.service import StoreService
 from segue.gateway.store.store import DAY, Limits
-from segue.gateway.transport import AiohttpTransport
-from segue.models.built_in import ECHO
-from segue.models.catalogue import Catalogue, installed_catalogue, load_catalogue
 from segue.plurals import counted
 
 LOG: Final = logging.getLogger("segue.gateway")
 _SWEEP_SECONDS: Final = 3600.0
-_WATCH_SECONDS: Final = 1.0
-_SHORTEST_CLIENT_KEY: Final = 16
-_FIRST_WAIT: Final = 0.3
-_LONGEST_WAIT: Final = 5.0
-"""Seconds to wait before the retry of a model: clients wait and retry themselves."""
+_WATCH_SECONDS: Final = 0.5
 
 
 class Gateway:
-    """The state of a running gateway. `path` is the configuration file, which is read again when it changes."""
+    """The state of a running gateway.
+
+    `path` is the configuration file. It is read again when it changes; `adapt` then makes the same changes to it that
+    the caller made at the start, such as options of the command line. `place` is the address that the server is bound
+    to, if it is not the one in the configuration. `authenticated`: an application around the gateway checks who its
+    clients are, so that clients of other machines need no key.
+
+    Raises:
+        SettingsError: the configuration is wrong.
+    """
 
     def __init__(
-        self, config: Config, *, path: Path | None = None, environment: Mapping[str, str] | None = None
+        self,
+        config: Config,
+        *,
+        path: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        place: Address | None = None,
+        adapt: Callable[[Config], Config] | None = None,
+        authenticated: bool = False,
     ) -> None:
         self.environment: Mapping[str, str] = os.environ if environment is None else environment
         self.path: Path | None = path
-        self.config: Config = config
-        self.router: Router = Router(config, _catalogue_of(config))
-        self.breaker: Breaker = Breaker(config.limits.breaker_failures, config.limits.breaker_seconds)
-        self.key_digests: frozenset[bytes] = self._read_client_keys(config)
+        self.authenticated: bool = authenticated
+        self._place = place
+        self._adapt = adapt
+        self.runtime: Runtime = Runtime(config, environment=self.environment, place=place)
+        """What the next request uses. A request keeps the runtime that it began with."""
+        self.intake: Intake = Intake()
         store = open_store(config.state.store)
         limits = Limits(
             round(config.state.days * DAY), config.state.megabytes * 1_000_000, round(config.state.request_days * DAY)
@@ -56,9 +70,9 @@ class Gateway:
         self.store: StoreService = StoreService(store, limits, LOG.warning)
         self.conversations: Conversations = Conversations(self.store)
         self.envelopes: Envelopes = Envelopes(self._read_envelope_keys(config))
-        self.client: AsyncClient = self._make_client(config)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._modified: int | None = self._read_time()
+        self._retired: set[Runtime] = set()
+        self._seen: bytes | None = self._fingerprint()
         self._is_started = False
 
     def __repr__(self) -> str:
@@ -69,14 +83,15 @@ class Gateway:
         """Whether states are stored."""
         return self.store.store is not None
 
-    def _read_client_keys(self, config: Config) -> frozenset[bytes]:
-        keys = [read_secret(given, self.environment, key="listen.keys") for given in config.listen.keys]
-        if any(len(key) < _SHORTEST_CLIENT_KEY for key in keys):
-            raise SettingsError(
-                f"a key in listen.keys has fewer than {_SHORTEST_CLIENT_KEY} characters; use a long random one",
-                key="listen.keys",
-            )
-        return frozenset(sha256(key.encode()).digest() for key in keys)
+    @property
+    def config(self) -> Config:
+        """The configuration that is in use."""
+        return self.runtime.config
+
+    @property
+    def router(self) -> Router:
+        """The routes that are in use."""
+        return self.runtime.router
 
     def _read_envelope_keys(self, config: Config) -> list[bytes]:
         given = config.state.key
@@ -85,27 +100,6 @@ class Gateway:
         if self.store.store is not None:
             return [self.store.store.envelope_key()]
         return [_key_of_file(self.environment)]
-
-    def _make_client(self, config: Config) -> AsyncClient:
-        keys = {
-            name: read_secret(table.key, self.environment, key=f"providers.{name}.key")
-            for name, table in config.providers.items()
-            if table.key is not None
-        }
-        transport = AiohttpTransport(read_timeout=config.limits.timeout_seconds)
-        return AsyncClient(
-            api_key=keys,
-            catalogue=self.router.catalogue,
-            environment=self.environment,
-            timeout=config.limits.timeout_seconds,
-            retry=Retry(
-                max_retries=config.limits.retries,
-                first_wait=_FIRST_WAIT,
-                longest_wait=_LONGEST_WAIT,
-                longest_retry_after=_LONGEST_WAIT,
-            ),
-            transport={"all://": transport},
-        )
 
     # -- life ----------------------------------------------------------------------------------------------------------
 
@@ -130,7 +124,9 @@ class Gateway:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-        await self.client.close()
+        for runtime in (self.runtime, *self._retired):
+            await runtime.client.close()
+        self._retired.clear()
         await self.store.close()
         self._is_started = False
 
@@ -141,53 +137,108 @@ class Gateway:
 
     # -- the configuration ---------------------------------------------------------------------------------------------
 
-    def _read_time(self) -> int | None:
+    def _fingerprint(self) -> bytes | None:
+        """Give a digest of the file; None if it cannot be read.
+
+        Times are too coarse: two changes in one tick of the clock have the same.
+        """
         try:
-            return None if self.path is None else self.path.stat().st_mtime_ns
+            return None if self.path is None else sha256(self.path.read_bytes()).digest()
         except OSError:
             return None
 
     async def _watch(self) -> None:
+        """Read the file again when it has changed and stayed the same for one interval: then it is complete."""
+        pending: bytes | None = None
         while True:
             await asyncio.sleep(_WATCH_SECONDS)
-            modified = self._read_time()
-            if modified is not None and modified != self._modified:
-                self._modified = modified
-                self.reload()
+            try:
+                found = await asyncio.to_thread(self._fingerprint)
+                if found is None or found == self._seen:
+                    pending = None
+                elif found != pending:
+                    pending = found
+                else:
+                    pending, self._seen = None, found
+                    # The catalogue may be large, and secrets may be files: off the event loop.
+                    made = await asyncio.to_thread(self._read_again)
+                    self._apply(made)
+            except Exception:  # whatever happens, later changes have to be seen: they may revoke a key
+                LOG.exception("the configuration file could not be watched; it is tried again")
 
     def reload(self) -> str | None:
         """Read the configuration file again; a wrong one is reported, and the old one stays. Gives the error.
 
-        Replies that run go on. The address, the store and the limits need a new start.
+        Requests that run go on as they began. The address and the table `state` need a new start.
+        """
+        return self._apply(self._read_again())
+
+    def _read_again(self) -> Runtime | str:
+        """Make the runtime of the file; give the error if there is one."""
+        try:
+            return self._make_runtime()
+        except SegueError as error:
+            return str(error)
+        except Exception as error:
+            LOG.debug("the configuration could not be read", exc_info=error)
+            return f"{self.path} could not be read: {type(error).__name__}"
+
+    def _make_runtime(self) -> Runtime:
+        """Make the runtime of the file.
+
+        Raises:
+            SettingsError: the file is wrong, or would open the gateway to clients without a key.
         """
         assert self.path is not None, "there is no file to read again"
-        try:
-            config = read_config(self.path)
-            router = Router(config, _catalogue_of(config))
-            keys = self._read_client_keys(config)
-            is_changed = config.providers != self.config.providers
-        except SegueError as error:
-            LOG.warning("the configuration was not changed: %s", error)
-            return str(error)
-        self.router, self.key_digests, self.config = router, keys, config
-        if is_changed:
-            old, self.client = self.client, self._make_client(config)
-            self._spawn(_close_later(old))
+        config = read_config(self.path)
+        if config == Config():
+            raise SettingsError(f"{self.path} is empty; a file that is being written is not used", key=str(self.path))
+        if self._adapt is not None:
+            config = self._adapt(config)
+        if self.config.listen.keys and not config.listen.keys:
+            raise SettingsError(
+                f"{self.path}: listen.keys is gone, and clients would need no key; start the gateway again for that",
+                key="listen.keys",
+            )
+        # The address that is bound stays the same, whatever the file says now.
+        place = self._place or read_address(self.config.listen.address)
+        return Runtime(config, environment=self.environment, place=place)
+
+    def _apply(self, made: Runtime | str) -> str | None:
+        if isinstance(made, str):
+            LOG.warning("the configuration was not changed: %s", made)
+            return made
+        old, config = self.runtime, made.config
+        if (config.limits.breaker_failures, config.limits.breaker_seconds) == (
+            old.config.limits.breaker_failures,
+            old.config.limits.breaker_seconds,
+        ):
+            made.breaker = old.breaker
+        if config.listen.address != old.config.listen.address:
+            LOG.warning("listen.address is changed by a new start only; the gateway stays at its address")
+            kept = replace(config.listen, address=old.config.listen.address)
+            made.config = config = replace(config, listen=kept)
+        if config.state != old.config.state:
+            LOG.warning("the table state is changed by a new start only; the gateway keeps its store")
+            made.config = config = replace(config, state=old.config.state)
+        self.runtime = made
+        self._retired.add(old)
+        old.when_idle(lambda: self._close_retired(old))
         LOG.warning("the configuration was read again")
         return None
 
+    def _close_retired(self, runtime: Runtime) -> None:
+        """Close the client of a runtime that no request uses any more, at the latest when the gateway ends."""
+        if not self._is_started:
+            return
 
-async def _close_later(client: AsyncClient) -> None:
-    """Close a client when the replies that it reads have ended, at the latest when the gateway ends."""
-    try:
-        await asyncio.sleep(3600)
-    finally:
-        await client.close()
+        async def close() -> None:
+            try:
+                await runtime.client.close()
+            finally:
+                self._retired.discard(runtime)
 
-
-def _catalogue_of(config: Config) -> Catalogue:
-    known = installed_catalogue() if config.catalogue is None else load_catalogue(config.catalogue)
-    return known.with_models(ECHO)
+        self._spawn(close())
 
 
 def _key_of_file(environment: Mapping[str, str]) -> bytes:

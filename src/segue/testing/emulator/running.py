@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
 import threading
@@ -19,8 +20,12 @@ _START_SECONDS: Final = 20.0
 
 
 @contextmanager
-def serve_in_thread(app: Callable[..., object], *, port: int = 0) -> Generator[str]:
+def serve_in_thread(
+    app: Callable[..., object], *, port: int = 0, protocol: type[asyncio.Protocol] | None = None
+) -> Generator[str]:
     """Serve an application while the block runs; gives its base URL, such as `http://127.0.0.1:54321`.
+
+    `protocol` reads requests in place of uvicorn's own.
 
     Raises:
         MissingExtra: uvicorn is not installed.
@@ -32,7 +37,13 @@ def serve_in_thread(app: Callable[..., object], *, port: int = 0) -> Generator[s
     logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # a stream that a script cuts is no error
     listener = socket.create_server(("127.0.0.1", port))
     config = uvicorn.Config(
-        cast("Any", app), log_level="critical", lifespan="on", timeout_graceful_shutdown=1, access_log=False
+        cast("Any", app),
+        http=protocol or "auto",
+        ws="none" if protocol else "auto",
+        log_level="critical",
+        lifespan="on",
+        timeout_graceful_shutdown=1,
+        access_log=False,
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)

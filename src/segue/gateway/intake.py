@@ -1,0 +1,212 @@
+"""Takes requests in: how many run at once, how much of them is held, how long a body may take, where it is parsed.
+
+Facts this file relies on:
+- A server that closes a connection with unread bytes resets it, and the client may lose the answer. So the rest of a
+  small body is read and dropped after the answer.                                                      (RFC 9112, 9.6)
+- `msgspec` holds the interpreter's lock while it decodes; plain Python code gives it up every 5 ms. (measured, 2026-11)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, Mapping, MutableMapping
+from contextlib import contextmanager, suppress
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
+
+from segue.failures.failure import FailureKind
+from segue.gateway.config import LimitsTable
+from segue.gateway.runtime import Runtime
+
+P = ParamSpec("P")
+T = TypeVar("T")
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+
+_LARGE: Final = 256_000
+"""Bytes of a body that is read in a thread. Requests of agents are smaller for most of a session."""
+_DROPPED: Final = 1_000_000
+"""Bytes of a body that are read and dropped after a refusal."""
+_DROP_SECONDS: Final = 2.0
+_MEGA: Final = 1_000_000
+
+
+class Refused(Exception):
+    """A request that the gateway does not serve. Without a status, the kind decides it, in the client's protocol."""
+
+    def __init__(
+        self,
+        text: str,
+        status: int | None,
+        kind: FailureKind = FailureKind.INVALID_REQUEST,
+        protocol: str | None = None,
+    ) -> None:
+        super().__init__(text)
+        self.status: int | None = status
+        self.kind: FailureKind = kind
+        self.protocol: str | None = protocol
+
+
+class Intake:
+    """What the requests that run take up, in all and for each tenant. `peak` is the most that was held at once."""
+
+    def __init__(self) -> None:
+        self.held: int = 0
+        self.peak: int = 0
+        self._held_by: dict[str, int] = {}
+        self._running: dict[str, int] = {}
+        self._turns: dict[str, asyncio.Lock] = {}
+        self._parsing: asyncio.Lock | None = None
+
+    @contextmanager
+    def admitted(self, tenant: str, runtime: Runtime) -> Generator[Admission]:
+        """Count a request while it runs.
+
+        Raises:
+            Refused: too many requests of the tenant run.
+        """
+        running, limits = self._running.get(tenant, 0), runtime.config.limits
+        if running >= limits.requests_per_key:
+            raise Refused(
+                f"{running} requests with this key run already, the limit of this gateway; wait until one has ended",
+                None,
+                FailureKind.RATE_LIMIT,
+            )
+        self._running[tenant] = running + 1
+        admission = Admission(self, tenant, runtime)
+        try:
+            yield admission
+        finally:
+            self._add(tenant, -admission.held)
+            if self._running[tenant] == 1:
+                del self._running[tenant]
+                self._turns.pop(tenant, None)
+            else:
+                self._running[tenant] -= 1
+
+    def hold(self, tenant: str, size: int, limits: LimitsTable) -> None:
+        """Count bytes of a body.
+
+        Raises:
+            Refused: the bodies that are held would be larger than the limits.
+        """
+        if self._held_by.get(tenant, 0) + size > limits.held_megabytes_per_key * _MEGA:
+            raise Refused(
+                f"requests with this key that run have more than {limits.held_megabytes_per_key:g} MB, the limit of"
+                " this gateway; wait until one has ended",
+                None,
+                FailureKind.RATE_LIMIT,
+            )
+        if self.held + size > limits.held_megabytes * _MEGA:
+            raise Refused(
+                "the requests that run have more bytes than this gateway holds; wait until one has ended",
+                None,
+                FailureKind.OVERLOADED,
+            )
+        self._add(tenant, size)
+        self.peak = max(self.peak, self.held)
+
+    def _add(self, tenant: str, size: int) -> None:
+        self.held += size
+        held = self._held_by.get(tenant, 0) + size
+        if held:
+            self._held_by[tenant] = held
+        else:
+            self._held_by.pop(tenant, None)
+
+    async def in_thread(self, tenant: str, work: Callable[[], T]) -> T:
+        """Run heavy work in a thread, one piece at a time; tenants take turns, whatever one of them sends."""
+        if self._parsing is None:
+            self._parsing = asyncio.Lock()
+        async with self._turns.setdefault(tenant, asyncio.Lock()), self._parsing:
+            return await asyncio.to_thread(work)
+
+
+class Admission:
+    """One request that runs: its tenant, and the runtime that it uses from its beginning to its end."""
+
+    def __init__(self, intake: Intake, tenant: str, runtime: Runtime) -> None:
+        self._intake = intake
+        self.tenant: str = tenant
+        self.runtime: Runtime = runtime
+        self.limits: LimitsTable = runtime.config.limits
+        self.held: int = 0
+
+    async def read_body(self, receive: Receive, headers: Mapping[str, str]) -> bytes:
+        """Read the body.
+
+        Raises:
+            Refused: it is too large, too slow, or there is no room for it.
+        """
+        limits = self.limits
+        length = headers.get("content-length", "")
+        if length.isdigit() and (len(length) > 15 or int(length) > limits.body_megabytes * _MEGA):
+            raise self._too_large()
+        first = await _receive_within(receive, limits.body_seconds)
+        body = self._take(first)
+        if not first.get("more_body"):
+            return body
+        pieces = [body]
+        try:
+            async with asyncio.timeout(limits.body_seconds):
+                while True:
+                    message = await receive()
+                    pieces.append(self._take(message))
+                    if not message.get("more_body"):
+                        return b"".join(pieces)
+        except TimeoutError as error:
+            raise _too_slow(limits.body_seconds) from error
+
+    def _take(self, message: MutableMapping[str, Any]) -> bytes:
+        if message["type"] == "http.disconnect":
+            raise Refused("the client left before its body was complete", 400)
+        body: bytes = message.get("body", b"")
+        if self.held + len(body) > self.limits.body_megabytes * _MEGA:
+            raise self._too_large()
+        self._intake.hold(self.tenant, len(body), self.limits)
+        self.held += len(body)
+        return body
+
+    def _too_large(self) -> Refused:
+        text = f"the body is larger than {self.limits.body_megabytes:g} MB, the limit of this gateway"
+        return Refused(text, 413, FailureKind.PAYLOAD_TOO_LARGE)
+
+    async def run(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run work on the body: in a thread if the body is large, so that other requests do not wait for it."""
+        if self.held < _LARGE:
+            return work(*args, **kwargs)
+        return await self._intake.in_thread(self.tenant, lambda: work(*args, **kwargs))
+
+
+async def _receive_within(receive: Receive, seconds: float) -> MutableMapping[str, Any]:
+    try:
+        async with asyncio.timeout(seconds):
+            return await receive()
+    except TimeoutError as error:
+        raise _too_slow(seconds) from error
+
+
+def _too_slow(seconds: float) -> Refused:
+    return Refused(f"the body did not arrive within {seconds:g} seconds, the limit of this gateway", 408)
+
+
+async def drop_body(receive: Receive, headers: Mapping[str, str]) -> None:
+    """Read and drop the rest of a small body, after the answer: a large one is not worth it."""
+    length = headers.get("content-length", "")
+    if not length.isdigit() or len(length) > 9 or int(length) > _DROPPED:
+        return
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_DROP_SECONDS):
+            while (await receive()).get("more_body"):
+                pass
+
+
+def check_head(headers: list[tuple[bytes, bytes]], target: int, limits: LimitsTable) -> None:
+    """Check the size and number of the headers; `target` is the length of the path and the query.
+
+    Raises:
+        Refused: there are too many, or they are too large.
+    """
+    if len(headers) > limits.headers:
+        raise Refused(f"the request has more than {limits.headers} headers, the limit of this gateway", 431)
+    size = target + sum([len(name) + len(value) for name, value in headers])
+    if size > limits.header_kilobytes * 1000:
+        raise Refused(f"the headers are larger than {limits.header_kilobytes:g} KB, the limit of this gateway", 431)

@@ -1,0 +1,123 @@
+"""`Runtime`: everything that follows from one configuration. A request uses one runtime from its beginning to its end.
+
+There is one way to make a runtime, at the start and when the file has changed, so both refuse the same files. A runtime
+is complete before it replaces another one: a file with any error changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+from typing import Final
+
+from segue.client.flow.backoff import Retry
+from segue.client.http.clients import AsyncClient
+from segue.errors import SettingsError, UnknownModel
+from segue.gateway.config import SAME, Config, read_secret
+from segue.gateway.defaults import Address, check_reach, read_address
+from segue.gateway.routing import Breaker, Router
+from segue.gateway.transport import AiohttpTransport
+from segue.models.built_in import ECHO
+from segue.models.catalogue import Catalogue, installed_catalogue, load_catalogue
+from segue.plurals import counted
+
+_SHORTEST_CLIENT_KEY: Final = 16
+_FIRST_WAIT: Final = 0.3
+_LONGEST_WAIT: Final = 5.0
+"""Seconds to wait before the retry of a model: clients wait and retry themselves."""
+
+
+class Runtime:
+    """What requests need of a configuration: routes, keys of clients, the client for providers, failures so far.
+
+    `place` is the address that the server is bound to. None: it is the address in the configuration.
+
+    Raises:
+        SettingsError: the configuration is wrong, or would let other machines in without a key.
+    """
+
+    def __init__(self, config: Config, *, environment: Mapping[str, str], place: Address | None = None) -> None:
+        named = read_address(config.listen.address)
+        check_reach(config, named if place is None else place)
+        self.config: Config = config
+        self.key_digests: frozenset[bytes] = _read_client_keys(config, environment)
+        self.host_names: frozenset[str] = frozenset(name.lower() for name in config.listen.host_names)
+        self.router: Router = Router(config, _catalogue_of(config))
+        _check_targets(config, self.router)
+        self.breaker: Breaker = Breaker(config.limits.breaker_failures, config.limits.breaker_seconds)
+        self.client: AsyncClient = _make_client(config, environment, self.router.catalogue)
+        self._users = 0
+        self._on_idle: Callable[[], None] | None = None
+
+    def __repr__(self) -> str:
+        return f"Runtime({counted(len(self.config.models), 'route')}, {counted(len(self.key_digests), 'key')})"
+
+    @contextmanager
+    def used(self) -> Generator[None]:
+        """Count a request that uses this runtime."""
+        self._users += 1
+        try:
+            yield
+        finally:
+            self._users -= 1
+            self._call_if_idle()
+
+    def when_idle(self, call: Callable[[], None]) -> None:
+        """Call a function, once, when no request uses this runtime."""
+        self._on_idle = call
+        self._call_if_idle()
+
+    def _call_if_idle(self) -> None:
+        if self._users == 0 and self._on_idle is not None:
+            call, self._on_idle = self._on_idle, None
+            call()
+
+
+def _read_client_keys(config: Config, environment: Mapping[str, str]) -> frozenset[bytes]:
+    keys = [read_secret(given, environment, key="listen.keys") for given in config.listen.keys]
+    if any(len(key) < _SHORTEST_CLIENT_KEY for key in keys):
+        raise SettingsError(
+            f"a key in listen.keys has fewer than {_SHORTEST_CLIENT_KEY} characters; use a long random one",
+            key="listen.keys",
+        )
+    return frozenset(sha256(key.encode()).digest() for key in keys)
+
+
+def _check_targets(config: Config, router: Router) -> None:
+    """Refuse routes to models that do not exist: requests for them could only fail."""
+    for name, route in config.models.items():
+        for target in route.targets:
+            if target == SAME:
+                continue
+            try:
+                router.resolve(target)
+            except UnknownModel as error:
+                raise SettingsError(f'models."{name}".try: {error}', key=f"models.{name}.try") from error
+
+
+def _make_client(config: Config, environment: Mapping[str, str], catalogue: Catalogue) -> AsyncClient:
+    keys = {
+        name: read_secret(table.key, environment, key=f"providers.{name}.key")
+        for name, table in config.providers.items()
+        if table.key is not None
+    }
+    transport = AiohttpTransport(read_timeout=config.limits.timeout_seconds)
+    return AsyncClient(
+        api_key=keys,
+        catalogue=catalogue,
+        environment=environment,
+        timeout=config.limits.timeout_seconds,
+        retry=Retry(
+            max_retries=config.limits.retries,
+            first_wait=_FIRST_WAIT,
+            longest_wait=_LONGEST_WAIT,
+            longest_retry_after=_LONGEST_WAIT,
+        ),
+        transport={"all://": transport},
+    )
+
+
+def _catalogue_of(config: Config) -> Catalogue:
+    known = installed_catalogue() if config.catalogue is None else load_catalogue(config.catalogue)
+    return known.with_models(ECHO)

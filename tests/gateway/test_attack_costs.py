@@ -1,0 +1,148 @@
+"""What attacks cost, measured: CPU without a key, and the time of others' requests. Ratios within one run, not times."""
+
+from __future__ import annotations
+
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple, final
+
+import pytest
+
+pytestmark = [
+    pytest.mark.proof,
+    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="cost of attacks (no /proc)"),
+]
+
+KEY = "sgw-key-of-the-attack-costs"
+SIZE = 29_000_000
+ATTACKERS = 20
+SECONDS = 8.0
+_ITEM = b'{"role":"user","content":"x"},'
+_FAKE = b"segueEnvAAAA "
+
+
+def _filled(before: bytes, item: bytes, after: bytes) -> bytes:
+    return before + item * ((SIZE - len(before) - len(after)) // len(item)) + after
+
+
+BODIES = {
+    "a million messages": _filled(b'{"model":"m","messages":[', _ITEM, _ITEM[:-1] + b"]}"),
+    "fourteen million numbers": _filled(b'{"model":"m","messages":[', b"1,", b"1]}"),
+    "depth": b'{"model":"m","messages":' + b"[" * (SIZE // 2) + b"]" * (SIZE // 2) + b"}",
+    "no JSON": _filled(b'{"model":"m","messages":[', _ITEM, b"!"),
+    "fake envelopes": _filled(
+        b'{"model":"m","messages":[{"role":"user","content":"a"},{"role":"assistant","content":[{"type":"thinking",'
+        b'"thinking":"t","signature":"',
+        _FAKE,
+        b'"}]},{"role":"user","content":"b"}]}',
+    ),
+}
+
+
+@final
+class Server(NamedTuple):
+    """A server process."""
+
+    port: int
+    pid: int
+
+    def cpu(self) -> float:
+        """Give the CPU time so far, in seconds."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def server(kind: str, folder: Path) -> Generator[Server]:
+    command = [sys.executable, str(Path(__file__).with_name("attacked_server.py")), kind]
+    environment = {**os.environ, "ATTACK_KEY": KEY, "XDG_STATE_HOME": str(folder)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        found = Server(int(process.stdout.readline()), process.pid)
+        try:
+            while not health(found.port):
+                time.sleep(0.05)
+            yield found
+        finally:
+            process.kill()
+
+
+def health(port: int) -> bool:
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+            connection.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+            return connection.recv(65536).startswith(b"HTTP/1.1 200")
+    except OSError:
+        return False
+
+
+def post(port: int, body: bytes, key: str) -> None:
+    head = f"POST /v1/messages HTTP/1.1\r\nHost: 127.0.0.1\r\nx-api-key: {key}\r\nContent-Length: {len(body)}\r\n\r\n"
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+            connection.sendall(head.encode())
+            connection.sendall(body)
+            connection.recv(65536)
+    except OSError:
+        time.sleep(0.01)  # refused while it was sent
+
+
+def health_times(found: Server, body: bytes, key: str) -> list[float]:
+    """Measure answers of /health while attackers send a body."""
+    is_over = threading.Event()
+
+    def attack() -> None:
+        while not is_over.is_set():
+            post(found.port, body, key)
+
+    attackers = [threading.Thread(target=attack, daemon=True) for _ in range(ATTACKERS)]
+    for attacker in attackers:
+        attacker.start()
+    times: list[float] = []
+    end = time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        began = time.perf_counter()
+        assert health(found.port)
+        times.append(time.perf_counter() - began)
+        time.sleep(0.01)
+    is_over.set()
+    for attacker in attackers:
+        attacker.join(60)
+    return times
+
+
+def p99(times: list[float]) -> float:
+    return statistics.quantiles(times, n=100)[98]
+
+
+def test_a_request_without_a_key_costs_a_millisecond(tmp_path: Path) -> None:
+    body = BODIES["a million messages"]
+    with server("gateway", tmp_path) as found:
+        post(found.port, body, "wrong")
+        before, count = found.cpu(), 300
+        for _ in range(count):
+            post(found.port, body, "wrong")
+        cost = (found.cpu() - before) / count
+    print(f"CPU of a request of 29 MB without a key: {cost * 1000:.2f} ms")
+    assert cost < 0.001 * 2  # ticks of 10 ms, and connections: see the printed figure
+
+
+@pytest.mark.parametrize("key", ["wrong", KEY], ids=["without a key", "with a key"])
+@pytest.mark.parametrize("name", BODIES)
+def test_others_are_served_while_attackers_send_the_worst_bodies(name: str, key: str, tmp_path: Path) -> None:
+    body = BODIES[name]
+    with server("bare", tmp_path) as found:
+        bare = p99(health_times(found, body, key))
+    with server("gateway", tmp_path) as found:
+        times = health_times(found, body, key)
+    guarded = p99(times)
+    print(f"{name}: p99 of /health {guarded * 1000:.1f} ms, bare {bare * 1000:.1f} ms, {guarded / bare:.2f}x")
+    assert guarded < 3 * bare

@@ -1,0 +1,411 @@
+"""What a client may cost: keys before bodies, limits on heads, bodies, connections, messages and envelopes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+import time
+from collections.abc import Generator, MutableMapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from gateway.running import KEYS
+from segue.calls import read_call
+from segue.conversation.context import Context
+from segue.conversation.messages import AssistantMessage
+from segue.envelope.conversation import find_states, restore
+from segue.envelope.envelopes import MARK, Envelopes
+from segue.gateway.app import create_app
+from segue.gateway.config import load_config
+from segue.gateway.connections import guarded_protocol
+from segue.gateway.intake import Refused
+from segue.gateway.service import Gateway
+from segue.testing.emulator import emulate, serve_in_thread
+
+KEY, OTHER = "sgw-key-of-the-attack-tests", "sgw-other-key-of-the-attack-tests"
+PATHS = {
+    "anthropic-messages": "/v1/messages",
+    "openai-chat": "/v1/chat/completions",
+    "openai-responses": "/v1/responses",
+    "google-genai": "/v1beta/models/gemini-3.1-pro-preview:generateContent",
+    "ollama-chat": "/api/chat",
+}
+ECHO = {"model": "any", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
+
+
+def make(limits: str = "", *, keys: bool = True) -> Gateway:
+    listen = '[listen]\nkeys = ["env:KEY", "env:OTHER"]\n' if keys else ""
+    text = f'{listen}[models."*"]\ntry = ["segue/echo"]\n[state]\nstore = "none"\n[limits]\n{limits}'
+    return Gateway(load_config(text), environment={**KEYS, "XDG_STATE_HOME": "/tmp", "KEY": KEY, "OTHER": OTHER})
+
+
+class Client:
+    """Sends one request to an application without a server, and counts the pieces of the body that are read."""
+
+    def __init__(self, gateway: Gateway, *pieces: bytes, client: str = "127.0.0.1", more: bool = False) -> None:
+        self.app: Any = create_app(gateway=gateway)
+        self.pieces = list(pieces)
+        self.has_more = more
+        self.address = client
+        self.reads = 0
+        self.reads_before_the_answer = 0
+        self.status = 0
+        self.headers: dict[str, str] = {}
+        self.body = b""
+
+    async def receive(self) -> MutableMapping[str, Any]:
+        self.reads += 1
+        if not self.pieces:
+            if self.has_more:
+                await asyncio.sleep(3600)
+            return {"type": "http.disconnect"}
+        piece = self.pieces.pop(0)
+        return {"type": "http.request", "body": piece, "more_body": bool(self.pieces) or self.has_more}
+
+    async def send(self, message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            self.reads_before_the_answer = self.reads
+            self.status = message["status"]
+            self.headers = {name.decode(): value.decode() for name, value in message["headers"]}
+        else:
+            self.body += message.get("body", b"")
+
+    async def ask(self, path: str, headers: dict[str, str], method: str = "POST") -> None:
+        place, _, query = path.partition("?")
+        given = {"host": "127.0.0.1", **headers}
+        scope = {
+            "type": "http",
+            "method": method,
+            "path": place,
+            "raw_path": place.encode(),
+            "query_string": query.encode(),
+            "headers": [(name.encode(), value.encode("latin-1")) for name, value in given.items()],
+            "client": (self.address, 40000),
+            "server": ("127.0.0.1", 8787),
+            "root_path": "",
+        }
+        await self.app(scope, self.receive, self.send)
+
+
+def ask(client: Client, path: str, **headers: str) -> Client:
+    asyncio.run(client.ask(path, {name.replace("_", "-"): value for name, value in headers.items()}))
+    return client
+
+
+def has_form(protocol: str, body: bytes) -> bool:
+    """Whether an error has the form of a protocol."""
+    data = json.loads(body)
+    error = data.get("error")
+    match protocol:
+        case "anthropic-messages":
+            return data.get("type") == "error" and isinstance(error["message"], str)
+        case "google-genai":
+            return isinstance(error["code"], int) and isinstance(error["status"], str)
+        case "ollama-chat":
+            return isinstance(error, str)
+        case _:
+            return isinstance(error["message"], str) and "type" in error
+
+
+# -- keys before bodies ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("protocol", PATHS)
+@pytest.mark.parametrize("key", [{}, {"x_api_key": "wrong"}, {"authorization": "Bearer wrong"}], ids=str)
+def test_without_a_key_no_body_is_read(protocol: str, key: dict[str, str]) -> None:
+    client = ask(Client(make(), b"x" * 64_000, more=True), PATHS[protocol], content_length="29000000", **key)
+    assert (client.status, client.reads) == (401, 0)
+    assert client.headers["connection"] == "close"
+    assert has_form(protocol, client.body)
+
+
+def test_the_rest_of_a_small_body_is_dropped_after_the_answer() -> None:
+    client = ask(Client(make(), b"x" * 500, b"y" * 500), "/v1/messages", content_length="1000")
+    assert (client.status, client.reads_before_the_answer, client.reads) == (401, 0, 2)
+
+
+def test_a_key_in_the_query_is_found_without_the_body() -> None:
+    body = json.dumps({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}).encode()
+    path = PATHS["google-genai"]
+    assert ask(Client(make(), body), f"{path}?alt=json&key={KEY}").status == 200
+    assert ask(Client(make(), body), f"{path}?alt=json&key=wrong").reads == 0
+
+
+@pytest.mark.parametrize("path", ["/v1/messages", "/segue/requests", "/segue/conversations"])
+def test_clients_of_other_machines_need_a_key_whatever_the_file_says(path: str) -> None:
+    refused = Client(make(keys=False), json.dumps(ECHO).encode(), client="192.0.2.7")
+    asyncio.run(refused.ask(path, {}, "POST" if path == "/v1/messages" else "GET"))
+    assert (refused.status, refused.reads_before_the_answer) == (403, 0)
+
+
+def test_an_application_that_knows_its_clients_may_serve_other_machines() -> None:
+    gateway = make(keys=False)
+    gateway.authenticated = True
+    assert ask(Client(gateway, json.dumps(ECHO).encode(), client="192.0.2.7"), "/v1/messages").status == 200
+
+
+# -- limits ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("protocol", PATHS)
+@pytest.mark.parametrize(
+    ("limits", "headers", "pieces", "status"),
+    [
+        ("body_megabytes = 0.001", {"content_length": "2000"}, [b""], 413),
+        ("body_megabytes = 0.001", {}, [b"x" * 600, b"x" * 600], 413),
+        ("held_megabytes_per_key = 0.001", {}, [b"x" * 2000], 429),
+        ("body_seconds = 0.01", {}, [b"{"], 408),
+        ("headers = 5", {f"x_{at}": "1" for at in range(6)}, [b"{}"], 431),
+        ("header_kilobytes = 1", {"x_long": "x" * 1000}, [b"{}"], 431),
+        ("", {"host": "evil.example"}, [b"{}"], 403),
+    ],
+    ids=["declared size", "size", "bytes of a key", "time", "headers", "bytes of headers", "host"],
+)
+def test_limits_answer_in_the_form_of_the_client(
+    protocol: str, limits: str, headers: dict[str, str], pieces: list[bytes], status: int
+) -> None:
+    gateway = make(limits)
+    client = Client(gateway, *pieces, more="seconds" in limits)
+    ask(client, PATHS[protocol], x_api_key=KEY, **headers)
+    assert client.status == status
+    assert has_form(protocol, client.body)
+    assert client.headers["connection"] == "close"
+    assert gateway.intake.held == 0
+
+
+def test_bodies_of_all_clients_are_limited_together() -> None:
+    client = ask(Client(make("held_megabytes = 0.001"), b"x" * 2000), "/v1/chat/completions", x_api_key=KEY)
+    assert (client.status, "retry-after" in client.headers) == (503, True)
+
+
+def test_requests_of_a_key_are_limited_and_other_keys_are_not() -> None:
+    async def run() -> None:
+        gateway = make("requests_per_key = 2")
+        waiting = [Client(gateway, b"{", more=True) for _ in range(2)]
+        tasks = [asyncio.create_task(each.ask("/v1/messages", {"x-api-key": KEY})) for each in waiting]
+        await asyncio.sleep(0)
+        assert gateway.intake.held == 2
+        third = Client(gateway, json.dumps(ECHO).encode())
+        await third.ask("/v1/messages", {"x-api-key": KEY})
+        assert (third.status, third.headers["retry-after"] > "", third.reads_before_the_answer) == (429, True, 0)
+        other = Client(gateway, json.dumps(ECHO).encode())
+        await other.ask("/v1/messages", {"x-api-key": OTHER})
+        assert other.status == 200
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        again = Client(gateway, json.dumps(ECHO).encode())
+        await again.ask("/v1/messages", {"x-api-key": KEY})
+        assert again.status == 200
+        assert gateway.intake.held == 0
+
+    asyncio.run(run())
+
+
+def test_too_many_messages_are_refused() -> None:
+    body = {**ECHO, "messages": ECHO["messages"] * 11}  # pyright: ignore[reportOperatorIssue]
+    client = ask(Client(make("messages = 10"), json.dumps(body).encode()), "/v1/messages", x_api_key=KEY)
+    assert client.status == 413
+    assert has_form("anthropic-messages", client.body)
+
+
+def test_a_large_body_is_not_parsed_in_the_thread_of_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[bool] = []
+
+    def noted(*args: Any, **kwargs: Any) -> Any:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return read_call(*args, **kwargs)
+
+    monkeypatch.setattr("segue.gateway.app.read_call", noted)
+    small = json.dumps(ECHO).encode()
+    large = json.dumps({**ECHO, "messages": [{"role": "user", "content": "x" * 300_000}]}).encode()
+    for body in (small, large):
+        assert ask(Client(make(), body), "/v1/messages", x_api_key=KEY).status == 200
+    assert threads == [True, False]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps({"messages": [{"role": "user", "content": [{"type": "text", "text": "é\\ud83d" * 9}]}] * 6000}),
+        json.dumps({"messages": [{"role": "user", "content": "x" * 300_000}], "stream": True, "n": [1, 2.5, None]}),
+        '{"messages": [{"role": "user", "content": "' + "x" * 300_000 + '\\ud83d"}], "stream": false, "stream": true}',
+        " \n" * 40_000 + '{"messages": [' + ", ".join(['{"role": "user", "content": "a"}'] * 12_000) + "]}",
+    ],
+    ids=["many blocks", "a long text", "half a surrogate and a repeated key", "blanks"],
+)
+def test_large_bodies_are_read_like_small_ones(text: str) -> None:
+    read = read_call("POST", "/v1/chat/completions", {}, text.encode())
+    assert read.body == json.loads(text)
+    assert read_call("POST", "/v1/chat/completions", {}, text).body == read.body
+
+
+@pytest.mark.parametrize("end", ["", "]", "]}}", '"'])
+def test_a_large_body_that_is_not_json_is_refused(end: str) -> None:
+    text = '{"messages": [' + '{"role": "user", "content": "a"}, ' * 12_000 + end
+    client = ask(Client(make(), text.encode()), "/v1/messages", x_api_key=KEY)
+    assert client.status == 400
+    assert has_form("anthropic-messages", client.body)
+
+
+# -- envelopes ---------------------------------------------------------------------------------------------------------
+
+
+class CountingEnvelopes(Envelopes):
+    """Counts what is read."""
+
+    __slots__ = ("reads",)
+
+    def __init__(self) -> None:
+        super().__init__([b"k" * 32])
+        self.reads = 0
+
+    def read(self, text: str, tenant: str = "") -> Any:
+        self.reads += 1
+        return super().read(text, tenant)
+
+
+@pytest.mark.parametrize(("most", "most_bytes", "reads"), [(50, 10**6, 50), (10**6, 400, 40)], ids=["count", "bytes"])
+def test_envelopes_beyond_the_limit_are_not_read_and_reported(most: int, most_bytes: int, reads: int) -> None:
+    turns: list[dict[str, Any]] = [{"role": "user", "content": "hi"}]
+    for at in range(3):
+        fake = " ".join(f"{MARK}{one:02}" for one in range(30 * at, 30 * at + 30))
+        turns.append({"role": "assistant", "content": [{"type": "thinking", "thinking": "t", "signature": fake}]})
+        turns.append({"role": "user", "content": "go on"})
+    call = read_call("POST", "/v1/messages", {}, {**ECHO, "messages": turns})
+    assert call.prompt is not None
+    context: Context = call.prompt.context
+    envelopes = CountingEnvelopes()
+    found = find_states(context, envelopes, most=most, most_bytes=most_bytes)
+    assert envelopes.reads == reads
+    places = [at for at, message in enumerate(context.messages) if isinstance(message, AssistantMessage)]
+    assert found.unread == set(places[:2])  # the newest turn is read first
+    details = [change.detail for change in restore(context, found, {}).report.changes]
+    assert sum("more state of replies than this gateway reads" in detail for detail in details) == 2
+
+
+# -- connections -------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def served(gateway: Gateway) -> Generator[tuple[str, int]]:
+    protocol = guarded_protocol(lambda: gateway.config.limits)
+    with serve_in_thread(create_app(gateway=gateway), protocol=protocol) as url:
+        yield "127.0.0.1", int(url.rpartition(":")[2])
+
+
+def read_all(connection: socket.socket) -> bytes:
+    connection.settimeout(30)
+    found = b""
+    try:
+        while data := connection.recv(65536):
+            found += data
+    except ConnectionError:
+        pass
+    return found
+
+
+HEALTH = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+
+
+@pytest.mark.parametrize(
+    ("first", "sent"),
+    [
+        (b"", b""),
+        (b"", b"GET /health HT"),
+        (b"", HEALTH + b"X: "),
+        (HEALTH + b"\r\n", b"GET /hea"),
+        (HEALTH + b"Content-Length: 9\r\n\r\n", b"x"),
+    ],
+    ids=["nothing", "half a line", "half a header", "half of the second head", "half of a body that nobody reads"],
+)
+def test_a_connection_that_sends_no_whole_head_ends(first: bytes, sent: bytes) -> None:
+    with served(make("head_seconds = 0.05")) as place, socket.create_connection(place) as connection:
+        if first:
+            connection.sendall(first)
+            assert b"200 OK" in connection.recv(65536)
+        connection.sendall(sent)
+        assert b"HTTP" not in read_all(connection)
+
+
+def test_a_slow_body_ends_with_408() -> None:
+    head = f"POST /v1/messages HTTP/1.1\r\nHost: 127.0.0.1\r\nx-api-key: {KEY}\r\nContent-Length: 99\r\n\r\n{{"
+    with served(make("body_seconds = 0.05")) as place, socket.create_connection(place) as connection:
+        connection.sendall(head.encode())
+        assert read_all(connection).startswith(b"HTTP/1.1 408")
+
+
+@pytest.mark.parametrize("piece", [b"x" * 50_000, b"x: y\r\n" * 10_000], ids=["one header", "many headers"])
+def test_a_head_without_end_is_refused(piece: bytes) -> None:
+    with served(make()) as place, socket.create_connection(place) as connection:
+        sent = 0
+        try:
+            connection.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nx: ")
+            while sent < 50_000_000:
+                connection.sendall(piece)
+                sent += len(piece)
+        except ConnectionError:
+            pass
+        assert sent < 50_000_000
+        assert httpx2.get(f"http://{place[0]}:{place[1]}/health").status_code == 200
+
+
+def test_connections_of_one_address_are_limited() -> None:
+    gateway = make("connections_per_address = 3")
+    with served(gateway) as place:
+        open_ones = [socket.create_connection(place) for _ in range(3)]
+        for connection in open_ones:
+            connection.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+            assert connection.recv(65536).startswith(b"HTTP/1.1 200")
+        with socket.create_connection(place) as refused:
+            assert read_all(refused) == b""
+        for connection in open_ones:
+            connection.close()
+        for _ in range(1000):  # the server notices that they are closed
+            with socket.create_connection(place) as again:
+                try:
+                    again.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+                except ConnectionError:
+                    pass
+                if read_all(again).startswith(b"HTTP/1.1 200"):
+                    return
+            time.sleep(0.01)
+        raise AssertionError("connections are never free again")
+
+
+def test_an_unread_body_is_not_the_next_request() -> None:
+    hidden = f"GET /v1/models HTTP/1.1\r\nHost: 127.0.0.1\r\nx-api-key: {KEY}\r\n\r\n"
+    head = f"POST /v1/messages HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(hidden)}\r\n\r\n"
+    with served(make()) as place, socket.create_connection(place) as connection:
+        connection.sendall((head + hidden).encode())
+        answer = read_all(connection)
+        assert answer.startswith(b"HTTP/1.1 401")
+        assert answer.count(b"HTTP/1.1") == 1
+
+
+def test_a_websocket_is_answered_without_a_hint_to_install_one(caplog: pytest.LogCaptureFixture) -> None:
+    request = (
+        f"GET /v1/responses HTTP/1.1\r\nHost: 127.0.0.1\r\nx-api-key: {KEY}\r\nConnection: Upgrade\r\n"
+        "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    )
+    with served(make("head_seconds = 1")) as place, socket.create_connection(place) as connection:
+        connection.sendall(request.encode())
+        assert connection.recv(65536).startswith(b"HTTP/1.1 426")
+    assert "install" not in caplog.text
+
+
+# -- pages -------------------------------------------------------------------------------------------------------------
+
+
+def test_the_root_says_what_this_is_and_pages_are_in_no_frame() -> None:
+    with served(make()) as place:
+        url = f"http://{place[0]}:{place[1]}"
+        root = httpx2.get(url)
+        assert (root.status_code, "segue gateway" in root.text) == (200, True)
+        assert "frame-ancestors 'none'" in httpx2.get(f"{url}/segue").headers["content-security-policy"]
