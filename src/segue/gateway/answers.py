@@ -108,7 +108,7 @@ async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None
         body: object = exchange.take_bytes() if exchange.is_straight else b""
         if not body:
             encoded = encode_response(shown, protocol=protocol, model=exchange.reply_model())
-            exchange.tell_stored(encoded)
+            exchange.mark_stored(encoded)
             body = encoded
     except SegueError as error:
         failure = explain_error(error)
@@ -247,7 +247,7 @@ async def _relay(
         try:
             frames = [frame for event in converted for frame in encode(event)]
             if last.type == "done":
-                _tell_stored(exchange, frames)
+                _mark_stored(exchange, frames)
         except EncodeError as error:
             LOG.warning("a reply could not be written: %s", error)
             return Failure(kind=FailureKind.SERVER, message="the reply cannot be written in this protocol")
@@ -266,12 +266,12 @@ async def _relay(
     return failure_of(stream)
 
 
-def _tell_stored(exchange: Exchange, frames: list[Any]) -> None:
+def _mark_stored(exchange: Exchange, frames: list[Any]) -> None:
     """Write into the whole reply at the end of a stream of the Responses protocol whether it is stored."""
     last: object = frames[-1] if frames else None
     whole = cast("dict[str, object]", last).get("response") if isinstance(last, dict) else None
     if isinstance(whole, dict):
-        exchange.tell_stored(cast("dict[str, Any]", whole))
+        exchange.mark_stored(cast("dict[str, Any]", whole))
 
 
 async def _end_with(

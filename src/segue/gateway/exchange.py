@@ -371,7 +371,7 @@ class Exchange:
         self._has_store, self._attachment, self._projector = False, None, None
         return True
 
-    def tell_stored(self, body: dict[str, Any]) -> None:
+    def mark_stored(self, body: dict[str, Any]) -> None:
         """Write into a whole reply whether it is stored, if the client asked to store it."""
         if is_stored(self.asked.call):
             body["store"] = not self.is_unstored

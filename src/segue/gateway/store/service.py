@@ -159,11 +159,11 @@ class StoreService:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[bool] = loop.create_future()
 
-        def tell(is_durable: bool) -> None:
+        def resolve(is_durable: bool) -> None:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(_resolve, done, is_durable)
 
-        if not self._enqueue(Item(work, now, tell, is_kept=is_kept)):
+        if not self._enqueue(Item(work, now, resolve, is_kept=is_kept)):
             return False
         timer = loop.call_later(_LONGEST_WAIT, self._stop_waiting, done)
         try:

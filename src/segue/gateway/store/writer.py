@@ -39,14 +39,14 @@ class Item:
     __slots__ = ("work", "now", "done", "is_kept", "tries")
 
     def __init__(self, work: Stored, now: int, done: Callable[[bool], object] | None, *, is_kept: bool) -> None:
-        self.work = work
-        self.now = now
-        self.done = done
-        self.is_kept = is_kept
+        self.work: Stored = work
+        self.now: int = now
+        self.done: Callable[[bool], object] | None = done
+        self.is_kept: bool = is_kept
         """Whether it may still be stored after its caller learned that it is not."""
-        self.tries = 0
+        self.tries: int = 0
 
-    def tell(self, *, is_durable: bool) -> None:
+    def resolve(self, *, is_durable: bool) -> None:
         """Tell the caller; whoever waits is told once."""
         done, self.done = self.done, None
         if done is not None:
@@ -175,7 +175,7 @@ class Writer:
             except Exception as error:  # noqa: BLE001 - whatever an item does, the others have to be written
                 if len(batch) == 1:
                     self._on_error(f"one item cannot be stored: {error}")
-                    batch[0].tell(is_durable=False)
+                    batch[0].resolve(is_durable=False)
                     return
                 middle = len(batch) // 2
                 self._write(batch[:middle])
@@ -184,7 +184,7 @@ class Writer:
             else:
                 self._writes.succeed()
                 for item in batch:
-                    item.tell(is_durable=True)
+                    item.resolve(is_durable=True)
                 return
 
     def _report(self, error: StoreError) -> None:
@@ -207,7 +207,7 @@ class Writer:
                     self._backlog.append(item)
                 elif item.is_kept:
                     self._dropped += 1
-            item.tell(is_durable=False)
+            item.resolve(is_durable=False)
 
     def _probe(self) -> None:
         """Find out whether the database answers; if it does, write the backlog."""
