@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Generator, MutableMapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -24,9 +23,8 @@ from segue.envelope.envelopes import MARK, Envelopes
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
 from segue.gateway.connections import guarded_protocol
-from segue.gateway.intake import Refused
 from segue.gateway.service import Gateway
-from segue.testing.emulator import emulate, serve_in_thread
+from segue.testing.emulator import serve_in_thread
 
 KEY, OTHER = "sgw-key-of-the-attack-tests", "sgw-other-key-of-the-attack-tests"
 PATHS = {
@@ -215,6 +213,14 @@ def test_too_many_messages_are_refused() -> None:
     assert has_form("anthropic-messages", client.body)
 
 
+def test_too_many_values_are_refused_before_they_are_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("segue.gateway.intake.parse_body", None)
+    body = b'{"messages": [' + b"1," * 60 + b"1]}"
+    client = ask(Client(make("values = 50\nmessages = 50"), body), "/v1/messages", x_api_key=KEY)
+    assert client.status == 413
+    assert "JSON values" in client.body.decode()
+
+
 def test_a_large_body_is_not_parsed_in_the_thread_of_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[bool] = []
 
@@ -222,7 +228,7 @@ def test_a_large_body_is_not_parsed_in_the_thread_of_the_event_loop(monkeypatch:
         threads.append(threading.current_thread() is threading.main_thread())
         return read_call(*args, **kwargs)
 
-    monkeypatch.setattr("segue.gateway.app.read_call", noted)
+    monkeypatch.setattr("segue.gateway.intake.read_call", noted)
     small = json.dumps(ECHO).encode()
     large = json.dumps({**ECHO, "messages": [{"role": "user", "content": "x" * 300_000}]}).encode()
     for body in (small, large):
