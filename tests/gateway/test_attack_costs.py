@@ -133,11 +133,11 @@ def cost_of(found: Server, body: bytes) -> float:
     return (found.cpu() - before) / count
 
 
-def test_a_body_without_a_key_costs_nothing(tmp_path: Path) -> None:
+def test_a_body_without_a_key_adds_less_than_a_millisecond(tmp_path: Path) -> None:
     with server("gateway", tmp_path) as found:
         empty, large = cost_of(found, b""), cost_of(found, BODIES["a million messages"])
     sys.stderr.write(f"CPU without a key: {large * 1000:.2f} ms with 29 MB, {empty * 1000:.2f} ms without a body\n")
-    assert large < 2 * empty
+    assert large - empty < 0.001
 
 
 @pytest.mark.parametrize("key", ["wrong", KEY], ids=["without a key", "with a key"])

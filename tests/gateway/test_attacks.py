@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Generator, MutableMapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import httpx2
@@ -375,10 +375,8 @@ def test_connections_of_one_address_are_limited() -> None:
             connection.close()
         for _ in range(1000):  # the server notices that they are closed
             with socket.create_connection(place) as again:
-                try:
+                with suppress(ConnectionError):
                     again.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
-                except ConnectionError:
-                    pass
                 if read_all(again).startswith(b"HTTP/1.1 200"):
                     return
             time.sleep(0.01)
@@ -393,6 +391,16 @@ def test_an_unread_body_is_not_the_next_request() -> None:
         answer = read_all(connection)
         assert answer.startswith(b"HTTP/1.1 401")
         assert answer.count(b"HTTP/1.1") == 1
+
+
+def test_a_large_body_of_a_valid_request_is_read_whole() -> None:
+    body = json.dumps({**ECHO, "messages": [{"role": "user", "content": "x" * 3_000_000}]}).encode()
+    with served(make()) as place:
+        url = f"http://{place[0]}:{place[1]}/v1/messages"
+        with httpx2.Client() as client:
+            for _ in range(2):  # over one connection
+                reply = client.post(url, content=body, headers={"x-api-key": KEY})
+                assert (reply.status_code, len(reply.content) > 3_000_000) == (200, True)
 
 
 def test_a_websocket_is_answered_without_a_hint_to_install_one(caplog: pytest.LogCaptureFixture) -> None:
