@@ -88,7 +88,7 @@ def read_call(
     query = dict(parse_qsl(rest, keep_blank_values=True))
     found = _match(method.upper(), place, {name.lower(): value for name, value in headers.items()}, query)
     route, name = found.route, found.protocol
-    plain = _parse(body, name)
+    plain = parse_body(body, name)
     if route.kind in ("models", "version"):
         return Call(
             kind=route.kind,
@@ -156,8 +156,8 @@ def _match(method: str, path: str, headers: Mapping[str, str], query: Mapping[st
     )
 
 
-def _parse(body: Body, protocol: str) -> Mapping[str, object] | None:
-    """Parse a body.
+def parse_body(body: Body, protocol: str | None) -> Mapping[str, object] | None:
+    """Parse the body of a request.
 
     Raises:
         CallError: it is not a JSON object.

@@ -40,7 +40,8 @@ async def bare(scope: Any, receive: Any, send: Any) -> None:
 
 def main(kind: str) -> None:
     listener = socket.create_server(("127.0.0.1", 0))
-    print(listener.getsockname()[1], flush=True)
+    sys.stdout.write(f"{listener.getsockname()[1]}\n")
+    sys.stdout.flush()
     settings: dict[str, Any] = {"log_level": "critical", "access_log": False, "ws": "none"}
     if kind == "bare":
         config = uvicorn.Config(bare, lifespan="off", **settings)

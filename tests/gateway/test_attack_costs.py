@@ -1,13 +1,13 @@
-"""What attacks cost, measured: CPU without a key, and the time of others' requests. Ratios within one run, not times."""
+"""What attacks cost: CPU of requests without a key, and the time of others' requests. Ratios within one run."""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import socket
 import statistics
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ pytestmark = [
 KEY = "sgw-key-of-the-attack-costs"
 SIZE = 29_000_000
 ATTACKERS = 20
-SECONDS = 8.0
+SECONDS = 5.0
 _ITEM = b'{"role":"user","content":"x"},'
 _FAKE = b"segueEnvAAAA "
 
@@ -95,15 +95,16 @@ def post(port: int, body: bytes, key: str) -> None:
         time.sleep(0.01)  # refused while it was sent
 
 
+def attack(port: int, body: bytes, key: str) -> None:
+    """Send a body again and again."""
+    while True:
+        post(port, body, key)
+
+
 def health_times(found: Server, body: bytes, key: str) -> list[float]:
     """Measure answers of /health while attackers send a body."""
-    is_over = threading.Event()
-
-    def attack() -> None:
-        while not is_over.is_set():
-            post(found.port, body, key)
-
-    attackers = [threading.Thread(target=attack, daemon=True) for _ in range(ATTACKERS)]
+    spawning = multiprocessing.get_context("fork")
+    attackers = [spawning.Process(target=attack, args=(found.port, body, key), daemon=True) for _ in range(ATTACKERS)]
     for attacker in attackers:
         attacker.start()
     times: list[float] = []
@@ -113,9 +114,9 @@ def health_times(found: Server, body: bytes, key: str) -> list[float]:
         assert health(found.port)
         times.append(time.perf_counter() - began)
         time.sleep(0.01)
-    is_over.set()
     for attacker in attackers:
-        attacker.join(60)
+        attacker.kill()
+        attacker.join()
     return times
 
 
@@ -123,16 +124,20 @@ def p99(times: list[float]) -> float:
     return statistics.quantiles(times, n=100)[98]
 
 
-def test_a_request_without_a_key_costs_a_millisecond(tmp_path: Path) -> None:
-    body = BODIES["a million messages"]
-    with server("gateway", tmp_path) as found:
+def cost_of(found: Server, body: bytes) -> float:
+    """Measure the CPU time of the server for one request without a key, in seconds."""
+    post(found.port, body, "wrong")
+    before, count = found.cpu(), 400
+    for _ in range(count):
         post(found.port, body, "wrong")
-        before, count = found.cpu(), 300
-        for _ in range(count):
-            post(found.port, body, "wrong")
-        cost = (found.cpu() - before) / count
-    print(f"CPU of a request of 29 MB without a key: {cost * 1000:.2f} ms")
-    assert cost < 0.001 * 2  # ticks of 10 ms, and connections: see the printed figure
+    return (found.cpu() - before) / count
+
+
+def test_a_body_without_a_key_adds_less_than_a_millisecond(tmp_path: Path) -> None:
+    with server("gateway", tmp_path) as found:
+        empty, large = cost_of(found, b""), cost_of(found, BODIES["a million messages"])
+    sys.stderr.write(f"CPU without a key: {large * 1000:.2f} ms with 29 MB, {empty * 1000:.2f} ms without a body\n")
+    assert large - empty < 0.001
 
 
 @pytest.mark.parametrize("key", ["wrong", KEY], ids=["without a key", "with a key"])
@@ -144,5 +149,7 @@ def test_others_are_served_while_attackers_send_the_worst_bodies(name: str, key:
     with server("gateway", tmp_path) as found:
         times = health_times(found, body, key)
     guarded = p99(times)
-    print(f"{name}: p99 of /health {guarded * 1000:.1f} ms, bare {bare * 1000:.1f} ms, {guarded / bare:.2f}x")
+    sys.stderr.write(
+        f"{name}: p99 of /health {guarded * 1000:.1f} ms, bare {bare * 1000:.1f} ms, {guarded / bare:.2f}x\n"
+    )
     assert guarded < 3 * bare

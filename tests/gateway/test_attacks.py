@@ -8,8 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Generator, MutableMapping
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import httpx2
@@ -24,9 +23,8 @@ from segue.envelope.envelopes import MARK, Envelopes
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
 from segue.gateway.connections import guarded_protocol
-from segue.gateway.intake import Refused
 from segue.gateway.service import Gateway
-from segue.testing.emulator import emulate, serve_in_thread
+from segue.testing.emulator import serve_in_thread
 
 KEY, OTHER = "sgw-key-of-the-attack-tests", "sgw-other-key-of-the-attack-tests"
 PATHS = {
@@ -215,6 +213,14 @@ def test_too_many_messages_are_refused() -> None:
     assert has_form("anthropic-messages", client.body)
 
 
+def test_too_many_values_are_refused_before_they_are_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("segue.gateway.intake.parse_body", None)
+    body = b'{"messages": [' + b"1," * 60 + b"1]}"
+    client = ask(Client(make("values = 50\nmessages = 50"), body), "/v1/messages", x_api_key=KEY)
+    assert client.status == 413
+    assert "JSON values" in client.body.decode()
+
+
 def test_a_large_body_is_not_parsed_in_the_thread_of_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     threads: list[bool] = []
 
@@ -222,7 +228,7 @@ def test_a_large_body_is_not_parsed_in_the_thread_of_the_event_loop(monkeypatch:
         threads.append(threading.current_thread() is threading.main_thread())
         return read_call(*args, **kwargs)
 
-    monkeypatch.setattr("segue.gateway.app.read_call", noted)
+    monkeypatch.setattr("segue.gateway.intake.read_call", noted)
     small = json.dumps(ECHO).encode()
     large = json.dumps({**ECHO, "messages": [{"role": "user", "content": "x" * 300_000}]}).encode()
     for body in (small, large):
@@ -369,10 +375,8 @@ def test_connections_of_one_address_are_limited() -> None:
             connection.close()
         for _ in range(1000):  # the server notices that they are closed
             with socket.create_connection(place) as again:
-                try:
+                with suppress(ConnectionError):
                     again.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
-                except ConnectionError:
-                    pass
                 if read_all(again).startswith(b"HTTP/1.1 200"):
                     return
             time.sleep(0.01)
@@ -387,6 +391,16 @@ def test_an_unread_body_is_not_the_next_request() -> None:
         answer = read_all(connection)
         assert answer.startswith(b"HTTP/1.1 401")
         assert answer.count(b"HTTP/1.1") == 1
+
+
+def test_a_large_body_of_a_valid_request_is_read_whole() -> None:
+    body = json.dumps({**ECHO, "messages": [{"role": "user", "content": "x" * 3_000_000}]}).encode()
+    with served(make()) as place:
+        url = f"http://{place[0]}:{place[1]}/v1/messages"
+        with httpx2.Client() as client:
+            for _ in range(2):  # over one connection
+                reply = client.post(url, content=body, headers={"x-api-key": KEY})
+                assert (reply.status_code, len(reply.content) > 3_000_000) == (200, True)
 
 
 def test_a_websocket_is_answered_without_a_hint_to_install_one(caplog: pytest.LogCaptureFixture) -> None:

@@ -1,3 +1,4 @@
+# ruff: noqa: ASYNC110, ASYNC240 - small files of the test itself; conditions of the watcher have no event
 """A changed configuration file: checked like a new one, applied whole or not at all, by a watcher that never ends."""
 
 from __future__ import annotations

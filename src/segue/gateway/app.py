@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
-from segue.calls import Call, find_protocol, read_call
+from segue.calls import Call, find_protocol
 from segue.conversation.context import Context
 from segue.errors import CallError, SegueError, UnknownModel
 from segue.failures.failure import Failure, FailureKind
@@ -25,7 +25,7 @@ from segue.gateway.answers import answer_stream, answer_whole, explain_error, se
 from segue.gateway.config import Config, load_config, read_config
 from segue.gateway.exchange import Exchange, random_name, read_asked
 from segue.gateway.guarding import find_tenant, is_own_host, is_remote
-from segue.gateway.intake import Admission, Refused, check_head, drop_body
+from segue.gateway.intake import Admission, Refused, check_head, drop_body, read_limited
 from segue.gateway.pages import pages
 from segue.gateway.responses import find_history, previous_id
 from segue.gateway.routing import Router
@@ -137,17 +137,15 @@ class ProtocolApp:
         body = b"" if is_socket else await admission.read_body(receive, headers)
         catalogue = admission.runtime.router.catalogue
         try:
-            call = await admission.run(read_call, method, path, headers, body, catalogue=catalogue)
+            call = await admission.run(
+                read_limited, method, path, headers, body, catalogue=catalogue, limits=admission.limits
+            )
         except CallError as error:
             kind = _BODY_STATUSES.get(error.status, FailureKind.NOT_FOUND)
             failure = Failure(kind=kind, status=error.status, message=str(error))
             given = {"allow": ", ".join(error.methods)} if error.methods else {}
             await send_failure(send, failure, error.protocol or _DEFAULT_PROTOCOL, given, error.status)
             return
-        most = admission.limits.messages
-        if call.prompt is not None and len(call.prompt.context.messages) > most:
-            text = f"the request has more than {most} messages, the limit of this gateway"
-            raise Refused(text, 413, FailureKind.PAYLOAD_TOO_LARGE, call.protocol)
         try:
             await self._answer(admission, call, headers, receive, send, raw=body)
         except UnknownModel as error:

@@ -18,10 +18,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from segue.gateway.config import LimitsTable
 
+_LARGE: Final = 256_000
+"""Bytes of a body of which nothing is read before the application wants it; smaller ones come with the head."""
 _TOO_LARGE: Final = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: text/plain\r\ncontent-length: 26\r\n"
     b"connection: close\r\n\r\nThe headers are too large\n"
 )
+
+
+def _declared_size(headers: list[tuple[bytes, bytes]]) -> int:
+    length = next((value for name, value in headers if name == b"content-length"), b"0")
+    return int(length) if length.isdigit() and len(length) < 16 else 0
 
 
 class _Counts:
@@ -86,6 +93,8 @@ class _Guard(_Base):
             self._begun = cycle
             self._size = 0
             self._stop_timer()
+            if cycle.more_body and not cycle.response_complete and _declared_size(cycle.scope["headers"]) > _LARGE:
+                self.flow.pause_reading()  # until the application asks for the body: it may refuse the request
         elif cycle is None or cycle.response_complete:
             limits = self.limits()
             self._size += len(data)

@@ -11,11 +11,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Mapping, MutableMapping
 from contextlib import contextmanager, suppress
-from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast
 
+from segue.calls import Call, find_protocol, parse_body, read_call
 from segue.failures.failure import FailureKind
 from segue.gateway.config import LimitsTable
 from segue.gateway.runtime import Runtime
+from segue.models.catalogue import Catalogue
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -174,6 +176,28 @@ class Admission:
         if self.held < _LARGE:
             return work(*args, **kwargs)
         return await self._intake.in_thread(self.tenant, lambda: work(*args, **kwargs))
+
+
+def read_limited(
+    method: str, path: str, headers: Mapping[str, str], body: bytes, *, catalogue: Catalogue, limits: LimitsTable
+) -> Call:
+    """Read a request whose body may be made to be costly: many small values cost a hundred times their bytes.
+
+    Raises:
+        Refused: it has too many values or messages.
+        CallError: it cannot be read.
+    """
+    if len(body) < limits.values and len(body) < limits.messages:
+        return read_call(method, path, headers, body, catalogue=catalogue)
+    if body.count(b",") > limits.values:
+        text = f"the body has more than {limits.values} JSON values, the limit of this gateway"
+        raise Refused(text, 413, FailureKind.PAYLOAD_TOO_LARGE)
+    plain = parse_body(body, find_protocol(method, path, headers))
+    lists = (cast("list[object]", value) for value in (plain or {}).values() if isinstance(value, list))
+    if any(len(each) > limits.messages for each in lists):
+        text = f"the request has more than {limits.messages} messages, the limit of this gateway"
+        raise Refused(text, 413, FailureKind.PAYLOAD_TOO_LARGE)
+    return read_call(method, path, headers, plain, catalogue=catalogue)
 
 
 async def _receive_within(receive: Receive, seconds: float) -> MutableMapping[str, Any]:
