@@ -69,6 +69,7 @@ from segue.conversation.events import UsageEvent as UsageEvent
 from segue.conversation.messages import AssistantMessage as AssistantMessage
 from segue.conversation.messages import Diagnostic as Diagnostic
 from segue.conversation.messages import Message as Message
+from segue.conversation.messages import Sent as Sent
 from segue.conversation.messages import StopReason as StopReason
 from segue.conversation.messages import SystemMessage as SystemMessage
 from segue.conversation.messages import ToolResultMessage as ToolResultMessage

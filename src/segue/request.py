@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cached_property
-from typing import Any, Final
+from functools import cached_property, partial
+from typing import Any, Final, cast
 
 import msgspec
 from msgspec.structs import replace
 
+from segue.binding.bind import bind, prefix_form, stamp_body
+from segue.binding.stamp import Stamp
 from segue.conversation.content import AnyContent, Extra
 from segue.conversation.context import Context, Options, Prompt
+from segue.conversation.marks import all_marks_of, mark_of
 from segue.conversation.messages import AssistantMessage, Message
 from segue.errors import DecodeError, DoesNotFit, EmptyConversation, SettingsError, UnknownModel, render_path
 from segue.models.catalogue import Catalogue, find_models, get_model, packaged_catalogue
@@ -22,7 +25,7 @@ from segue.projection.passes.held_content import SOURCE_MARK, held_content_of, h
 from segue.projection.passes.instructions import has_instructions
 from segue.projection.passes.server_tools import server_tool_fields
 from segue.projection.policy import Policy, Texts
-from segue.projection.projector import Projection, project
+from segue.projection.projector import Projection, project, project_for
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.requirements import Requirement, WindowTooSmall
 from segue.protocols.api import decode_request, resolve_endpoint
@@ -30,6 +33,7 @@ from segue.protocols.context_input import ContextInput, read_input
 from segue.protocols.detection import detect_protocol
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import detached
+from segue.protocols.kit.prefix_form import Dropped
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.reading import as_mapping
 from segue.protocols.kit.schemas import copy_title
@@ -41,6 +45,7 @@ from segue.protocols.registry import get_protocol
 _READER: Final = Model("reader", "plain-text", "plain-text")
 """The target of `transcribe`."""
 _DEFAULT_TEXTS: Final = Texts()
+_UNFINISHED: Final = frozenset({"error", "aborted"})
 
 
 class Request:
@@ -53,7 +58,15 @@ class Request:
     """
 
     def __init__(
-        self, projection: Projection, endpoint: Endpoint, codec: Protocol, content: bytes | None = None
+        self,
+        projection: Projection,
+        endpoint: Endpoint,
+        codec: Protocol,
+        content: bytes | None = None,
+        *,
+        wire: dict[str, object] | None = None,
+        stamp: Stamp | None = None,
+        given: Context | None = None,
     ) -> None:
         self.model: Model = endpoint.model
         self.protocol: str = codec.name
@@ -64,8 +77,10 @@ class Request:
         self._endpoint = endpoint
         self._codec = codec
         # Not cached properties: these take a lock for each access up to Python 3.11.
-        self._wire: dict[str, object] | None = None
+        self._wire = wire
         self._content = content
+        self._stamp = stamp
+        self._given = given
 
     def __repr__(self) -> str:
         return f"Request({self.model.full_name()} over {self.protocol}, {len(self.report.changes)} changes)"
@@ -141,7 +156,13 @@ class Request:
     @property
     def headers(self) -> dict[str, str]:
         """The headers of the request, without the key."""
-        return {"content-type": "application/json", **self._codec.headers, **self.model.headers}
+        headers = {"content-type": "application/json", **self._codec.headers, **self.model.headers}
+        return join_headers(headers, self._needed_headers())
+
+    def _needed_headers(self) -> Mapping[str, str]:
+        """Give the headers that the content needs."""
+        form = self._codec.prefix
+        return form.headers if form is not None and self._stamp is not None and self._stamp.asked else {}
 
     def sdk_arguments(self) -> dict[str, Any]:
         """Return the arguments for the provider's own client, new ones each time; unknown ones are in `extra_body`."""
@@ -153,15 +174,117 @@ class Request:
             return body
         arguments = {key: value for key, value in body.items() if key in named}
         beyond = {key: value for key, value in body.items() if key not in named}
-        return {**arguments, "extra_body": beyond} if beyond else arguments
+        if beyond:
+            arguments["extra_body"] = beyond
+        if needed := self._needed_headers():
+            arguments["extra_headers"] = join_headers(self.model.headers, needed)
+        return arguments
 
-    def decode(self, body: object) -> AssistantMessage:
-        """Decode a reply that was not streamed; renamed tools get their own names back."""
-        return self._codec.decode_response(as_mapping(body), self._endpoint, self.tool_names)
+    def decode(self, body: object, *, account: str | None = None) -> AssistantMessage:
+        """Decode a reply that was not streamed; renamed tools get their own names back.
 
-    def stream_decoder(self) -> StreamDecoder:
-        """Make a decoder for a streamed reply."""
-        return self._codec.stream_decoder(self._endpoint, self.tool_names)
+        The message remembers what it was made after (`AssistantMessage.sent`), where the target binds reasoning to it.
+        `account` names the account that the request was sent with: see `account_in`.
+        """
+        message = self._codec.decode_response(as_mapping(body), self._endpoint, self.tool_names)
+        return self.stamped(message, account=account)
+
+    def stream_decoder(self, *, account: str | None = None) -> StreamDecoder:
+        """Make a decoder for a streamed reply; its message is stamped like that of `decode`."""
+        decoder = self._codec.stream_decoder(self._endpoint, self.tool_names)
+        if self._is_stamped:
+            decoder.stamp_with(partial(self.stamped, account=account))
+        return decoder
+
+    # -- what the reply is bound to ------------------------------------------------------------------------------------
+
+    @property
+    def _is_stamped(self) -> bool:
+        rules = self._endpoint.rules
+        return rules.bound_prefix or rules.bound_account or self._stamp is not None
+
+    @property
+    def stamp(self) -> Stamp:
+        """What the request contains, from which the `sent` of its reply is made; computed on first use."""
+        if self._stamp is None:
+            form = prefix_form(self._codec, self._endpoint)
+            self._stamp = Stamp() if form is None else stamp_body(self._codec, self._endpoint, self._encoded())
+        return self._stamp
+
+    @property
+    def marks(self) -> frozenset[str]:
+        """The marks of all signatures and native blocks in the request: what a provider may refuse as not its own."""
+        messages = self._projection.context.messages
+        return frozenset(mark for message in messages if message.role == "assistant" for mark in all_marks_of(message))
+
+    def account_in(self, headers: Mapping[str, str]) -> str | None:
+        """Give the account that the headers of a reply name, in lower case; None if they name none."""
+        name = self._endpoint.dialect.account_header
+        return None if name is None else headers.get(name) or None
+
+    def stamped(self, message: AssistantMessage, *, account: str | None = None) -> AssistantMessage:
+        """Give a reply to this request with what it was made after."""
+        if not self._is_stamped:
+            return message
+        stamp = self.stamp
+        if account is not None and self._endpoint.rules.bound_account:
+            stamp = replace(stamp, account=account)
+        sent = stamp.sent(message, self._dropped_marks(message) if stamp.asked else None)
+        return message if sent is None else replace(message, sent=sent)
+
+    def _dropped(self, message: AssistantMessage) -> list[Dropped] | None:
+        """Read what the server says that it dropped of this request."""
+        form = self._codec.prefix
+        if form is None or message.stop_reason in _UNFINISHED or message.extra is None:
+            return None
+        return form.dropped(self._codec.encode_response(message, self._endpoint))
+
+    def _dropped_marks(self, message: AssistantMessage) -> list[str] | None:
+        dropped = self._dropped(message)
+        if dropped is None:
+            return None
+        return [mark for each in dropped if (mark := self._mark_at(each.turn, each.block)) is not None]
+
+    def _mark_at(self, turn: int, block: int) -> str | None:
+        """Give the mark of a block of this body; None if there is no such block of reasoning."""
+        form, body = self._codec.prefix, self._wire or cast("dict[str, object]", msgspec.json.decode(self.content))
+        try:
+            turns = cast("Sequence[Any]", body[self._codec.turns_key or ""])
+            signature = None if form is None else form.signature(turns[turn]["content"][block])
+        except (KeyError, IndexError, TypeError):
+            return None
+        return mark_of(signature) if signature else None
+
+    def note_dropped(self, message: AssistantMessage) -> tuple[Change, ...]:
+        """Give the changes that a reply reports: reasoning that the server dropped from this request."""
+        dropped = self._dropped(message) if self._codec.prefix is not None else None
+        if not dropped:
+            return ()
+        reasons = {mark: each.reason for each in dropped if (mark := self._mark_at(each.turn, each.block))}
+        given = self._given if self._given is not None else self._projection.context
+        return tuple(
+            Change(
+                code=ChangeCode.REASONING_REJECTED,
+                path=("messages", place, "content", at),
+                loss=Loss.OPAQUE,
+                detail=reasons[mark],
+            )
+            for place, each in enumerate(given.messages)
+            if each.role == "assistant"
+            for at, piece in enumerate(each.content)
+            if piece.kind == "thinking" and piece.thinking_signature
+            if (mark := mark_of(piece.thinking_signature)) in reasons
+        )
+
+
+def join_headers(headers: Mapping[str, str], needed: Mapping[str, str]) -> dict[str, str]:
+    """Add headers whose values are lists: what both have is joined, whatever the case of the names."""
+    joined = dict(headers)
+    for name, value in needed.items():
+        known = next((key for key in joined if key.lower() == name), name)
+        values = [item.strip() for item in joined.get(known, "").split(",") if item.strip()]
+        joined[known] = ",".join([*values, *(item for item in value.split(",") if item not in values)])
+    return joined
 
 
 def prompt_of(projection: Projection, endpoint: Endpoint) -> Prompt:
@@ -188,11 +311,16 @@ def prepare(
     options: Options | None = None,
     policy: Policy | None = None,
     catalogue: Catalogue | None = None,
+    account: str | None = None,
+    refused: AbstractSet[str] = frozenset(),
 ) -> Request:
     """Make a request: project the conversation for the model, meet the requirements of the model, encode it.
 
     `context` may also be the text of one user message, or a list of messages in the form of OpenAI chat. `catalogue`
     has models and providers of the user's own; without it those of segue and of installed packages are known.
+    `account` names the account that the request will be sent with, as `AssistantMessage.sent` names those of earlier
+    replies: reasoning that only another account can use is left out. `refused` are the marks of signatures that the
+    provider refused in this conversation, besides those that its replies remember.
 
     Raises:
         EmptyConversation: the conversation has no content to send.
@@ -201,13 +329,50 @@ def prepare(
     """
     target = get_model(model, catalogue=catalogue)
     policy = with_routers(policy, catalogue)
-    given = read_input(context)
+    given, known = read_input(context), frozenset(refused)
 
     def projecting(asked: Options | None) -> Projection:
-        return project(given, target, options=asked, policy=policy)
+        return project_for(given, target, options=asked, policy=policy, account=account, refused=known)
 
     projection = fit_request(given, projecting, target, options, policy)
-    return Request(projection, resolve_endpoint(target), get_protocol(target.protocol))
+    endpoint, codec = resolve_endpoint(target), get_protocol(target.protocol)
+
+    def encode(projected: Projection) -> dict[str, object]:
+        return codec.encode_request(prompt_of(projected, endpoint), endpoint)
+
+    bound = bind(given, projection, endpoint, codec, encode, policy=policy, account=account, refused=known)
+    stamp = bound.stamp or first_stamp(endpoint, account, known)
+    return Request(bound.projection, endpoint, codec, wire=bound.wire, stamp=stamp, given=given)
+
+
+def prepare_intact(
+    context: Context,
+    model: Model,
+    *,
+    options: Options | None = None,
+    policy: Policy | None = None,
+    catalogue: Catalogue | None = None,
+) -> Request:
+    """Make a request from a conversation that stands as it was sent, with its own instructions and tools.
+
+    Whatever its reasoning was made after is in the conversation, so none of it is left out. Otherwise like `prepare`.
+    """
+    target = get_model(model, catalogue=catalogue)
+    policy = with_routers(policy, catalogue)
+
+    def projecting(asked: Options | None) -> Projection:
+        return project(context, target, options=asked, policy=policy)
+
+    projection = fit_request(context, projecting, target, options, policy)
+    return Request(projection, resolve_endpoint(target), get_protocol(target.protocol), given=context)
+
+
+def first_stamp(endpoint: Endpoint, account: str | None, refused: frozenset[str]) -> Stamp | None:
+    """Give the stamp of a request where nothing is bound to its prefix; None if there is nothing to remember."""
+    if endpoint.rules.bound_prefix:
+        return None
+    bound = account if endpoint.rules.bound_account else None
+    return Stamp(account=bound, refused=tuple(sorted(refused))) if bound is not None or refused else None
 
 
 def with_routers(policy: Policy | None, catalogue: Catalogue | None) -> Policy | None:
@@ -386,7 +551,7 @@ def prepare_prompt(
             prompt = _rename_references(prompt, source, other)
         elif named and named.removeprefix("models/") != model.id:
             prompt = _rename_keys(prompt, source, f"{source}{SOURCE_MARK}{named}", held_content_of(source).per_model)
-    return prepare(prompt.context, model, options=prompt.options, policy=policy, catalogue=catalogue)
+    return prepare_intact(prompt.context, model, options=prompt.options, policy=policy, catalogue=catalogue)
 
 
 def find_target(target: Model | str, protocol: str | None, catalogue: Catalogue | None = None) -> Model:

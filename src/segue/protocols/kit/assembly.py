@@ -12,7 +12,7 @@ Facts this file rests on:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -110,6 +110,8 @@ class Assembly:
         self.raw_stop_reason: str | None = None
         self.error_message: str | None = None
         self.diagnostics: list[Diagnostic] = []
+        self.stamp: Callable[[AssistantMessage], AssistantMessage] | None = None
+        """Adds what the request contained to the message."""
         self.extra: Extra | None = None
         self.started: bool = False
         self.first: Mapping[str, object] | None = None
@@ -301,6 +303,8 @@ class Assembly:
             diagnostics=tuple(self.diagnostics),
             extra=self.extra,
         )
+        if self.stamp is not None:
+            message = self.stamp(message)
         return message if self._replaced is None else repair(message, ABOVE_A_MESSAGE, self._replaced)
 
     def _priced(self, usage: Usage) -> Usage:
