@@ -107,6 +107,8 @@ class Request:
         if self._wire is None:
             prompt = prompt_of(self._projection, self._endpoint)
             self._wire = self._codec.encode_request(prompt, self._endpoint)
+            if self._codec.prefix is not None and self._stamp is not None and self._stamp.asked:
+                self._codec.prefix.ask(self._wire, self._endpoint)
         return self._wire
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, cast
 
 from msgspec.structs import replace
@@ -61,10 +61,21 @@ def bind(
     turns = cast("list[Block]", wire[codec.turns_key or ""])
     after, replies = digest_turns(form, turns, assistant_turns(projection.context.messages), START)
     frame = make_frame(form, wire, endpoint, projection, account, refused)
-    run = choose_run(replies, frame, account_check(account, endpoint))
+    check = account_check(account, endpoint)
+    run = choose_run(replies, frame, check)
     if run.withheld:
-        projection = withhold(projection, given, replies, run, policy, endpoint.model)
-        wire = encode(projection)
+        bare = withhold(projection, given, replies, run, policy, endpoint.model)
+        wire = encode(bare)
+        turns = cast("list[Block]", wire[codec.turns_key or ""])
+        verified, _ = digest_turns(form, turns, assistant_turns(bare.context.messages), START)
+        if verified != after:  # a turn is written differently without its reasoning: nothing behind it is valid
+            everything = frozenset(mark for each in replies for mark in each.marks)
+            run = choose_run(replies, replace(frame, refused=everything), check)
+            bare = withhold(projection, given, replies, run, policy, endpoint.model)
+            wire = encode(bare)
+            turns = cast("list[Block]", wire[codec.turns_key or ""])
+            after, _ = digest_turns(form, turns, assistant_turns(bare.context.messages), START)
+        projection = bare
     if run.asked:
         form.ask(wire, endpoint)
     digest = after[-1] if after else START
@@ -115,7 +126,7 @@ def stamp_body(codec: Protocol, endpoint: Endpoint, body: Block) -> Stamp:
         return Stamp()
     digest, newest = START, None
     for turn in cast("list[Block]", turns):
-        after, _ = digest_turns(form, (turn,), (_NOBODY,), digest)
+        after, _ = digest_turns(form, (turn,), _NOBODY, digest)
         digest = after[0]
         content = turn.get("content")
         if turn.get("role") == "assistant" and isinstance(content, list):
@@ -129,7 +140,7 @@ def stamp_body(codec: Protocol, endpoint: Endpoint, body: Block) -> Stamp:
     )
 
 
-_NOBODY: Final = AssistantMessage(content=())
+_NOBODY: Final = ((0, AssistantMessage(content=())),)
 
 
 def account_check(account: str | None, endpoint: Endpoint) -> Callable[[AssistantMessage], bool]:
@@ -174,27 +185,32 @@ def withhold(
 
 
 def strip(replies: Sequence[Reply], run: Run, policy: Policy) -> dict[int, Message]:
-    """Give the messages that replace others, by the `id` of those."""
+    """Give the messages that replace others, by the index of those."""
     return {
-        id(replies[index].message): without_blocks(replies[index].message, positions, policy.texts.empty_turn)
+        replies[index].place: without_blocks(replies[index].message, positions, policy.texts.empty_turn)
         for index, (positions, _) in run.withheld.items()
     }
 
 
 def with_messages(
-    projection: Projection, stripped: dict[int, Message], report: Report, policy: Policy, model: Model
+    projection: Projection, stripped: Mapping[int, Message], report: Report, policy: Policy, model: Model
 ) -> Projection:
-    """Replace some messages of a projection, and its report."""
+    """Replace some messages of a projection, and its report.
+
+    Raises:
+        ProjectionRefused: the policy refuses a change.
+    """
     if policy.refuse:
         refuse_changes(report, policy, model.full_name())
-    messages = projection.context.messages
-    context = replace(projection.context, messages=tuple(map(stripped.get, map(id, messages), messages)))
-    return replace(projection, context=context, report=report)
+    messages = list(projection.context.messages)
+    for place, message in stripped.items():
+        messages[place] = message
+    return replace(projection, context=replace(projection.context, messages=tuple(messages)), report=report)
 
 
-def assistant_turns(messages: Sequence[Message]) -> list[AssistantMessage]:
-    """Give the assistant messages, which are the assistant turns of a body, one for one."""
-    return [message for message in messages if type(message) is AssistantMessage]
+def assistant_turns(messages: Sequence[Message], first: int = 0) -> list[tuple[int, AssistantMessage]]:
+    """Give the assistant messages, which are the assistant turns of a body, with their indexes from `first` on."""
+    return [(place, message) for place, message in enumerate(messages, first) if type(message) is AssistantMessage]
 
 
 def _is_signed(message: Message) -> bool:

@@ -49,8 +49,10 @@ _GAP: Final = "reasoning that follows it was removed"
 
 
 class Reply(NamedTuple):
-    """An assistant turn of a request: the projected message, the digest of the turns before it, and its marks."""
+    """An assistant turn of a request: the index of the projected message and the message, the digest of the turns before
+    it, and its marks."""
 
+    place: int
     message: AssistantMessage
     before: bytes
     marks: tuple[str, ...]
@@ -89,17 +91,20 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def digest_turns(
-    form: PrefixForm, turns: Iterable[Block], replies: Sequence[AssistantMessage], digest: bytes
+    form: PrefixForm, turns: Iterable[Block], replies: Sequence[tuple[int, AssistantMessage]], digest: bytes
 ) -> tuple[list[bytes], list[Reply]]:
-    """Give the rolling digest behind each turn, and the assistant turns; `replies` are their messages, in order."""
+    """Give the rolling digest behind each turn, and the assistant turns.
+
+    `replies` are the messages of these with their indexes, in order.
+    """
     after: list[bytes] = []
     found: list[Reply] = []
     for turn in turns:
         if turn.get("role") == "assistant":
-            message = replies[len(found)]
+            place, message = replies[len(found)]
             if form.starts(turn):
                 digest = START
-            found.append(Reply(message, digest, marks_of(message)))
+            found.append(Reply(place, message, digest, marks_of(message)))
         rolling = blake2b(digest, digest_size=16)
         rolling.update(_ENCODE(form.turn(turn)))
         digest = rolling.digest()
@@ -111,37 +116,35 @@ def digest_turns(
 
 
 def choose_run(
-    replies: Sequence[Reply], frame: Frame, is_of_account: Callable[[AssistantMessage], bool], known: Run | None = None
+    replies: Sequence[Reply], frame: Frame, is_of_account: Callable[[AssistantMessage], bool]
 ) -> Run:
-    """Choose the reasoning that is sent; `known` is the choice for the same frame and fewer replies."""
-    if known is not None and (grown := _grow(replies, frame, is_of_account, known)) is not None:
-        return grown
+    """Choose the reasoning that is sent."""
     return _Choice(replies, frame, is_of_account).run()
 
 
-def _grow(
-    replies: Sequence[Reply], frame: Frame, is_of_account: Callable[[AssistantMessage], bool], known: Run
+def grow_run(
+    new: Sequence[Reply], frame: Frame, is_of_account: Callable[[AssistantMessage], bool], known: Run
 ) -> Run | None:
-    """Add new replies to a choice; None if they do not continue its run."""
+    """Add new replies to a choice that was made for the same frame; None if they do not continue its run."""
     if known.asked:
         return None
-    new = [index for index in range(known.count, len(replies)) if replies[index].marks]
-    if not new:
-        return known if known.count == len(replies) else replace(known, count=len(replies))
-    index = new[-1]
-    reply = replies[index]
-    sent = reply.message.sent
-    if (
-        len(new) > 1
-        or sent is None
-        or sent.before != known.newest
-        or sent.blocks != reply.marks
-        or not _holds(reply, sent, frame)
-        or not frame.refused.isdisjoint(reply.marks)
-        or not is_of_account(reply.message)
-    ):
-        return None
-    return replace(known, count=len(replies), newest=reply.marks[-1])
+    count = known.count + len(new)
+    newest = known.newest
+    for reply in new:
+        if not reply.marks:
+            continue
+        sent = reply.message.sent
+        if (
+            sent is None
+            or sent.before != newest
+            or sent.blocks != reply.marks
+            or not _holds(reply, sent, frame)
+            or not frame.refused.isdisjoint(reply.marks)
+            or not is_of_account(reply.message)
+        ):
+            return None
+        newest = reply.marks[-1]
+    return replace(known, count=count, newest=newest, known=newest) if new else known
 
 
 def _holds(reply: Reply, sent: Sent, frame: Frame) -> bool:
