@@ -10,11 +10,11 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec.structs import replace
 
-from segue.binding.bind import bind, prefix_form, stamp_body
+from segue.binding.bind import bind, stamp_body
 from segue.binding.stamp import Stamp
 from segue.conversation.content import AnyContent, Extra
 from segue.conversation.context import Context, Options, Prompt
-from segue.conversation.marks import all_marks_of, mark_of
+from segue.conversation.marks import all_marks_of, mark_of, marks_of
 from segue.conversation.messages import AssistantMessage, Message
 from segue.errors import DecodeError, DoesNotFit, EmptyConversation, SettingsError, UnknownModel, render_path
 from segue.models.catalogue import Catalogue, find_models, get_model, packaged_catalogue
@@ -46,6 +46,7 @@ _READER: Final = Model("reader", "plain-text", "plain-text")
 """The target of `transcribe`."""
 _DEFAULT_TEXTS: Final = Texts()
 _UNFINISHED: Final = frozenset({"error", "aborted"})
+_NO_STAMP: Final = Stamp()
 
 
 class Request:
@@ -67,6 +68,7 @@ class Request:
         wire: dict[str, object] | None = None,
         stamp: Stamp | None = None,
         given: Context | None = None,
+        account: str | None = None,
     ) -> None:
         self.model: Model = endpoint.model
         self.protocol: str = codec.name
@@ -81,6 +83,7 @@ class Request:
         self._content = content
         self._stamp = stamp
         self._given = given
+        self._account = account if endpoint.rules.bound_account else None
 
     def __repr__(self) -> str:
         return f"Request({self.model.full_name()} over {self.protocol}, {len(self.report.changes)} changes)"
@@ -159,10 +162,11 @@ class Request:
     def headers(self) -> dict[str, str]:
         """The headers of the request, without the key."""
         headers = {"content-type": "application/json", **self._codec.headers, **self.model.headers}
-        return join_headers(headers, self._needed_headers())
+        return join_headers(headers, self.needed_headers)
 
-    def _needed_headers(self) -> Mapping[str, str]:
-        """Give the headers that the content needs."""
+    @property
+    def needed_headers(self) -> Mapping[str, str]:
+        """The headers that the content needs; each is a list, to which other values may be added."""
         form = self._codec.prefix
         return form.headers if form is not None and self._stamp is not None and self._stamp.asked else {}
 
@@ -178,7 +182,7 @@ class Request:
         beyond = {key: value for key, value in body.items() if key not in named}
         if beyond:
             arguments["extra_body"] = beyond
-        if needed := self._needed_headers():
+        if needed := self.needed_headers:
             arguments["extra_headers"] = join_headers(self.model.headers, needed)
         return arguments
 
@@ -206,18 +210,26 @@ class Request:
         return rules.bound_prefix or rules.bound_account or self._stamp is not None
 
     @property
+    def binds_prefix(self) -> bool:
+        """Whether the target binds reasoning to what stands before it."""
+        return self._endpoint.rules.bound_prefix
+
+    @property
     def stamp(self) -> Stamp:
         """What the request contains, from which the `sent` of its reply is made; computed on first use."""
         if self._stamp is None:
-            form = prefix_form(self._codec, self._endpoint)
-            self._stamp = Stamp() if form is None else stamp_body(self._codec, self._endpoint, self._encoded())
+            is_given = self._wire is None and self._content is not None
+            body = msgspec.json.decode(self.content) if is_given else self._encoded()
+            self._stamp = replace(stamp_body(self._codec, self._endpoint, body), account=self._account)
         return self._stamp
 
     @property
     def marks(self) -> frozenset[str]:
-        """The marks of all signatures and native blocks in the request: what a provider may refuse as not its own."""
+        """The marks of what the provider may refuse: signed thinking where it is bound to what stands before it, else
+        all signatures and native blocks."""
+        find = marks_of if self.binds_prefix else all_marks_of
         messages = self._projection.context.messages
-        return frozenset(mark for message in messages if message.role == "assistant" for mark in all_marks_of(message))
+        return frozenset(mark for message in messages if message.role == "assistant" for mark in find(message))
 
     def account_in(self, headers: Mapping[str, str]) -> str | None:
         """Give the account that the headers of a reply name, in lower case; None if they name none."""
@@ -228,7 +240,7 @@ class Request:
         """Give a reply to this request with what it was made after."""
         if not self._is_stamped:
             return message
-        stamp = self.stamp
+        stamp = self.stamp if self.binds_prefix else self._stamp or _NO_STAMP
         if account is not None and self._endpoint.rules.bound_account:
             stamp = replace(stamp, account=account)
         sent = stamp.sent(message, self._dropped_marks(message) if stamp.asked else None)
@@ -344,7 +356,7 @@ def prepare(
 
     bound = bind(given, projection, endpoint, codec, encode, policy=policy, account=account, refused=known)
     stamp = bound.stamp or first_stamp(endpoint, account, known)
-    return Request(bound.projection, endpoint, codec, wire=bound.wire, stamp=stamp, given=given)
+    return Request(bound.projection, endpoint, codec, wire=bound.wire, stamp=stamp, given=given, account=account)
 
 
 def prepare_intact(

@@ -16,6 +16,8 @@ REFUSAL: Final = (
     "messages.{turn}.content.{block}: Invalid `signature` in `thinking` block. The block is bound to a different"
     " conversation. Remove it, or set `thinking.block_binding` with the beta header " + BETA
 )
+UNCHECKED: Final = ("claude-opus-5", "claude-opus-4-5")
+"""Models without the check of the prefix."""
 Wire = dict[str, Any]
 
 
@@ -56,6 +58,8 @@ class StrictServer:
                 transformations.append({"type": "thinking_dropped", "path": path, "reason": "organization_binding_mismatch"})
             elif not self.reads(record["model"], body["model"]):
                 transformations.append({"type": "thinking_dropped", "path": path, "reason": "model_binding_mismatch"})
+            elif body["model"] in UNCHECKED:
+                read.append(signature)
             elif is_broken or record["prefix"] != prefix_of(body, turn) or (read and record["before"] != read[-1]):
                 if not drops:
                     return self._refuse(body, REFUSAL.format(turn=turn, block=block))

@@ -111,7 +111,7 @@ def make_stamp(
         tools=frame.tools,
         messages=stored_digest(digest),
         newest=run.newest,
-        known=run.known,
+        known=run.known if run.asked else None,
         asked=run.asked,
         refused=tuple(sorted(refused)),
         account=account if endpoint.rules.bound_account else None,

@@ -198,18 +198,27 @@ class Exchange:
             on_attempt=self.note_attempt,
         )
 
-    def _prepare(self, context: Context, model: Model, options: Options | None, policy: Policy | None) -> Request:
+    def _prepare(
+        self,
+        context: Context,
+        model: Model,
+        options: Options | None,
+        policy: Policy | None,
+        *,
+        account: str | None = None,
+        refused: frozenset[str] = frozenset(),
+    ) -> Request:
         asked = self.asked
         self.tap.clear()
         if model.protocol == asked.call.protocol:
             given = {name: value for name in _FORWARDED if (value := asked.headers.get(name))}
             if given:
                 model = replace(model, headers={**model.headers, **given})
-            if asked.raw:
+            if asked.raw and not refused:  # the same body would be refused again
                 return straight_request(asked.raw, context, model, options)
         else:
             context = without_client_texts(context)
-        return prepare(context, model, options=options, policy=policy)
+        return prepare(context, model, options=options, policy=policy, account=account, refused=refused)
 
     @property
     def is_straight(self) -> bool:
