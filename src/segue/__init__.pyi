@@ -54,6 +54,7 @@ from segue.conversation.events import DoneEvent as DoneEvent
 from segue.conversation.events import ErrorEvent as ErrorEvent
 from segue.conversation.events import Event as Event
 from segue.conversation.events import NativeEvent as NativeEvent
+from segue.conversation.events import NoticeEvent as NoticeEvent
 from segue.conversation.events import PingEvent as PingEvent
 from segue.conversation.events import StartEvent as StartEvent
 from segue.conversation.events import TextDelta as TextDelta

@@ -30,6 +30,7 @@ class StrictServer:
         self.calls: list[tuple[str, Wire]] = []
         """The tool calls of the next replies."""
         self.made: dict[str, Wire] = {}
+        self.count = 0
         self.bodies: list[Wire] = []
         self.headers: list[dict[str, str]] = []
         self.refused: list[Wire] = []
@@ -78,7 +79,8 @@ class StrictServer:
         return 400, {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
 
     def _reply(self, body: Wire, read: list[str], account: str) -> Wire:
-        number = len(self.bodies)
+        self.count += 1
+        number = self.count
         content: list[Wire] = []
         before = read[-1] if read else None
         for part in range(self.thinks):

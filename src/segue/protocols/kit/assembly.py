@@ -33,6 +33,7 @@ from segue.conversation.events import (
     ErrorEvent,
     Event,
     NativeEvent,
+    NoticeEvent,
     PingEvent,
     StartEvent,
     TextDelta,
@@ -153,6 +154,11 @@ class Assembly:
         if usage != self._reported:
             self.events.append(UsageEvent(usage=self._priced(usage)))
         self._reported = usage
+
+    def notice(self, diagnostic: Diagnostic) -> None:
+        """Emit `notice`; the reader adds the diagnostic to the message when it is complete."""
+        self.start()
+        self.events.append(NoticeEvent(diagnostic=diagnostic))
 
     def ping(self) -> None:
         """Emit `ping`, for a frame that only shows that the connection is alive; before `start` it emits nothing."""

@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 from typing import Final, cast
 
+from segue.conversation.messages import Diagnostic
+from segue.plurals import counted
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.prefix_form import Dropped
@@ -49,3 +51,13 @@ def read_transformations(given: object) -> list[Dropped] | None:
         if path is not None and entry.get("type") == "thinking_dropped":
             found.append(Dropped(int(path[1]), int(path[2]), str(entry.get("reason"))))
     return found
+
+
+def note_transformations(given: object) -> tuple[Diagnostic, ...]:
+    """Say what the provider did not read of a request; empty if it read everything, or does not say."""
+    dropped = read_transformations(given)
+    if not dropped:
+        return ()
+    places = [{"path": f"messages.{each.turn}.content.{each.block}", "reason": each.reason} for each in dropped]
+    message = f"the provider did not read {counted(len(dropped), 'block')} of thinking: {dropped[0].reason}"
+    return (Diagnostic(type="reasoning_dropped", message=message, details={"dropped": places}),)
