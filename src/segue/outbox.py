@@ -74,7 +74,18 @@ _NOT_DIGESTED: Final = _Digested([], [])
 class _Kept:
     """The encoded prefix of a request, and the messages it encodes."""
 
-    __slots__ = ("bare", "digest", "frame", "lead", "messages", "repeated_messages", "replies", "seams", "turns")
+    __slots__ = (
+        "bare",
+        "digest",
+        "frame",
+        "lead",
+        "messages",
+        "repeated_messages",
+        "replies",
+        "seams",
+        "tail",
+        "turns",
+    )
 
     def __init__(self, frame: Prompt) -> None:
         self.frame = frame
@@ -90,6 +101,8 @@ class _Kept:
         self.digest: bytes = START
         self.replies: list[Reply] = []
         """The digest of the kept turns, and their assistant turns, where the target binds reasoning to its prefix."""
+        self.tail: tuple[Sequence[Message], _Digested] = ((), _NOT_DIGESTED)
+        """The messages behind the kept ones in the last request, and their digests."""
         self.seams: list[_Seam] = [_Seam(0, 0, 0, 0, START)]
         """Where the history can be split."""
 
@@ -109,6 +122,7 @@ class _Kept:
         self.messages = self.messages[: seam.messages]
         self.repeated_messages = self.repeated_messages[: seam.repeated_messages]
         self.digest = seam.digest
+        self.tail = ((), _NOT_DIGESTED)
         del self.turns[seam.size :], self.replies[seam.replies :]
 
     def add(
@@ -268,8 +282,19 @@ class Outbox:
     def _digest(self, binder: Binder, kept: _Kept, body: Wire, fresh: list[object]) -> _Digested:
         """Digest the new turns, and choose the reasoning that is sent."""
         count = len(kept.messages)
-        given = assistant_turns(binder.given_messages[count:], count)
-        digested = _Digested(*digest_turns(binder.form, cast("list[Block]", fresh), given, kept.digest))
+        new = binder.given_messages[count:]
+        known, digested = kept.tail
+        size = len(known)
+        if len(new) <= size or new[size].role != "assistant" or not all(map(is_, known, new)):
+            digested, size = _NOT_DIGESTED, 0  # a message more may stand in the last turn
+        done = len(digested.after)
+        after, replies = digest_turns(
+            binder.form,
+            cast("list[Block]", fresh[done:]),
+            assistant_turns(new[size:], count + size),
+            digested.after[-1] if done else kept.digest,
+        )
+        digested = _Digested(digested.after + after, digested.replies + replies)
         last = digested.after[-1] if digested.after else kept.digest
         binder.choose(body, kept.frame, kept.replies, digested.replies, last)
         return digested
@@ -277,6 +302,8 @@ class Outbox:
     def _settle(self, kept: _Kept, new: Sequence[Message], fresh: Sequence[object], digested: _Digested) -> None:
         seam = _find_seam(new)
         done, rest = new[:seam], new[seam:]
+        if self._binder is not None:
+            kept.tail = (self._binder.given_messages[len(kept.messages) :], digested)
         if not done or (not kept.frame.context.tools and _has_calls(done)):
             return
         behind = len(self._turns(kept, rest)) - kept.lead
@@ -288,8 +315,10 @@ class Outbox:
         if self._binder is None:
             kept.add(done, turns, repeated, START, ())
             return
-        replies = digested.replies[: len(assistant_turns(done))]
-        kept.add(done, turns, repeated, digested.after[len(fresh) - behind - 1], replies)
+        at, replies = len(fresh) - behind, len(assistant_turns(done))
+        kept.add(done, turns, repeated, digested.after[at - 1], digested.replies[:replies])
+        rest = self._binder.given_messages[len(kept.messages) :]
+        kept.tail = (rest, _Digested(digested.after[at:], digested.replies[replies:]))
 
     def _turns(self, kept: _Kept, messages: Sequence[Message]) -> list[object]:
         """Encode some messages, to count their turns."""

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from binding.strict_server import StrictServer, blocks_of, prefix_of
 from binding.talking import LOOK, OPUS, Talk
-from segue import ChangeCode, Model, Policy, UserMessage, get_model
+from segue import ChangeCode, Model, Options, Policy, UserMessage, get_model
 from segue.models.readers import reads_reasoning
 
 MODELS = (OPUS, get_model("anthropic/claude-sonnet-5-5"), get_model("anthropic/claude-opus-5"))
@@ -31,7 +31,9 @@ class Walk:
         self.random = random.Random(seed)
         self.models = models
         self.server = StrictServer(reads=reads)
-        self.talk = Talk(self.server, models[0], tools=(LOOK,), policy=Policy())
+        self.talk = Talk(
+            self.server, models[0], tools=(LOOK,), policy=Policy(), options=Options(max_tokens=500)
+        )
         self.account = "org-a"
         self.given_up = 0
 

@@ -21,7 +21,7 @@ So neither the digests nor the window depend on what is left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from hashlib import blake2b
+from hashlib import sha256
 from typing import Final, NamedTuple, cast, final
 
 import msgspec
@@ -34,7 +34,7 @@ from segue.protocols.kit.prefix_form import PrefixForm
 
 _ENCODE: Final = msgspec.json.Encoder(order="sorted").encode
 """Key order does not count where values are compared."""
-START: Final = b"\0" * 16
+START: Final = b"\0" * 32
 """The digest of no turns."""
 
 _SYSTEM: Final = "the system prompt has changed since"
@@ -105,9 +105,7 @@ def digest_turns(
             if form.starts(turn):
                 digest = START
             found.append(Reply(place, message, digest, marks_of(message)))
-        rolling = blake2b(digest, digest_size=16)
-        rolling.update(_ENCODE(form.turn(turn)))
-        digest = rolling.digest()
+        digest = sha256(digest + _ENCODE(form.turn(turn))).digest()
         after.append(digest)
     return after, found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64encode
 from functools import lru_cache
-from hashlib import blake2b
+from hashlib import sha256
 from typing import Final
 
 import msgspec
@@ -24,13 +24,13 @@ def stored_digest(digest: bytes) -> str:
 
 def digest_value(value: object) -> str:
     """Give the digest of a JSON value. Key order does not count."""
-    return stored_digest(blake2b(_ENCODE(value), digest_size=16).digest())
+    return stored_digest(sha256(_ENCODE(value)).digest())
 
 
 @lru_cache(maxsize=4096)
 def mark_of(signature: str) -> str:
     """Give the mark of a block by its signature."""
-    return stored_digest(blake2b(signature.encode("utf-8", "surrogatepass"), digest_size=16).digest())
+    return stored_digest(sha256(signature.encode("utf-8", "surrogatepass")).digest())
 
 
 def marks_of(message: AssistantMessage) -> tuple[str, ...]:

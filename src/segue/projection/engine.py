@@ -233,6 +233,7 @@ class Engine:
         """The settled prefix, by whether it was projected for requests with thinking off: a conversation in which both
         kinds alternate is not processed again from the start."""
         self._tools: tuple[Tool, ...] | None = None
+        self._refused: frozenset[str] = frozenset()
 
     def reset(self) -> None:
         """Drop the settled prefix."""
@@ -243,11 +244,10 @@ class Engine:
         rules, ownership = self.target.rules, self.target.ownership
         if rules.bound_prefix:  # decided where the request is encoded: see `segue.binding`
             return
-        if account is not None and rules.bound_account and account != ownership.account:
-            ownership.account = account
-            self.reset()
-        if not refused <= ownership.refused:
-            ownership.refused |= refused
+        self._refused = refused
+        bound = account if rules.bound_account else None
+        if bound != ownership.account:
+            ownership.account = bound
             self.reset()
 
     def run(self, context: Context, options: Options, *, settle: bool = False) -> Outcome:
@@ -261,11 +261,11 @@ class Engine:
         self._read_namespaces(context.tools)
         try:
             outcome = self._attempt(context, options, settle=settle)
-            refused = outcome.refused()
-            if not refused or self.target.rules.bound_prefix or refused <= self.target.ownership.refused:
+            ownership, refused = self.target.ownership, outcome.refused() | self._refused
+            if refused == ownership.refused or self.target.rules.bound_prefix:
                 return outcome
             # A later reply says that signatures of earlier ones are refused.
-            self.target.ownership.refused |= refused
+            ownership.refused = refused
             self.reset()
             return self._attempt(context, options, settle=settle)
         except Unsettled:

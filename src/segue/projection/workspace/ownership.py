@@ -46,8 +46,10 @@ class Ownership:
         """Whether the target wrote this message, and would accept the signatures in it."""
         if self.account is not None and not is_same_account(message, self.account):
             return False
-        if self.is_refused(message):
-            return False
+        return not self.is_refused(message) and self.has_origin(message)
+
+    def has_origin(self, message: AssistantMessage) -> bool:
+        """Whether the target wrote this message, or reads what its writer signs."""
         origin = (message.protocol, message.provider, message.model, message.response_model)
         known = self._known.get(origin)
         if known is None:

@@ -118,7 +118,7 @@ class Scan:
         self.protocols: set[str] = set()
         """The protocols of all assistant turns."""
         self.refused: list[str] = []
-        """The marks of signatures that a provider refused, as the replies to later requests remember them."""
+        """The marks of signatures that the target refused, as its replies to later requests remember them."""
         self.replies: bool = False
         """An assistant turn has an `extra`, if only what it keeps of its reply."""
         self.extra: bool = False
@@ -254,7 +254,7 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
             if message.prefix:
                 scan.extra = True
             sent = message.sent
-            if sent is not None and sent.dropped:
+            if sent is not None and sent.dropped and ownership.has_origin(message):
                 scan.refused += sent.dropped
             kind = None
             first = called + 1

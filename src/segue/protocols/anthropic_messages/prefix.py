@@ -44,15 +44,24 @@ def _tools(body: Block) -> object:
 
 
 def _turn(turn: Block) -> Block:
+    # One of the few functions that every turn of every request passes: most turns have neither marks nor thinking.
     content = turn.get("content")
     if type(content) is not list:
         return turn
     blocks = cast("list[Block]", content)
-    if turn.get("role") == "assistant":
-        rest = [_without_mark(block) for block in blocks if block.get("type") not in _THINKING]
-    else:
-        rest = [_without_mark(block) for block in blocks]
-    return {**turn, "content": rest}
+    is_changed = False
+    for block in blocks:
+        if CACHE_CONTROL in block or block["type"] in _THINKING:
+            is_changed = True
+            break
+        inner = block.get("content")
+        if type(inner) is list:
+            for each in cast("list[Block]", inner):
+                if CACHE_CONTROL in each:
+                    is_changed = True
+    if not is_changed:
+        return turn
+    return {**turn, "content": [_without_mark(block) for block in blocks if block["type"] not in _THINKING]}
 
 
 def _starts(turn: Block) -> bool:
