@@ -32,8 +32,8 @@ from segue.conversation.context import Context, NativeTool, Origin, Summary, Too
 from segue.conversation.messages import (
     AssistantMessage,
     Diagnostic,
-    Sent,
     Message,
+    Sent,
     StopReason,
     SystemMessage,
     ToolResultMessage,

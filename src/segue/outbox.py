@@ -29,7 +29,7 @@ from msgspec.structs import replace
 
 from segue.binding.bind import assistant_turns, prefix_form
 from segue.binding.binder import Binder
-from segue.binding.run import START, Reply, digest_turns
+from segue.binding.run import START, Reply, digest_turns, encode_each
 from segue.conversation.context import Context, Options, Prompt, Tool
 from segue.conversation.exact import is_exact
 from segue.conversation.messages import Message
@@ -220,9 +220,7 @@ class Outbox:
                 return prepare(
                     context, self._model, options=options, policy=self._policy, account=account, refused=refused
                 )
-        return Request(
-            binder.projection, self._endpoint, self._codec, content, stamp=binder.stamp(), given=context
-        )
+        return Request(binder.projection, self._endpoint, self._codec, content, stamp=binder.stamp(), given=context)
 
     def reset(self) -> None:
         """Drop the kept bytes and free their memory; the next request is encoded in full."""
@@ -270,16 +268,17 @@ class Outbox:
         if kept.turns and self._requests_marks(kept.frame) and not self._is_marked(_ENCODER.encode(fresh)):
             return None
         gap = [msgspec.Raw(_GAP)] if kept.turns else []
+        encoded = encode_each(fresh)
         digested = _NOT_DIGESTED
         if self._binder is not None:
-            digested = self._digest(self._binder, kept, body, fresh)
-        body[self._turns_key] = [*turns[: kept.lead], *gap, *fresh]
+            digested = self._digest(self._binder, kept, body, fresh, encoded)
+        body[self._turns_key] = [*turns[: kept.lead], *gap, *map(msgspec.Raw, encoded)]
         head, _, foot = _ENCODER.encode(body).partition(_GAP)
         content = b"".join((head, kept.turns, foot)) if gap else head
-        self._settle(kept, new, fresh, digested)
+        self._settle(kept, new, encoded, digested)
         return content
 
-    def _digest(self, binder: Binder, kept: _Kept, body: Wire, fresh: list[object]) -> _Digested:
+    def _digest(self, binder: Binder, kept: _Kept, body: Wire, fresh: list[object], encoded: list[bytes]) -> _Digested:
         """Digest the new turns, and choose the reasoning that is sent."""
         count = len(kept.messages)
         new = binder.given_messages[count:]
@@ -291,6 +290,7 @@ class Outbox:
         after, replies = digest_turns(
             binder.form,
             cast("list[Block]", fresh[done:]),
+            encoded[done:],
             assistant_turns(new[size:], count + size),
             digested.after[-1] if done else kept.digest,
         )
@@ -299,7 +299,7 @@ class Outbox:
         binder.choose(body, kept.frame, kept.replies, digested.replies, last)
         return digested
 
-    def _settle(self, kept: _Kept, new: Sequence[Message], fresh: Sequence[object], digested: _Digested) -> None:
+    def _settle(self, kept: _Kept, new: Sequence[Message], fresh: Sequence[bytes], digested: _Digested) -> None:
         seam = _find_seam(new)
         done, rest = new[:seam], new[seam:]
         if self._binder is not None:
@@ -307,7 +307,7 @@ class Outbox:
         if not done or (not kept.frame.context.tools and _has_calls(done)):
             return
         behind = len(self._turns(kept, rest)) - kept.lead
-        turns = _ENCODER.encode(fresh[: len(fresh) - behind])[1:-1]
+        turns = b",".join(fresh[: len(fresh) - behind])
         if self._requests_marks(kept.frame) and not kept.frame.anchored and self._is_marked(turns):
             return  # the conversation has its own cache marks, whose places depend on all of it
         affects_later = self._codec.affects_later

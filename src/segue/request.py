@@ -10,20 +10,19 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec.structs import replace
 
-from segue.binding.bind import bind, stamp_body
+from segue.binding.bind import MakeStamp, Sender, bind, stamp_body
 from segue.binding.stamp import Stamp
-from segue.conversation.content import AnyContent, Extra
+from segue.conversation.content import AnyContent
 from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.marks import all_marks_of, mark_of, marks_of
 from segue.conversation.messages import AssistantMessage, Message
 from segue.errors import DecodeError, DoesNotFit, EmptyConversation, SettingsError, UnknownModel, render_path
-from segue.models.catalogue import Catalogue, find_models, get_model, packaged_catalogue
+from segue.models.catalogue import Catalogue, get_model, packaged_catalogue
 from segue.models.model import Model
 from segue.models.providers import find_row
 from segue.projection.fitting.server_window import fill_window
 from segue.projection.passes.held_content import SOURCE_MARK, held_content_of, holds_content
 from segue.projection.passes.instructions import has_instructions
-from segue.projection.passes.server_tools import server_tool_fields
 from segue.projection.policy import Policy, Texts
 from segue.projection.projector import Projection, project, project_for
 from segue.projection.report import Change, ChangeCode, Loss, Report
@@ -41,6 +40,7 @@ from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.kit.verbatim import for_new_request
 from segue.protocols.plain_text.transcript import write_transcript
 from segue.protocols.registry import get_protocol
+from segue.provider_data import other_provider, rename_extra, rename_keys, rename_references, writer_of
 
 _READER: Final = Model("reader", "plain-text", "plain-text")
 """The target of `transcribe`."""
@@ -66,7 +66,8 @@ class Request:
         content: bytes | None = None,
         *,
         wire: dict[str, object] | None = None,
-        stamp: Stamp | None = None,
+        turns: list[bytes] | None = None,
+        stamp: Stamp | MakeStamp | None = None,
         given: Context | None = None,
         account: str | None = None,
     ) -> None:
@@ -81,7 +82,9 @@ class Request:
         # Not cached properties: these take a lock for each access up to Python 3.11.
         self._wire = wire
         self._content = content
-        self._stamp = stamp
+        self._turns = turns
+        """The turns of `_wire` as JSON."""
+        self._made_stamp = stamp
         self._given = given
         self._account = account if endpoint.rules.bound_account else None
 
@@ -102,7 +105,10 @@ class Request:
     def content(self) -> bytes:
         """The request body as JSON bytes; changes of `body` are not in it."""
         if self._content is None:
-            self._content = msgspec.json.encode(self._encoded())
+            wire, turns = self._encoded(), self._turns
+            if turns is not None:
+                wire = {**wire, self._codec.turns_key or "": [*map(msgspec.Raw, turns)]}
+            self._content = msgspec.json.encode(wire)
         return self._content
 
     def _encoded(self) -> dict[str, object]:
@@ -110,7 +116,7 @@ class Request:
         if self._wire is None:
             prompt = prompt_of(self._projection, self._endpoint)
             self._wire = self._codec.encode_request(prompt, self._endpoint)
-            if self._codec.prefix is not None and self._stamp is not None and self._stamp.asked:
+            if self._codec.prefix is not None and self._asks:
                 self._codec.prefix.ask(self._wire, self._endpoint)
         return self._wire
 
@@ -168,7 +174,12 @@ class Request:
     def needed_headers(self) -> Mapping[str, str]:
         """The headers that the content needs; each is a list, to which other values may be added."""
         form = self._codec.prefix
-        return form.headers if form is not None and self._stamp is not None and self._stamp.asked else {}
+        return form.headers if form is not None and self._asks else {}
+
+    @property
+    def _asks(self) -> bool:
+        """Whether the server is asked to drop reasoning that is not valid."""
+        return self._made_stamp is not None and bool(self.stamp.asked)
 
     def sdk_arguments(self) -> dict[str, Any]:
         """Return the arguments for the provider's own client, new ones each time; unknown ones are in `extra_body`."""
@@ -207,7 +218,7 @@ class Request:
     @property
     def _is_stamped(self) -> bool:
         rules = self._endpoint.rules
-        return rules.bound_prefix or rules.bound_account or self._stamp is not None
+        return rules.bound_prefix or rules.bound_account or self._made_stamp is not None
 
     @property
     def binds_prefix(self) -> bool:
@@ -217,16 +228,20 @@ class Request:
     @property
     def stamp(self) -> Stamp:
         """What the request contains, from which the `sent` of its reply is made; computed on first use."""
-        if self._stamp is None:
+        if callable(self._made_stamp):
+            self._made_stamp = self._made_stamp()
+        if self._made_stamp is None:
             is_given = self._wire is None and self._content is not None
             body = msgspec.json.decode(self.content) if is_given else self._encoded()
-            self._stamp = replace(stamp_body(self._codec, self._endpoint, body), account=self._account)
-        return self._stamp
+            self._made_stamp = replace(stamp_body(self._codec, self._endpoint, body), account=self._account)
+        return self._made_stamp
 
     @property
     def marks(self) -> frozenset[str]:
-        """The marks of what the provider may refuse: signed thinking where it is bound to what stands before it, else
-        all signatures and native blocks."""
+        """The marks of what the provider may refuse as not valid.
+
+        That is signed thinking where it is bound to what stands before it, else all signatures and native blocks.
+        """
         find = marks_of if self.binds_prefix else all_marks_of
         messages = self._projection.context.messages
         return frozenset(mark for message in messages if message.role == "assistant" for mark in find(message))
@@ -240,7 +255,7 @@ class Request:
         """Give a reply to this request with what it was made after."""
         if not self._is_stamped:
             return message
-        stamp = self.stamp if self.binds_prefix else self._stamp or _NO_STAMP
+        stamp = self.stamp if self.binds_prefix or self._made_stamp is not None else _NO_STAMP
         if account is not None and self._endpoint.rules.bound_account:
             stamp = replace(stamp, account=account)
         sent = stamp.sent(message, self._dropped_marks(message) if stamp.asked else None)
@@ -354,9 +369,11 @@ def prepare(
     def encode(projected: Projection) -> dict[str, object]:
         return codec.encode_request(prompt_of(projected, endpoint), endpoint)
 
-    bound = bind(given, projection, endpoint, codec, encode, policy=policy, account=account, refused=known)
+    bound = bind(given, projection, Sender(endpoint, account, known), codec, encode, policy=policy)
     stamp = bound.stamp or first_stamp(endpoint, account, known)
-    return Request(bound.projection, endpoint, codec, wire=bound.wire, stamp=stamp, given=given, account=account)
+    return Request(
+        bound.projection, endpoint, codec, wire=bound.wire, turns=bound.turns, stamp=stamp, given=given, account=account
+    )
 
 
 def prepare_intact(
@@ -557,14 +574,14 @@ def prepare_prompt(
         prompt = replace(prompt, options=copy_title(prompt.options, source))
     else:
         named = prompt.model or (writer.id if writer is not None else "")
-        provider = writer.provider if writer is not None else _writer(prompt) or _other_provider(prompt, model)
+        provider = writer.provider if writer is not None else writer_of(prompt) or other_provider(prompt, model)
         other = f"{source}{SOURCE_MARK}{provider}" if provider not in (None, model.provider) else None
         if other is not None and named != model.id:
-            prompt = _rename_extra(prompt, source, other)
+            prompt = rename_extra(prompt, source, other)
         if other is not None and (named != model.id or writer is not None):
-            prompt = _rename_references(prompt, source, other)
+            prompt = rename_references(prompt, source, other)
         elif named and named.removeprefix("models/") != model.id:
-            prompt = _rename_keys(prompt, source, f"{source}{SOURCE_MARK}{named}", held_content_of(source).per_model)
+            prompt = rename_keys(prompt, source, f"{source}{SOURCE_MARK}{named}", held_content_of(source).per_model)
     return prepare_intact(prompt.context, model, options=prompt.options, policy=policy, catalogue=catalogue)
 
 
@@ -585,88 +602,3 @@ def find_target(target: Model | str, protocol: str | None, catalogue: Catalogue 
             return Model(model_id, provider, protocol)
         return Model(target, get_protocol(protocol).provider, protocol)
     return found if protocol is None or protocol == found.protocol else replace(found, protocol=protocol)
-
-
-def _other_provider(prompt: Prompt, model: Model) -> str | None:
-    """Give the provider of a body with references and no replies, by the model that it names.
-
-    None if the catalogue does not know that model, or the target's provider has it too.
-    """
-    named, protocol = prompt.model, model.protocol
-    has_native = any(piece.kind == "native" for message in prompt.context.messages for piece in message.content)
-    if named in (None, model.id) or not (has_native or holds_content(prompt.options, protocol)):
-        return None
-    providers = [each.provider for each in find_models(protocol=protocol) if each.id == named]
-    return providers[0] if providers and model.provider not in providers else None
-
-
-# What only the source's provider accepts gets another protocol's name: projection removes it, and reports the loss.
-
-
-def _rename_extra(prompt: Prompt, source: str, name: str) -> Prompt:
-    """Rename the extra fields of the options, and drop those of the messages before the first answer.
-
-    Server tools keep their name: the target may have the same ones.
-    """
-    extra = prompt.options.extra
-    if extra is not None and source in extra:
-        tools = (server_tool_fields(extra, source) or {}).get(source, {})
-        rest = {key: value for key, value in extra[source].items() if key not in tools}
-        parts = {**extra, source: tools, name: rest}
-        extra = {key: part for key, part in parts.items() if part}
-    options = replace(prompt.options, extra=extra)
-    return replace(prompt, context=_strip_leading_extra(prompt.context, source), options=options)
-
-
-def _rename_references(prompt: Prompt, source: str, name: str) -> Prompt:
-    """Rename the references to content that the source's provider holds."""
-    held = held_content_of(source)
-    prompt = _rename_keys(prompt, source, name, held.keys.keys() | held.values.keys())
-    messages = list(prompt.context.messages)
-    for index, message in enumerate(messages):
-        if held.blocks and any(piece.kind == "native" for piece in message.content):
-            content = tuple(
-                replace(piece, protocol=name)
-                if piece.kind == "native" and piece.protocol == source and held.reference_of(piece.block) is not None
-                else piece
-                for piece in message.content
-            )
-            messages[index] = replace(message, content=content)
-    return replace(prompt, context=replace(prompt.context, messages=tuple(messages)))
-
-
-def _rename_keys(prompt: Prompt, source: str, name: str, keys: AbstractSet[str]) -> Prompt:
-    """Rename some keys of the options' extra fields."""
-    extra = prompt.options.extra
-    part = (extra or {}).get(source)
-    if extra is None or part is None or keys.isdisjoint(part):
-        return prompt
-    lost = {key: value for key, value in part.items() if key in keys}
-    rest = {key: value for key, value in part.items() if key not in keys}
-    parts = {**extra, source: rest, name: lost}
-    return replace(prompt, options=replace(prompt.options, extra={key: each for key, each in parts.items() if each}))
-
-
-def _writer(prompt: Prompt) -> str | None:
-    for message in prompt.context.messages:
-        if message.role == "assistant":
-            return message.provider
-    return None
-
-
-def _strip_leading_extra(context: Context, protocol: str) -> Context:
-    """Drop another vendor's extra fields of the messages before the first answer; projection handles the later ones."""
-    messages: list[Message] = []
-    for position, message in enumerate(context.messages):
-        if message.role == "assistant":
-            messages.extend(context.messages[position:])
-            break
-        content = tuple(replace(piece, extra=_without(piece.extra, protocol)) for piece in message.content)
-        messages.append(replace(message, content=content, extra=_without(message.extra, protocol)))
-    return replace(context, messages=tuple(messages))
-
-
-def _without(extra: Extra | None, protocol: str) -> Extra | None:
-    if extra is None or protocol not in extra:
-        return extra
-    return {key: part for key, part in extra.items() if key != protocol} or None

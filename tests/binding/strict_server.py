@@ -56,7 +56,9 @@ class StrictServer:
             if record is None:
                 return self._refuse(body, f"{path}: Invalid `signature` in `thinking` block")
             if record["binds_account"] and record["account"] != account:
-                transformations.append({"type": "thinking_dropped", "path": path, "reason": "organization_binding_mismatch"})
+                transformations.append(
+                    {"type": "thinking_dropped", "path": path, "reason": "organization_binding_mismatch"}
+                )
             elif not self.reads(record["model"], body["model"]):
                 transformations.append({"type": "thinking_dropped", "path": path, "reason": "model_binding_mismatch"})
             elif body["model"] in UNCHECKED:

@@ -432,7 +432,12 @@ def test_a_thinking_block_alone_in_its_turn_leaves_a_turn_behind():
     talk.ask()
     talk.edit(1, lambda message: replace(message, content=message.content[:1]))
     talk.forget()
-    talk.change(messages=(*talk.context.messages[:1], replace(talk.reply(1), sent=Sent(messages="x")),))
+    talk.change(
+        messages=(
+            *talk.context.messages[:1],
+            replace(talk.reply(1), sent=Sent(messages="x")),
+        )
+    )
     request = talk.prepare(talk.context.add(UserMessage.of("Go on.")))
     assert [turn["content"][0]["type"] for turn in request.body["messages"]] == ["text", "text", "text"]
 

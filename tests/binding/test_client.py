@@ -135,9 +135,7 @@ def test_what_the_server_dropped_is_reported_and_an_event(provider, streamed):
     [change] = talk.attempts[-1].report.of(ChangeCode.REASONING_REJECTED)
     assert (change.path, change.detail) == (("messages", 1, "content", 0), "prefix_binding_mismatch")
     [diagnostic] = talk.messages[-1].diagnostics
-    assert diagnostic.details == {
-        "dropped": [{"path": "messages.1.content.0", "reason": "prefix_binding_mismatch"}]
-    }
+    assert diagnostic.details == {"dropped": [{"path": "messages.1.content.0", "reason": "prefix_binding_mismatch"}]}
     assert len(talk.messages[-1].sent.dropped) == 1
     talk.ask("Go on.")
     assert provider.blocks() == [1, 1]

@@ -31,9 +31,7 @@ class Walk:
         self.random = random.Random(seed)
         self.models = models
         self.server = StrictServer(reads=reads)
-        self.talk = Talk(
-            self.server, models[0], tools=(LOOK,), policy=Policy(), options=Options(max_tokens=500)
-        )
+        self.talk = Talk(self.server, models[0], tools=(LOOK,), policy=Policy(), options=Options(max_tokens=500))
         self.account = "org-a"
         self.given_up = 0
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, NamedTuple, cast
+from functools import partial
+from typing import Final, NamedTuple, TypeAlias, cast
 
 from msgspec.structs import replace
 
-from segue.binding.run import START, Frame, Reply, Run, choose_run, digest_turns
+from segue.binding.run import START, Frame, Reply, Run, choose_run, digest_turns, encode_each
 from segue.binding.stamp import Stamp
 from segue.binding.withholding import note_withheld, without_blocks
 from segue.conversation.context import Context
@@ -25,16 +26,29 @@ from segue.protocols.kit.prefix_form import PrefixForm
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.registry import resolve_rules
 
-Encode = Callable[[Projection], Wire]
+Encode: TypeAlias = Callable[[Projection], Wire]
+MakeStamp: TypeAlias = Callable[[], Stamp]
 _DEFAULT_POLICY: Final = Policy()
 
 
+class Sender(NamedTuple):
+    """With which account a request is sent, and what is known to be refused besides what its replies remember."""
+
+    endpoint: Endpoint
+    account: str | None = None
+    refused: frozenset[str] = frozenset()
+
+
 class Bound(NamedTuple):
-    """A request whose reasoning the target accepts: the projection, and the body and stamp if they were made."""
+    """A request whose reasoning the target accepts: the projection, and the body and stamp if they were made.
+
+    `turns` are the turns of the body as JSON.
+    """
 
     projection: Projection
     wire: Wire | None = None
-    stamp: Stamp | None = None
+    stamp: MakeStamp | None = None
+    turns: list[bytes] | None = None
 
 
 def prefix_form(codec: Protocol, endpoint: Endpoint) -> PrefixForm | None:
@@ -45,53 +59,53 @@ def prefix_form(codec: Protocol, endpoint: Endpoint) -> PrefixForm | None:
 def bind(
     given: Context,
     projection: Projection,
-    endpoint: Endpoint,
+    sender: Sender,
     codec: Protocol,
     encode: Encode,
     *,
     policy: Policy | None = None,
-    account: str | None = None,
-    refused: frozenset[str] = frozenset(),
 ) -> Bound:
     """Leave out the reasoning that the target would refuse. A conversation without reasoning costs nothing."""
+    endpoint, account, _ = sender
     form, policy = prefix_form(codec, endpoint), policy or _DEFAULT_POLICY
     if form is None or not any(map(_is_signed, projection.context.messages)):
         return Bound(projection)
     wire = encode(projection)
-    turns = cast("list[Block]", wire[codec.turns_key or ""])
-    after, replies = digest_turns(form, turns, assistant_turns(projection.context.messages), START)
-    frame = make_frame(form, wire, endpoint, projection, account, refused)
+    encoded, after, replies = _read(form, codec, wire, projection)
+    frame = make_frame(form, wire, projection, sender)
     check = account_check(account, endpoint)
     run = choose_run(replies, frame, check)
     if run.withheld:
-        bare = withhold(projection, given, replies, run, policy, endpoint.model)
+        bare = withhold(projection, given, replies, run, policy=policy, model=endpoint.model)
         wire = encode(bare)
-        turns = cast("list[Block]", wire[codec.turns_key or ""])
-        verified, _ = digest_turns(form, turns, assistant_turns(bare.context.messages), START)
+        encoded, verified, _ = _read(form, codec, wire, bare)
         if verified != after:  # a turn is written differently without its reasoning: nothing behind it is valid
             everything = frozenset(mark for each in replies for mark in each.marks)
             run = choose_run(replies, replace(frame, refused=everything), check)
-            bare = withhold(projection, given, replies, run, policy, endpoint.model)
+            bare = withhold(projection, given, replies, run, policy=policy, model=endpoint.model)
             wire = encode(bare)
-            turns = cast("list[Block]", wire[codec.turns_key or ""])
-            after, _ = digest_turns(form, turns, assistant_turns(bare.context.messages), START)
+            encoded, after, _ = _read(form, codec, wire, bare)
         projection = bare
     if run.asked:
         form.ask(wire, endpoint)
     digest = after[-1] if after else START
-    return Bound(projection, wire, make_stamp(frame, digest, run, refused, account, endpoint))
+    stamp = partial(make_stamp, frame, digest, run, sender)
+    return Bound(projection, wire, stamp, encoded)
 
 
-def make_frame(
-    form: PrefixForm,
-    wire: Block,
-    endpoint: Endpoint,
-    projection: Projection,
-    account: str | None,
-    refused: frozenset[str],
-) -> Frame:
+def _read(
+    form: PrefixForm, codec: Protocol, wire: Block, projection: Projection
+) -> tuple[list[bytes], list[bytes], list[Reply]]:
+    """Give the turns of a body as JSON, the digest behind each of them, and the assistant turns."""
+    turns = cast("list[Block]", wire[codec.turns_key or ""])
+    encoded = encode_each(turns)
+    return encoded, *digest_turns(form, turns, encoded, assistant_turns(projection.context.messages), START)
+
+
+def make_frame(form: PrefixForm, wire: Block, projection: Projection, sender: Sender) -> Frame:
     """Give what the reasoning of a body is compared with."""
     window = projection.window
+    endpoint, account, refused = sender
     return Frame(
         system=digest_value(form.system(wire)),
         tools=digest_value(form.tools(wire)),
@@ -102,10 +116,9 @@ def make_frame(
     )
 
 
-def make_stamp(
-    frame: Frame, digest: bytes, run: Run, refused: frozenset[str], account: str | None, endpoint: Endpoint
-) -> Stamp:
+def make_stamp(frame: Frame, digest: bytes, run: Run, sender: Sender) -> Stamp:
     """Give the stamp of a request; `digest` is that of all its turns."""
+    endpoint, account, refused = sender
     return Stamp(
         system=frame.system,
         tools=frame.tools,
@@ -126,7 +139,7 @@ def stamp_body(codec: Protocol, endpoint: Endpoint, body: Block) -> Stamp:
         return Stamp()
     digest, newest = START, None
     for turn in cast("list[Block]", turns):
-        after, _ = digest_turns(form, (turn,), _NOBODY, digest)
+        after, _ = digest_turns(form, (turn,), encode_each((turn,)), _NOBODY, digest)
         digest = after[0]
         content = turn.get("content")
         if turn.get("role") == "assistant" and isinstance(content, list):
@@ -167,12 +180,7 @@ def _any_account(message: AssistantMessage) -> bool:  # noqa: ARG001 - as `is_of
 
 
 def withhold(
-    projection: Projection,
-    given: Context,
-    replies: Sequence[Reply],
-    run: Run,
-    policy: Policy,
-    model: Model,
+    projection: Projection, given: Context, replies: Sequence[Reply], run: Run, *, policy: Policy, model: Model
 ) -> Projection:
     """Give a projection without the reasoning that a run leaves out, and report it.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final, final
 
-from segue.binding.bind import account_check, make_frame, make_stamp, strip, with_messages
+from segue.binding.bind import MakeStamp, Sender, account_check, make_frame, make_stamp, strip, with_messages
 from segue.binding.run import START, Frame, Reply, Run, choose_run, grow_run
-from segue.binding.stamp import Stamp
 from segue.binding.withholding import note_withheld
 from segue.conversation.context import Context
 from segue.conversation.messages import Message
@@ -55,6 +55,7 @@ class Binder:
         self._projected = projection
         self._account = account
         self._refused = refused
+        self._sender = Sender(self._endpoint, account, refused)
         self._digest = START
         self.is_settled = True
         self.projection: Projection = self._without_withheld()
@@ -79,9 +80,7 @@ class Binder:
                 if place < count and messages[place] is originals[place]
             }
         changes = sorted([*projection.report.changes, *self._changes], key=place_of)
-        return with_messages(
-            projection, stripped, Report(tuple(changes)), self._policy, self._endpoint.model
-        )
+        return with_messages(projection, stripped, Report(tuple(changes)), self._policy, self._endpoint.model)
 
     def choose(self, body: Wire, key: object, kept: list[Reply], new: list[Reply], digest: bytes) -> None:
         """Choose the reasoning of a request whose turns were encoded: `kept` are replies of turns that are kept.
@@ -108,7 +107,7 @@ class Binder:
             is_cut = window is not None and bool(window.lean or window.gone)
             if frame.account == self._account and frame.refused == refused and frame.is_cut == is_cut:
                 return frame
-        return make_frame(self.form, body, self._endpoint, self._projected, self._account, self._refused)
+        return make_frame(self.form, body, self._projected, self._sender)
 
     def _grown(self, frame: Frame, kept: list[Reply], new: list[Reply]) -> Run | None:
         """Add the new replies to the last choice; None if they do not only continue it."""
@@ -147,8 +146,8 @@ class Binder:
         """Accept the choice: the request is encoded once more."""
         self.is_settled = True
 
-    def stamp(self) -> Stamp:
-        """Give the stamp of the request."""
+    def stamp(self) -> MakeStamp:
+        """Give a function that makes the stamp of the request."""
         if self._run is None or self._frame is None:
             raise AssertionError("a stamp is made for a request that was encoded")
-        return make_stamp(self._frame[1], self._digest, self._run, self._refused, self._account, self._endpoint)
+        return partial(make_stamp, self._frame[1], self._digest, self._run, self._sender)

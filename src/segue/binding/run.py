@@ -20,7 +20,7 @@ So neither the digests nor the window depend on what is left out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Final, NamedTuple, cast, final
 
@@ -32,8 +32,8 @@ from segue.conversation.messages import AssistantMessage, Sent
 from segue.protocols.kit.json_values import Block
 from segue.protocols.kit.prefix_form import PrefixForm
 
-_ENCODE: Final = msgspec.json.Encoder(order="sorted").encode
-"""Key order does not count where values are compared."""
+_ENCODE: Final = msgspec.json.Encoder().encode
+_ENCODE_SORTED: Final = msgspec.json.Encoder(order="sorted").encode
 START: Final = b"\0" * 32
 """The digest of no turns."""
 
@@ -49,8 +49,10 @@ _GAP: Final = "reasoning that follows it was removed"
 
 
 class Reply(NamedTuple):
-    """An assistant turn of a request: the index of the projected message and the message, the digest of the turns before
-    it, and its marks."""
+    """An assistant turn of a request.
+
+    `place` is the index of the projected message, `before` the digest of the turns before it.
+    """
 
     place: int
     message: AssistantMessage
@@ -91,31 +93,43 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def digest_turns(
-    form: PrefixForm, turns: Iterable[Block], replies: Sequence[tuple[int, AssistantMessage]], digest: bytes
+    form: PrefixForm,
+    turns: Sequence[Block],
+    encoded: Sequence[bytes],
+    replies: Sequence[tuple[int, AssistantMessage]],
+    digest: bytes,
 ) -> tuple[list[bytes], list[Reply]]:
     """Give the rolling digest behind each turn, and the assistant turns.
 
-    `replies` are the messages of these with their indexes, in order.
+    `encoded` are the turns as JSON, `replies` the messages of the assistant turns with their indexes, in order. Only
+    assistant turns hold objects whose key order is not the codec's own, the arguments of calls; it does not count.
     """
     after: list[bytes] = []
     found: list[Reply] = []
-    for turn in turns:
+    for index, turn in enumerate(turns):
+        bare = form.turn(turn)
         if turn.get("role") == "assistant":
             place, message = replies[len(found)]
             if form.starts(turn):
                 digest = START
             found.append(Reply(place, message, digest, marks_of(message)))
-        digest = sha256(digest + _ENCODE(form.turn(turn))).digest()
+            data = _ENCODE_SORTED(bare)
+        else:
+            data = encoded[index] if bare is turn else _ENCODE(bare)
+        digest = sha256(digest + data).digest()
         after.append(digest)
     return after, found
+
+
+def encode_each(turns: Sequence[object]) -> list[bytes]:
+    """Give each turn as JSON."""
+    return [*map(_ENCODE, turns)]
 
 
 # -- the run that is sent ----------------------------------------------------------------------------------------------
 
 
-def choose_run(
-    replies: Sequence[Reply], frame: Frame, is_of_account: Callable[[AssistantMessage], bool]
-) -> Run:
+def choose_run(replies: Sequence[Reply], frame: Frame, is_of_account: Callable[[AssistantMessage], bool]) -> Run:
     """Choose the reasoning that is sent."""
     return _Choice(replies, frame, is_of_account).run()
 
@@ -177,9 +191,7 @@ class _Choice:
         self._follow(below)
         known = self._newest()
         asked = self._ask(unknown, accepted)
-        return Run(
-            count=len(self.replies), withheld=self._withheld(), newest=self._newest(), known=known, asked=asked
-        )
+        return Run(count=len(self.replies), withheld=self._withheld(), newest=self._newest(), known=known, asked=asked)
 
     def _newest(self) -> str | None:
         at = max(self.kept, default=-1)

@@ -49,11 +49,11 @@ def _signed(message: AssistantMessage) -> list[ThinkingContent]:
     return [piece for piece in message.content if type(piece) is ThinkingContent and piece.thinking_signature]
 
 
-def _find_places(
-    given: Sequence[Message], replies: Sequence[Reply], wanted: AbstractSet[int]
-) -> dict[int, int]:
-    """Find the given messages of some replies. Projection keeps the order of assistant turns and the blocks of thinking
-    that it keeps are the given objects."""
+def _find_places(given: Sequence[Message], replies: Sequence[Reply], wanted: AbstractSet[int]) -> dict[int, int]:
+    """Find the given messages of some replies.
+
+    Projection keeps the order of assistant turns, and the thinking that it keeps are the given objects.
+    """
     places: dict[int, int] = {}
     at = 0
     for index in sorted(wanted):

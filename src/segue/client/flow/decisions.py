@@ -27,6 +27,7 @@ from segue.models.model import Model
 from segue.request import Request
 from segue.tokens import estimate_tokens
 
+
 @final
 class AttemptPlan(msgspec.Struct, frozen=True, kw_only=True):
     """The next attempt: the index of the candidate, the reason, the wait before, and the retries so far."""

@@ -491,7 +491,6 @@ class Flow:
         new_events = events if self.ask.emits else events[-1:]
         return [*new_events[:-1], self.ending]
 
-
     def _remember_refused(self, sent: Sent | None) -> Sent | None:
         """Remember what was refused with the message, whichever attempt brought it, and also if all of them failed."""
         known = () if sent is None else sent.dropped

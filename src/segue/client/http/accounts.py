@@ -27,7 +27,7 @@ class Accounts:
         return "Accounts()"
 
     def find(self, model: Model) -> str | None:
-        """Give the label of the account that a request is sent with; None if it is not known yet, or does not matter."""
+        """Give the label of the account of a request; None if it is not known yet, or does not matter."""
         if not resolve_rules(model).bound_account:
             return None
         label = self._label(model)

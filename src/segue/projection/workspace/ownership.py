@@ -57,7 +57,6 @@ class Ownership:
         # `Policy.same_model` may use more than the origin, so its answer is not cached.
         return known or (self._same_model is not None and self._same_model(message, self._model))
 
-
     def is_refused(self, message: AssistantMessage) -> bool:
         """Whether the provider refused something in this message before."""
         return bool(self.refused) and not self.refused.isdisjoint(all_marks_of(message))

@@ -1,7 +1,7 @@
 """What Claude's reasoning is bound to, on the Bedrock wire.
 
 Facts this file relies on:
-- Both endpoints of Bedrock check the prefix.               (Anthropic documentation: preserved thinking; read 2026-11-16)
+- Both endpoints of Bedrock check the prefix.             (Anthropic documentation: preserved thinking; read 2026-11-16)
 - `thinking.block_binding` works in `additionalModelRequestFields`, where betas are named under `anthropic_beta`.
                                                         (a recorded test of another project; AWS documentation: Claude)
 - Fields of the model's own reply are returned if `additionalModelResponseFieldPaths` names them. (botocore 1.44.0)

@@ -1,10 +1,10 @@
 """How Claude is asked to drop thinking that is not valid behind its prefix, and how it says what it dropped.
 
 Facts this file relies on (anthropic 2.8.0; Anthropic documentation: preserved thinking; read 2026-11-16):
-- With the beta `thinking-binding-controls-2026-08-01`, `thinking.block_binding` says what happens if the prefix differs:
-  "error" or "drop_block". It is accepted beside the types `adaptive` and `enabled` alone.
-- The reply then has `input_transformations`: what was dropped, by its path in the request, and why. Unknown types are to
-  be ignored.
+- With the beta `thinking-binding-controls-2026-08-01`, `thinking.block_binding` says what happens if the prefix
+  differs: "error" or "drop_block". It is accepted beside the types `adaptive` and `enabled` alone.
+- The reply then has `input_transformations`: what was dropped, by its path in the request, and why. Unknown types are
+  to be ignored.
 """
 
 from __future__ import annotations
