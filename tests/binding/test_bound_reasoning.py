@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+import segue.outbox
 from binding.strict_server import BETA, StrictServer
 from binding.talking import LOOK, OPUS, Talk
 from segue import (
@@ -15,6 +16,7 @@ from segue import (
     Model,
     NativeContent,
     Options,
+    Outbox,
     Policy,
     ProjectionRefused,
     Sent,
@@ -25,6 +27,9 @@ from segue import (
     get_model,
     prepare,
 )
+from segue.binding import binder
+from segue.binding.run import digest_turns
+from segue.conversation.marks import marks_of
 
 SYSTEM = "the system prompt has changed since"
 TOOLS = "the tools have changed since"
@@ -456,3 +461,40 @@ def test_a_compaction_block_begins_the_prefix():
     first = talk.prepare(talk.context.add(UserMessage.of("Go on."))).stamp
     talk.context = Context(system_prompt="Be brief.", messages=(UserMessage.of("B."), compaction))
     assert talk.prepare(talk.context.add(UserMessage.of("Go on."))).stamp == first
+
+
+def test_a_warm_turn_checks_only_what_is_new(monkeypatch):
+    talk = Talk(tools=(LOOK,))
+    outbox = Outbox(OPUS)
+    talk.ask()
+    talk.run_tool()
+    outbox.prepare(talk.context)
+    monkeypatch.setattr(binder, "choose_run", None)  # the whole conversation is not looked at again
+    digested: list[int] = []
+
+    def count(form, turns, *rest):
+        digested.append(len(turns))
+        return digest_turns(form, turns, *rest)
+
+    monkeypatch.setattr(segue.outbox, "digest_turns", count)
+    for _ in range(3):
+        context = talk.context.add(UserMessage.of("Go on."))
+        request = outbox.prepare(context)
+        _, reply = talk.server.answer(request.body, request.headers)
+        talk.context = context.add(request.decode(reply))
+    assert not talk.server.refused
+    assert digested[1:] == [2, 2]  # the reply and the question behind it
+
+
+def test_a_turn_that_is_written_differently_without_reasoning_ends_all_of_it():
+    model = replace(OPUS, rules={"final_thinking": "allowed"})
+    talk = Talk(model=model)
+    talk.ask()
+    talk.change(messages=(talk.context.messages[0], replace(talk.reply(1), content=talk.reply(1).content[:1])))
+    talk.ask()
+    context = talk.context.add(UserMessage.of("Go on."))
+    refused = frozenset(marks_of(talk.reply(1)))
+    whole = prepare(context, model, refused=refused)
+    assert talk.server.answer(whole.body, whole.headers)[0] == 200
+    assert len(whole.report.of(ChangeCode.REASONING_WITHHELD)) == 2
+    assert Outbox(model).prepare(context, refused=refused).content == whole.content
