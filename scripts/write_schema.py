@@ -56,7 +56,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "Tools": ("ToolDefinition", "NativeTool"),
     "Summaries": ("Summary", "Origin"),
-    "What a provider reports": ("Usage", "UsageCost", "Diagnostic"),
+    "What a provider reports": ("Usage", "UsageCost", "Diagnostic", "Sent"),
 }
 
 EXAMPLE: Final = Context(

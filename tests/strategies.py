@@ -33,6 +33,7 @@ from segue.conversation.messages import (
     AssistantMessage,
     Diagnostic,
     Message,
+    Sent,
     StopReason,
     SystemMessage,
     ToolResultMessage,
@@ -293,6 +294,24 @@ def diagnostics() -> st.SearchStrategy[Diagnostic]:
 
 
 @cache
+def sents() -> st.SearchStrategy[Sent]:
+    """What replies were made after."""
+    marks = st.lists(words(), max_size=2).map(tuple)
+    return st.builds(
+        Sent,
+        system=words(),
+        tools=words(),
+        messages=words(),
+        before=_maybe(words()),
+        blocks=marks,
+        accepted=marks,
+        dropped=marks,
+        account=_maybe(words()),
+        extra=extras(),
+    )
+
+
+@cache
 def user_messages() -> st.SearchStrategy[UserMessage]:
     """The user's turns."""
     return st.builds(
@@ -318,6 +337,7 @@ def assistant_messages() -> st.SearchStrategy[AssistantMessage]:
         diagnostics=st.lists(diagnostics(), max_size=2).map(tuple),
         timestamp=timestamps(),
         prefix=st.booleans(),
+        sent=_maybe(sents()),
         extra=extras(),
     )
 

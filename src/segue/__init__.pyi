@@ -54,6 +54,7 @@ from segue.conversation.events import DoneEvent as DoneEvent
 from segue.conversation.events import ErrorEvent as ErrorEvent
 from segue.conversation.events import Event as Event
 from segue.conversation.events import NativeEvent as NativeEvent
+from segue.conversation.events import NoticeEvent as NoticeEvent
 from segue.conversation.events import PingEvent as PingEvent
 from segue.conversation.events import StartEvent as StartEvent
 from segue.conversation.events import TextDelta as TextDelta
@@ -69,6 +70,7 @@ from segue.conversation.events import UsageEvent as UsageEvent
 from segue.conversation.messages import AssistantMessage as AssistantMessage
 from segue.conversation.messages import Diagnostic as Diagnostic
 from segue.conversation.messages import Message as Message
+from segue.conversation.messages import Sent as Sent
 from segue.conversation.messages import StopReason as StopReason
 from segue.conversation.messages import SystemMessage as SystemMessage
 from segue.conversation.messages import ToolResultMessage as ToolResultMessage

@@ -2,8 +2,8 @@
 
 A stream is one `StartEvent`, then the parts of the message, then exactly one `DoneEvent` or `ErrorEvent`. A part is a
 text, thinking or a tool call: a start, any number of deltas and an end, each with the `index` of the part in the
-content of the message. A block that only one protocol has is one `NativeEvent`; `UsageEvent` and `PingEvent` may stand
-anywhere between the start and the end. Match on `event.type`; `Event` is the union of all events.
+content of the message. A block that only one protocol has is one `NativeEvent`; `UsageEvent`, `NoticeEvent` and
+`PingEvent` may stand anywhere between the start and the end. Match on `event.type`; `Event` is the union of all events.
 """
 
 from segue.conversation.events import (
@@ -11,6 +11,7 @@ from segue.conversation.events import (
     ErrorEvent,
     Event,
     NativeEvent,
+    NoticeEvent,
     PingEvent,
     StartEvent,
     TextDelta,
@@ -40,6 +41,7 @@ __all__ = [  # noqa: RUF022 - in the order of a stream
     "NativeEvent",
     "UsageEvent",
     "PingEvent",
+    "NoticeEvent",
     "DoneEvent",
     "ErrorEvent",
 ]

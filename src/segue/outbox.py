@@ -18,14 +18,18 @@ Why the result equals a full encoding:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from itertools import takewhile
 from operator import is_
 from threading import RLock
-from typing import Final, cast, final
+from typing import Final, NamedTuple, cast, final
 
 import msgspec
 from msgspec.structs import replace
 
+from segue.binding.bind import assistant_turns, prefix_form
+from segue.binding.binder import Binder
+from segue.binding.run import START, Reply, digest_turns, encode_each
 from segue.conversation.context import Context, Options, Prompt, Tool
 from segue.conversation.exact import is_exact
 from segue.conversation.messages import Message
@@ -34,8 +38,9 @@ from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.projector import Projection, Projector
 from segue.protocols.api import resolve_endpoint
+from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.registry import get_protocol
-from segue.request import Request, fit_request, prepare, prompt_of
+from segue.request import Request, first_stamp, fit_request, prepare, prompt_of
 
 _ENCODER: Final = msgspec.json.Encoder()
 
@@ -44,11 +49,43 @@ _GAP: Final = b"\0"
 """A placeholder in a body for the kept turns; JSON never contains this byte."""
 
 
+class _Seam(NamedTuple):
+    """Where a history can be split: counts of messages, bytes of turns, repeated messages and replies, and a digest."""
+
+    messages: int
+    size: int
+    repeated_messages: int
+    replies: int
+    digest: bytes
+
+
+@final
+class _Digested(msgspec.Struct, frozen=True):
+    """The new turns of a request: the digest behind each of them, and the assistant turns."""
+
+    after: list[bytes]
+    replies: list[Reply]
+
+
+_NOT_DIGESTED: Final = _Digested([], [])
+
+
 @final
 class _Kept:
     """The encoded prefix of a request, and the messages it encodes."""
 
-    __slots__ = ("bare", "frame", "lead", "messages", "repeated_messages", "seams", "turns")
+    __slots__ = (
+        "bare",
+        "digest",
+        "frame",
+        "lead",
+        "messages",
+        "repeated_messages",
+        "replies",
+        "seams",
+        "tail",
+        "turns",
+    )
 
     def __init__(self, frame: Prompt) -> None:
         self.frame = frame
@@ -61,8 +98,13 @@ class _Kept:
         """The turns of `messages` as JSON, separated by commas."""
         self.repeated_messages: tuple[Message, ...] = ()
         """The messages that affect later turns."""
-        self.seams: list[tuple[int, int, int]] = [(0, 0, 0)]
-        """Where the history can be split: counts of messages, bytes of turns, and repeated messages."""
+        self.digest: bytes = START
+        self.replies: list[Reply] = []
+        """The digest of the kept turns, and their assistant turns, where the target binds reasoning to its prefix."""
+        self.tail: tuple[Sequence[Message], _Digested] = ((), _NOT_DIGESTED)
+        """The messages behind the kept ones in the last request, and their digests."""
+        self.seams: list[_Seam] = [_Seam(0, 0, 0, 0, START)]
+        """Where the history can be split."""
 
     def keep_common(self, messages: Sequence[Message]) -> None:
         """Drop the kept messages that are not a prefix of the history, back to a place where it can be split.
@@ -72,23 +114,36 @@ class _Kept:
         kept = len(self.messages)
         is_prefix = len(messages) >= kept and all(map(is_, self.messages, messages))
         common = kept if is_prefix else sum(1 for _ in takewhile(bool, map(is_, self.messages, messages)))
-        while self.seams[-1][0] > common or not _is_seam(messages, self.seams[-1][0]):
+        while self.seams[-1].messages > common or not _is_seam(messages, self.seams[-1].messages):
             self.seams.pop()
-        if self.seams[-1][0] == kept:
+        seam = self.seams[-1]
+        if seam.messages == kept:
             return
-        count, size, repeated_messages = self.seams[-1]
-        self.messages = self.messages[:count]
-        self.repeated_messages = self.repeated_messages[:repeated_messages]
-        del self.turns[size:]
+        self.messages = self.messages[: seam.messages]
+        self.repeated_messages = self.repeated_messages[: seam.repeated_messages]
+        self.digest = seam.digest
+        self.tail = ((), _NOT_DIGESTED)
+        del self.turns[seam.size :], self.replies[seam.replies :]
 
-    def add(self, messages: Sequence[Message], turns: bytes, repeated_messages: Sequence[Message]) -> None:
+    def add(
+        self,
+        messages: Sequence[Message],
+        turns: bytes,
+        repeated_messages: Sequence[Message],
+        digest: bytes,
+        replies: Sequence[Reply],
+    ) -> None:
         """Keep more messages and their turns."""
         self.messages += tuple(messages)
         self.repeated_messages += tuple(repeated_messages)
         if turns and self.turns:
             self.turns += b","
         self.turns += turns
-        self.seams.append((len(self.messages), len(self.turns), len(self.repeated_messages)))
+        self.digest = digest
+        self.replies += replies
+        self.seams.append(
+            _Seam(len(self.messages), len(self.turns), len(self.repeated_messages), len(self.replies), digest)
+        )
 
 
 class Outbox:
@@ -112,11 +167,20 @@ class Outbox:
         self._codec = get_protocol(self._model.protocol)
         self._turns_key = self._codec.turns_key or ""
         self._kept: _Kept | None = None
+        form = prefix_form(self._codec, self._endpoint)
+        self._binder = None if form is None else Binder(form, self._endpoint, policy)
         key = self._endpoint.rules.cache_mark_key
         self._mark = None if key is None else f'"{key}"'.encode()
 
-    def prepare(self, context: Context, *, options: Options | None = None) -> Request:
-        """Make a request from the whole conversation.
+    def prepare(
+        self,
+        context: Context,
+        *,
+        options: Options | None = None,
+        account: str | None = None,
+        refused: AbstractSet[str] = frozenset(),
+    ) -> Request:
+        """Make a request from the whole conversation. For `account` and `refused` see `segue.prepare`.
 
         Raises:
             EmptyConversation: the conversation has no content to send.
@@ -124,27 +188,47 @@ class Outbox:
         """
         with self._lock:
             if self._is_busy:  # `Policy.same_model` asks while it is being asked: what is kept must not change now
-                return prepare(context, self._model, options=options, policy=self._policy)
+                return prepare(
+                    context, self._model, options=options, policy=self._policy, account=account, refused=refused
+                )
             self._is_busy = True
             try:
-                return self._prepare(context, options)
+                return self._prepare(context, options, account, frozenset(refused))
             finally:
                 self._is_busy = False
 
-    def _prepare(self, context: Context, options: Options | None) -> Request:
+    def _prepare(
+        self, context: Context, options: Options | None, account: str | None, refused: frozenset[str]
+    ) -> Request:
         def projecting(asked: Options | None) -> Projection:
-            return self._projector.project(context, options=asked)
+            return self._projector.project_for(context, options=asked, account=account, refused=refused)
 
         projection = fit_request(context, projecting, self._model, options, self._policy)
+        binder = self._binder
+        if binder is not None:
+            binder.begin(context, projection, account, refused)
+            projection = binder.projection
         # A wire whose turns do not stand in one list has nothing that could be kept: the body is written as a whole.
         content = self._write(projection) if self._turns_key else None
-        return Request(projection, self._endpoint, self._codec, content)
+        if binder is None:
+            stamp = first_stamp(self._endpoint, account, refused)
+            return Request(projection, self._endpoint, self._codec, content, stamp=stamp, given=context)
+        if not binder.is_settled:  # other reasoning has to be left out than from the request before
+            binder.settle()
+            content = self._write(binder.projection)
+            if not binder.is_settled:
+                return prepare(
+                    context, self._model, options=options, policy=self._policy, account=account, refused=refused
+                )
+        return Request(binder.projection, self._endpoint, self._codec, content, stamp=binder.stamp(), given=context)
 
     def reset(self) -> None:
         """Drop the kept bytes and free their memory; the next request is encoded in full."""
         with self._lock:
             self._projector.reset()
             self._kept = None
+            if self._binder is not None:
+                self._binder.reset()
 
     def _write(self, projection: Projection) -> bytes:
         try:
@@ -184,23 +268,57 @@ class Outbox:
         if kept.turns and self._requests_marks(kept.frame) and not self._is_marked(_ENCODER.encode(fresh)):
             return None
         gap = [msgspec.Raw(_GAP)] if kept.turns else []
-        body[self._turns_key] = [*turns[: kept.lead], *gap, *fresh]
+        encoded = encode_each(fresh)
+        digested = _NOT_DIGESTED
+        if self._binder is not None:
+            digested = self._digest(self._binder, kept, body, fresh, encoded)
+        body[self._turns_key] = [*turns[: kept.lead], *gap, *map(msgspec.Raw, encoded)]
         head, _, foot = _ENCODER.encode(body).partition(_GAP)
         content = b"".join((head, kept.turns, foot)) if gap else head
-        self._settle(kept, new, fresh)
+        self._settle(kept, new, encoded, digested)
         return content
 
-    def _settle(self, kept: _Kept, new: Sequence[Message], fresh: Sequence[object]) -> None:
+    def _digest(self, binder: Binder, kept: _Kept, body: Wire, fresh: list[object], encoded: list[bytes]) -> _Digested:
+        """Digest the new turns, and choose the reasoning that is sent."""
+        count = len(kept.messages)
+        new = binder.given_messages[count:]
+        known, digested = kept.tail
+        size = len(known)
+        if len(new) <= size or new[size].role != "assistant" or not all(map(is_, known, new)):
+            digested, size = _NOT_DIGESTED, 0  # a message more may stand in the last turn
+        done = len(digested.after)
+        after, replies = digest_turns(
+            binder.form,
+            cast("list[Block]", fresh[done:]),
+            encoded[done:],
+            assistant_turns(new[size:], count + size),
+            digested.after[-1] if done else kept.digest,
+        )
+        digested = _Digested(digested.after + after, digested.replies + replies)
+        last = digested.after[-1] if digested.after else kept.digest
+        binder.choose(body, kept.frame, kept.replies, digested.replies, last)
+        return digested
+
+    def _settle(self, kept: _Kept, new: Sequence[Message], fresh: Sequence[bytes], digested: _Digested) -> None:
         seam = _find_seam(new)
         done, rest = new[:seam], new[seam:]
+        if self._binder is not None:
+            kept.tail = (self._binder.given_messages[len(kept.messages) :], digested)
         if not done or (not kept.frame.context.tools and _has_calls(done)):
             return
         behind = len(self._turns(kept, rest)) - kept.lead
-        turns = _ENCODER.encode(fresh[: len(fresh) - behind])[1:-1]
+        turns = b",".join(fresh[: len(fresh) - behind])
         if self._requests_marks(kept.frame) and not kept.frame.anchored and self._is_marked(turns):
             return  # the conversation has its own cache marks, whose places depend on all of it
         affects_later = self._codec.affects_later
-        kept.add(done, turns, () if affects_later is None else tuple(filter(affects_later, done)))
+        repeated = () if affects_later is None else tuple(filter(affects_later, done))
+        if self._binder is None:
+            kept.add(done, turns, repeated, START, ())
+            return
+        at, replies = len(fresh) - behind, len(assistant_turns(done))
+        kept.add(done, turns, repeated, digested.after[at - 1], digested.replies[:replies])
+        rest = self._binder.given_messages[len(kept.messages) :]
+        kept.tail = (rest, _Digested(digested.after[at:], digested.replies[replies:]))
 
     def _turns(self, kept: _Kept, messages: Sequence[Message]) -> list[object]:
         """Encode some messages, to count their turns."""

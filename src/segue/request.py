@@ -4,25 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cached_property
-from typing import Any, Final
+from functools import cached_property, partial
+from typing import Any, Final, cast
 
 import msgspec
 from msgspec.structs import replace
 
-from segue.conversation.content import AnyContent, Extra
+from segue.binding.bind import MakeStamp, Sender, bind, stamp_body
+from segue.binding.stamp import Stamp
+from segue.conversation.content import AnyContent
 from segue.conversation.context import Context, Options, Prompt
+from segue.conversation.marks import all_marks_of, mark_of, marks_of
 from segue.conversation.messages import AssistantMessage, Message
 from segue.errors import DecodeError, DoesNotFit, EmptyConversation, SettingsError, UnknownModel, render_path
-from segue.models.catalogue import Catalogue, find_models, get_model, packaged_catalogue
+from segue.models.catalogue import Catalogue, get_model, packaged_catalogue
 from segue.models.model import Model
 from segue.models.providers import find_row
 from segue.projection.fitting.server_window import fill_window
 from segue.projection.passes.held_content import SOURCE_MARK, held_content_of, holds_content
 from segue.projection.passes.instructions import has_instructions
-from segue.projection.passes.server_tools import server_tool_fields
 from segue.projection.policy import Policy, Texts
-from segue.projection.projector import Projection, project
+from segue.projection.projector import Projection, project, project_for
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.requirements import Requirement, WindowTooSmall
 from segue.protocols.api import decode_request, resolve_endpoint
@@ -30,6 +32,7 @@ from segue.protocols.context_input import ContextInput, read_input
 from segue.protocols.detection import detect_protocol
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import detached
+from segue.protocols.kit.prefix_form import Dropped
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.reading import as_mapping
 from segue.protocols.kit.schemas import copy_title
@@ -37,11 +40,14 @@ from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.kit.verbatim import for_new_request
 from segue.protocols.plain_text.transcript import write_transcript
 from segue.protocols.registry import get_protocol
+from segue.provider_data import other_provider, rename_extra, rename_keys, rename_references, writer_of
 from segue.quoting import check_path
 
 _READER: Final = Model("reader", "plain-text", "plain-text")
 """The target of `transcribe`."""
 _DEFAULT_TEXTS: Final = Texts()
+_UNFINISHED: Final = frozenset({"error", "aborted"})
+_NO_STAMP: Final = Stamp()
 
 
 class Request:
@@ -54,7 +60,17 @@ class Request:
     """
 
     def __init__(
-        self, projection: Projection, endpoint: Endpoint, codec: Protocol, content: bytes | None = None
+        self,
+        projection: Projection,
+        endpoint: Endpoint,
+        codec: Protocol,
+        content: bytes | None = None,
+        *,
+        wire: dict[str, object] | None = None,
+        turns: list[bytes] | None = None,
+        stamp: Stamp | MakeStamp | None = None,
+        given: Context | None = None,
+        account: str | None = None,
     ) -> None:
         self.model: Model = endpoint.model
         self.protocol: str = codec.name
@@ -65,8 +81,13 @@ class Request:
         self._endpoint = endpoint
         self._codec = codec
         # Not cached properties: these take a lock for each access up to Python 3.11.
-        self._wire: dict[str, object] | None = None
+        self._wire = wire
         self._content = content
+        self._turns = turns
+        """The turns of `_wire` as JSON."""
+        self._made_stamp = stamp
+        self._given = given
+        self._account = account if endpoint.rules.bound_account else None
 
     def __repr__(self) -> str:
         return f"Request({self.model.full_name()} over {self.protocol}, {len(self.report.changes)} changes)"
@@ -85,7 +106,10 @@ class Request:
     def content(self) -> bytes:
         """The request body as JSON bytes; changes of `body` are not in it."""
         if self._content is None:
-            self._content = msgspec.json.encode(self._encoded())
+            wire, turns = self._encoded(), self._turns
+            if turns is not None:
+                wire = {**wire, self._codec.turns_key or "": [*map(msgspec.Raw, turns)]}
+            self._content = msgspec.json.encode(wire)
         return self._content
 
     def _encoded(self) -> dict[str, object]:
@@ -93,6 +117,8 @@ class Request:
         if self._wire is None:
             prompt = prompt_of(self._projection, self._endpoint)
             self._wire = self._codec.encode_request(prompt, self._endpoint)
+            if self._codec.prefix is not None and self._asks:
+                self._codec.prefix.ask(self._wire, self._endpoint)
         return self._wire
 
     @property
@@ -147,7 +173,19 @@ class Request:
         chosen = (
             {} if versions is None or versions.header in given else {versions.header: versions.choose(self.content)}
         )
-        return {"content-type": "application/json", **self._codec.headers, **chosen, **given}
+        headers = {"content-type": "application/json", **self._codec.headers, **chosen, **given}
+        return join_headers(headers, self.needed_headers)
+
+    @property
+    def needed_headers(self) -> Mapping[str, str]:
+        """The headers that the content needs; each is a list, to which other values may be added."""
+        form = self._codec.prefix
+        return form.headers if form is not None and self._asks else {}
+
+    @property
+    def _asks(self) -> bool:
+        """Whether the server is asked to drop reasoning that is not valid."""
+        return self._made_stamp is not None and bool(self.stamp.asked)
 
     def sdk_arguments(self) -> dict[str, Any]:
         """Return the arguments for the provider's own client, new ones each time; unknown ones are in `extra_body`."""
@@ -158,19 +196,136 @@ class Request:
         if not named:
             return body
         arguments = {key: value for key, value in body.items() if key in named}
+        beyond = {key: value for key, value in body.items() if key not in named}
+        if beyond:
+            arguments["extra_body"] = beyond
+        headers: dict[str, str] = {}
         versions = self._codec.versions
         if versions is not None and (version := versions.choose(self.content)) != versions.newest:
-            arguments["extra_headers"] = {versions.header: version}  # the client itself sends the newest
-        beyond = {key: value for key, value in body.items() if key not in named}
-        return {**arguments, "extra_body": beyond} if beyond else arguments
+            headers[versions.header] = version  # the client itself sends the newest
+        if needed := self.needed_headers:
+            headers |= join_headers(self.model.headers, needed)
+        if headers:
+            arguments["extra_headers"] = headers
+        return arguments
 
-    def decode(self, body: object) -> AssistantMessage:
-        """Decode a reply that was not streamed; renamed tools get their own names back."""
-        return self._codec.decode_response(as_mapping(body), self._endpoint, self.tool_names)
+    def decode(self, body: object, *, account: str | None = None) -> AssistantMessage:
+        """Decode a reply that was not streamed; renamed tools get their own names back.
 
-    def stream_decoder(self) -> StreamDecoder:
-        """Make a decoder for a streamed reply."""
-        return self._codec.stream_decoder(self._endpoint, self.tool_names)
+        The message remembers what it was made after (`AssistantMessage.sent`), where the target binds reasoning to it.
+        `account` names the account that the request was sent with: see `account_in`.
+        """
+        message = self._codec.decode_response(as_mapping(body), self._endpoint, self.tool_names)
+        return self.stamped(message, account=account)
+
+    def stream_decoder(self, *, account: str | None = None) -> StreamDecoder:
+        """Make a decoder for a streamed reply; its message is stamped like that of `decode`."""
+        decoder = self._codec.stream_decoder(self._endpoint, self.tool_names)
+        if self._is_stamped:
+            decoder.stamp_with(partial(self.stamped, account=account))
+        return decoder
+
+    # -- what the reply is bound to ------------------------------------------------------------------------------------
+
+    @property
+    def _is_stamped(self) -> bool:
+        rules = self._endpoint.rules
+        return rules.bound_prefix or rules.bound_account or self._made_stamp is not None
+
+    @property
+    def binds_prefix(self) -> bool:
+        """Whether the target binds reasoning to what stands before it."""
+        return self._endpoint.rules.bound_prefix
+
+    @property
+    def stamp(self) -> Stamp:
+        """What the request contains, from which the `sent` of its reply is made; computed on first use."""
+        if callable(self._made_stamp):
+            self._made_stamp = self._made_stamp()
+        if self._made_stamp is None:
+            is_given = self._wire is None and self._content is not None
+            body = msgspec.json.decode(self.content) if is_given else self._encoded()
+            self._made_stamp = replace(stamp_body(self._codec, self._endpoint, body), account=self._account)
+        return self._made_stamp
+
+    @property
+    def marks(self) -> frozenset[str]:
+        """The marks of what the provider may refuse as not valid.
+
+        That is signed thinking where it is bound to what stands before it, else all signatures and native blocks.
+        """
+        find = marks_of if self.binds_prefix else all_marks_of
+        messages = self._projection.context.messages
+        return frozenset(mark for message in messages if message.role == "assistant" for mark in find(message))
+
+    def account_in(self, headers: Mapping[str, str]) -> str | None:
+        """Give the account that the headers of a reply name, in lower case; None if they name none."""
+        name = self._endpoint.dialect.account_header
+        return None if name is None else headers.get(name) or None
+
+    def stamped(self, message: AssistantMessage, *, account: str | None = None) -> AssistantMessage:
+        """Give a reply to this request with what it was made after."""
+        if not self._is_stamped:
+            return message
+        stamp = self.stamp if self.binds_prefix or self._made_stamp is not None else _NO_STAMP
+        if account is not None and self._endpoint.rules.bound_account:
+            stamp = replace(stamp, account=account)
+        sent = stamp.sent(message, self._dropped_marks(message) if stamp.asked else None)
+        return message if sent is None else replace(message, sent=sent)
+
+    def _dropped(self, message: AssistantMessage) -> list[Dropped] | None:
+        """Read what the server says that it dropped of this request."""
+        form = self._codec.prefix
+        if form is None or message.stop_reason in _UNFINISHED or message.extra is None:
+            return None
+        return form.dropped(self._codec.encode_response(message, self._endpoint))
+
+    def _dropped_marks(self, message: AssistantMessage) -> list[str] | None:
+        dropped = self._dropped(message)
+        if dropped is None:
+            return None
+        return [mark for each in dropped if (mark := self._mark_at(each.turn, each.block)) is not None]
+
+    def _mark_at(self, turn: int, block: int) -> str | None:
+        """Give the mark of a block of this body; None if there is no such block of reasoning."""
+        form, body = self._codec.prefix, self._wire or cast("dict[str, object]", msgspec.json.decode(self.content))
+        try:
+            turns = cast("Sequence[Any]", body[self._codec.turns_key or ""])
+            signature = None if form is None else form.signature(turns[turn]["content"][block])
+        except (KeyError, IndexError, TypeError):
+            return None
+        return mark_of(signature) if signature else None
+
+    def note_dropped(self, message: AssistantMessage) -> tuple[Change, ...]:
+        """Give the changes that a reply reports: reasoning that the server dropped from this request."""
+        dropped = self._dropped(message) if self._codec.prefix is not None else None
+        if not dropped:
+            return ()
+        reasons = {mark: each.reason for each in dropped if (mark := self._mark_at(each.turn, each.block))}
+        given = self._given if self._given is not None else self._projection.context
+        return tuple(
+            Change(
+                code=ChangeCode.REASONING_REJECTED,
+                path=("messages", place, "content", at),
+                loss=Loss.OPAQUE,
+                detail=reasons[mark],
+            )
+            for place, each in enumerate(given.messages)
+            if each.role == "assistant"
+            for at, piece in enumerate(each.content)
+            if piece.kind == "thinking" and piece.thinking_signature
+            if (mark := mark_of(piece.thinking_signature)) in reasons
+        )
+
+
+def join_headers(headers: Mapping[str, str], needed: Mapping[str, str]) -> dict[str, str]:
+    """Add headers whose values are lists: what both have is joined, whatever the case of the names."""
+    joined = dict(headers)
+    for name, value in needed.items():
+        known = next((key for key in joined if key.lower() == name), name)
+        values = [item.strip() for item in joined.get(known, "").split(",") if item.strip()]
+        joined[known] = ",".join([*values, *(item for item in value.split(",") if item not in values)])
+    return joined
 
 
 def prompt_of(projection: Projection, endpoint: Endpoint) -> Prompt:
@@ -197,11 +352,16 @@ def prepare(
     options: Options | None = None,
     policy: Policy | None = None,
     catalogue: Catalogue | None = None,
+    account: str | None = None,
+    refused: AbstractSet[str] = frozenset(),
 ) -> Request:
     """Make a request: project the conversation for the model, meet the requirements of the model, encode it.
 
     `context` may also be the text of one user message, or a list of messages in the form of OpenAI chat. `catalogue`
     has models and providers of the user's own; without it those of segue and of installed packages are known.
+    `account` names the account that the request will be sent with, as `AssistantMessage.sent` names those of earlier
+    replies: reasoning that only another account can use is left out. `refused` are the marks of signatures that the
+    provider refused in this conversation, besides those that its replies remember.
 
     Raises:
         EmptyConversation: the conversation has no content to send.
@@ -210,13 +370,52 @@ def prepare(
     """
     target = get_model(model, catalogue=catalogue)
     policy = with_routers(policy, catalogue)
-    given = read_input(context)
+    given, known = read_input(context), frozenset(refused)
 
     def projecting(asked: Options | None) -> Projection:
-        return project(given, target, options=asked, policy=policy)
+        return project_for(given, target, options=asked, policy=policy, account=account, refused=known)
 
     projection = fit_request(given, projecting, target, options, policy)
-    return Request(projection, resolve_endpoint(target), get_protocol(target.protocol))
+    endpoint, codec = resolve_endpoint(target), get_protocol(target.protocol)
+
+    def encode(projected: Projection) -> dict[str, object]:
+        return codec.encode_request(prompt_of(projected, endpoint), endpoint)
+
+    bound = bind(given, projection, Sender(endpoint, account, known), codec, encode, policy=policy)
+    stamp = bound.stamp or first_stamp(endpoint, account, known)
+    return Request(
+        bound.projection, endpoint, codec, wire=bound.wire, turns=bound.turns, stamp=stamp, given=given, account=account
+    )
+
+
+def prepare_intact(
+    context: Context,
+    model: Model,
+    *,
+    options: Options | None = None,
+    policy: Policy | None = None,
+    catalogue: Catalogue | None = None,
+) -> Request:
+    """Make a request from a conversation that stands as it was sent, with its own instructions and tools.
+
+    Whatever its reasoning was made after is in the conversation, so none of it is left out. Otherwise like `prepare`.
+    """
+    target = get_model(model, catalogue=catalogue)
+    policy = with_routers(policy, catalogue)
+
+    def projecting(asked: Options | None) -> Projection:
+        return project(context, target, options=asked, policy=policy)
+
+    projection = fit_request(context, projecting, target, options, policy)
+    return Request(projection, resolve_endpoint(target), get_protocol(target.protocol), given=context)
+
+
+def first_stamp(endpoint: Endpoint, account: str | None, refused: frozenset[str]) -> Stamp | None:
+    """Give the stamp of a request where nothing is bound to its prefix; None if there is nothing to remember."""
+    if endpoint.rules.bound_prefix:
+        return None
+    bound = account if endpoint.rules.bound_account else None
+    return Stamp(account=bound, refused=tuple(sorted(refused))) if bound is not None or refused else None
 
 
 def with_routers(policy: Policy | None, catalogue: Catalogue | None) -> Policy | None:
@@ -387,15 +586,15 @@ def prepare_prompt(
         prompt = replace(prompt, options=copy_title(prompt.options, source))
     else:
         named = prompt.model or (writer.id if writer is not None else "")
-        provider = writer.provider if writer is not None else _writer(prompt) or _other_provider(prompt, model)
+        provider = writer.provider if writer is not None else writer_of(prompt) or other_provider(prompt, model)
         other = f"{source}{SOURCE_MARK}{provider}" if provider not in (None, model.provider) else None
         if other is not None and named != model.id:
-            prompt = _rename_extra(prompt, source, other)
+            prompt = rename_extra(prompt, source, other)
         if other is not None and (named != model.id or writer is not None):
-            prompt = _rename_references(prompt, source, other)
+            prompt = rename_references(prompt, source, other)
         elif named and named.removeprefix("models/") != model.id:
-            prompt = _rename_keys(prompt, source, f"{source}{SOURCE_MARK}{named}", held_content_of(source).per_model)
-    return prepare(prompt.context, model, options=prompt.options, policy=policy, catalogue=catalogue)
+            prompt = rename_keys(prompt, source, f"{source}{SOURCE_MARK}{named}", held_content_of(source).per_model)
+    return prepare_intact(prompt.context, model, options=prompt.options, policy=policy, catalogue=catalogue)
 
 
 def find_target(target: Model | str, protocol: str | None, catalogue: Catalogue | None = None) -> Model:
@@ -415,88 +614,3 @@ def find_target(target: Model | str, protocol: str | None, catalogue: Catalogue 
             return Model(model_id, provider, protocol)
         return Model(target, get_protocol(protocol).provider, protocol)
     return found if protocol is None or protocol == found.protocol else replace(found, protocol=protocol)
-
-
-def _other_provider(prompt: Prompt, model: Model) -> str | None:
-    """Give the provider of a body with references and no replies, by the model that it names.
-
-    None if the catalogue does not know that model, or the target's provider has it too.
-    """
-    named, protocol = prompt.model, model.protocol
-    has_native = any(piece.kind == "native" for message in prompt.context.messages for piece in message.content)
-    if named in (None, model.id) or not (has_native or holds_content(prompt.options, protocol)):
-        return None
-    providers = [each.provider for each in find_models(protocol=protocol) if each.id == named]
-    return providers[0] if providers and model.provider not in providers else None
-
-
-# What only the source's provider accepts gets another protocol's name: projection removes it, and reports the loss.
-
-
-def _rename_extra(prompt: Prompt, source: str, name: str) -> Prompt:
-    """Rename the extra fields of the options, and drop those of the messages before the first answer.
-
-    Server tools keep their name: the target may have the same ones.
-    """
-    extra = prompt.options.extra
-    if extra is not None and source in extra:
-        tools = (server_tool_fields(extra, source) or {}).get(source, {})
-        rest = {key: value for key, value in extra[source].items() if key not in tools}
-        parts = {**extra, source: tools, name: rest}
-        extra = {key: part for key, part in parts.items() if part}
-    options = replace(prompt.options, extra=extra)
-    return replace(prompt, context=_strip_leading_extra(prompt.context, source), options=options)
-
-
-def _rename_references(prompt: Prompt, source: str, name: str) -> Prompt:
-    """Rename the references to content that the source's provider holds."""
-    held = held_content_of(source)
-    prompt = _rename_keys(prompt, source, name, held.keys.keys() | held.values.keys())
-    messages = list(prompt.context.messages)
-    for index, message in enumerate(messages):
-        if held.blocks and any(piece.kind == "native" for piece in message.content):
-            content = tuple(
-                replace(piece, protocol=name)
-                if piece.kind == "native" and piece.protocol == source and held.reference_of(piece.block) is not None
-                else piece
-                for piece in message.content
-            )
-            messages[index] = replace(message, content=content)
-    return replace(prompt, context=replace(prompt.context, messages=tuple(messages)))
-
-
-def _rename_keys(prompt: Prompt, source: str, name: str, keys: AbstractSet[str]) -> Prompt:
-    """Rename some keys of the options' extra fields."""
-    extra = prompt.options.extra
-    part = (extra or {}).get(source)
-    if extra is None or part is None or keys.isdisjoint(part):
-        return prompt
-    lost = {key: value for key, value in part.items() if key in keys}
-    rest = {key: value for key, value in part.items() if key not in keys}
-    parts = {**extra, source: rest, name: lost}
-    return replace(prompt, options=replace(prompt.options, extra={key: each for key, each in parts.items() if each}))
-
-
-def _writer(prompt: Prompt) -> str | None:
-    for message in prompt.context.messages:
-        if message.role == "assistant":
-            return message.provider
-    return None
-
-
-def _strip_leading_extra(context: Context, protocol: str) -> Context:
-    """Drop another vendor's extra fields of the messages before the first answer; projection handles the later ones."""
-    messages: list[Message] = []
-    for position, message in enumerate(context.messages):
-        if message.role == "assistant":
-            messages.extend(context.messages[position:])
-            break
-        content = tuple(replace(piece, extra=_without(piece.extra, protocol)) for piece in message.content)
-        messages.append(replace(message, content=content, extra=_without(message.extra, protocol)))
-    return replace(context, messages=tuple(messages))
-
-
-def _without(extra: Extra | None, protocol: str) -> Extra | None:
-    if extra is None or protocol not in extra:
-        return extra
-    return {key: part for key, part in extra.items() if key != protocol} or None

@@ -51,7 +51,7 @@ FIELDS: Final = {
     UserMessage: "content timestamp extra",
     AssistantMessage: (
         "content protocol provider model response_model response_id usage stop_reason raw_stop_reason error_message"
-        " diagnostics prefix timestamp extra"
+        " diagnostics prefix sent timestamp extra"
     ),
     ToolResultMessage: "tool_call_id tool_name content is_error details cache_mark timestamp extra",
     SystemMessage: "content extra",

@@ -36,7 +36,7 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def _faulty(tmp_path: Path, *steps: Step) -> Iterator[tuple[Running, FaultyDatabase]]:
-    with running(*steps, store=f"sqlite:{tmp_path / 'gateway.db'}", binds_prefix=True) as gateway:
+    with running(*steps, store=f"sqlite:{tmp_path / 'gateway.db'}") as gateway:
         store = gateway.gateway.store.store
         assert store is not None
         database = FaultyDatabase(store.database)

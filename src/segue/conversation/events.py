@@ -2,8 +2,8 @@
 
 A stream begins with `start`, continues with the parts of the message (each with its index in the message's content) and
 ends with exactly one `done` or `error`. Parts may overlap; each has one start event, any number of deltas, and one end
-event. Native content is one event, sent when it is complete. `usage` and `ping` may stand anywhere between `start` and
-the terminal event.
+event. Native content is one event, sent when it is complete. `usage`, `notice` and `ping` may stand anywhere between
+`start` and the terminal event.
 
 Most events are deltas, an integer and a string. They cannot form cycles, so the garbage collector skips them.
 """
@@ -15,7 +15,7 @@ from typing import ClassVar, Literal, TypeAlias, final
 import msgspec
 
 from segue.conversation.content import Extra, NativeContent, TextContent, ThinkingContent, ToolCall
-from segue.conversation.messages import AssistantMessage, StopReason, Usage
+from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason, Usage
 
 
 class _Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", rename="camel", omit_defaults=True):
@@ -146,6 +146,14 @@ class PingEvent(_Event, frozen=True, kw_only=True, tag="ping"):
 
 
 @final
+class NoticeEvent(_Event, frozen=True, kw_only=True, tag="notice"):
+    """What the provider says about the request, such as reasoning that it did not read; the message has it too."""
+
+    type: ClassVar[Literal["notice"]] = "notice"
+    diagnostic: Diagnostic
+
+
+@final
 class DoneEvent(_Event, frozen=True, kw_only=True, tag="done"):
     """The reply is complete."""
 
@@ -177,6 +185,7 @@ Event: TypeAlias = (
     | NativeEvent
     | UsageEvent
     | PingEvent
+    | NoticeEvent
     | DoneEvent
     | ErrorEvent
 )

@@ -34,6 +34,7 @@ from segue.conversation.context import Context, Origin, Summary, Tool
 from segue.conversation.messages import (
     AssistantMessage,
     Message,
+    Sent,
     StopReason,
     SystemMessage,
     ToolResultMessage,
@@ -87,7 +88,7 @@ def free_form_values(context: Context) -> list[object]:
     return free
 
 
-def free_form_values_of(messages: Iterable[Message]) -> list[object]:
+def free_form_values_of(messages: Iterable[Message]) -> list[object]:  # noqa: C901 - see above
     """Collect the same from messages. Every loaded message passes this loop; the facts above explain its form."""
     free: list[object] = []
     for message in messages:
@@ -108,6 +109,8 @@ def free_form_values_of(messages: Iterable[Message]) -> list[object]:
             usage = message.usage
             if usage is not None and (usage.extra is not None or usage.cost is not None):
                 free += (usage.extra, usage.cost and usage.cost.extra)
+            if message.sent is not None and message.sent.extra is not None:
+                free.append(message.sent.extra)
             if message.diagnostics or message.extra is not None:
                 free.append(message.extra)
                 for diagnostic in message.diagnostics:
@@ -223,6 +226,7 @@ def checked_values_of(messages: Iterable[Message]) -> list[object]:  # noqa: C90
                 type(message.stop_reason) is not StopReason
                 or message.error_message is not None
                 or message.diagnostics
+                or message.sent is not None
                 or message.extra is not None
                 or (type(message.timestamp) is not int and message.timestamp is not None)
             ):
@@ -268,6 +272,8 @@ def _check_assistant(message: AssistantMessage, free: list[object]) -> None:
     _allow(str, message.error_message)
     _allow(int, message.timestamp)
     _check_extra(message.extra, free)
+    if message.sent is not None:
+        _check_sent(message.sent, free)
     for diagnostic in message.diagnostics:
         _require(str, diagnostic.type)
         _allow(str, diagnostic.message)
@@ -275,6 +281,16 @@ def _check_assistant(message: AssistantMessage, free: list[object]) -> None:
         _allow(int, diagnostic.timestamp)
         free.append(diagnostic.details)
         _check_extra(diagnostic.extra, free)
+
+
+def _check_sent(sent: Sent, free: list[object]) -> None:
+    if type(sent) is not Sent:
+        raise WrongType
+    for text in (sent.system, sent.tools, sent.messages, *sent.blocks, *sent.accepted, *sent.dropped):
+        _require(str, text)
+    _allow(str, sent.before)
+    _allow(str, sent.account)
+    _check_extra(sent.extra, free)
 
 
 def _check_system(message: SystemMessage, free: list[object]) -> None:

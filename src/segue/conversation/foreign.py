@@ -33,7 +33,7 @@ from segue.conversation.content import (
     Value,
 )
 from segue.conversation.context import Context, Origin, Summary, Tool
-from segue.conversation.messages import Diagnostic, Message, StopReason, SystemMessage, Usage, UsageCost
+from segue.conversation.messages import Diagnostic, Message, Sent, StopReason, SystemMessage, Usage, UsageCost
 from segue.errors import LoadError, NewerFormat, Path
 
 FORMAT: Final = "segue/1"
@@ -79,6 +79,7 @@ _FIELDS: Final[Mapping[type[Value], frozenset[str]]] = {
         Usage,
         UsageCost,
         Diagnostic,
+        Sent,
         Summary,
         Origin,
         *_MESSAGES.values(),
@@ -282,6 +283,10 @@ def _convert_report(converted: _Fields, path: Path, *, foreign: bool) -> None:
         usage = converted["usage"] = _convert(converted["usage"], Usage, (*path, "usage"), foreign=foreign)
         if "cost" in usage:
             usage["cost"] = _convert(usage["cost"], UsageCost, (*path, "usage", "cost"), foreign=foreign)
+    if foreign and "sent" in converted:  # another program's field of this name
+        _keep(converted, {"sent": converted.pop("sent")})
+    if converted.get("sent") is not None:
+        converted["sent"] = _convert(converted["sent"], Sent, (*path, "sent"), foreign=foreign)
     if "diagnostics" in converted:
         place = (*path, "diagnostics")
         converted["diagnostics"] = [

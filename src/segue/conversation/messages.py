@@ -70,6 +70,30 @@ class Diagnostic(Value, frozen=True, kw_only=True):
     extra: Extra | None = None
 
 
+@final
+class Sent(Value, frozen=True, kw_only=True):
+    """What a reply was made after: where the provider checks it, reasoning is valid only behind exactly that.
+
+    `system`, `tools` and `messages` are digests of the request as it stood on the wire, without cache marks and without
+    reasoning; they are empty where the target does not check them. `before` is the mark of the last block of reasoning
+    in the request, `blocks` are the marks of the reply's own blocks, in order. A mark is a short digest of a signature.
+
+    `accepted` are marks of blocks whose own prefix is not known and that the server accepted in this request, in order;
+    `dropped` are marks of blocks that it dropped or refused: they are never sent again. `account` names the account
+    that the request was sent with: the organization where the provider names it.
+    """
+
+    system: str = ""
+    tools: str = ""
+    messages: str = ""
+    before: str | None = None
+    blocks: tuple[str, ...] = ()
+    accepted: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    account: str | None = None
+    extra: Extra | None = None
+
+
 class _Message(Value, frozen=True, kw_only=True, tag_field="role"):
     """The base class of all messages; the tag is `role` in JSON and in Python."""
 
@@ -98,6 +122,7 @@ class AssistantMessage(_Message, frozen=True, kw_only=True, tag="assistant"):
 
     `model` is the id that was requested, `response_model` the one that answered (often a dated version of it).
     `prefix` asks the model to continue this message instead of answering it, where the provider has such a field.
+    `sent` says what the reply was made after; None if that is not known, as in imported histories.
     """
 
     role: ClassVar[Literal["assistant"]] = "assistant"
@@ -113,6 +138,7 @@ class AssistantMessage(_Message, frozen=True, kw_only=True, tag="assistant"):
     error_message: str | None = None
     diagnostics: tuple[Diagnostic, ...] = ()
     prefix: bool = False
+    sent: Sent | None = None
     timestamp: int | None = None
     extra: Extra | None = None
 

@@ -217,7 +217,16 @@ class Exchange:
             on_attempt=self.note_attempt,
         )
 
-    def _prepare(self, context: Context, model: Model, options: Options | None, policy: Policy | None) -> Request:
+    def _prepare(
+        self,
+        context: Context,
+        model: Model,
+        options: Options | None,
+        policy: Policy | None,
+        *,
+        account: str | None = None,
+        refused: frozenset[str] = frozenset(),
+    ) -> Request:
         asked = self.asked
         self.tap.clear()
         if model.protocol == asked.call.protocol:
@@ -227,11 +236,11 @@ class Exchange:
                 given[versions.header] = version  # a body that is not the client's own gets the version that accepts it
             if given:
                 model = replace(model, headers={**model.headers, **given})
-            if asked.raw:
+            if asked.raw and not refused:  # the same body would be refused again
                 return straight_request(asked.raw, context, model, options)
         else:
             context = without_client_texts(context)
-        return prepare(context, model, options=options, policy=policy)
+        return prepare(context, model, options=options, policy=policy, account=account, refused=refused)
 
     @property
     def is_straight(self) -> bool:

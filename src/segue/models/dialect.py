@@ -95,6 +95,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     # -- address -------------------------------------------------------------------------------------------------------
     auth: Literal["bearer", "x-api-key", "api-key", "x-goog-api-key", "aws", "google", "none"] = "bearer"
+    account_header: str | None = None
+    """The header of a reply that names the account of the request, in lower case."""
     path: str | None = None
     """The path below the base URL, if it is not the protocol's default path."""
     count_tokens: bool = False

@@ -1,7 +1,8 @@
 """Decide which model ids of different providers name the same model, so that signatures are valid at both.
 
 Facts this file rests on:
-- A Claude signature made on Bedrock or Vertex is valid at Anthropic and the other way round.
+- A Claude signature made on Bedrock or Vertex is valid at Anthropic and the other way round, for models before Sonnet
+  5.5; later ones are bound to the account: see `models.readers`.
                                             (Anthropic documentation, extended thinking; pydantic-ai #3757)
 - The Gemini API and Vertex refuse each other's signatures, for the same Gemini too: they are two families here.
                                             (litellm #32140, #24571; OpenRouterTeam/ai-sdk-provider #491; mastra #23433)

@@ -104,6 +104,24 @@ CLAUDE_ONE_SAMPLING_PARAMETER: Final = r"claude-(?:opus-4[-.]1|\w+-4[-.]5|4[-.]1
 (litellm #15097, opencode #28930)
 """
 
+CLAUDE_BINDS_PREFIX: Final = (
+    r"claude-(?:(?:fable|mythos)-(?:5[-.](?:[1-9]|\d\d)(?!\d)|[6-9](?!\d)|\d\d(?!\d)|latest)"
+    r"|(?:opus|sonnet|haiku)-(?:5[-.](?:[5-9]|\d\d)(?!\d)|[6-9](?!\d)|\d\d(?!\d)))"
+)
+"""Fable and Mythos from 5.1 on, Opus, Sonnet and Haiku from 5.5 on: thinking is accepted only behind what it was made
+after. Ids that end in `latest` name the newest model.
+
+(Anthropic documentation: preserved thinking, 2026-11-09; probes of Opus 5.5, Fable 5.1 and Sonnet 5, 2026-09-26)
+"""
+CLAUDE_BINDS_ACCOUNT: Final = (
+    r"claude-(?:(?:fable|mythos)-(?:5[-.](?:[2-9]|\d\d)(?!\d)|[6-9](?!\d)|\d\d(?!\d)|latest)"
+    r"|(?:sonnet|haiku)-(?:5[-.](?:[5-9]|\d\d)(?!\d)|[6-9](?!\d)|\d\d(?!\d)))"
+)
+"""Sonnet and Haiku from 5.5 on: thinking is read only in the account that it was made in.
+
+(Anthropic documentation: Claude Sonnet 5.5, Claude Haiku 5.5, 2026-10; concluded for Fable and Mythos 5.2)
+"""
+
 GEMINI_1_AND_2: Final = r"gemini-[12]\."
 """These have thinking budgets and no levels, and no JSON schema beside tools. (Roo-Code #10700, symfony/ai #1777)"""
 GEMINI_UP_TO_2_0: Final = r"gemini-(?:1|2\.0)"

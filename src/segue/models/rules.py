@@ -162,6 +162,14 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     final_thinking: Literal["allowed", "text", "drop"] = "allowed"
     """Whether an assistant turn may end in thinking; otherwise a short text is added, or the thinking is removed."""
 
+    bound_prefix: bool = False
+    """Whether signed reasoning is accepted only behind exactly the instructions, tools and messages that it was made
+    after, and only as one unbroken run; otherwise the request is refused."""
+    drops_unbound: bool = False
+    """Whether a request can ask the server to drop reasoning whose prefix differs, instead of refusing the request."""
+    bound_account: bool = False
+    """Whether reasoning is accepted only in the account that it was made in."""
+
     thinking_levels: frozenset[str] = frozenset({"off", "minimal", "low", "medium", "high"})
     """The levels of a reasoning model whose entry does not list them. A level that it does not have is replaced by the
     next higher one, else by the next lower one; so `off` becomes the lowest level of a model that always thinks."""

@@ -99,6 +99,7 @@ class Settled:
         "places",
         "prefix_state",
         "prompt",
+        "refused",
     )
 
     def __init__(self, prompt: SystemPrompt, target: Target, plan: FitPlan) -> None:
@@ -116,6 +117,8 @@ class Settled:
         self.changed: bool = False
         self.needed: list[MediaNeeded | HistoryNeeded] = []
         self.marks: list[Mark] = []
+        self.refused: frozenset[str] = frozenset()
+        """The marks of signatures that a provider refused."""
         self.prefix_state: PrefixState = PrefixState()
         self.prefix_state.system_prompt, changes = fit_system_prompt(prompt, target)
         self.changes: list[Change] = list(changes)
@@ -142,6 +145,8 @@ class Settled:
         length = workspace.length()
         self.length = None if self.length is None or length is None else self.length.plus(length)
         self.needed += workspace.needed
+        if workspace.scan.refused:
+            self.refused |= frozenset(workspace.scan.refused)
 
     def begins(self, context: Context) -> bool:
         """Whether a conversation begins with this prefix (the same message objects) and an assistant turn follows."""
@@ -196,6 +201,11 @@ class Outcome:
         """Give all cache marks."""
         return [*self.settled.marks, *find_marks(self.workspace, len(self.settled.out))]
 
+    def refused(self) -> frozenset[str]:
+        """Give the marks of all signatures that a provider refused."""
+        found, last = self.settled.refused, self.workspace.scan.refused
+        return found | frozenset(last) if last else found
+
     def needed(self) -> tuple[MediaNeeded | HistoryNeeded, ...]:
         """Give all content that the caller can supply."""
         return (*self.settled.needed, *self.workspace.needed)
@@ -223,10 +233,22 @@ class Engine:
         """The settled prefix, by whether it was projected for requests with thinking off: a conversation in which both
         kinds alternate is not processed again from the start."""
         self._tools: tuple[Tool, ...] | None = None
+        self._refused: frozenset[str] = frozenset()
 
     def reset(self) -> None:
         """Drop the settled prefix."""
         self._settled.clear()
+
+    def send_with(self, account: str | None, refused: frozenset[str]) -> None:
+        """Project for this account from now on, and without these signatures."""
+        rules, ownership = self.target.rules, self.target.ownership
+        if rules.bound_prefix:  # decided where the request is encoded: see `segue.binding`
+            return
+        self._refused = refused
+        bound = account if rules.bound_account else None
+        if bound != ownership.account:
+            ownership.account = bound
+            self.reset()
 
     def run(self, context: Context, options: Options, *, settle: bool = False) -> Outcome:
         """Project the whole conversation, or the messages behind the settled prefix.
@@ -238,6 +260,13 @@ class Engine:
             settle = False
         self._read_namespaces(context.tools)
         try:
+            outcome = self._attempt(context, options, settle=settle)
+            ownership, refused = self.target.ownership, outcome.refused() | self._refused
+            if refused == ownership.refused or self.target.rules.bound_prefix:
+                return outcome
+            # A later reply says that signatures of earlier ones are refused.
+            ownership.refused = refused
+            self.reset()
             return self._attempt(context, options, settle=settle)
         except Unsettled:
             self.reset()

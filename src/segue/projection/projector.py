@@ -43,7 +43,8 @@ class Projection(msgspec.Struct, frozen=True, kw_only=True):
     """A conversation and options that one target accepts.
 
     `tool_names` maps names on the wire to the given names. `window` says how much of the target's window the request
-    takes and where it was cut; None if the window is not known.
+    takes and where it was cut; None if the window is not known. `refused` are the marks of signatures that a provider
+    refused before, as replies of the conversation remember them.
     """
 
     context: Context
@@ -52,6 +53,7 @@ class Projection(msgspec.Struct, frozen=True, kw_only=True):
     requirements: tuple[Requirement, ...] = ()
     tool_names: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     window: Window | None = None
+    refused: frozenset[str] = frozenset()
 
 
 @explain_misuse
@@ -69,7 +71,23 @@ def project(
         ProjectionRefused: the policy refuses a change that is needed.
         ConversationError, SettingsError: the conversation or the options hold a value of the wrong type.
     """
-    return _run(Engine(resolve_target(model, policy)), context, _checked(options), settle=False)
+    return project_for(context, model, options=options, policy=policy)
+
+
+@explain_misuse
+def project_for(
+    context: Context,
+    model: Model | str,
+    *,
+    options: Options | None = None,
+    policy: Policy | None = None,
+    account: str | None = None,
+    refused: frozenset[str] = frozenset(),
+) -> Projection:
+    """Project for a request that is sent with this account, without signatures that were refused. See `project`."""
+    engine = Engine(resolve_target(model, policy))
+    engine.send_with(account, refused)
+    return _run(engine, context, _checked(options), settle=False)
 
 
 @explain_misuse
@@ -131,12 +149,31 @@ class Projector:
 
     def project(self, context: Context, *, options: Options | None = None) -> Projection:
         """Project the conversation in its current state."""
+        return self.project_for(context, options=options)
+
+    def project_for(
+        self,
+        context: Context,
+        *,
+        options: Options | None = None,
+        account: str | None = None,
+        refused: frozenset[str] = frozenset(),
+    ) -> Projection:
+        """Project for a request that is sent with this account, without signatures that were refused."""
         with self._lock:
             if self._is_busy:  # `Policy.same_model` asks while it is being asked: the cache must not change now
                 target = self._engine.target
-                return project(context, target.model, options=options, policy=target.policy)
+                return project_for(
+                    context,
+                    target.model,
+                    options=options,
+                    policy=target.policy,
+                    account=account,
+                    refused=refused,
+                )
             self._is_busy = True
             try:
+                self._engine.send_with(account, refused)
                 return _project_incrementally(context, _checked(options), self._engine)
             finally:
                 self._is_busy = False
@@ -201,7 +238,7 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
         changes = sorted([*changes, *limited.changes, *removed], key=place_of)
     report = Report(tuple(changes))
     if target.policy.refuse:
-        _refuse(report, target.policy, target.model.full_name())
+        refuse_changes(report, target.policy, target.model.full_name())
     if (
         limited.messages is not context.messages
         or limited.prompt is not context.system_prompt
@@ -224,6 +261,7 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
         requirements=(*needed, *_thinking_requirement(outcome, settings.options, target), *fitted.requirements),
         tool_names={wire: given for given, wire in workspace.prefix_state.wire_names.items()},
         window=fitted.window,
+        refused=outcome.refused(),
     )
 
 
@@ -247,7 +285,12 @@ def _kept_extra(context: Context, tools: tuple[Tool, ...], target: Target) -> tu
     return extra, removed
 
 
-def _refuse(report: Report, policy: Policy, target: str) -> None:
+def refuse_changes(report: Report, policy: Policy, target: str) -> None:
+    """Check that the policy allows all changes of a report.
+
+    Raises:
+        ProjectionRefused: it refuses one.
+    """
     refused = [change for change in report.changes if change.code in policy.refuse or change.loss in policy.refuse]
     if refused:
         count = f"{len(refused)} changes" if len(refused) > 1 else "a change"

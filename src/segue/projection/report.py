@@ -64,6 +64,8 @@ class ChangeCode(StrEnum):
     THINKING_AS_TEXT = "thinking_as_text"
     THINKING_UNSIGNED = "thinking_unsigned"
     THINKING_BLANK = "thinking_blank"
+    REASONING_WITHHELD = "reasoning_withheld"
+    REASONING_REJECTED = "reasoning_rejected"
     SIGNATURE_REMOVED = "signature_removed"
     SIGNATURE_PLACEHOLDER = "signature_placeholder"
     EXTRA_REMOVED = "extra_removed"
@@ -184,6 +186,10 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ),
     ChangeCode.THINKING_UNSIGNED: "Thinking of another model is sent as thinking, without its signature.",
     ChangeCode.THINKING_BLANK: "Thinking without text and without a usable signature is removed.",
+    ChangeCode.REASONING_WITHHELD: (
+        "Signed thinking is left out: the provider accepts it only behind what it was made after, in one unbroken run."
+    ),
+    ChangeCode.REASONING_REJECTED: "The provider did not read signed thinking of this request, and said so.",
     ChangeCode.SIGNATURE_REMOVED: "A signature that only another model accepts is removed.",
     ChangeCode.SIGNATURE_PLACEHOLDER: (
         "The target requires a signature here; the placeholder that its documentation allows is added."
@@ -288,6 +294,8 @@ _SIGNED: Final = frozenset(
         ChangeCode.THINKING_AS_TEXT,
         ChangeCode.THINKING_UNSIGNED,
         ChangeCode.THINKING_BLANK,
+        ChangeCode.REASONING_WITHHELD,
+        ChangeCode.REASONING_REJECTED,
         ChangeCode.SIGNATURE_REMOVED,
     }
 )

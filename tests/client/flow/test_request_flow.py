@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from client.flow.driving import Run, ScriptedAnswer, bad, good, run
 from client.wires import TEXT, WIRES
 from segue.client.flow.backoff import FALLBACK_KINDS, Retry, compute_wait
-from segue.client.flow.decisions import strip_origin
 from segue.client.flow.request_flow import Ask, Flow
 from segue.client.flow.shortening import window_key
 from segue.client.flow.steps import Aborted, Broken, Head, Moment
 from segue.conversation.content import ImageContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
+from segue.conversation.stored import dump, load
 from segue.errors import DoesNotFit, EmptyConversation, ProjectionRefused, SettingsError
 from segue.failures.failure import FailureKind
 from segue.models.model import Model
@@ -432,15 +433,43 @@ def test_a_rejected_signature_is_retried_once_without_earlier_reasoning():
 
 
 def test_the_running_tool_cycle_keeps_its_reasoning():
-    running = Context(messages=(*TALKED.messages, THOUGHT, RESULT))
+    new = replace(
+        THOUGHT, content=(ThinkingContent(thinking="oh", thinking_signature="new-data"), *THOUGHT.content[1:])
+    )
+    running = Context(messages=(*TALKED.messages, new, RESULT))
     reported = run(ask(context=running), BAD_SIGNATURE, good("anthropic-messages"))
     [first, second] = [str(request.body) for request in reported.requests]
-    assert first.count("opaque-data") == 2
-    assert second.count("opaque-data") == 1
+    assert ("opaque-data" in first, "new-data" in first) == (True, True)
+    assert ("opaque-data" in second, "new-data" in second) == (False, True)
+
+
+def test_a_running_tool_cycle_whose_reasoning_is_rejected_goes_on_without_it():
+    running = Context(messages=(UserMessage.of("is it?"), THOUGHT, RESULT))
+    reported = run(ask(context=running), BAD_SIGNATURE, good("anthropic-messages"))
+    assert [attempt.reason for attempt in reported.flow.attempts] == ["first", "without_reasoning"]
+    assert "opaque-data" not in str(reported.requests[1].body)
+
+
+def test_what_was_rejected_is_remembered_with_the_reply_and_never_sent_again():
+    reported = run(ask(context=TALKED), BAD_SIGNATURE, good("anthropic-messages"))
+    reply = reported.flow.message
+    assert reply.sent is not None
+    assert len(reply.sent.dropped) == 1
+    stored = load(dump(TALKED.add(reply, UserMessage.of("and now?"))))
+    again = run(ask(context=stored), good("anthropic-messages"))
+    assert "opaque-data" not in str(again.requests[0].body)
+    assert kinds(again) == [None]
+
+
+def test_what_was_rejected_is_remembered_if_the_second_attempt_fails_too():
+    reported = run(ask(context=TALKED, retry=ONCE), BAD_SIGNATURE, DOWN)
+    failed = reported.flow.message
+    assert failed.stop_reason == StopReason.ERROR
+    again = run(ask(context=TALKED.add(failed, UserMessage.of("and now?"))), good("anthropic-messages"))
+    assert "opaque-data" not in str(again.requests[0].body)
 
 
 def test_a_rejected_signature_without_earlier_reasoning_is_not_retried():
-    assert strip_origin(HELLO) is HELLO
     reported = run(ask(CLAUDE, GPT), BAD_SIGNATURE, good("openai-chat"))
     assert reported.asked == [CLAUDE.id, GPT.id]
 

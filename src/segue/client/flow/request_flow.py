@@ -15,14 +15,14 @@ Guarantees:
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
-from typing import Final, TypeAlias, TypeVar, final
+from typing import Final, Protocol, TypeAlias, TypeVar, final
 
 import msgspec
 from msgspec.structs import replace
 
 from segue.client.flow.attempts import Attempt, note_attempt
 from segue.client.flow.backoff import Retry
-from segue.client.flow.decisions import AttemptPlan, cross_model_policy, plan_next_attempt, strip_origin
+from segue.client.flow.decisions import AttemptPlan, plan_next_attempt
 from segue.client.flow.misreported_errors import explain_document, explain_error
 from segue.client.flow.reading import (
     Ending,
@@ -55,7 +55,7 @@ from segue.client.flow.steps import (
 )
 from segue.conversation.context import Context, Options
 from segue.conversation.events import DoneEvent, ErrorEvent, Event, StartEvent
-from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason
+from segue.conversation.messages import AssistantMessage, Diagnostic, Sent, StopReason
 from segue.conversation.stored import dump_message, load_message
 from segue.errors import DecodeError, DoesNotFit, ProjectionRefused, SegueError
 from segue.failures.classify import classify, is_context_overflow
@@ -63,10 +63,39 @@ from segue.failures.failure import Failure, FailureKind
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.projection.policy import Policy
-from segue.projection.report import Report
+from segue.projection.report import Report, place_of
 from segue.request import Request, prepare
 
-Prepare: TypeAlias = Callable[[Context, Model, Options | None, Policy | None], Request]
+
+class Prepare(Protocol):
+    """Projects and encodes a conversation for a model: for an account, and without signatures that were refused."""
+
+    def __call__(
+        self,
+        context: Context,
+        model: Model,
+        options: Options | None,
+        policy: Policy | None,
+        *,
+        account: str | None = None,
+        refused: frozenset[str] = frozenset(),
+    ) -> Request:
+        """Make a request."""
+        ...
+
+
+class Accounts(Protocol):
+    """Knows the accounts that requests are sent with."""
+
+    def find(self, model: Model) -> str | None:
+        """Give the label of the account; None if it is not known yet."""
+        ...
+
+    def learn(self, model: Model, named: str | None) -> str | None:
+        """Remember the account that a reply named, and give its label; None if nothing is known of it."""
+        ...
+
+
 WithWindow: TypeAlias = Callable[[Policy | None, int], Policy]
 _Result = TypeVar("_Result")
 _StepsFor: TypeAlias = Generator[Step, Answer, _Result]
@@ -77,9 +106,17 @@ _ROUNDS: Final = 2
 """How many summaries are made for one attempt."""
 
 
-def prepare_request(context: Context, model: Model, options: Options | None, policy: Policy | None) -> Request:
+def prepare_request(
+    context: Context,
+    model: Model,
+    options: Options | None,
+    policy: Policy | None,
+    *,
+    account: str | None = None,
+    refused: frozenset[str] = frozenset(),
+) -> Request:
     """Project and encode the whole conversation for a model."""
-    return prepare(context, model, options=options, policy=policy)
+    return prepare(context, model, options=options, policy=policy, account=account, refused=refused)
 
 
 @final
@@ -101,6 +138,8 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     windows: Mapping[str, int] = msgspec.field(default_factory=dict[str, int])
     """Windows that earlier requests found to be smaller than those of the catalogue, by `window_key`."""
     with_window: WithWindow = with_window
+    accounts: Accounts | None = None
+    """Where reasoning is bound to the account, names it."""
     summarises: bool = False
     """Whether the shell can have messages summarised that are left out."""
 
@@ -134,6 +173,8 @@ class Flow:
         self._has_emitted = False
         self._outcome: _Outcome | None = None
         self._is_recorded = False
+        self._account: str | None = None  # that of the current attempt
+        self._refused: frozenset[str] = frozenset()  # marks that some attempt showed to be refused
         self._request: Request | None = None  # of the current attempt; after an overflow, the one that is sent next
 
     @property
@@ -165,10 +206,17 @@ class Flow:
             if outcome.failure is None or self._has_emitted:
                 return outcome.events
             plan = self._plan_shortened(outcome.failure) or plan_next_attempt(
-                self._plan, outcome.failure, ask.candidates, self._context, retry=ask.retry, chance=self._began.chance
+                self._plan,
+                outcome.failure,
+                ask.candidates,
+                self._context,
+                retry=ask.retry,
+                chance=self._began.chance,
+                request=self._request,
             )
             if plan is None:
                 return outcome.events
+            self._refused |= plan.refused
             if plan.reason != "shortened":
                 self._request = None
             self._outcome = self._reading = None
@@ -279,10 +327,9 @@ class Flow:
         context, policy = self._context, ask.policy
         if (window := self._window(plan)) is not None:
             policy = ask.with_window(policy, window)
-        if plan.is_origin_stripped:
-            context, policy = strip_origin(context), cross_model_policy(policy)
+        account = None if ask.accounts is None else ask.accounts.find(self.model)
         try:
-            return ask.prepare(context, self.model, ask.options, policy)
+            return ask.prepare(context, self.model, ask.options, policy, account=account, refused=plan.refused)
         except DoesNotFit as error:
             if len(ask.candidates) == 1 and not self.attempts:
                 raise
@@ -296,7 +343,7 @@ class Flow:
                 message=str(error),
             )
         except ProjectionRefused as error:
-            if len(ask.candidates) == 1 and not plan.is_origin_stripped:
+            if len(ask.candidates) == 1 and not plan.refused:
                 raise
             self.report = error.report
             return replace(classify(error, provider=self.model.provider), evidence="the policy refuses a change")
@@ -311,6 +358,8 @@ class Flow:
     def _read_reply(self, request: Request, head: Head) -> _StepsFor[_Outcome]:
         if head.status >= 300:
             return (yield from self._read_error(head))
+        named = request.account_in(head.headers)
+        self._account = named if self.ask.accounts is None else self.ask.accounts.learn(self.model, named)
         if is_streamed(request, head.headers):
             return (yield from self._read_stream(request, head))
         body = yield from self._read_body()
@@ -320,7 +369,7 @@ class Flow:
 
     def _read_document(self, body: bytes, request: Request, head: Head) -> _Outcome:
         try:
-            message = read_whole(body, request)
+            message = read_whole(body, request, self._account)
         except DecodeError as error:
             text = self._conceal(body.decode("utf-8", "replace"))
             return self._failed(explain_document(text, self._conceal_head(head), self.model.provider, error))
@@ -328,7 +377,7 @@ class Flow:
         return self._check_reply([StartEvent(), event(reason=message.stop_reason, message=message)])
 
     def _read_stream(self, request: Request, head: Head) -> _StepsFor[_Outcome]:
-        reading = self._reading = StreamReading(request)
+        reading = self._reading = StreamReading(request, self._account)
         answer = yield ReadEvents(reading.feed, self.ask.emits)
         if answer is None and (document := reading.document) is not None:
             self._reading = None
@@ -374,7 +423,9 @@ class Flow:
         """Find out whether a reply that arrived is a failure; a silent context overflow shows in the token counts."""
         ending = ending_of(events)
         assert ending is not None, "a reply that was read to its end has a terminal event"
-        model = self.model
+        model, request = self.model, self._request
+        if request is not None and (dropped := request.note_dropped(ending.message)):
+            self.report = Report(tuple(sorted((*self.report.changes, *dropped), key=place_of)))
         if ending.type == "error":
             message = self._without_secrets(ending.message)
             events[-1] = with_message(ending, message)
@@ -434,10 +485,17 @@ class Flow:
             ending.message,
             timestamp=self._began.unix_ms,
             diagnostics=(*ending.message.diagnostics, *self._diagnostics, *notes),
+            sent=self._remember_refused(ending.message.sent),
         )
         self.ending = with_message(ending, message)
         new_events = events if self.ask.emits else events[-1:]
         return [*new_events[:-1], self.ending]
+
+    def _remember_refused(self, sent: Sent | None) -> Sent | None:
+        """Remember what was refused with the message, whichever attempt brought it, and also if all of them failed."""
+        known = () if sent is None else sent.dropped
+        new = sorted(self._refused.difference(known))
+        return replace(sent or Sent(), dropped=(*known, *new)) if new else sent
 
 
 _BAD_ENDS: Final = frozenset({StopReason.ERROR, StopReason.ABORTED})

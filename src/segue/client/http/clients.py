@@ -84,6 +84,7 @@ class _BaseClient:
             prepare=prepare or prepare_request,
             windows=dict(self._windows),
             with_window=self._with_window,
+            accounts=self._builder.accounts,
             summarises=summarises,
         )
 

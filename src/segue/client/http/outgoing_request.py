@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from segue.client.flow.steps import Broken
+from segue.client.http.accounts import Accounts
 from segue.client.http.addressing import (
     at_base_url,
     fill_url,
@@ -39,7 +40,7 @@ from segue.models.providers import find_row
 from segue.plurals import counted
 from segue.protocols.registry import resolve_dialect
 from segue.quoting import check_header
-from segue.request import Request
+from segue.request import Request, join_headers
 from segue.version import __version__
 
 _SECRET_HEADERS: Final = frozenset(
@@ -74,6 +75,16 @@ class RequestBuilder:
     def __init__(self, setup: Setup) -> None:
         self.setup = setup
         self.signer: AwsSigner = AwsSigner()
+        self.accounts: Accounts = Accounts(self._key_of)
+
+    def _key_of(self, model: Model) -> str | None:
+        """Find the key for a model; None where a function gives tokens, which change."""
+        setup = self.setup
+        if self.find_auth(model, model.provider) is not None:
+            return None
+        return choose_for(setup.api_key, model.provider, model.provider) or find_key(
+            self._find_row(model), setup.environment
+        )
 
     def __repr__(self) -> str:
         return "RequestBuilder()"
@@ -131,6 +142,7 @@ class RequestBuilder:
             **setup.headers,
             **login,
         }
+        headers = join_headers(headers, request.needed_headers)
         headers = {name: check_header(value, name=name) for name, value in headers.items()}
         if options.stream:
             headers["accept-encoding"] = "identity"  # compression would delay events

@@ -23,11 +23,20 @@ class Outboxes:
         self._kept: list[tuple[Model, Policy | None, Outbox]] = []  # in order of use, the most recent last
         self._lock = Lock()
 
-    def prepare(self, context: Context, model: Model, options: Options | None, policy: Policy | None) -> Request:
+    def prepare(
+        self,
+        context: Context,
+        model: Model,
+        options: Options | None,
+        policy: Policy | None,
+        *,
+        account: str | None = None,
+        refused: frozenset[str] = frozenset(),
+    ) -> Request:
         """Project and encode the conversation for a model, like `segue.request.prepare`."""
         with self._lock:
             outbox = self._find(model, policy)
-        return outbox.prepare(context, options=options)
+        return outbox.prepare(context, options=options, account=account, refused=refused)
 
     def _find(self, model: Model, policy: Policy | None) -> Outbox:
         for place, (known, its_policy, outbox) in enumerate(self._kept):

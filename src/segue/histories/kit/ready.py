@@ -22,7 +22,7 @@ from segue.histories.kit.notes import Notes
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.report import Change, ChangeCode, Loss
-from segue.request import Request, prepare
+from segue.request import Request, prepare_intact
 
 _MARK: Final = "history"
 """The key of `extra` with the position of a message, while it is projected."""
@@ -138,7 +138,7 @@ def _prepare(
         replaced += ((at, change) for change in changes)
     last = _with_mark(_NEXT_PROMPT, len(context.messages))
     shortened = replace(context, messages=(*marked, last), tools=(), summaries=(), system_prompt=None)
-    return prepare(shortened, model, policy=policy), replaced
+    return prepare_intact(shortened, model, policy=policy), replaced
 
 
 def _empty() -> EmptyConversation:

@@ -111,6 +111,10 @@ class _Reasoning:
                 if is_own and workspace.thinking_off:
                     is_own = not self.is_in_cycle(index, message)
                 self.content = message.content
+                if not is_own and self.target.ownership.refused:
+                    # Sent as text, what a provider refused would be a change that nobody asked for.
+                    is_refused = self.target.ownership.is_refused(message)
+                    self.treatment = "drop" if is_refused else thinking_treatment(self.target)
                 self.turn(index, message, is_own=is_own)
 
     # -- one turn ------------------------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ from segue.protocols.kit.sources import Source
 from segue.protocols.kit.stream_writing import REFUSALS
 
 _Treatment: TypeAlias = Literal["thinking", "text", "drop"]
-_PASSED: Final = frozenset({"usage", "ping"})
+_PASSED: Final = frozenset({"usage", "ping", "notice"})
 
 
 @final

@@ -1,7 +1,8 @@
-"""Decide whether the target wrote a message itself, so that the signatures in it are valid for the target.
+"""Decide whether the target wrote a message, or reads the signatures of the model that did, so that they are valid.
 
 Facts this file rests on:
 - Signatures are bound to the model, not only to the provider.        (llxprt-code #2335, anthropic-sdk-python #1598)
+- Some models read the signatures of others, unchanged: see `models.readers`.
 - The same model id at another endpoint is another origin.            (opencode #6418, 9router #922)
 - `response_model` is a dated version of the id in half of all replies, so it proves nothing. Only for ids of routers,
   which stand for many models, it names the model that answered.      (recorded traffic, 2026-11)
@@ -9,38 +10,68 @@ Facts this file rests on:
 
 from __future__ import annotations
 
+from typing import Final
+
+from segue.conversation.marks import all_marks_of
 from segue.conversation.messages import AssistantMessage
 from segue.models.catalogue import is_router
-from segue.models.equivalence import find_model_family_id, is_equivalent
+from segue.models.equivalence import find_model_family_id
 from segue.models.model import Model
 from segue.models.model_ids import NATIVE_PROTOCOLS
+from segue.models.readers import reads_reasoning
 from segue.projection.policy import SameModel
 
 
 class Ownership:
     """Decides for one target whether it wrote a message; caches the answer for each origin."""
 
-    __slots__ = ("_known", "_model", "_routers", "_same_model")
+    __slots__ = ("_known", "_model", "_routers", "_same_model", "account", "refused")
 
     def __init__(self, model: Model, same_model: SameModel | None, routers: frozenset[str] = frozenset()) -> None:
         self._model = model
         self._same_model = same_model
         self._routers = routers
+        self.account: str | None = None
+        """The account that the request is sent with, where signatures are valid in one account only."""
+        self.refused: frozenset[str] = frozenset()
+        """The marks of signatures that the provider refused: they are never sent again."""
         self._known: dict[tuple[str, str, str, str | None], bool] = {}
 
     @property
     def is_certain(self) -> bool:
         """Whether the origin alone decides. `Policy.same_model` may use more than the origin."""
-        return self._same_model is None
+        return self._same_model is None and self.account is None and not self.refused
 
     def is_own(self, message: AssistantMessage) -> bool:
-        """Whether the target wrote this message."""
+        """Whether the target wrote this message, and would accept the signatures in it."""
+        if self.account is not None and not is_same_account(message, self.account):
+            return False
+        return not self.is_refused(message) and self.has_origin(message)
+
+    def has_origin(self, message: AssistantMessage) -> bool:
+        """Whether the target wrote this message, or reads what its writer signs."""
         origin = (message.protocol, message.provider, message.model, message.response_model)
         known = self._known.get(origin)
         if known is None:
             known = self._known[origin] = _is_same_model(message, self._model, self._routers)
         # `Policy.same_model` may use more than the origin, so its answer is not cached.
         return known or (self._same_model is not None and self._same_model(message, self._model))
+
+    def is_refused(self, message: AssistantMessage) -> bool:
+        """Whether the provider refused something in this message before."""
+        return bool(self.refused) and not self.refused.isdisjoint(all_marks_of(message))
+
+
+KEY_LABEL: Final = "key:"
+"""How the label of an account begins that is known by its key only."""
+
+
+def is_same_account(message: AssistantMessage, account: str) -> bool:
+    """Whether a message was made with this account, as far as that is known: a key cannot be compared with a name."""
+    made = None if message.sent is None else message.sent.account
+    if made is None or made == account:
+        return True
+    return made.startswith(KEY_LABEL) != account.startswith(KEY_LABEL)
 
 
 def _is_same_model(message: AssistantMessage, model: Model, routers: frozenset[str]) -> bool:
@@ -60,4 +91,4 @@ def _is_same_family(message: AssistantMessage, model: Model) -> bool:
     family = find_model_family_id(model.provider, model.id)
     if family is None or not {message.protocol, model.protocol} <= NATIVE_PROTOCOLS[family[0]]:
         return False
-    return is_equivalent(message.provider, message.model, model.provider, model.id)
+    return reads_reasoning(message.provider, message.model, model.provider, model.id)

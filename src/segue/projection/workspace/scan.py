@@ -56,6 +56,7 @@ class Scan:
         "paired",
         "phases",
         "protocols",
+        "refused",
         "replies",
         "result_names",
         "roles",
@@ -116,6 +117,8 @@ class Scan:
         """A text of an assistant turn has a phase."""
         self.protocols: set[str] = set()
         """The protocols of all assistant turns."""
+        self.refused: list[str] = []
+        """The marks of signatures that the target refused, as its replies to later requests remember them."""
         self.replies: bool = False
         """An assistant turn has an `extra`, if only what it keeps of its reply."""
         self.extra: bool = False
@@ -250,6 +253,9 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
                     scan.extra = True
             if message.prefix:
                 scan.extra = True
+            sent = message.sent
+            if sent is not None and sent.dropped and ownership.has_origin(message):
+                scan.refused += sent.dropped
             kind = None
             first = called + 1
             for piece in message.content:

@@ -10,6 +10,7 @@ from segue.protocols.anthropic_messages.clues import CLUES
 from segue.protocols.anthropic_messages.errors import decode_error, encode_error
 from segue.protocols.anthropic_messages.model_list import MODEL_LIST
 from segue.protocols.anthropic_messages.native import REPLAY
+from segue.protocols.anthropic_messages.prefix import PREFIX
 from segue.protocols.anthropic_messages.reply_form import FORM
 from segue.protocols.anthropic_messages.request import decode_request, encode_request
 from segue.protocols.anthropic_messages.response import decode_response, encode_response
@@ -72,6 +73,7 @@ PROTOCOL: Final = Protocol(
     path=_path,
     routes=ROUTES,
     reply_form=FORM,
+    prefix=PREFIX,
     model_list=MODEL_LIST,
     token_count=TokenCount(path=_count_path, body=only(_COUNTED), field="input_tokens"),
     encode_request=encode_request,

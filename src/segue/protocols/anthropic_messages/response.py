@@ -27,6 +27,7 @@ from segue.protocols.anthropic_messages.content import decode_reply_block, encod
 from segue.protocols.anthropic_messages.errors import decode_error
 from segue.protocols.anthropic_messages.native import find_writer
 from segue.protocols.anthropic_messages.rules import PROTOCOL
+from segue.protocols.kit.claude_prefix import TRANSFORMATIONS, note_transformations
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.reading import expect_objects, number_of, text_of
@@ -88,6 +89,7 @@ def finish_response(
         stop_reason=stop,
         raw_stop_reason=raw,
         error_message=error or (refusal_of(body) if stop == StopReason.ERROR else None),
+        diagnostics=note_transformations(body.get(TRANSFORMATIONS)),
     )
     return replace(message, extra=keep_reply(PROTOCOL, _default_reply(message, endpoint), dict(body)))
 

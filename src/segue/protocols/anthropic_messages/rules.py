@@ -21,6 +21,8 @@ from segue.models.model_ids import (
     CLAUDE,
     CLAUDE_4_6,
     CLAUDE_ALWAYS_THINKS,
+    CLAUDE_BINDS_ACCOUNT,
+    CLAUDE_BINDS_PREFIX,
     CLAUDE_ONE_SAMPLING_PARAMETER,
     CLAUDE_READS_SYSTEM,
     CLAUDE_REFUSES_FORCED_CHOICE,
@@ -92,6 +94,7 @@ DIALECT: Final = Dialect(
     cache_format="anthropic",
     cache_long="1h",
     auth="x-api-key",
+    account_header="anthropic-organization-id",  # Anthropic documentation: API overview, response headers
 )
 
 FAMILIES: Final[tuple[Family, ...]] = (
@@ -158,6 +161,26 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={"tool_choices": frozenset({"auto", "none"})},
         source='\'type "tool" and "any" are not supported for this model\' (vercel/ai #21364, oh-my-pi #12939)',
         read="2026-11-15",
+    ),
+    Family(
+        pattern=CLAUDE_BINDS_PREFIX,
+        rules={"bound_prefix": True},
+        source="Anthropic documentation: preserved thinking (2026-11-09); refusals recorded on Fable 5.1 and Opus 5.5",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=CLAUDE_BINDS_PREFIX,
+        rules={"drops_unbound": True},
+        providers=("anthropic", "google-vertex", "amazon-bedrock"),
+        source="anthropic 2.8.0: thinking.block_binding, beta thinking-binding-controls-2026-08-01; a recorded test at"
+        " Bedrock",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=CLAUDE_BINDS_ACCOUNT,
+        rules={"bound_account": True},
+        source="Anthropic documentation: Claude Sonnet 5.5, Claude Haiku 5.5 (2026-10); 5.2 by conclusion",
+        read="2026-11-16",
     ),
     Family(
         pattern=CLAUDE_ALWAYS_THINKS,

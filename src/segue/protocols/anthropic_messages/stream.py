@@ -34,6 +34,7 @@ from segue.protocols.anthropic_messages.native import fallback_of, find_writer
 from segue.protocols.anthropic_messages.response import decode_usage, error_text, finish_response
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.assembly import Assembly, Part, PartKind, join_chunks
+from segue.protocols.kit.claude_prefix import TRANSFORMATIONS, note_transformations
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_patch import difference
 from segue.protocols.kit.json_values import Block, Wire, object_of
@@ -174,6 +175,7 @@ class _Reader:
         self._settle(out)
         out.first = {key: value for key, value in message.items() if key not in _START_KEYS}
         out.start()
+        self._note(message, out)
         content = message.get("content")
         if is_first and isinstance(content, list):
             for block in cast("list[object]", content):
@@ -290,7 +292,14 @@ class _Reader:
             counts = cast("Block", usage).items()
             self._message["usage"] = {**before, **{k: v for k, v in counts if v is not None or k not in before}}
         self._message.update((key, value) for key, value in frame.items() if key not in _EVENT_KEYS)
+        self._note(frame, out)
         self._settle(out)
+
+    def _note(self, given: Block, out: Assembly) -> None:
+        """Pass on what the provider says that it dropped: at the start, and again after it used another model."""
+        if TRANSFORMATIONS in given:
+            for diagnostic in note_transformations(given[TRANSFORMATIONS]):
+                out.notice(diagnostic)
 
     def _settle(self, out: Assembly) -> None:
         """Give the assembly what is known so far of the message as a whole."""
@@ -307,6 +316,7 @@ class _Reader:
         self._settle(out)
         out.response_model = whole.response_model
         out.stop_reason, out.error_message, out.extra = whole.stop_reason, whole.error_message, whole.extra
+        out.diagnostics += whole.diagnostics
         out.finish()
 
     def _fail(self, frame: Block, out: Assembly) -> None:

@@ -12,6 +12,7 @@ from segue.protocols.bedrock_converse.document_names import names_documents
 from segue.protocols.bedrock_converse.errors import decode_error, encode_error
 from segue.protocols.bedrock_converse.model_list import MODEL_LIST
 from segue.protocols.bedrock_converse.native import REPLAY
+from segue.protocols.bedrock_converse.prefix import PREFIX
 from segue.protocols.bedrock_converse.request import decode_request, encode_request
 from segue.protocols.bedrock_converse.response import decode_response, encode_response
 from segue.protocols.bedrock_converse.routes import ROUTES
@@ -105,6 +106,7 @@ PROTOCOL: Final = Protocol(
     affects_later=names_documents,
     sdk_arguments=sdk_arguments,
     replay=REPLAY,
+    prefix=PREFIX,
     clues=CLUES,
     example=Model(
         "us.anthropic.claude-sonnet-4-5-20250929-v1:0",

@@ -28,6 +28,8 @@ from segue.models.model_ids import (
     CLAUDE,
     CLAUDE_4_6,
     CLAUDE_ALWAYS_THINKS,
+    CLAUDE_BINDS_ACCOUNT,
+    CLAUDE_BINDS_PREFIX,
     CLAUDE_ONE_SAMPLING_PARAMETER,
     CLAUDE_REFUSES_FORCED_CHOICE,
     CLAUDE_UP_TO_4_5,
@@ -168,6 +170,27 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={"tool_choices": frozenset({"auto"})},
         source='\'type "tool" and "any" are not supported for this model\' (vercel/ai #21364, oh-my-pi #12939)',
         read="2026-11-15",
+    ),
+    Family(
+        pattern=CLAUDE_BINDS_PREFIX,
+        # A blank text that only thinking made acceptable would be refused, or differ, once the thinking is left out.
+        rules={"bound_prefix": True, "signed_blank_text": "beside_text"},
+        source="Anthropic documentation: preserved thinking (2026-11-09); refusals recorded on Fable 5.1 and Opus 5.5",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=CLAUDE_BINDS_PREFIX,
+        rules={"drops_unbound": True},
+        providers=("amazon-bedrock",),
+        source="anthropic 2.8.0: thinking.block_binding, beta thinking-binding-controls-2026-08-01; a recorded test at"
+        " Bedrock",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=CLAUDE_BINDS_ACCOUNT,
+        rules={"bound_account": True},
+        source="Anthropic documentation: Claude Sonnet 5.5, Claude Haiku 5.5 (2026-10); 5.2 by conclusion",
+        read="2026-11-16",
     ),
     Family(
         pattern=CLAUDE_ALWAYS_THINKS,

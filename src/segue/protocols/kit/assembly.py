@@ -12,7 +12,7 @@ Facts this file rests on:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -33,6 +33,7 @@ from segue.conversation.events import (
     ErrorEvent,
     Event,
     NativeEvent,
+    NoticeEvent,
     PingEvent,
     StartEvent,
     TextDelta,
@@ -110,6 +111,8 @@ class Assembly:
         self.raw_stop_reason: str | None = None
         self.error_message: str | None = None
         self.diagnostics: list[Diagnostic] = []
+        self.stamp: Callable[[AssistantMessage], AssistantMessage] | None = None
+        """Adds what the request contained to the message."""
         self.extra: Extra | None = None
         self.started: bool = False
         self.first: Mapping[str, object] | None = None
@@ -151,6 +154,11 @@ class Assembly:
         if usage != self._reported:
             self.events.append(UsageEvent(usage=self._priced(usage)))
         self._reported = usage
+
+    def notice(self, diagnostic: Diagnostic) -> None:
+        """Emit `notice`; the reader adds the diagnostic to the message when it is complete."""
+        self.start()
+        self.events.append(NoticeEvent(diagnostic=diagnostic))
 
     def ping(self) -> None:
         """Emit `ping`, for a frame that only shows that the connection is alive; before `start` it emits nothing."""
@@ -301,6 +309,8 @@ class Assembly:
             diagnostics=tuple(self.diagnostics),
             extra=self.extra,
         )
+        if self.stamp is not None:
+            message = self.stamp(message)
         return message if self._replaced is None else repair(message, ABOVE_A_MESSAGE, self._replaced)
 
     def _priced(self, usage: Usage) -> Usage:

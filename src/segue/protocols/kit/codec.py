@@ -28,6 +28,7 @@ NOT_IN_A_BODY: Final = frozenset(
         "raw_stop_reason",
         "error_message",
         "diagnostics",
+        "sent",
         "timestamp",
         "details",  # of a result: data for the application only
         "fallback",  # of a native block: derived from the block

@@ -33,6 +33,7 @@ from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject, V
 from segue.protocols.kit.held_content import NO_HELD_CONTENT, HeldContent
 from segue.protocols.kit.model_lists import ModelList
 from segue.protocols.kit.namespaces import Namespaces
+from segue.protocols.kit.prefix_form import PrefixForm
 from segue.protocols.kit.replay import NO_REPLAY, Replay
 from segue.protocols.kit.reply_form import DEFAULT_FORM, ReplyForm
 from segue.protocols.kit.routing import Route
@@ -101,6 +102,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `token_count`: the endpoint that counts the tokens of a request, where providers of this protocol have one.
     - `routes`: the endpoints as a server sees them, with which `read_call` recognises requests.
     - `reply_form`: what a reply can hold of the reply of another protocol.
+    - `prefix`: how a body holds what reasoning is bound to; None: no provider of this protocol is known to check it.
     - `model_list`: how the answers about models are written; None: the protocol has none.
 
     Functions:
@@ -161,6 +163,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     routes: tuple[Route, ...] = ()
     model_list: ModelList | None = None
     reply_form: ReplyForm = DEFAULT_FORM
+    prefix: PrefixForm | None = None
 
     def __post_init__(self) -> None:
         """Wrap the functions that read a body, so that no codec has to expect values which cannot be stored."""

@@ -347,6 +347,8 @@ class StreamEncoder:
                 writer.finish(event.message, refused=False)
             case "error":
                 self._end_with_error(event)
+            case "notice":
+                pass  # about a request to another provider
             case "text_delta" | "thinking_delta" | "toolcall_delta":
                 pass  # written by `feed`
 

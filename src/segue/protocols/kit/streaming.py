@@ -81,6 +81,10 @@ class StreamDecoder:
         self._fast_type: type = bytes if named_shortcut is None else tuple
         """The type of the frames that the fast path accepts."""
 
+    def stamp_with(self, stamp: Callable[[AssistantMessage], AssistantMessage]) -> None:
+        """Have the message completed with what only the request knows, before it is given to anyone."""
+        self._assembly.stamp = stamp
+
     def feed(self, frame: Frame) -> list[Event]:
         """Decode one frame: the JSON of an SSE `data` field or of an NDJSON line, parsed or as bytes.
 

@@ -63,6 +63,7 @@ RULES: Final = Rules(
     # -- reasoning
     text_phases=True,  # `phase` of a message item (openai 3.49.0)
     text_signatures=True,  # the id of the item that held the text
+    bound_account=True,  # encrypted reasoning of another organization "could not be verified" (codex #8119)
     reasoning_replay="signed",
     final_thinking="drop",  # "was provided without its required following item"
     # -- settings
@@ -75,6 +76,7 @@ RULES: Final = Rules(
 )
 
 DIALECT: Final = Dialect(
+    account_header="openai-organization",  # OpenAI documentation: debugging requests, response headers
     developer_role=True,
     max_tokens_field="max_output_tokens",
     off_value="none",

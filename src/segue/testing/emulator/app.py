@@ -251,9 +251,9 @@ class Emulator:
             return Answer(status=reply.status, headers=reply.headers, body=reply.body, refusal="key")
         if call.kind == "models":
             listed = encode_model_list(find_models(protocol=call.protocol)[:50], protocol=call.protocol)
-            refused = refuse_by_version(call, headers) if self._strict else None
-        return refused or Answer(status=200, headers={}, body=listed)
-        return self._provider.answer(call, caller)
+            return Answer(status=200, headers={}, body=listed)
+        refused = refuse_by_version(call, headers) if self._strict else None
+        return refused or self._provider.answer(call, caller)
 
 
 def _refuse_call(error: CallError) -> Answer:

@@ -1,0 +1,227 @@
+"""Binds a request: leaves out reasoning that the target would refuse, and makes the stamp for the reply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Final, NamedTuple, TypeAlias, cast
+
+from msgspec.structs import replace
+
+from segue.binding.run import START, Frame, Reply, Run, choose_run, digest_turns, encode_each
+from segue.binding.stamp import Stamp
+from segue.binding.withholding import note_withheld, without_blocks
+from segue.conversation.context import Context
+from segue.conversation.marks import digest_value, mark_of, stored_digest
+from segue.conversation.messages import AssistantMessage, Message
+from segue.errors import UnknownProtocol
+from segue.models.model import Model
+from segue.projection.policy import Policy
+from segue.projection.projector import Projection, refuse_changes
+from segue.projection.report import Report, place_of
+from segue.projection.workspace.ownership import is_same_account
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.prefix_form import PrefixForm
+from segue.protocols.kit.protocol import Protocol
+from segue.protocols.registry import resolve_rules
+
+Encode: TypeAlias = Callable[[Projection], Wire]
+MakeStamp: TypeAlias = Callable[[], Stamp]
+_DEFAULT_POLICY: Final = Policy()
+
+
+class Sender(NamedTuple):
+    """With which account a request is sent, and what is known to be refused besides what its replies remember."""
+
+    endpoint: Endpoint
+    account: str | None = None
+    refused: frozenset[str] = frozenset()
+
+
+class Bound(NamedTuple):
+    """A request whose reasoning the target accepts: the projection, and the body and stamp if they were made.
+
+    `turns` are the turns of the body as JSON.
+    """
+
+    projection: Projection
+    wire: Wire | None = None
+    stamp: MakeStamp | None = None
+    turns: list[bytes] | None = None
+
+
+def prefix_form(codec: Protocol, endpoint: Endpoint) -> PrefixForm | None:
+    """Give how a target's bodies are read, if it binds reasoning to its prefix."""
+    return codec.prefix if endpoint.rules.bound_prefix and codec.turns_key else None
+
+
+def bind(
+    given: Context,
+    projection: Projection,
+    sender: Sender,
+    codec: Protocol,
+    encode: Encode,
+    *,
+    policy: Policy | None = None,
+) -> Bound:
+    """Leave out the reasoning that the target would refuse. A conversation without reasoning costs nothing."""
+    endpoint, account, _ = sender
+    form, policy = prefix_form(codec, endpoint), policy or _DEFAULT_POLICY
+    if form is None or not any(map(_is_signed, projection.context.messages)):
+        return Bound(projection)
+    wire = encode(projection)
+    encoded, after, replies = _read(form, codec, wire, projection)
+    frame = make_frame(form, wire, projection, sender)
+    check = account_check(account, endpoint)
+    run = choose_run(replies, frame, check)
+    if run.withheld:
+        bare = withhold(projection, given, replies, run, policy=policy, model=endpoint.model)
+        wire = encode(bare)
+        encoded, verified, _ = _read(form, codec, wire, bare)
+        if verified != after:  # a turn is written differently without its reasoning: nothing behind it is valid
+            everything = frozenset(mark for each in replies for mark in each.marks)
+            run = choose_run(replies, replace(frame, refused=everything), check)
+            bare = withhold(projection, given, replies, run, policy=policy, model=endpoint.model)
+            wire = encode(bare)
+            encoded, after, _ = _read(form, codec, wire, bare)
+        projection = bare
+    if run.asked:
+        form.ask(wire, endpoint)
+    digest = after[-1] if after else START
+    stamp = partial(make_stamp, frame, digest, run, sender)
+    return Bound(projection, wire, stamp, encoded)
+
+
+def _read(
+    form: PrefixForm, codec: Protocol, wire: Block, projection: Projection
+) -> tuple[list[bytes], list[bytes], list[Reply]]:
+    """Give the turns of a body as JSON, the digest behind each of them, and the assistant turns."""
+    turns = cast("list[Block]", wire[codec.turns_key or ""])
+    encoded = encode_each(turns)
+    return encoded, *digest_turns(form, turns, encoded, assistant_turns(projection.context.messages), START)
+
+
+def make_frame(form: PrefixForm, wire: Block, projection: Projection, sender: Sender) -> Frame:
+    """Give what the reasoning of a body is compared with."""
+    window = projection.window
+    endpoint, account, refused = sender
+    return Frame(
+        system=digest_value(form.system(wire)),
+        tools=digest_value(form.tools(wire)),
+        account=account,
+        refused=projection.refused | refused if refused else projection.refused,
+        can_ask=endpoint.rules.drops_unbound and form.ask(dict(wire), endpoint),
+        is_cut=window is not None and bool(window.lean or window.gone),
+    )
+
+
+def make_stamp(frame: Frame, digest: bytes, run: Run, sender: Sender) -> Stamp:
+    """Give the stamp of a request; `digest` is that of all its turns."""
+    endpoint, account, refused = sender
+    return Stamp(
+        system=frame.system,
+        tools=frame.tools,
+        messages=stored_digest(digest),
+        newest=run.newest,
+        known=run.known if run.asked else None,
+        asked=run.asked,
+        refused=tuple(sorted(refused)),
+        account=account if endpoint.rules.bound_account else None,
+    )
+
+
+def stamp_body(codec: Protocol, endpoint: Endpoint, body: Block) -> Stamp:
+    """Give the stamp of a body as it is, whoever wrote it; an empty one where the target binds nothing."""
+    form = prefix_form(codec, endpoint)
+    turns = body.get(codec.turns_key or "")
+    if form is None or not isinstance(turns, list):
+        return Stamp()
+    digest, newest = START, None
+    for turn in cast("list[Block]", turns):
+        after, _ = digest_turns(form, (turn,), encode_each((turn,)), _NOBODY, digest)
+        digest = after[0]
+        content = turn.get("content")
+        if turn.get("role") == "assistant" and isinstance(content, list):
+            found = [sign for block in cast("list[Block]", content) if (sign := form.signature(block))]
+            newest = mark_of(found[-1]) if found else newest
+    return Stamp(
+        system=digest_value(form.system(body)),
+        tools=digest_value(form.tools(body)),
+        messages=stored_digest(digest),
+        newest=newest,
+    )
+
+
+_NOBODY: Final = ((0, AssistantMessage(content=())),)
+
+
+def account_check(account: str | None, endpoint: Endpoint) -> Callable[[AssistantMessage], bool]:
+    """Give a function that says whether the reasoning of a message may be sent with this account."""
+    if account is None:
+        return _any_account
+    model = endpoint.model
+
+    def is_of_account(message: AssistantMessage) -> bool:
+        if is_same_account(message, account):
+            return True
+        if (message.protocol, message.provider, message.model) == (model.protocol, model.provider, model.id):
+            return not endpoint.rules.bound_account
+        try:
+            return not resolve_rules(Model(message.model, message.provider, message.protocol)).bound_account
+        except UnknownProtocol:
+            return False
+
+    return is_of_account
+
+
+def _any_account(message: AssistantMessage) -> bool:  # noqa: ARG001 - as `is_of_account`
+    return True
+
+
+def withhold(
+    projection: Projection, given: Context, replies: Sequence[Reply], run: Run, *, policy: Policy, model: Model
+) -> Projection:
+    """Give a projection without the reasoning that a run leaves out, and report it.
+
+    Raises:
+        ProjectionRefused: the policy refuses that.
+    """
+    stripped = strip(replies, run, policy)
+    changes = sorted([*projection.report.changes, *note_withheld(given.messages, replies, run)], key=place_of)
+    return with_messages(projection, stripped, Report(tuple(changes)), policy, model)
+
+
+def strip(replies: Sequence[Reply], run: Run, policy: Policy) -> dict[int, Message]:
+    """Give the messages that replace others, by the index of those."""
+    return {
+        replies[index].place: without_blocks(replies[index].message, positions, policy.texts.empty_turn)
+        for index, (positions, _) in run.withheld.items()
+    }
+
+
+def with_messages(
+    projection: Projection, stripped: Mapping[int, Message], report: Report, policy: Policy, model: Model
+) -> Projection:
+    """Replace some messages of a projection, and its report.
+
+    Raises:
+        ProjectionRefused: the policy refuses a change.
+    """
+    if policy.refuse:
+        refuse_changes(report, policy, model.full_name())
+    messages = list(projection.context.messages)
+    for place, message in stripped.items():
+        messages[place] = message
+    return replace(projection, context=replace(projection.context, messages=tuple(messages)), report=report)
+
+
+def assistant_turns(messages: Sequence[Message], first: int = 0) -> list[tuple[int, AssistantMessage]]:
+    """Give the assistant messages, which are the assistant turns of a body, with their indexes from `first` on."""
+    return [(place, message) for place, message in enumerate(messages, first) if type(message) is AssistantMessage]
+
+
+def _is_signed(message: Message) -> bool:
+    return type(message) is AssistantMessage and any(
+        piece.kind == "thinking" and piece.thinking_signature for piece in message.content
+    )

@@ -1,0 +1,153 @@
+"""Binds the requests of a growing conversation: what was decided for a request is kept for the next one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final, final
+
+from segue.binding.bind import MakeStamp, Sender, account_check, make_frame, make_stamp, strip, with_messages
+from segue.binding.run import START, Frame, Reply, Run, choose_run, grow_run
+from segue.binding.withholding import note_withheld
+from segue.conversation.context import Context
+from segue.conversation.messages import Message
+from segue.projection.policy import Policy
+from segue.projection.projector import Projection
+from segue.projection.report import Change, Report, place_of
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Wire
+from segue.protocols.kit.prefix_form import PrefixForm
+
+_NO_REPLIES: Final[list[Reply]] = []
+
+
+@final
+class Binder:
+    """Chooses the reasoning of one request after the other.
+
+    A request is first encoded without what the request before left out. While a conversation only grows, that is the
+    right choice again, and nothing is encoded twice; otherwise `is_settled` is False, and `projection` is another one.
+    """
+
+    def __init__(self, form: PrefixForm, endpoint: Endpoint, policy: Policy | None) -> None:
+        self.form = form
+        self._endpoint = endpoint
+        self._policy = policy or Policy()
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget what was decided."""
+        self._run: Run | None = None
+        self._frame: tuple[object, Frame] | None = None
+        self._kept: list[Reply] = _NO_REPLIES
+        self._kept_count = 0
+        self._recent: list[Reply] = _NO_REPLIES
+        """The replies that the run was chosen for: the first ones of `_kept`, and those behind them."""
+        self._stripped: dict[int, Message] = {}
+        self._originals: dict[int, Message] = {}
+        """What replaces projected messages, and what they replace, by the index."""
+        self._positions: dict[int, tuple[int, ...]] = {}
+        self._changes: list[Change] = []
+
+    def begin(self, given: Context, projection: Projection, account: str | None, refused: frozenset[str]) -> None:
+        """Begin a request: leave out what was left out of the one before."""
+        self._given = given
+        self._projected = projection
+        self._account = account
+        self._refused = refused
+        self._sender = Sender(self._endpoint, account, refused)
+        self._digest = START
+        self.is_settled = True
+        self.projection: Projection = self._without_withheld()
+
+    @property
+    def given_messages(self) -> tuple[Message, ...]:
+        """The projected messages with all of their reasoning."""
+        return self._projected.context.messages
+
+    def _without_withheld(self) -> Projection:
+        projection = self._projected
+        if not self._stripped:
+            return projection
+        messages, originals = projection.context.messages, self._originals
+        count = len(messages)
+        stripped = self._stripped
+        if any(place >= count or messages[place] is not originals[place] for place in stripped):
+            # An edited conversation: what has to be left out is found when it is encoded.
+            stripped = {
+                place: message
+                for place, message in stripped.items()
+                if place < count and messages[place] is originals[place]
+            }
+        changes = sorted([*projection.report.changes, *self._changes], key=place_of)
+        return with_messages(projection, stripped, Report(tuple(changes)), self._policy, self._endpoint.model)
+
+    def choose(self, body: Wire, key: object, kept: list[Reply], new: list[Reply], digest: bytes) -> None:
+        """Choose the reasoning of a request whose turns were encoded: `kept` are replies of turns that are kept.
+
+        `key` stands for everything in the body but the turns.
+        """
+        self._digest = digest
+        frame = self._find_frame(body, key)
+        run = self._grown(frame, kept, new)
+        if run is None:
+            replies = [*kept, *new]
+            run = choose_run(replies, frame, account_check(self._account, self._endpoint))
+            self._apply(replies, run)
+        self._run, self._frame = run, (key, frame)
+        self._kept, self._kept_count, self._recent = kept, len(kept), new
+        if run.asked and self.is_settled:
+            self.form.ask(body, self._endpoint)
+
+    def _find_frame(self, body: Wire, key: object) -> Frame:
+        if self._frame is not None and self._frame[0] is key:
+            frame = self._frame[1]
+            refused = self._projected.refused | self._refused if self._refused else self._projected.refused
+            window = self._projected.window
+            is_cut = window is not None and bool(window.lean or window.gone)
+            if frame.account == self._account and frame.refused == refused and frame.is_cut == is_cut:
+                return frame
+        return make_frame(self.form, body, self._projected, self._sender)
+
+    def _grown(self, frame: Frame, kept: list[Reply], new: list[Reply]) -> Run | None:
+        """Add the new replies to the last choice; None if they do not only continue it."""
+        if self._run is None or self._frame is None or self._frame[1] is not frame:
+            return None
+        count = self._kept_count
+        if kept is not self._kept or len(kept) < count:
+            return None
+        behind: Sequence[Reply] = new if len(kept) == count else [*kept[count:], *new]
+        if len(behind) < len(self._recent):
+            return None
+        for known, reply in zip(self._recent, behind, strict=False):
+            if known.message is not reply.message or known.before != reply.before:
+                return None
+        check = account_check(self._account, self._endpoint)
+        return grow_run(behind[len(self._recent) :], frame, check, self._run)
+
+    def _apply(self, replies: list[Reply], run: Run) -> None:
+        """Leave out what a new choice leaves out."""
+        originals: dict[int, Message] = {replies[index].place: replies[index].message for index in run.withheld}
+        positions = {replies[index].place: left for index, (left, _) in run.withheld.items()}
+        # Messages that were replaced before keep their replacement, so that its encoding is kept too.
+        known = {
+            place: message
+            for place, message in self._stripped.items()
+            if self._positions[place] == positions.get(place) and self._originals[place] is originals[place]
+        }
+        is_same = len(known) == len(self._stripped) == len(originals)
+        self._stripped = strip(replies, run, self._policy) | known
+        self._originals, self._positions = originals, positions
+        self._changes = note_withheld(self._given.messages, replies, run)
+        self.projection = self._without_withheld()
+        self.is_settled = self.is_settled and is_same
+
+    def settle(self) -> None:
+        """Accept the choice: the request is encoded once more."""
+        self.is_settled = True
+
+    def stamp(self) -> MakeStamp:
+        """Give a function that makes the stamp of the request."""
+        if self._run is None or self._frame is None:
+            raise AssertionError("a stamp is made for a request that was encoded")
+        return partial(make_stamp, self._frame[1], self._digest, self._run, self._sender)

@@ -1,0 +1,331 @@
+"""Reasoning and what it is bound to: which of it a request may contain, and what its reply is made after.
+
+Some providers accept signed reasoning only behind exactly the instructions, tools and messages that it was made after,
+and only as one unbroken run of the original blocks (`Rules.bound_prefix`). The digests here are of the encoded body, so
+they are computed where a request is encoded, never by projection.
+
+How it works: each turn of a body adds to a rolling digest. A reply remembers the digest of what stood before it
+(`AssistantMessage.sent`). Blocks of a later request are chosen so:
+- The newest reply with reasoning decides, if its digests still hold; otherwise the next older one. A reply without
+  reasoning decides nothing: nothing is bound to it.
+- If the newest block is valid, so are the blocks that were sent in its request: the server accepted them there. They
+  are found by following `Sent.before` from block to block. So a growing conversation checks one digest.
+- What was left out of that request is not put back behind it: the run would not be the original one any more.
+- Blocks of which nothing is remembered are sent with the request to drop what is not valid, once, while no remembered
+  reply follows them; where a server has no such request, they are left out.
+
+A turn is digested without its reasoning, and its reasoning is removed after all passes of projection and after fitting.
+So neither the digests nor the window depend on what is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import Final, NamedTuple, cast, final
+
+import msgspec
+from msgspec.structs import replace
+
+from segue.conversation.marks import marks_of, stored_digest
+from segue.conversation.messages import AssistantMessage, Sent
+from segue.protocols.kit.json_values import Block
+from segue.protocols.kit.prefix_form import PrefixForm
+
+_ENCODE: Final = msgspec.json.Encoder().encode
+_ENCODE_SORTED: Final = msgspec.json.Encoder(order="sorted").encode
+START: Final = b"\0" * 32
+"""The digest of no turns."""
+
+_SYSTEM: Final = "the system prompt has changed since"
+_TOOLS: Final = "the tools have changed since"
+_MESSAGES: Final = "an earlier message has changed since"
+_CUT: Final = "the conversation was cut to fit the window"
+_ACCOUNT: Final = "made with another account"
+_REFUSED: Final = "the provider refused or dropped it before"
+_UNKNOWN: Final = "what it was made after is not known"
+_SKIPPED: Final = "later reasoning was made without it"
+_GAP: Final = "reasoning that follows it was removed"
+
+
+class Reply(NamedTuple):
+    """An assistant turn of a request.
+
+    `place` is the index of the projected message, `before` the digest of the turns before it.
+    """
+
+    place: int
+    message: AssistantMessage
+    before: bytes
+    marks: tuple[str, ...]
+
+
+@final
+class Frame(msgspec.Struct, frozen=True, kw_only=True):
+    """What the reasoning of a request is compared with, besides the turns."""
+
+    system: str
+    tools: str
+    account: str | None = None
+    refused: frozenset[str] = frozenset()
+    can_ask: bool = False
+    is_cut: bool = False
+
+
+@final
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """Which reasoning of a request is sent.
+
+    `withheld` has the positions of the marks that are left out, by the index of the reply, with the cause. `newest` is
+    the mark of the last block that is sent. `asked` are the marks of unknown blocks that are sent with the request to
+    drop.
+    """
+
+    count: int
+    withheld: dict[int, tuple[tuple[int, ...], str]]
+    newest: str | None = None
+    known: str | None = None
+    """The mark of the last block before those that the server is asked about."""
+    asked: tuple[str, ...] = ()
+
+
+# -- digests -----------------------------------------------------------------------------------------------------------
+
+
+def digest_turns(
+    form: PrefixForm,
+    turns: Sequence[Block],
+    encoded: Sequence[bytes],
+    replies: Sequence[tuple[int, AssistantMessage]],
+    digest: bytes,
+) -> tuple[list[bytes], list[Reply]]:
+    """Give the rolling digest behind each turn, and the assistant turns.
+
+    `encoded` are the turns as JSON, `replies` the messages of the assistant turns with their indexes, in order. Only
+    assistant turns hold objects whose key order is not the codec's own, the arguments of calls; it does not count.
+    """
+    after: list[bytes] = []
+    found: list[Reply] = []
+    for index, turn in enumerate(turns):
+        bare = form.turn(turn)
+        if turn.get("role") == "assistant":
+            place, message = replies[len(found)]
+            if form.starts(turn):
+                digest = START
+            found.append(Reply(place, message, digest, marks_of(message)))
+            data = _ENCODE_SORTED(bare)
+        else:
+            data = encoded[index] if bare is turn else _ENCODE(bare)
+        digest = sha256(digest + data).digest()
+        after.append(digest)
+    return after, found
+
+
+def encode_each(turns: Sequence[object]) -> list[bytes]:
+    """Give each turn as JSON."""
+    return [*map(_ENCODE, turns)]
+
+
+# -- the run that is sent ----------------------------------------------------------------------------------------------
+
+
+def choose_run(replies: Sequence[Reply], frame: Frame, is_of_account: Callable[[AssistantMessage], bool]) -> Run:
+    """Choose the reasoning that is sent."""
+    return _Choice(replies, frame, is_of_account).run()
+
+
+def grow_run(
+    new: Sequence[Reply], frame: Frame, is_of_account: Callable[[AssistantMessage], bool], known: Run
+) -> Run | None:
+    """Add new replies to a choice that was made for the same frame; None if they do not continue its run."""
+    if known.asked:
+        return None
+    count = known.count + len(new)
+    newest = known.newest
+    for reply in new:
+        if not reply.marks:
+            continue
+        sent = reply.message.sent
+        if (
+            sent is None
+            or sent.before != newest
+            or sent.blocks != reply.marks
+            or not _holds(reply, sent, frame)
+            or not frame.refused.isdisjoint(reply.marks)
+            or not is_of_account(reply.message)
+        ):
+            return None
+        newest = reply.marks[-1]
+    return replace(known, count=count, newest=newest, known=newest) if new else known
+
+
+def _holds(reply: Reply, sent: Sent, frame: Frame) -> bool:
+    """Whether what a reply was made after is what stands before it now."""
+    return sent.messages == stored_digest(reply.before) and sent.system == frame.system and sent.tools == frame.tools
+
+
+def _is_known(reply: Reply) -> bool:
+    sent = reply.message.sent
+    return sent is not None and bool(sent.messages)
+
+
+class _Choice:
+    """Chooses the reasoning of one request."""
+
+    def __init__(
+        self, replies: Sequence[Reply], frame: Frame, is_of_account: Callable[[AssistantMessage], bool]
+    ) -> None:
+        self.replies = replies
+        self.frame = frame
+        self.is_of_account = is_of_account
+        self.kept: dict[int, tuple[int, int]] = {}
+        """By the index of the reply: from which mark to which one its blocks are sent."""
+        self.accepted: dict[str, tuple[str, ...]] = {}
+        """Unknown blocks that the server accepted, with those that it accepted in the same request."""
+        for reply in replies:
+            if reply.message.sent is not None:
+                self.accepted.update(dict.fromkeys(reply.message.sent.accepted, reply.message.sent.accepted))
+
+    def run(self) -> Run:
+        unknown, accepted, below = self._newest_unknown()
+        self._follow(below)
+        known = self._newest()
+        asked = self._ask(unknown, accepted)
+        return Run(count=len(self.replies), withheld=self._withheld(), newest=self._newest(), known=known, asked=asked)
+
+    def _newest(self) -> str | None:
+        at = max(self.kept, default=-1)
+        return self.replies[at].marks[self.kept[at][1] - 1] if at >= 0 else None
+
+    def _newest_unknown(self) -> tuple[list[int], set[str], int]:
+        """Find the unknown replies that no known one with reasoning follows, and what the server accepted of them."""
+        unknown: list[int] = []
+        accepted: set[str] = set()
+        for index in range(len(self.replies) - 1, -1, -1):
+            reply = self.replies[index]
+            sent = reply.message.sent
+            if not reply.marks:
+                if sent is not None and sent.accepted and _holds(reply, sent, self.frame):
+                    accepted.update(sent.accepted)
+            elif _is_known(reply):
+                return unknown, accepted, index
+            else:
+                unknown.append(index)
+        return unknown, accepted, -1
+
+    def _ask(self, unknown: list[int], accepted: set[str]) -> tuple[str, ...]:
+        """Keep unknown blocks: those that the server accepted, else all of them, with the request to drop."""
+        usable = [mark for index in reversed(unknown) for mark in self.replies[index].marks if self._may_send(mark)]
+        is_accepted = accepted.issuperset(usable)
+        if not usable or not (is_accepted or self.frame.can_ask):
+            return ()
+        for index in unknown:
+            marks = self.replies[index].marks
+            allowed = [position for position, mark in enumerate(marks) if self._may_send(mark)]
+            if allowed and self.is_of_account(self.replies[index].message):
+                # From the first to the last one: a block between them that may not be sent ends the run there.
+                end = next((at for at in range(allowed[0], len(marks)) if at not in allowed), len(marks))
+                self.kept[index] = (allowed[0], end)
+        return () if is_accepted else tuple(usable)
+
+    def _may_send(self, mark: str) -> bool:
+        return mark not in self.frame.refused
+
+    def _follow(self, below: int) -> None:
+        """Find the newest known reply whose digests hold, and follow the blocks that its request contained."""
+        head = self._find_head(below)
+        while head >= 0:
+            head = self._find_head(self._follow_from(head))
+
+    def _find_head(self, below: int) -> int:
+        for index in range(below, -1, -1):
+            reply = self.replies[index]
+            sent = reply.message.sent
+            if (
+                reply.marks
+                and sent is not None
+                and _is_known(reply)
+                and _holds(reply, sent, self.frame)
+                and self.is_of_account(reply.message)
+                and self._keep(index, len(reply.marks), sent.blocks or reply.marks)
+            ):
+                return index
+        return -1
+
+    def _keep(self, index: int, end: int, blocks: Sequence[str]) -> bool:
+        """Keep the blocks of a reply up to `end` that are one run of its original ones; False if there are none."""
+        marks = self.replies[index].marks
+        while end and (marks[end - 1] not in blocks or not self._may_send(marks[end - 1])):
+            end -= 1
+        if not end:
+            return False
+        begin, place = end - 1, blocks.index(marks[end - 1])
+        while begin and place and marks[begin - 1] == blocks[place - 1] and self._may_send(marks[begin - 1]):
+            begin, place = begin - 1, place - 1
+        self.kept[index] = (begin, end)
+        return True
+
+    def _follow_from(self, head: int) -> int:
+        """Keep the blocks that the request of a reply contained; give where to look for another run, -1 for nowhere."""
+        sent = cast("Sent", self.replies[head].message.sent)
+        want = self._before(head, sent)
+        for index in range(head - 1, -1, -1):
+            if want is None:
+                return -1
+            marks = self.replies[index].marks
+            if want not in marks:
+                continue
+            message = self.replies[index].message
+            own, end = message.sent, marks.index(want) + 1
+            if not self._may_send(want) or not self.is_of_account(message):
+                return -1
+            if own is not None and _is_known(self.replies[index]):
+                if not self._keep(index, end, own.blocks or marks) or self.kept[index][1] != end:
+                    self.kept.pop(index, None)
+                    return -1
+                want = self._before(index, own)
+            elif accepted := self.accepted.get(want):
+                self._keep(index, end, accepted)
+                place = accepted.index(marks[self.kept[index][0]])
+                if not place:
+                    return index - 1  # what stood before them is known by its own digests
+                want = accepted[place - 1]
+            else:
+                return -1
+        return -1
+
+    def _before(self, index: int, sent: Sent) -> str | None:
+        """Give the mark of the block before the kept ones of a reply; None if one between them is missing."""
+        first = self.replies[index].marks[self.kept[index][0]]
+        return sent.before if not sent.blocks or first == sent.blocks[0] else None
+
+    # -- what is left out ----------------------------------------------------------------------------------------------
+
+    def _withheld(self) -> dict[int, tuple[tuple[int, ...], str]]:
+        withheld: dict[int, tuple[tuple[int, ...], str]] = {}
+        for index, reply in enumerate(self.replies):
+            if not reply.marks:
+                continue
+            begin, end = self.kept.get(index, (0, 0))
+            if (begin, end) != (0, len(reply.marks)):
+                left = (*range(begin), *range(end, len(reply.marks)))
+                withheld[index] = left, self._cause(index, left)
+        return withheld
+
+    def _cause(self, index: int, left: tuple[int, ...]) -> str:
+        """Say why blocks of a reply are left out."""
+        reply, frame = self.replies[index], self.frame
+        sent = reply.message.sent
+        if any(not self._may_send(reply.marks[position]) for position in left):
+            return _REFUSED
+        if not self.is_of_account(reply.message):
+            return _ACCOUNT
+        if sent is None or not sent.messages:
+            return _UNKNOWN
+        if sent.system != frame.system:
+            return _SYSTEM
+        if sent.tools != frame.tools:
+            return _TOOLS
+        if sent.messages != stored_digest(reply.before):
+            return _CUT if frame.is_cut else _MESSAGES
+        return _SKIPPED if index not in self.kept else _GAP

@@ -1,0 +1,57 @@
+"""Stamps: what a request contained, from which the `Sent` of its reply is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, final
+
+import msgspec
+
+from segue.conversation.marks import marks_of
+from segue.conversation.messages import AssistantMessage, Sent
+
+
+@final
+class Stamp(msgspec.Struct, frozen=True, kw_only=True):
+    """What a request contained.
+
+    `newest` is the mark of its last block of reasoning, `asked` are the marks of unknown blocks that the server was
+    asked about, `refused` those of blocks that an earlier attempt showed to be refused.
+    """
+
+    system: str = ""
+    tools: str = ""
+    messages: str = ""
+    newest: str | None = None
+    known: str | None = None
+    """The mark of the last block of reasoning before those that the server was asked about."""
+    asked: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    account: str | None = None
+
+    def sent(self, message: AssistantMessage, dropped: Iterable[str] | None) -> Sent | None:
+        """Give what a reply was made after; `dropped` are the marks that the server dropped, None if it does not say.
+
+        None if there is nothing to remember.
+        """
+        accepted: tuple[str, ...] = ()
+        refused, newest = self.refused, self.newest
+        if self.asked:
+            gone = set(self.asked if dropped is None else dropped)
+            accepted = tuple(mark for mark in self.asked if mark not in gone)
+            refused = (*refused, *(mark for mark in self.asked if mark in gone))
+            newest = accepted[-1] if accepted else self.known
+        sent = Sent(
+            system=self.system,
+            tools=self.tools,
+            messages=self.messages,
+            before=newest,
+            blocks=marks_of(message) if self.messages else (),
+            accepted=accepted,
+            dropped=refused,
+            account=self.account,
+        )
+        return None if sent == _NOTHING else sent
+
+
+_NOTHING: Final = Sent()

@@ -1,0 +1,66 @@
+"""Removes reasoning that a request may not contain, and reports it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
+
+from msgspec.structs import replace
+
+from segue.binding.run import Reply, Run
+from segue.conversation.content import AssistantContent, TextContent, ThinkingContent
+from segue.conversation.messages import AssistantMessage, Message
+from segue.projection.report import Change, ChangeCode, Loss
+
+
+def without_blocks(message: AssistantMessage, positions: Sequence[int], filler: str) -> AssistantMessage:
+    """Give a message without some of its signed thinking, which is counted from the first."""
+    left, number = set(positions), -1
+    content: list[AssistantContent] = []
+    for piece in message.content:
+        if type(piece) is ThinkingContent and piece.thinking_signature:
+            number += 1
+            if number in left:
+                continue
+        content.append(piece)
+    return replace(message, content=tuple(content) or (TextContent(text=filler),))
+
+
+def note_withheld(given: Sequence[Message], replies: Sequence[Reply], run: Run) -> list[Change]:
+    """Report what is left out, with its place in the given conversation."""
+    places = _find_places(given, replies, run.withheld.keys())
+    changes: list[Change] = []
+    for index, (positions, cause) in run.withheld.items():
+        place = places.get(index)
+        if place is None:
+            continue
+        signed = _signed(replies[index].message)
+        content = given[place].content
+        for position in positions:
+            piece = signed[position]
+            at = next((at for at, each in enumerate(content) if each is piece), None)
+            path = ("messages", place, "content") if at is None else ("messages", place, "content", at)
+            loss = Loss.CONTENT if piece.thinking.strip() else Loss.OPAQUE
+            changes.append(Change(code=ChangeCode.REASONING_WITHHELD, path=path, loss=loss, detail=cause))
+    return changes
+
+
+def _signed(message: AssistantMessage) -> list[ThinkingContent]:
+    return [piece for piece in message.content if type(piece) is ThinkingContent and piece.thinking_signature]
+
+
+def _find_places(given: Sequence[Message], replies: Sequence[Reply], wanted: AbstractSet[int]) -> dict[int, int]:
+    """Find the given messages of some replies.
+
+    Projection keeps the order of assistant turns, and the thinking that it keeps are the given objects.
+    """
+    places: dict[int, int] = {}
+    at = 0
+    for index in sorted(wanted):
+        blocks = {id(piece) for piece in _signed(replies[index].message)}
+        for place in range(at, len(given)):
+            message = given[place]
+            if message.role == "assistant" and any(id(piece) in blocks for piece in message.content):
+                places[index], at = place, place + 1
+                break
+    return places

@@ -1,0 +1,51 @@
+"""The accounts that a client sends requests with, by the names that providers give them.
+
+A provider that binds reasoning to an account names the organization in its replies. The key stands for the account only
+where it does not: after a key is rotated, the account is still the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from hashlib import sha256
+from typing import final
+
+from segue.models.model import Model
+from segue.projection.workspace.ownership import KEY_LABEL
+from segue.protocols.registry import resolve_dialect, resolve_rules
+
+
+@final
+class Accounts:
+    """Remembers which account a key belongs to. `find_key` gives the key for a model. The repr contains none."""
+
+    def __init__(self, find_key: Callable[[Model], str | None]) -> None:
+        self._find_key = find_key
+        self._named: dict[tuple[str, str | None], str] = {}
+
+    def __repr__(self) -> str:
+        return "Accounts()"
+
+    def find(self, model: Model) -> str | None:
+        """Give the label of the account of a request; None if it is not known yet, or does not matter."""
+        if not resolve_rules(model).bound_account:
+            return None
+        label = self._label(model)
+        named = self._named.get((model.provider, label))
+        if named is None and resolve_dialect(model).account_header is None:
+            return label
+        return named
+
+    def learn(self, model: Model, named: str | None) -> str | None:
+        """Remember the account that a reply named, and give its label."""
+        if not resolve_rules(model).bound_account:
+            return None
+        label = self._label(model)
+        if named is None:
+            return label
+        self._named[model.provider, label] = named
+        return named
+
+    def _label(self, model: Model) -> str | None:
+        key = self._find_key(model)
+        return None if key is None else KEY_LABEL + sha256(key.encode()).hexdigest()[:12]

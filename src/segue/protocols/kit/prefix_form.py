@@ -1,0 +1,48 @@
+"""How a protocol holds what reasoning is bound to: instructions, tools, turns, and the blocks of reasoning in them.
+
+A provider that binds reasoning to its prefix compares values, so key order does not count; cache marks and the blocks
+of reasoning themselves are not compared. (Anthropic documentation: preserved thinking, 2026-09; probed 2026-09-26.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, final
+
+import msgspec
+
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Block, Wire
+
+
+class Dropped(NamedTuple):
+    """Reasoning that a server did not read: where it stands in the request, and why, in the provider's words."""
+
+    turn: int
+    block: int
+    reason: str
+
+
+@final
+class PrefixForm(msgspec.Struct, frozen=True, kw_only=True):
+    """The functions that read and change a body for this.
+
+    - `system(body)`, `tools(body)`: the values that are compared, without cache marks; None if there are none.
+    - `turn(turn)`: a turn without reasoning and cache marks; the same object if it has none.
+    - `starts(turn)`: whether the compared prefix starts with this turn, whatever stands before it.
+    - `signature(block)`: the signature of a block of reasoning; None for every other block.
+    - `asks(body)`: whether the body asks the server to drop reasoning that is not valid behind its prefix.
+    - `ask(body, endpoint)`: makes it ask, in place; False if this request cannot.
+    - `headers`: the headers that a body which asks needs.
+    - `dropped(reply)`: what the server says that it dropped; None if it says nothing.
+    """
+
+    system: Callable[[Block], object]
+    tools: Callable[[Block], object]
+    turn: Callable[[Block], Block]
+    starts: Callable[[Block], bool]
+    signature: Callable[[Block], str | None]
+    asks: Callable[[Block], bool]
+    ask: Callable[[Wire, Endpoint], bool]
+    dropped: Callable[[Block], list[Dropped] | None]
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
