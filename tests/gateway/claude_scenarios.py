@@ -10,7 +10,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from tests.gateway.emulated_claude import BINDING, TOOL, Talk, turns
+from gateway.emulated_claude import BINDING, TOOL, Talk, turns
 
 from segue.testing.emulator import EmulatedCall, Emulator, Step
 

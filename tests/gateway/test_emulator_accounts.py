@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.gateway.emulated_claude import BINDING, TOOL, Answered, Talk, turns
+from gateway.emulated_claude import BINDING, TOOL, Answered, Talk, turns
 
 from segue.testing.emulator import EmulatedCall, Emulator, Step
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from tests.gateway import claude_scenarios as cases
-from tests.gateway.claude_scenarios import SCENARIOS
+from gateway import claude_scenarios as cases
+from gateway.claude_scenarios import SCENARIOS
 
 from segue.testing.emulator import binding
 from segue.testing.emulator.binding import Issued

@@ -119,12 +119,22 @@ class Emulator:
         self._provider = Provider(self.script, signer, self.ledger, strict=strict)
 
     def respond(
-        self, method: str, path: str, headers: Mapping[str, str], body: bytes, *, is_recorded: bool = True
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        *,
+        step: Step | None = None,
+        is_recorded: bool = True,
     ) -> Reply:
         """Answer a request without a server, whole and without delays; `path` has the query.
 
-        With `is_recorded=False` the request is not listed: that is how a test gets a reply of an earlier time.
+        `step` is the answer, before the script. With `is_recorded=False` the request is not listed: that is how a test
+        gets a reply of an earlier time.
         """
+        if step is not None:
+            self.script.add_first(step)
         answer, call = self._handle(method, path, _lowered(headers), body, is_recorded=is_recorded)
         framing = "none" if call is None else framing_of(call)
         if answer.frames is None:
