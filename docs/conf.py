@@ -54,6 +54,7 @@ CONTENTS: Final = {
     "Understand": (
         "projection",
         "windows",
+        "reasoning",
         "server-tools",
         "client",
         "serving",
