@@ -199,11 +199,11 @@ def test_a_converter_can_be_pickled_with_its_settings():
 
 def test_estimated_tokens_are_near_those_of_the_precise_count():
     from segue import estimate_tokens
-    from segue.documents import read_document
+    from segue.histories.opening import How, open_line
 
     for line in lines(5):
         (tokens,) = WRITER({"text": [line]})["tokens"]
-        assert tokens == pytest.approx(estimate_tokens(read_document(line, None).prompt, TARGET), rel=0.1)
+        assert tokens == pytest.approx(estimate_tokens(open_line(line, How(), 1).prompt, TARGET), rel=0.1)
 
 
 # -- Arrow -------------------------------------------------------------------------------------------------------------

@@ -198,7 +198,7 @@ def test_records_are_counted_and_kept_only_if_asked_for():
 def test_a_format_of_ones_own_is_registered_and_used(monkeypatch):
     monkeypatch.setattr(registry.FORMATS, "records", dict(registry.FORMATS.records))
     claude = get_format(CLAUDE)
-    own = with_fields(claude, name="my-format", title="Mine", detect=lambda head, name: 100)
+    own = with_fields(claude, name="my-format", title="Mine")
     register_format(own)
     register_format(own)
     assert FORMATS["my-format"] is own

@@ -20,6 +20,7 @@ from segue import (
     UserMessage,
     framework_objects,
     read_history,
+    recognise,
     save_history,
     write_history,
 )
@@ -35,17 +36,13 @@ of_every_sample = pytest.mark.parametrize(("name", "source"), SAMPLES.values(), 
 
 @of_every_sample
 def test_a_sample_is_recognised_as_its_own_format(name, source):
-    assert read_history(source).origin.format == name
+    # Items of OpenAI's Agents SDK are those of a request, if no Chat model wrote them.
+    expected = {name, FRAMEWORKS[name].wire} - {None}
+    assert {claim.format for claim in recognise(source)} <= expected
+    assert read_history(source).origin.format in expected
     if source.data is not None and source.data.count(b"\n") < 2:
-        assert read_history(json.loads(source.data)).origin.format == name
-    beginning = replace_data(source.data)
-    assert FRAMEWORKS[name].detect(beginning, "") > 0
+        assert read_history(json.loads(source.data)).origin.format in expected
 
-
-def replace_data(data: bytes | None) -> bytes:
-    """Give the beginning of a file, cut off in the middle of a value."""
-    assert data is not None
-    return data[: len(data) * 2 // 3]
 
 
 @of_every_sample
