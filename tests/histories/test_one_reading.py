@@ -274,7 +274,9 @@ def test_every_sample_of_a_program_is_recognised_or_honestly_unknown():
             messages = read_history(path).context.messages
         except SegueError:
             continue
-        expected = {"langgraph": "langchain", "chatgpt-export": "chatgpt", "claude-ai-export": "claude-ai"}.get(top, top)
+        expected = {"langgraph": "langchain", "chatgpt-export": "chatgpt", "claude-ai-export": "claude-ai"}.get(
+            top, top
+        )
         if top == "wild":
             expected = "claude-code" if "uuid" in path.read_text() else "roo-code"
         if top == "hf":

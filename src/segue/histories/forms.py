@@ -3,9 +3,9 @@
 Facts this file rests on:
 - Forms of formats that segue reads: their samples, and the sources that each format names.     (seen, 2026-11-15)
 - Forms of programs that segue does not read: their makers' sources, or files of other people.   (read, 2026-11-16)
-- LiteLLM's messages are those of Chat, the items of OpenAI's Agents SDK those of Responses, the messages of Strands
-  those of Converse. Such data is recognised as
-  that request, unless it has a field that only the framework writes.
+- LiteLLM's messages are those of Chat, the messages of Strands those of Converse. Such data is recognised as that
+  request, unless it has a field that only the framework writes. The items of OpenAI's Agents SDK are those of
+  Responses; a list of them, without a request around it, is one of the SDK.
 
 The table is apart from the records of formats so that recognising data loads no reader. A format of a package has its
 forms in its record.
@@ -118,7 +118,16 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="objects", needs=("pydantic_ai",)),
     ),
     "openai-agents": (
-        Form(where="items", own=("provider_data",), needs=("!from_history",)),
+        Form(
+            where="items",
+            needs=("!tool_calls", "!parts", "!ts"),
+            own=(
+                "call_id",
+                "encrypted_content",
+                "summary:list",
+                "content[].type=input_text|input_image|output_text",
+            ),
+        ),
         Form(where="database", needs=("agent_messages", "agent_sessions")),
         Form(where="objects", needs=("agents",)),
     ),

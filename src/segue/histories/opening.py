@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace as replace_fields
 from itertools import chain, repeat
 from os import PathLike
-from pathlib import Path
+from pathlib import Path  # opens nothing: `places` does
 from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, TypeAlias, cast, final
 
 import msgspec
@@ -304,7 +304,7 @@ def _open(source: Source, record: Format | None, how: How, place: str) -> Opened
     found, source, sight = _recognise(source)
     if not found and is_lines and source.data is not None:
         return Opened(None, _numbered(iter(source.data.splitlines(keepends=True))))
-    if not found and source.data is not None and sight.value is None:
+    if not found and source.data is not None and source.data.lstrip()[:1] in (b"{", b"["):
         _parse(source.data)  # explains what is wrong with the JSON
     return Opened(_read(choose(found, place), source, sight, how)._replace(data=source.data))
 

@@ -114,12 +114,12 @@ def look(source: Source, *, head: bool = False) -> Sight:
         return look_at_value(source.value, source.name)
     data = source.data
     start = data[:HEAD]
-    if data.lstrip()[:1] not in (b"{", b"["):
-        return Sight(text=start, name=source.name)
     lines = tuple(islice(_objects(data, cut=head), _LINES))
-    value, cut = _parse(data), False
-    if value is None and not lines:
-        value, cut = _parse_beginning(start), True
+    value, cut = None, False
+    if data.lstrip()[:1] in (b"{", b"["):
+        value = _parse(data)
+        if value is None and not lines:
+            value, cut = _parse_beginning(start), True
     if lines and value is None:
         return Sight(lines=lines, text=start, name=source.name)
     return Sight(value=value, lines=lines, text=start, name=source.name, cut=cut or head)
@@ -169,26 +169,25 @@ def _parse_beginning(data: bytes) -> object:
 
 
 def _objects(data: bytes, *, cut: bool) -> Iterator[dict[str, Any]]:
-    """Give the objects of JSON Lines; none if the first line is no whole value."""
-    start, number = 0, 0
-    while start < len(data):
+    """Give the objects of JSON Lines; none if neither the first line nor the one behind it is one."""
+    start = number = found = 0
+    while start < len(data) and (found or number < 2):  # noqa: PLR2004 - the first two lines
         end = data.find(b"\n", start)
         last = end < 0
-        line = data[start : len(data) if last else end]
+        line = data[start : len(data) if last else end].strip()
         start = len(data) if last else end + 1
-        if not line or line.isspace():
+        if not line:
             continue
         number += 1
+        if line in (b"{", b"["):  # a document over several lines
+            return
         try:
             value: object = msgspec.json.decode(line)
         except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
-            if number == 1 and not (line.startswith(b"{") and line.rstrip().endswith(b"}")):
-                return
             continue
         if isinstance(value, dict) and not (last and cut):
+            found += 1
             yield cast("dict[str, Any]", value)
-        elif number == 1:
-            return
 
 
 # -- claims ------------------------------------------------------------------------------------------------------------
