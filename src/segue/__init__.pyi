@@ -136,6 +136,8 @@ from segue.histories.kit.history import History as History
 from segue.histories.kit.history import HistoryOrigin as HistoryOrigin
 from segue.histories.kit.history import Session as Session
 from segue.histories.kit.history import Written as Written
+from segue.histories.opening import recognise as recognise
+from segue.histories.recognition import Recognition as Recognition
 from segue.histories.registry import register_format as register_format
 from segue.models.catalogue import Catalogue as Catalogue
 from segue.models.catalogue import find_models as find_models
@@ -238,6 +240,8 @@ __all__ = [  # noqa: RUF022 - by subject, as docs/names.md shows it
     "append_summary",
     # sessions of agents and messages of frameworks
     "read_history",
+    "recognise",
+    "Recognition",
     "write_history",
     "save_history",
     "find_sessions",

@@ -11,7 +11,7 @@ from cli.running import SESSION, run
 from cli.terminal import Terminal
 from segue import Context, dump, load, prepare, read_session
 from segue.cli.places import Places
-from segue.documents import open_source
+from segue.histories.opening import How, open_source
 from segue.protocols.registry import PROTOCOLS
 
 GITHUB = re.compile(r"::\w+ file=([^,]+),line=(\d+),title=(\w+)::(?:messages\[(\d+)\])?")
@@ -71,7 +71,7 @@ def test_every_message_of_a_request_is_found_in_it(protocol, tmp_path):
     file = tmp_path / "request.json"
     file.write_text(json.dumps(body, indent=2))
     with file.open("rb") as opened:
-        document = open_source(opened, "request.json", protocol=protocol).document
+        document = open_source(opened, How(protocol=protocol), name="request.json").document
     assert document is not None
     places, lines = Places(document), file.read_text().splitlines()
     messages = document.prompt.context.messages

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from cli.running import SESSION, run
-from segue.documents import open_source
+from segue.histories.opening import open_source
 from segue.inspector.inspection import Inspection
 from segue.models.model import Model, Price
 from segue.projection.policy import Policy
@@ -122,7 +122,7 @@ def test_the_inspector_shows_what_is_cut_and_what_it_costs():
     small = Model("small", "acme", "openai-chat", context_window=1200, cost=Price(input=2.0))
     large, tiny = (Model("m", "acme", "openai-chat", context_window=window) for window in (400_000, 60))
     with SESSION.open("rb") as file:
-        document = open_source(file, "session", protocol=None).document
+        document = open_source(file, name="session").document
     assert document is not None
     cut, whole, unsent = (
         cast("Mapping[str, Any]", Inspection(document, model, Policy()).summary()) for model in (small, large, tiny)

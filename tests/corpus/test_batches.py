@@ -12,7 +12,7 @@ import pytest
 
 from corpus.building import chat, segue, write
 from segue import Context, Model, UserMessage, check, decode_request, decode_response, load, prepare
-from segue.corpus.batch_files.forms import FORMS, find_form, read_request_line
+from segue.batch_forms import FORMS, find_form, read_request_line
 from segue.corpus.batch_files.joining import Joiner, read_sent
 from segue.corpus.batch_files.results import read_result_line, results_of_document
 from segue.corpus.batch_files.writing import BatchFiles, line_of

@@ -12,7 +12,8 @@ from segue import Context, UserMessage, prepare
 from segue.conversation.content import TextContent, ToolCall
 from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage
 from segue.corpus.shards import form_of
-from segue.histories.api import is_session_file, read_history, save_history, write_history
+from segue.histories.api import read_history, save_history, write_history
+from segue.histories.opening import is_one_conversation
 from segue.histories.registry import all_formats
 
 WRITTEN = [record for record in all_formats() if record.kind == "agent" and record.write is not None]
@@ -38,7 +39,7 @@ def test_a_folder_of_sessions_becomes_a_folder_of_requests(name, tmp_path):
     model = "openai/gpt-5.4" if name == "codex" else "gemini-3.5-flash" if name == "gemini-cli" else TARGET
     written = write_history(conversation(), format=name, model=model, cwd="/project")
     paths = [path for path in save_history(written, tmp_path / "in") if form_of(path.name) is not None]
-    sessions = [path for path in paths if is_session_file(path.read_bytes(), path.name)]
+    sessions = [path for path in paths if is_one_conversation(path.read_bytes(), path.name)]
     if not sessions:
         pytest.skip(f"of a format whose sessions are no files of lines ({name})")
     # Beside it a file of rows: what a file holds is found out for each of them.

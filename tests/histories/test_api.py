@@ -133,7 +133,7 @@ def test_a_name_that_leads_out_of_the_folder_is_not_written(home, tmp_path):
 BAD = {
     "no such file": ("/no/such/file", LoadError, "cannot read the file"),
     "no such session": ("claude-code:nothing", LoadError, "no session 'nothing'"),
-    "an empty file": (b"", UnknownFormat, "not recognised"),
+    "an empty file": (b"", LoadError, "the file is empty"),
     "another kind of file": (b"\x89PNG", UnknownFormat, "not recognised"),
     "another value": (42, UnknownFormat, "not recognised"),
 }
@@ -198,7 +198,7 @@ def test_records_are_counted_and_kept_only_if_asked_for():
 def test_a_format_of_ones_own_is_registered_and_used(monkeypatch):
     monkeypatch.setattr(registry.FORMATS, "records", dict(registry.FORMATS.records))
     claude = get_format(CLAUDE)
-    own = with_fields(claude, name="my-format", title="Mine", detect=lambda head, name: 100)
+    own = with_fields(claude, name="my-format", title="Mine")
     register_format(own)
     register_format(own)
     assert FORMATS["my-format"] is own

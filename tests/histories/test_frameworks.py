@@ -20,6 +20,7 @@ from segue import (
     UserMessage,
     framework_objects,
     read_history,
+    recognise,
     save_history,
     write_history,
 )
@@ -35,17 +36,10 @@ of_every_sample = pytest.mark.parametrize(("name", "source"), SAMPLES.values(), 
 
 @of_every_sample
 def test_a_sample_is_recognised_as_its_own_format(name, source):
+    assert [claim.format for claim in recognise(source)] == [name]
     assert read_history(source).origin.format == name
     if source.data is not None and source.data.count(b"\n") < 2:
         assert read_history(json.loads(source.data)).origin.format == name
-    beginning = replace_data(source.data)
-    assert FRAMEWORKS[name].detect(beginning, "") > 0
-
-
-def replace_data(data: bytes | None) -> bytes:
-    """Give the beginning of a file, cut off in the middle of a value."""
-    assert data is not None
-    return data[: len(data) * 2 // 3]
 
 
 @of_every_sample
@@ -146,7 +140,7 @@ DUMPS = [
     Dump("litellm/messages.json", "litellm", 7, 0, 2, set()),
     Dump("hf/messages.jsonl", "hf-messages", 0, 0, 0, set()),
     Dump("hf/messages-through-datasets.jsonl", "hf-messages", 0, 0, 0, set()),
-    Dump("hf/openai-finetune.jsonl", "hf-messages", 0, 0, 0, set()),
+    Dump("hf/openai-finetune.jsonl", "openai-chat", 0, 0, 0, set()),
     Dump("hf/sharegpt.jsonl", "sharegpt", 0, 0, 1, set()),
     Dump("google-adk/session.json", "google-adk", 4, 2, 1, {GEMINI}),
     Dump("google-adk/events.json", "google-adk", 4, 2, 1, {GEMINI}),

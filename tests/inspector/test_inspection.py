@@ -21,7 +21,7 @@ from segue import (
     ToolCall,
     UserMessage,
 )
-from segue.documents import Document
+from segue.histories.opening import Document
 from segue.inspector.alignment import Row, align
 from segue.inspector.differences import compare, shorten
 from segue.inspector.inspection import Inspection, suggest_targets

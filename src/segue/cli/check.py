@@ -27,8 +27,8 @@ from segue.cli.wording import in_program_words
 from segue.conversation.context import Prompt
 from segue.corpus.pieces import find_again
 from segue.corpus.training import ONLY_REQUESTS, WITH_WEIGHTS, is_training_line, writing_model
-from segue.documents import BadLine, Document, Source, read_line
 from segue.errors import DoesNotFit, EmptyConversation, Path, render_path
+from segue.histories.opening import BadLine, Document, How, Opened, open_line
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.plurals import counted
@@ -122,11 +122,11 @@ def command(
     ctx.exit(Status.FOUND if found else Status.SUCCESS)
 
 
-def _documents(opened: Source, protocol: str | None, advance: Advance) -> Iterator[Document | BadLine]:
+def _documents(opened: Opened, protocol: str | None, advance: Advance) -> Iterator[Document | BadLine]:
     if opened.document is not None:
         yield opened.document
     for number, line in opened.lines:
-        document = read_line(line, protocol, number)
+        document = open_line(line, How(format=protocol), number)
         yield document
         advance(len(line), 1, 0 if isinstance(document, BadLine) else len(document.prompt.context.messages))
 

@@ -30,8 +30,8 @@ from segue.corpus.jobs import SPAN, Job, Purpose
 from segue.corpus.pieces import find_again
 from segue.corpus.rows import Reader
 from segue.corpus.shards import form_of
-from segue.documents import Document, Source
 from segue.errors import DoesNotFit, EmptyConversation, ProjectionRefused
+from segue.histories.opening import Document, Opened
 from segue.models.model import Model
 from segue.projection.policy import Policy, ReasoningPolicy
 from segue.projection.report import Loss, Report
@@ -214,11 +214,11 @@ def is_same_file(one: str, other: str) -> bool:
         return False
 
 
-def _open(file: BinaryIO, source: str | None, wrote: Model | None, job: Job) -> Source:
+def _open(file: BinaryIO, source: str | None, wrote: Model | None, job: Job) -> Opened:
     """Open a file; one that ends in .jsonl and has a single row of a data set is read as rows."""
     is_rows = job.purpose != "requests" or job.reader.column is not None
     if is_rows:
-        return Source(None, ((number, line) for number, line in enumerate(file, 1) if not line.isspace()))
+        return Opened(None, ((number, line) for number, line in enumerate(file, 1) if not line.isspace()))
     return open_input(file, source, wrote)
 
 

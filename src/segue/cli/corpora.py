@@ -27,8 +27,8 @@ from segue.corpus.resumable import ResumableOutput
 from segue.corpus.runs import RowStopped, Step, convert_shards, converting
 from segue.corpus.shards import BAD, Shard, form_of, pieces_of, plan
 from segue.corpus.summary import Summary, rounded
-from segue.documents import Source
 from segue.errors import CorpusError
+from segue.histories.opening import Opened
 from segue.plurals import counted
 
 _LISTED = 20
@@ -41,7 +41,7 @@ class Input(NamedTuple):
 
     name: str
     path: Path | None
-    opened: Source | None
+    opened: Opened | None
 
     @property
     def shown(self) -> str:

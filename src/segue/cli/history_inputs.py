@@ -1,7 +1,6 @@
 """How commands open a SOURCE: a file, a folder, a database, an archive, `claude-code:last`, `codex:ID`, or `-`.
 
-`show`, `check`, `convert` and `ui` read a stored conversation or a request from a file. `SourceFile` gives them a
-session of an agent or an export as such a file, so that they need no code of their own for it.
+What it is and how it is read, `segue.histories.opening` decides, for every command alike.
 """
 
 from __future__ import annotations
@@ -14,16 +13,19 @@ from typing import IO, Any, BinaryIO, Final, cast, final
 
 import click
 
-from segue.conversation.stored import dump
-from segue.errors import DecodeError, LoadError, SegueError, UnknownFormat
-from segue.histories.api import as_history, find_format_of, is_binary, is_session_file, read_history
+from segue.errors import LoadError, SegueError, UnknownFormat
 from segue.histories.kit.history import History
-from segue.histories.kit.source import Source
+from segue.histories.kit.source import View
+from segue.histories.opening import How, Opened, choose_line, open_source
+from segue.histories.places import is_binary
 from segue.histories.registry import find_format, format_names, get_format
+from segue.models.model import Model
 from segue.projection.report import Loss, Report
+from segue.protocols.registry import protocol_names
 
 FORMAT_NAMES: Final = click.Choice(format_names())
-_HEAD: Final = 64 * 1024
+READABLE_NAMES: Final = click.Choice((*format_names(), *protocol_names()))
+_HEAD: Final = 64
 _STANDARD_INPUT: Final = "-"
 
 
@@ -35,55 +37,36 @@ def open_history(
     session: str | None = None,
     keep_records: bool = False,
 ) -> History:
-    """Read a history from any SOURCE; a stored conversation or a request is a history without an origin.
+    """Read a history from any SOURCE.
 
     Raises:
         SegueError: it cannot be read; the message begins with the name of the source.
     """
-    if _is_place(given):
-        return read_history(given, format=name, view=view, session=session, keep_records=keep_records)
+    how = How(format=name, session=session, view=View.parse(view, keep_records=keep_records))
     is_standard_input = given == _STANDARD_INPUT
-    data = sys.stdin.buffer.read() if is_standard_input else _read(Path(given))
-    source = data if is_standard_input else Path(given)
     shown = "standard input" if is_standard_input else given
+    _check_place(given)
     try:
-        if name is not None or is_session_file(data, shown):
-            return read_history(source, format=name, view=view, session=session, keep_records=keep_records)
-        return _open_conversation(data, source, shown)
+        source = sys.stdin.buffer.read() if is_standard_input else given
+        history = choose_line(open_source(source, how, name=shown), how).as_history()
     except UnknownFormat:
         raise
     except SegueError as error:
         from segue.cli.inputs import raise_named  # loads projection
 
         raise_named(error, shown)
+    if not history.context.messages:
+        click.echo(f"segue: {shown}: there is no message in it", err=True)
+    return history
 
 
-def _open_conversation(data: bytes, source: object, shown: str) -> History:
-    from segue.documents import open_source  # loads projection, which a list of sessions does not need
+def _check_place(given: str) -> bool:
+    """Whether this names a session by its agent, or is a folder or a file that is not text.
 
-    try:
-        opened = open_source(io.BytesIO(data), shown, protocol=None)
-    except (LoadError, DecodeError):
-        if find_format_of(Source(data=data, name=shown))[0] is None:
-            raise
-        return read_history(source)
-    if opened.document is not None:
-        return as_history(opened.document.prompt.context)
-    if find_format_of(Source(data=data, name=shown))[0] is not None:
-        return read_history(source)
-    raise LoadError("the file has one conversation on each line; write the one that you want to a file of its own")
-
-
-def _read(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read()
-    except OSError as error:
-        raise LoadError(f"{path}: cannot read the file: {error.strerror}") from error
-
-
-def _is_place(given: str) -> bool:
-    """Whether this names a session by its agent, or is a folder or a file that is not text."""
+    Raises:
+        LoadError: the agent has no sessions on this machine.
+        UnknownFormat: there is no such agent.
+    """
     if given == _STANDARD_INPUT:
         return False
     agent, colon, rest = given.partition(":")
@@ -108,11 +91,11 @@ def _head(path: Path) -> bytes:
 
 
 @final
-class _HistoryFile(io.BytesIO):
-    """A history as a stored conversation, under the name of its source."""
+class _Place(io.BytesIO):
+    """A SOURCE that is no text: it is opened by its name."""
 
-    def __init__(self, data: bytes, name: str) -> None:
-        super().__init__(data)
+    def __init__(self, name: str) -> None:
+        super().__init__()
         self.name: Final = name
 
 
@@ -124,32 +107,32 @@ class SourceFile(click.ParamType[BinaryIO]):
     _files: Final = click.File("rb")
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> BinaryIO:
-        """Open the source; what is read from a session and not in its messages is printed to standard error."""
+        """Give the file; `open_given` reads it."""
         if not isinstance(value, str):
             return cast("BinaryIO", value)
-        if _is_place(value):
-            return _as_file(open_history(value), value)
-        file = self._files.convert(value, param, ctx)
-        head = _peek(file)
-        if is_session_file(head, value):
-            return _as_file(read_history(file.read()) if value == _STANDARD_INPUT else open_history(value), value)
-        return cast("BinaryIO", file)
+        if _check_place(value):
+            return _Place(value)
+        return cast("BinaryIO", cast("IO[Any]", self._files.convert(value, param, ctx)))
 
 
-def _peek(file: IO[Any]) -> bytes:
-    """Read the beginning of a file without taking it away from the next reader; of a pipe, what is there."""
-    if file.seekable():
-        head = cast("bytes", file.read(_HEAD))
-        file.seek(0)
-        return head
-    peek = getattr(file, "peek", None)
-    return b"" if peek is None else cast("bytes", peek(_HEAD))
+def given_source(file: BinaryIO) -> object:
+    """Give what `open_source` takes of a SOURCE."""
+    return file.name if isinstance(file, _Place) else file
 
 
-def _as_file(history: History, name: str) -> BinaryIO:
-    if summary := summarise(history.report):
-        click.echo(f"segue: {name}: {summary}; `segue import {name} -o FILE` reports all", err=True)
-    return _HistoryFile(dump(history.context), name)
+def open_given(file: BinaryIO, protocol: str | None, model: Model | None = None) -> Opened:
+    """Open a SOURCE; what is read from a history and not in its messages is printed to standard error.
+
+    Raises:
+        LoadError, DecodeError, UnknownFormat: as `open_source`.
+    """
+    how = How(format=protocol, model=model)
+    name = "standard input" if file.name in (_STANDARD_INPUT, "<stdin>") else file.name
+    opened = open_source(given_source(file), how, name=name)
+    history = None if opened.document is None else opened.document.history
+    if history is not None and (summary := summarise(history.report)):
+        click.echo(f"segue: {file.name}: {summary}; `segue import {file.name} -o FILE` reports all", err=True)
+    return opened
 
 
 def summarise(report: Report) -> str:

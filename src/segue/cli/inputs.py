@@ -8,8 +8,9 @@ from typing import BinaryIO, Final, NoReturn, TypeVar
 
 import click
 
-from segue.documents import Source, open_source
+from segue.cli.history_inputs import open_given
 from segue.errors import DecodeError, LoadError, SegueError
+from segue.histories.opening import Opened
 from segue.models.model import Model
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
@@ -47,15 +48,15 @@ def choose_input(file: BinaryIO | None, *, example: bool) -> BinaryIO:
     return EXAMPLE.open("rb") if file is None else file
 
 
-def open_input(file: BinaryIO, protocol: str | None, model: Model | None = None) -> Source:
-    """Open the FILE of a command, see `open_source`.
+def open_input(file: BinaryIO, protocol: str | None, model: Model | None = None) -> Opened:
+    """Open the FILE of a command, see `open_given`.
 
     Raises:
         LoadError: the file cannot be read as a conversation; the message starts with its name.
         DecodeError: the file is not a request of that protocol, or of no known protocol.
     """
     try:
-        return open_source(file, file.name, protocol=protocol, model=model)
+        return open_given(file, protocol, model)
     except (LoadError, DecodeError) as error:
         raise_named(error, file.name)
 

@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from json import JSONDecodeError, JSONDecoder
 from typing import Final, cast, final
 
-from segue.documents import Document
 from segue.errors import Path, SegueError
+from segue.histories.opening import Document
 from segue.protocols.api import decode_request
 from segue.protocols.registry import get_protocol
 

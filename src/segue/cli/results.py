@@ -12,10 +12,10 @@ import click
 import msgspec
 from msgspec.structs import replace
 
+from segue.batch_forms import Fields
 from segue.cli.inputs import raise_named
 from segue.cli.statuses import Status
 from segue.cli.targets import catalogue_option, complete_model, open_catalogue
-from segue.corpus.batch_files.forms import Fields
 from segue.corpus.batch_files.joining import Joiner, SentLine, read_sent
 from segue.corpus.batch_files.results import ResultLine, read_result_line, results_of_document
 from segue.corpus.batch_files.writing import IDS, BatchTable, read_table

@@ -16,8 +16,8 @@ from segue.cli.targets import FOR, catalogue_option, complete_model, find_target
 from segue.conversation.content import AnyContent, FileContent, ImageContent
 from segue.conversation.context import Prompt
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, Usage
-from segue.documents import BadLine, Document, read_line
 from segue.errors import LoadError, UnknownModel
+from segue.histories.opening import BadLine, Document, How, open_line
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.models.price import compute_cost
@@ -103,7 +103,7 @@ def _pick(file: BinaryIO, source: str | None, nth: int | None, line: int | None)
             f"{file.name}: the file has {counted(count, 'conversation')}, but not {what}; use --nth 1 to {count}"
         )
     position, number, data = chosen
-    document = read_line(data, source, number)
+    document = open_line(data, How(format=source), number)
     if isinstance(document, BadLine):
         raise_named(LoadError(document.reason, line=number), file.name)
     return document, f"conversation {position:,} of {count:,}, line {number:,}; --nth N shows another"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
 
-from segue.cli.history_inputs import SourceFile
+from segue.cli.history_inputs import SourceFile, given_source
 from segue.cli.inputs import EXAMPLE, check_input, example_option, raise_named
 from segue.cli.listening import listen
 from segue.cli.targets import catalogue_option, open_catalogue, source_option
@@ -110,7 +110,7 @@ def _open_file(library: Library, file: BinaryIO, source: str | None) -> None:
     try:
         with file:
             name = Path(file.name).name
-            library.first = library.add(name, open_conversation(file.read(), name, source))
+            library.first = library.add(name, open_conversation(given_source(file), name, source))
     except (LoadError, DecodeError) as error:
         raise_named(error, file.name)
 

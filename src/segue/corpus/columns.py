@@ -16,9 +16,9 @@ from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 
-from segue.corpus.data_rows import ANSWERS, QUESTIONS, TURN_COLUMNS
 from segue.corpus.rows import ID_COLUMN, Fields, Reader, Row
 from segue.errors import DecodeError, MissingExtra
+from segue.histories.data_rows import ANSWERS, QUESTIONS, TURN_COLUMNS
 
 Table: TypeAlias = Any
 """A `pyarrow.Table` or a `pyarrow.RecordBatch`; pyarrow has no types."""

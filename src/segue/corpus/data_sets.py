@@ -10,9 +10,9 @@ from typing import Final, final
 import msgspec
 
 from segue.conversation.context import Options
-from segue.documents import Document
 from segue.errors import ProjectionError
 from segue.histories.api import write_history
+from segue.histories.opening import Document
 from segue.models.model import Model
 from segue.projection.projector import Projection
 from segue.protocols.api import resolve_endpoint

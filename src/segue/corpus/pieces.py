@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, TypeAlias, final
 
-from segue.documents import Lines
+from segue.histories.opening import Lines
 
 SIZE: Final = 512 * 1024
 """The approximate size of a piece in bytes: some milliseconds of work, and little memory for each."""

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from typing import Final, Literal, NamedTuple, TypeAlias, cast, final
-
-import msgspec
+from typing import Final, Literal, NamedTuple, TypeAlias, final
 
 from segue.corpus.compression import COMPRESSIONS, open_reader
 from segue.corpus.files import Entry, Files, files_at, is_remote
 from segue.corpus.pieces import Piece, Whole, cut_file, cut_span, cut_stream
-from segue.corpus.rows import HEAD, is_agent_session
-from segue.documents import is_session
 from segue.errors import CorpusError
+from segue.histories.opening import is_one_conversation
+from segue.histories.recognition import HEAD
 
 Form: TypeAlias = Literal["lines", "rows", "document"]
 
@@ -173,10 +171,4 @@ def _is_one_conversation(shard: Shard, files: Files) -> bool:
         reader = open_reader(file, shard.ending)
         first = next((line for line in reader if not line.isspace()), b"")
         head = first + reader.read(HEAD) if len(first) < HEAD else first
-    try:
-        value: object = msgspec.json.decode(first)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return False
-    return isinstance(value, dict) and (
-        is_session(cast("dict[str, object]", value)) or is_agent_session(head, PurePosixPath(shard.path).name)
-    )
+    return is_one_conversation(head, PurePosixPath(shard.path).name)

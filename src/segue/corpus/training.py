@@ -24,8 +24,8 @@ from msgspec.structs import replace
 
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import Message
-from segue.documents import Document
 from segue.errors import ProjectionError, ProjectionRefused, render_path
+from segue.histories.opening import Document
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.projector import project

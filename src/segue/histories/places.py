@@ -17,17 +17,21 @@ import sqlite3
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
-from typing import Final, cast, final
+from typing import Final, TypeAlias, cast, final
 
 from segue.errors import HistoryExists, LoadError, SettingsError
 from segue.histories.kit.format import Excerpt, Format, Place
 from segue.histories.kit.history import Session, Written, WrittenFile
-from segue.histories.kit.source import Source
+from segue.histories.kit.source import NO_NEIGHBOURS, Source
+from segue.histories.recognition import evidence_of, look
 
+Formats: TypeAlias = Sequence[Format] | Callable[[], Sequence[Format]]
+"""Formats whose archives can be opened, or a function that loads them."""
 LARGEST: Final = 2**31
 """The largest file that is read, in bytes: larger ones are refused with an error instead of filling the memory."""
 _EXCERPT: Final = 32 * 1024
@@ -136,6 +140,14 @@ class SqliteDatabase:
         """
         return frozenset(cast("str", row["name"]) for row in self._rows("SELECT name FROM sqlite_master", ()))
 
+    def columns(self, table: str) -> frozenset[str]:
+        """Give the names of the columns of a table.
+
+        Raises:
+            LoadError: the file is no database that can be read.
+        """
+        return frozenset(cast("str", row["name"]) for row in self._rows(f"PRAGMA table_info({_quote(table)})", ()))
+
     def rows(self, table: str, **equal: object) -> Iterator[Mapping[str, object]]:
         """Give the rows of a table whose columns have these values, in the order in which they were inserted.
 
@@ -228,7 +240,8 @@ def _sessions_beside(folder: Path, record: Format) -> Iterator[Session]:
     for pattern in record.place.patterns:
         for path in folder.glob(PurePosixPath(pattern).name):
             session = describe_file(path, record, folder)
-            if session is not None and record.detect(_read_head(path), path.name) > 0:
+            found = Source(data=_read_head(path), name=path.as_posix())
+            if session is not None and evidence_of(record.name, look(found, head=True)) is not None:
                 yield session
 
 
@@ -295,19 +308,13 @@ def as_utf8(data: bytes) -> bytes:
     return data
 
 
-def read_head(path: Path, size: int) -> bytes:
-    """Read the beginning of a file; empty if that is not possible, which `open_path` explains."""
-    try:
-        if not path.is_file():
-            return b""
-        with path.open("rb") as file:
-            return as_utf8(file.read(size))
-    except (OSError, ValueError):
-        return b""
+def is_binary(head: bytes) -> bool:
+    """Whether a file is a database, an archive, or compressed."""
+    return head.startswith((_SQLITE, _ZIP, b"\x28\xb5\x2f\xfd"))
 
 
-def open_path(path: Path, formats: Sequence[Format], session: str | None = None) -> Source:
-    """Open a file or a database; the files beside it are its neighbours.
+def open_path(path: Path, formats: Formats, session: str | None = None) -> Source:
+    """Open a file, a database or an archive; `settle` gives it the files beside it.
 
     Raises:
         LoadError: the file cannot be read, is a folder, or is too large.
@@ -327,16 +334,15 @@ def open_path(path: Path, formats: Sequence[Format], session: str | None = None)
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise LoadError(f"{path}: cannot read the file: {reason}") from error
-    root = _find_root(path.absolute(), formats)
     if data is None:
-        return _database_source(path, root, session)
+        return _database_source(path, path.absolute().parent, session)
     if data.startswith(_ZIP):
         return _archive_source(data, str(path), formats, session)
-    name = path.absolute().relative_to(root).as_posix()
-    return Source(data=as_utf8(data), name=name, path=str(path), session=session, neighbours=DiskFiles(root))
+    name = path.absolute().as_posix()
+    return Source(data=as_utf8(data), name=name, path=str(path), session=session)
 
 
-def open_data(data: bytes, formats: Sequence[Format], session: str | None = None) -> Source:
+def open_data(data: bytes, formats: Formats, session: str | None = None) -> Source:
     """Make a source of the bytes of a file.
 
     Raises:
@@ -349,14 +355,24 @@ def open_data(data: bytes, formats: Sequence[Format], session: str | None = None
     return Source(data=as_utf8(data), session=session)
 
 
-def _archive_source(data: bytes, path: str | None, formats: Sequence[Format], session: str | None) -> Source:
+def settle(source: Source, record: Format) -> Source:
+    """Give a file its name below the folder of its agent, and the files there."""
+    if source.path is None or source.data is None or source.neighbours is not NO_NEIGHBOURS:
+        return source
+    path = Path(source.path).absolute()
+    root = _find_root(path, record)
+    return replace(source, name=path.relative_to(root).as_posix(), neighbours=DiskFiles(root))
+
+
+def _archive_source(data: bytes, path: str | None, formats: Formats, session: str | None) -> Source:
     archive = ArchiveFiles(data, path or "the archive")
-    for record in formats:
+    for record in formats() if callable(formats) else formats:
         for pattern in record.archive_members:
             for name in archive.find(pattern):
                 content = as_utf8(archive.read(name) or b"")
-                if content and record.detect(content[:_EXCERPT], name) > 0:
-                    return Source(data=content, name=name, path=path, session=session, neighbours=archive)
+                found = Source(data=content, name=name, path=path, session=session, neighbours=archive)
+                if content and evidence_of(record.name, look(found)) is not None:
+                    return found
     raise LoadError(f"{path or 'the archive'}: no file in this archive holds conversations of a known format")
 
 
@@ -365,13 +381,12 @@ def _database_source(path: Path, root: Path, session: str | None = None) -> Sour
     return Source(database=SqliteDatabase(path), name=name, path=str(path), session=session, neighbours=DiskFiles(root))
 
 
-def _find_root(path: Path, formats: Sequence[Format]) -> Path:
+def _find_root(path: Path, record: Format) -> Path:
     """Give the folder of the agent that a file lies in, by the patterns of its sessions; else the file's own folder."""
-    for record in formats:
-        for pattern in record.place.patterns if record.place is not None else ():
-            parts = PurePosixPath(pattern).parts
-            if len(path.parts) > len(parts) and all(map(fnmatchcase, path.parts[-len(parts) :], parts)):
-                return path.parents[len(parts) - 1]
+    for pattern in record.place.patterns if record.place is not None else ():
+        parts = PurePosixPath(pattern).parts
+        if len(path.parts) > len(parts) and all(map(fnmatchcase, path.parts[-len(parts) :], parts)):
+            return path.parents[len(parts) - 1]
     return path.parent
 
 

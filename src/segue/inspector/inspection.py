@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
-from io import BytesIO
 from typing import Final, NamedTuple, cast, final
 
 import msgspec
 from msgspec.structs import replace
 
-from segue.conversation.context import Context, Prompt
+from segue.conversation.context import Context
+from segue.conversation.limits import parse_json
 from segue.conversation.messages import Message
-from segue.documents import Document, open_source, read_document
 from segue.errors import (
     ConversationError,
     LoadError,
@@ -27,8 +26,8 @@ from segue.errors import (
     UnknownModel,
     render_path,
 )
-from segue.histories.api import is_session_file, read_history
 from segue.histories.kit.history import History
+from segue.histories.opening import Document, How, open_source, open_value
 from segue.histories.registry import get_format
 from segue.inspector.alignment import Row, align
 from segue.inspector.pieces import (
@@ -86,38 +85,32 @@ class Opened(NamedTuple):
         if not self.lines:
             return self
         number, line = self.lines[nth - 1]
-        return Opened(read_document(line, protocol, number), self.lines, nth)
+        return Opened(_read_line(number, line, protocol), self.lines, nth)
 
 
-def open_conversation(data: bytes, name: str, protocol: str | None) -> Opened:
-    """Read a conversation, also a session of an agent; of a file with one conversation on a line, the first.
+def open_conversation(source: object, name: str, protocol: str | None) -> Opened:
+    """Read a conversation; of a file with one conversation on a line, the first.
+
+    `source` is the data of a file, or the name of a session, such as `codex:ID`.
 
     Raises:
         LoadError, DecodeError: the data is not a conversation.
     """
-    if protocol is None and is_session_file(data, name):
-        return open_history(data)
-    opened = open_source(BytesIO(data), name, protocol=protocol)
-    if opened.document is not None:
-        return Opened(opened.document)
-    lines = list(opened.lines)
-    number, line = lines[0]
-    return Opened(read_document(line, protocol, number), lines)
-
-
-def open_history(source: bytes | str) -> Opened:
-    """Read a session of an agent or an export: the data of a file, or the name of a session, such as `codex:ID`.
-
-    Raises:
-        LoadError: it cannot be read, or has no known format.
-    """
     try:
-        history = read_history(source)
+        opened = open_source(source, How(format=protocol), name=name)
+        if opened.document is None:
+            lines = list(opened.lines)
+            return Opened(_read_line(*lines[0], protocol), lines)
     except UnknownFormat as error:
-        message = "this is not a session of a known agent, nor a known export; `segue import --format` reads it as one"
-        raise LoadError(message) from error
-    document = Document(Prompt(context=history.context))
-    return Opened(document, source=get_format(history.origin.format).title, left_out=_left_out(history))
+        raise LoadError(str(error).replace("format=...", "`segue import --format`")) from error
+    history = opened.document.history
+    if history is None:
+        return Opened(opened.document)
+    return Opened(opened.document, source=get_format(history.origin.format).title, left_out=_left_out(history))
+
+
+def _read_line(number: int, line: bytes, protocol: str | None) -> Document:
+    return open_value(parse_json(line), How(format=protocol), line=number, data=line)
 
 
 def _left_out(history: History) -> list[str]:

@@ -12,8 +12,8 @@ from secrets import token_urlsafe
 from threading import Lock
 from typing import Final, TypeVar, final
 
-from segue.documents import Document
 from segue.errors import SettingsError
+from segue.histories.opening import Document
 from segue.inspector.inspection import Inspection, Opened, describe, find_target, suggest_targets
 from segue.inspector.pieces import Json, digest
 from segue.models.catalogue import Catalogue

@@ -13,7 +13,7 @@ _LISTED: Final = 500
 
 
 def list_sessions() -> list[Json]:
-    """List the newest sessions of all agents; `open_history` opens the `source` of one."""
+    """List the newest sessions of all agents; `open_conversation` opens the `source` of one."""
     return [
         {
             "source": f"{session.format}:{session.id}",

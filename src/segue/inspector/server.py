@@ -21,7 +21,7 @@ from starlette.types import ASGIApp
 
 from segue.errors import DecodeError, LoadError, SegueError
 from segue.inspector.guard import Guard
-from segue.inspector.inspection import find_target, open_conversation, open_history, wire_json
+from segue.inspector.inspection import find_target, open_conversation, wire_json
 from segue.inspector.library import SHORT, Library, OpenConversation
 from segue.inspector.local_sessions import list_sessions
 from segue.inspector.pieces import find_image
@@ -151,7 +151,9 @@ def _session_routes(library: Library, *, shows_sessions: bool) -> list[Route]:
     def work(query: _SessionQuery) -> bytes:
         if not shows_sessions:
             raise _Forbidden("sessions are shown only to this machine; run `segue ui` without --host and --allow-host")
-        return msgspec.json.encode(library.add(query.title or query.source, open_history(query.source)).describe())
+        return msgspec.json.encode(
+            library.add(query.title or query.source, open_conversation(query.source, query.source, None)).describe()
+        )
 
     return [Route("/api/sessions", listed), Route("/api/session", opened, methods=["POST"])]
 

@@ -20,6 +20,8 @@ from segue.protocols.registry import all_clues, registered_count
 _Clue = Mapping[str, int]
 """The weight of one key or value for each protocol."""
 
+_TURN_KEYS: Final = frozenset({"role", "parts", "call_id", "content"})
+"""Keys of which turns have one, in every protocol."""
 _RESPONSE_SETTINGS: Final = frozenset({"stream", "temperature", "top_p", "stop", "n"})
 """Keys that a request for a response may have, and a request to count tokens does not have."""
 
@@ -95,6 +97,21 @@ def detect_protocol(body: object) -> str | None:
             scores.pop(name, None)
     best = max(scores, key=scores.__getitem__, default=None)
     return best if best is not None and scores[best] > 0 else None
+
+
+def has_turns(body: object, protocol: str) -> bool:
+    """Whether a body has turns where this protocol has them: other data can have some keys of a request too."""
+    if isinstance(body, (dict, Mapping)):
+        tables, mapping = _read_tables(registered_count()), cast("Mapping[str, object]", body)
+        key = tables.turns_key_of.get(protocol)
+        if key is None:
+            return True
+        body = mapping.get(key)
+        if not isinstance(body, (list, tuple)):
+            return body is not None
+        if not body:
+            return True
+    return any(not _TURN_KEYS.isdisjoint(item) for item in _objects(cast("object", body)))
 
 
 def detect_reply(body: object) -> str | None:

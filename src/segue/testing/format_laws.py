@@ -34,9 +34,11 @@ from segue.conversation.stored import dump, load
 from segue.errors import EmptyConversation
 from segue.histories.api import as_history, read_history, write_history
 from segue.histories.kit.envelope import is_own_text
+from segue.histories.kit.evidence import find_evidence
 from segue.histories.kit.format import Format, FormatSample
 from segue.histories.kit.history import History, Written
 from segue.histories.kit.source import Source
+from segue.histories.recognition import forms_of, look, recognise_sight
 from segue.histories.registry import register_format
 from segue.models.model import Model
 from segue.plurals import counted
@@ -128,8 +130,10 @@ def _check_record(record: Format, samples: Sequence[FormatSample]) -> None:
     if record.write is not None and record.example is None:
         _fail(record, law, "example", "a format that is written needs an example model")
     for sample in samples:
-        if sample.source.data is not None and record.detect(sample.source.data, "") <= 0:
-            _fail(record, law, f"sample {sample.name}", "detect() does not recognise it")
+        sight = look(sample.source)
+        is_own = find_evidence(record.forms or forms_of(record.name), sight) is not None
+        if not is_own and (record.wire is None or [each.format for each in recognise_sight(sight)] != [record.wire]):
+            _fail(record, law, f"sample {sample.name}", "no form of the record recognises it; add it to `forms`")
 
 
 # -- laws over samples -------------------------------------------------------------------------------------------------

@@ -8,10 +8,10 @@ from typing import Final, NamedTuple, cast, final
 import msgspec
 from msgspec.structs import replace
 
+from segue.batch_forms import FORMS, Fields, read_request_line
 from segue.conversation.context import Prompt
 from segue.conversation.messages import AssistantMessage
 from segue.conversation.stored import dump
-from segue.corpus.batch_files.forms import FORMS, Fields, read_request_line
 from segue.corpus.batch_files.results import Outcome, ResultLine
 from segue.corpus.batch_files.writing import BatchTable
 from segue.errors import DecodeError, SegueError, UnknownModel

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Literal, NamedTuple, TypeAlias, cast, final
 
-from segue.corpus.batch_files.forms import LABEL, Fields
+from segue.batch_forms import LABEL, Fields
 
 Outcome: TypeAlias = Literal["succeeded", "errored", "expired", "canceled", "missing"]
 

@@ -8,7 +8,7 @@ from typing import Any, Final, final
 import msgspec
 from msgspec.structs import replace
 
-from segue.corpus.batch_files.forms import BatchForm, find_form
+from segue.batch_forms import BatchForm, find_form
 from segue.corpus.batches import BadRow, Batch
 from segue.corpus.files import Files, Pending
 from segue.corpus.rows import Row

@@ -17,7 +17,6 @@ from segue.histories.kit.framework import (
     from_package,
     give_json,
     items_of,
-    list_detector,
     list_opener,
 )
 from segue.histories.kit.history import WrittenFile
@@ -75,7 +74,6 @@ FRAMEWORK: Final = Framework(
 )
 FORMAT: Final = framework_format(
     FRAMEWORK,
-    detect=list_detector(_is_event, 95, NAME),
     give=_give,
     samples=samples,
     source="ag2 1.2.1, its own dump",

@@ -18,8 +18,6 @@ from segue.histories.kit.framework import (
     from_package,
     give_json,
     items_of,
-    list_detector,
-    list_of,
     list_opener,
 )
 from segue.histories.kit.history import WrittenFile
@@ -48,23 +46,11 @@ def _give(files: tuple[WrittenFile, ...]) -> object:
     return pydantic.TypeAdapter(list[types.Message]).validate_python(entries)
 
 
-_PLAIN: Final = list_detector(_is_message, 50, "ag_ui")
-
-
-def _detect(value: object) -> int:
-    """Recognise what only AG-UI has: reasoning as a message, calls in camelCase."""
-    score = _PLAIN(value)
-    entries = list_of(object_of(value).get("messages", value)) or []
-    own = any("toolCalls" in entry or "toolCallId" in entry or entry.get("role") == "reasoning" for entry in entries)
-    return 85 if score == 50 and own else score
-
-
 FRAMEWORK: Final = Framework(
     codec=CODEC, title=TITLE, open=list_opener(_is_message), close=close_list, complete=add_ids, plain=_plain
 )
 FORMAT: Final = framework_format(
     FRAMEWORK,
-    detect=_detect,
     give=_give,
     samples=samples,
     source="ag-ui-protocol 1.0.0; dumps of pydantic-ai's adapter",

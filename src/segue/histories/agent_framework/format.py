@@ -15,7 +15,6 @@ from segue.histories.kit.framework import (
     from_package,
     give_json,
     items_of,
-    list_detector,
     list_opener,
 )
 from segue.histories.kit.history import WrittenFile
@@ -42,7 +41,6 @@ def _give(files: tuple[WrittenFile, ...]) -> object:
 FRAMEWORK: Final = Framework(codec=CODEC, title=TITLE, open=list_opener(_is_message), close=close_list, plain=_plain)
 FORMAT: Final = framework_format(
     FRAMEWORK,
-    detect=list_detector(_is_message, 88, "agent_framework"),
     give=_give,
     samples=samples,
     title="Microsoft Agent Framework",

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.histories.aider.read import KNOWN_RECORDS, NAME, detect, list_sessions, read
+from segue.histories.aider.read import KNOWN_RECORDS, NAME, list_sessions, read
 from segue.histories.aider.samples import samples
 from segue.histories.kit.format import Format
 
 FORMAT: Final = Format(
     name=NAME,
     title="aider",
-    detect=detect,
     read=read,
     list=list_sessions,
     reads_lines=False,

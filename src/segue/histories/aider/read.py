@@ -43,13 +43,6 @@ class _Line(NamedTuple):
     text: str
 
 
-def detect(head: bytes, name: str) -> int:
-    """Recognise the file by its first lines, or by its name."""
-    if head.lstrip().startswith(START.encode()):
-        return 95
-    return 60 if name.endswith("aider.chat.history.md") and head.strip() else 0
-
-
 def read(source: Source, view: View) -> History:
     """Read all chats of a file, or the one that began at the time `session`.
 

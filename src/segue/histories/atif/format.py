@@ -49,15 +49,7 @@ def _give(files: tuple[WrittenFile, ...]) -> object:
     return types.Trajectory.model_validate(give_json(files))
 
 
-def _detect(value: object) -> int:
-    if from_package(value, NAME):
-        return 95
-    return 90 if str(object_of(value).get("schema_version")).startswith("ATIF") else 0
-
-
 FRAMEWORK: Final = Framework(
     codec=CODEC, title=TITLE, open=_open, close=_close, complete=_complete, plain=_plain, file_name="trajectory.json"
 )
-FORMAT: Final = framework_format(
-    FRAMEWORK, detect=_detect, give=_give, samples=samples, source="atif 1.8.0, its own dump"
-)
+FORMAT: Final = framework_format(FRAMEWORK, give=_give, samples=samples, source="atif 1.8.0, its own dump")

@@ -109,24 +109,11 @@ def _give(files: tuple[WrittenFile, ...]) -> object:
     return contexts.ChatCompletionContextState.model_validate({"messages": messages}).messages
 
 
-def _detect(value: object) -> int:
-    if from_package(value, *_PACKAGES):
-        return 95
-    if _states(value):
-        return 92
-    entries = list_of(object_of(value).get("messages", value))
-    if not entries:
-        return 0
-    known = all(_is_message(entry) or _is_event(entry) for entry in entries[:-1] or entries)
-    return 90 if known else 0
-
-
 FRAMEWORK: Final = Framework(
     codec=CODEC, title=TITLE, open=_open, close=_close, plain=_plain, file_name="agent_state.json"
 )
 FORMAT: Final = framework_format(
     FRAMEWORK,
-    detect=_detect,
     give=_give,
     samples=samples,
     source="autogen-core 0.7.5 and autogen-agentchat 0.7.5, their own dumps",

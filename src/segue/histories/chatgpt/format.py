@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.histories.chatgpt.read import KNOWN_RECORDS, MEMBERS, NAME, detect, detect_value, list_sessions, read
+from segue.histories.chatgpt.read import KNOWN_RECORDS, MEMBERS, NAME, list_sessions, read
 from segue.histories.chatgpt.samples import samples
 from segue.histories.kit.format import Format
 
@@ -12,8 +12,6 @@ FORMAT: Final = Format(
     name=NAME,
     title="ChatGPT export",
     kind="export",
-    detect=detect,
-    detect_value=detect_value,
     read=read,
     list=list_sessions,
     archive_members=MEMBERS,

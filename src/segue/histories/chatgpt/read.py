@@ -30,17 +30,6 @@ KNOWN_RECORDS: Final = frozenset({"hidden message", "reasoning_recap", "system m
 MEMBERS: Final = ("conversations.json", "conversations-*.json", "*/conversations.json", "*/conversations-*.json")
 
 
-def detect(head: bytes, name: str) -> int:  # noqa: ARG001 - the content is enough
-    """Recognise the file by its keys."""
-    return 95 if b'"mapping"' in head and (b'"author"' in head or b'"current_node"' in head) else 0
-
-
-def detect_value(value: object) -> int:
-    """Recognise the parsed file."""
-    items = _conversations(value)
-    return 95 if items and "mapping" in items[0] else 0
-
-
 def _conversations(value: object) -> list[dict[str, Any]]:
     return objects_of(value) or ([object_of(value)] if object_of(value) else [])
 

@@ -34,17 +34,6 @@ _CONTENT: Final = ("text", "thinking", "signature", "input", "content")
 """The fields of blocks that become content."""
 
 
-def detect(head: bytes, name: str) -> int:  # noqa: ARG001 - the content is enough
-    """Recognise the file by its keys."""
-    return 95 if b'"chat_messages"' in head else 0
-
-
-def detect_value(value: object) -> int:
-    """Recognise the parsed file."""
-    items = conversations_of(value)
-    return 95 if items and "chat_messages" in items[0] else 0
-
-
 def conversations_of(value: object) -> list[dict[str, Any]]:
     """Give the conversations of an export; one that stands alone is accepted too."""
     return objects_of(value) or ([object_of(value)] if object_of(value) else [])

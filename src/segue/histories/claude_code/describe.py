@@ -9,17 +9,6 @@ from segue.histories.kit.lines import first_objects, object_of, objects_of, text
 from segue.histories.kit.stamps import milliseconds_of
 
 
-def detect(head: bytes, name: str) -> int:  # noqa: ARG001 - the content is enough
-    """Recognise the file: lines with `sessionId`, and lines of a tree with `parentUuid`."""
-    score = 0
-    for fields in first_objects(head, 20):
-        if "parentUuid" in fields and "uuid" in fields and ("message" in fields or "sessionId" in fields):
-            return 95
-        if "sessionId" in fields and text_of(fields.get("type")) and "projectHash" not in fields:
-            score = 40
-    return score
-
-
 def describe(excerpt: Excerpt) -> Session | None:
     """Describe a session; None for a file without a conversation."""
     first = first_objects(excerpt.head, 400)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.histories.claude_code.describe import describe, detect
+from segue.histories.claude_code.describe import describe
 from segue.histories.claude_code.read import KNOWN_RECORDS, read
 from segue.histories.claude_code.samples import samples
 from segue.histories.claude_code.turns import NAME, WIRE
@@ -16,7 +16,6 @@ FORMAT: Final = Format(
     name=NAME,
     title="Claude Code",
     wire=WIRE.protocol,
-    detect=detect,
     read=read,
     write=write,
     describe=describe,

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.histories.cline.read import KNOWN_RECORDS, NAME, describe, detect, detect_value, read
+from segue.histories.cline.read import KNOWN_RECORDS, NAME, describe, read
 from segue.histories.cline.samples import samples
 from segue.histories.kit.format import Format, Place
 
 FORMAT: Final = Format(
     name=NAME,
     title="Cline",
-    detect=detect,
-    detect_value=detect_value,
     read=read,
     describe=describe,
     place=Place(

@@ -32,22 +32,6 @@ KNOWN_RECORDS: Final = frozenset({"system prompt"})
 _SUFFIX: Final = ".messages.json"
 
 
-def detect(head: bytes, name: str) -> int:
-    """Recognise the file by its keys, or a task by the folder of the extension."""
-    start = head[:4000]
-    if name.endswith("api_conversation_history.json"):
-        return 90 if "saoudrizwan.claude-dev" in name else 0
-    if b'"sessionId"' in start and b'"messages"' in start and (b'"agent"' in start or name.endswith(_SUFFIX)):
-        return 92 if b'"modelInfo"' in head or b'"ts"' in head else 85
-    return 0
-
-
-def detect_value(value: object) -> int:
-    """Recognise the parsed file."""
-    fields = object_of(value)
-    return 90 if {"sessionId", "agent", "messages"} <= fields.keys() else 0
-
-
 def read(source: Source, view: View) -> History:
     """Read one session.
 

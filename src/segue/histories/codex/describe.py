@@ -11,18 +11,6 @@ from segue.histories.kit.lines import Line, first_objects, integer_of, object_of
 from segue.histories.kit.stamps import milliseconds_of
 
 
-def detect(head: bytes, name: str) -> int:
-    """Recognise the file: lines with `type` and `payload`, or the name of a compressed file."""
-    if name.endswith(".jsonl.zst") and "rollout-" in name:
-        return 90
-    for fields in first_objects(head, 5):
-        if "payload" in fields and isinstance(fields.get("type"), str):
-            return 95 if fields["type"] in {"session_meta", "response_item", "turn_context", "event_msg"} else 50
-        if {"id", "timestamp", "instructions"} <= fields.keys() and "type" not in fields:
-            return 80
-    return 0
-
-
 def describe(excerpt: Excerpt) -> Session | None:
     """Describe a session; None for a file without a conversation."""
     head = excerpt.head

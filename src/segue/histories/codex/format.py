@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.histories.codex.describe import describe, detect
+from segue.histories.codex.describe import describe
 from segue.histories.codex.read import KNOWN_RECORDS, NAME, WIRE, read
 from segue.histories.codex.samples import samples
 from segue.histories.codex.write import read_settings, write
@@ -15,7 +15,6 @@ FORMAT: Final = Format(
     name=NAME,
     title="Codex CLI",
     wire=WIRE.protocol,
-    detect=detect,
     read=read,
     write=write,
     describe=describe,

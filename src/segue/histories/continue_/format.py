@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.histories.continue_.read import NAME, describe, detect, detect_value, read
+from segue.histories.continue_.read import NAME, describe, read
 from segue.histories.continue_.samples import samples
 from segue.histories.kit.format import Format, Place
 
 FORMAT: Final = Format(
     name=NAME,
     title="Continue",
-    detect=detect,
-    detect_value=detect_value,
     read=read,
     describe=describe,
     place=Place(folder=".continue", variables=("CONTINUE_GLOBAL_DIR",), patterns=("sessions/*.json",)),

@@ -52,19 +52,6 @@ _FAILED: Final = frozenset({"errored", "canceled"})
 SUMMARY: Final = "Summary of the conversation so far:\n"
 
 
-def detect(head: bytes, name: str) -> int:
-    """Recognise the file by its keys."""
-    if name.rpartition("/")[2] == INDEX:
-        return 0
-    start = head[:20000]
-    return 92 if b'"history"' in start and b'"sessionId"' in head and b'"message"' in head else 0
-
-
-def detect_value(value: object) -> int:
-    """Recognise the parsed file."""
-    return 90 if {"sessionId", "history"} <= object_of(value).keys() else 0
-
-
 def read(source: Source, view: View) -> History:
     """Read one session.
 

@@ -13,14 +13,6 @@ from segue.histories.kit.lines import first_objects, integer_of, object_of, text
 from segue.histories.kit.stamps import milliseconds_of
 
 
-def detect(head: bytes, name: str) -> int:  # noqa: ARG001 - the content is enough
-    """Recognise the file: a header with `sessionId` and `projectHash`, or changes with `$set`."""
-    start = head[:4000]
-    if b'"projectHash"' in start and b'"sessionId"' in start:
-        return 95
-    return 60 if any("$set" in fields or "$rewindTo" in fields for fields in first_objects(head, 5)) else 0
-
-
 def describe(excerpt: Excerpt) -> Session | None:
     """Describe a session; None for a file without a conversation."""
     lines = [*first_objects(excerpt.head, 400), *first_objects(excerpt.tail, 400)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.histories.gemini_cli.describe import describe, detect, read_settings
+from segue.histories.gemini_cli.describe import describe, read_settings
 from segue.histories.gemini_cli.read import KNOWN_RECORDS, NAME, WIRE, read
 from segue.histories.gemini_cli.samples import samples
 from segue.histories.gemini_cli.write import write
@@ -15,7 +15,6 @@ FORMAT: Final = Format(
     name=NAME,
     title="Gemini CLI",
     wire=WIRE.protocol,
-    detect=detect,
     read=read,
     write=write,
     describe=describe,

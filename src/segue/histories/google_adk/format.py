@@ -206,21 +206,6 @@ def _give(files: tuple[WrittenFile, ...]) -> object:
     return sessions.Session.model_validate(value)
 
 
-def _detect(value: object) -> int:
-    if hasattr(value, "tables") and hasattr(value, "rows"):
-        return 90 if {"sessions", "events", "app_states"} <= cast("Database", value).tables() else 0
-    if from_package(value, "google.adk"):
-        return 95
-    whole = object_of(value)
-    if whole:
-        return 90 if {"appName", "userId"} <= whole.keys() or {"app_name", "user_id"} <= whole.keys() else 0
-    entries = list_of(value)
-    if not entries:
-        return 0
-    parts = items_of(object_of(entries[0].get("content")).get("parts"))
-    return 85 if _is_event(entries[0]) and (parts or "invocationId" in entries[0]) else 40 if parts else 0
-
-
 FRAMEWORK: Final = Framework(
     codec=CODEC,
     title="Google ADK",
@@ -234,7 +219,6 @@ FRAMEWORK: Final = Framework(
 )
 FORMAT: Final = framework_format(
     FRAMEWORK,
-    detect=_detect,
     give=_give,
     samples=samples,
     wire=WIRE.protocol,

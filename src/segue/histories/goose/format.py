@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.histories.goose.read import KNOWN_RECORDS, NAME, detect, detect_value, list_sessions, read
+from segue.histories.goose.read import KNOWN_RECORDS, NAME, list_sessions, read
 from segue.histories.goose.samples import samples
 from segue.histories.kit.format import Format, Place
 
 FORMAT: Final = Format(
     name=NAME,
     title="Goose",
-    detect=detect,
-    detect_value=detect_value,
     read=read,
     list=list_sessions,
     place=Place(

@@ -40,27 +40,6 @@ _INVALID: Final = "invalid_tool_call"
 """The name of a call whose own name the model wrote so that Goose could not read it."""
 
 
-def detect(head: bytes, name: str) -> int:  # noqa: ARG001 - the content is enough
-    """Recognise the export by its keys, and the older file by its header."""
-    start = head[:20000]
-    if b'"conversation"' in start and b'"working_dir"' in start:
-        return 92
-    lines = first_objects(head, 2)
-    if lines and "working_dir" in lines[0] and "role" not in lines[0] and "conversation" not in lines[0]:
-        return 90
-    return 0
-
-
-def detect_value(value: object) -> int:
-    """Recognise the database, or the parsed export."""
-    if hasattr(value, "tables") and hasattr(value, "rows"):
-        database = cast("Database", value)
-        if not database.tables() >= _TABLES:
-            return 0
-        return 90 if "schema_version" in database.tables() or _has_columns(database) else 40
-    return 90 if {"conversation", "working_dir"} <= object_of(value).keys() else 0
-
-
 def _has_columns(database: Database) -> bool:
     row = next(iter(database.rows("sessions")), None)
     return row is not None and "working_dir" in row

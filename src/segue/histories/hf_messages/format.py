@@ -62,11 +62,6 @@ def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> objec
     return made
 
 
-def _detect(value: object) -> int:
-    rows = _rows(value)
-    return 60 if rows and _is_row(rows[0]) else 0
-
-
 FRAMEWORK: Final = Framework(
     codec=ChatForm(name=NAME, title="a data set", text_arguments=False, thinking="thinking").codec(),
     title="a data set",
@@ -79,7 +74,6 @@ FRAMEWORK: Final = Framework(
 )
 FORMAT: Final = framework_format(
     FRAMEWORK,
-    detect=_detect,
     give=give_json,
     samples=samples,
     title="Hugging Face messages",

@@ -133,25 +133,11 @@ def _give(files: tuple[WrittenFile, ...]) -> object:
     return pydantic.TypeAdapter(list[model.ChatMessage]).validate_python(entries)
 
 
-def _detect(value: object) -> int:
-    if from_package(value, "inspect_ai"):
-        return 95
-    whole = object_of(value)
-    if whole:
-        is_log = {"eval", "status"} <= whole.keys() or {"messages", "attachments", "epoch"} <= whole.keys()
-        return 90 if is_log else 0
-    entries = list_of(value)
-    if not entries or text_of(entries[0].get("role")) not in _ROLES:
-        return 0
-    return 82 if any(_is_own(entry) for entry in entries) else 0
-
-
 FRAMEWORK: Final = Framework(
     codec=CODEC, title=TITLE, open=_open, close=_close, complete=_complete, plain=_plain, file_name="messages.json"
 )
 FORMAT: Final = framework_format(
     FRAMEWORK,
-    detect=_detect,
     give=_give,
     samples=samples,
     source="inspect-ai 0.3.285, run against a scripted model",

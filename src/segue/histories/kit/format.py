@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias, final
 
 from segue.conversation.messages import Message
+from segue.histories.kit.evidence import Form
 from segue.histories.kit.history import History, Session, WrittenFile
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Source, View
@@ -101,8 +102,8 @@ class Format:
     """One way to store histories.
 
     `wire` is the protocol whose blocks it stores, None if it has blocks of its own; histories are projected for it.
-    `detect` takes the beginning of a file and its name, and gives 0 (it is another format) to 100 (certain).
-    `detect_value` does the same for a parsed JSON value or an object. `read` reads one session, `list` describes all
+    `forms` are what it is recognised by, of a format of a package; those of segue's own formats are in
+    `segue.histories.forms`. `read` reads one session, `list` describes all
     sessions of a file from its beginning and its end, or of a source that holds several; `write` is None if the format
     is only read. `give` makes the framework's own objects of written files, and needs it to be installed.
     `adds_own_text` says that the program adds instructions and reminders by itself, so that those of
@@ -116,8 +117,7 @@ class Format:
     title: str
     kind: FormatKind = "agent"
     wire: str | None = None
-    detect: Callable[[bytes, str], int] = lambda head, name: 0  # noqa: ARG005
-    detect_value: Callable[[object], int] = lambda value: 0  # noqa: ARG005
+    forms: tuple[Form, ...] = ()
     read: Callable[[Source, View], History]
     write: Callable[[Draft], Output] | None = None
     give: Callable[[tuple[WrittenFile, ...]], object] | None = None

@@ -6,10 +6,8 @@ installed where there are such objects.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any, Final, NamedTuple, cast, final
 
 import msgspec
@@ -23,7 +21,7 @@ from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, rea
 from segue.histories.kit.envelope import find_envelope, find_title
 from segue.histories.kit.format import Draft, Format, FormatSample, Output, Place
 from segue.histories.kit.history import History, HistoryOrigin, WrittenFile
-from segue.histories.kit.lines import object_of, title_of
+from segue.histories.kit.lines import title_of
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Database, Source, View
 from segue.histories.kit.stamps import make_id, time_of
@@ -223,7 +221,6 @@ def _without_halves(value: object) -> object:
 def framework_format(
     framework: Framework,
     *,
-    detect: Callable[[object], int],
     samples: Callable[[], tuple[FormatSample, ...]],
     source: str,
     give: Callable[[tuple[WrittenFile, ...]], object] | None = None,
@@ -232,14 +229,12 @@ def framework_format(
     place: Place | None = None,
     title: str | None = None,
 ) -> Format:
-    """Make the record of a framework; `detect` recognises a parsed document, objects, or a database."""
+    """Make the record of a framework."""
     return Format(
         name=framework.name,
         title=title or framework.title,
         kind="framework",
         wire=wire,
-        detect=lambda head, name: detect(first_value(head)),  # noqa: ARG005 - the content is enough
-        detect_value=detect,
         read=framework.read,
         write=framework.write,
         give=give,
@@ -298,45 +293,6 @@ LINES: Final = "\x00lines"
 """The key under which `load_value` gives the values of JSON Lines, which no document has."""
 
 
-@lru_cache(maxsize=2)
-def first_value(head: bytes) -> object:
-    """Parse the beginning of a JSON document; one that is cut off is closed after its last whole value.
-
-    Every format looks at the same beginning, one after the other, and none of them changes the value.
-    """
-    text = head.decode("utf-8", "ignore").strip()
-    if not text.startswith(("[", "{")):
-        return None
-    line = text.partition("\n")[0].strip()
-    for each in (text, line, _closed(text)):
-        try:
-            found: object = json.loads(each)
-        except (ValueError, RecursionError):
-            continue
-        return {LINES: [found]} if each is line and line != text else found
-    return None
-
-
-def _closed(text: str) -> str:
-    """Cut a text of JSON at its last comma between values, and close the brackets that are open there."""
-    stack: list[str] = []
-    end, closers = 0, ""
-    quoted = escaped = False
-    for at, symbol in enumerate(text):
-        if quoted:
-            quoted = escaped or symbol != '"'
-            escaped = symbol == "\\" and not escaped
-        elif symbol == '"':
-            quoted = True
-        elif symbol in "[{":
-            stack.append("]" if symbol == "[" else "}")
-        elif symbol in "]}" and stack:
-            stack.pop()
-        elif symbol == ",":
-            end, closers = at, "".join(reversed(stack))
-    return text[:end] + closers
-
-
 def items_of(value: object) -> list[object]:
     """Give the items of a list or a tuple; none for any other value."""
     return list(cast("list[object]", value)) if isinstance(value, (list, tuple)) else []
@@ -381,20 +337,6 @@ def close_list(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> o
     """Write a list of messages, inside of the object that it was read from."""
     around = rest.get("around")
     return {"messages": entries, **cast("Mapping[str, Any]", around)} if isinstance(around, Mapping) else entries
-
-
-def list_detector(
-    is_message: Callable[[Mapping[str, Any]], bool], score: int, *packages: str
-) -> Callable[[object], int]:
-    """Make `detect` for such documents, and for objects of these packages."""
-
-    def detect(value: object) -> int:
-        if packages and from_package(value, *packages):
-            return 95
-        entries = list_of(object_of(value).get("messages", value))
-        return score if entries and all(is_message(entry) for entry in entries[:-1] or entries) else 0
-
-    return detect
 
 
 def add_ids(entries: list[Entry], draft: Draft) -> list[Entry]:

@@ -32,6 +32,10 @@ class Database(Protocol):
         """Give the names of the tables."""
         ...
 
+    def columns(self, table: str) -> frozenset[str]:
+        """Give the names of the columns of a table."""
+        ...
+
     def rows(self, table: str, **equal: object) -> Iterator[Mapping[str, object]]:
         """Give the rows of a table whose columns have these values, in the order in which they were inserted."""
         ...

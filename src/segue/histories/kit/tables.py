@@ -18,6 +18,10 @@ class MemoryDatabase:
         """Give the names of the tables."""
         return frozenset(self.content)
 
+    def columns(self, table: str) -> frozenset[str]:
+        """Give the names of the columns of a table, as its first row has them."""
+        return frozenset(next(iter(self.content.get(table, ())), {}))
+
     def column(self, table: str, name: str) -> Iterator[object]:
         """Give the different values of one column of a table."""
         seen: list[object] = []

@@ -169,26 +169,12 @@ def _give(files: tuple[WrittenFile, ...]) -> object:
 # -- the record --------------------------------------------------------------------------------------------------------
 
 
-def _detect_value(value: object) -> int:
-    if hasattr(value, "tables") and hasattr(value, "rows"):
-        return 90 if {"checkpoints", "writes"} <= cast("Database", value).tables() else 0
-    items: object = value
-    if isinstance(value, dict):
-        state = object_of(cast("object", value))
-        items = state.get("messages") or object_of(state.get("values")).get("messages")
-    if from_package(items, "langchain_core"):
-        return 95
-    entries = list_of(items)
-    return 90 if entries and _is_message(entries[0]) else 0
-
-
 FRAMEWORK: Final = Framework(
     codec=CODEC, title="LangChain", open=_open, close=_close, open_database=_open_database, plain=_plain
 )
 FORMAT: Final = framework_format(
     FRAMEWORK,
     title="LangChain and LangGraph",
-    detect=_detect_value,
     give=_give,
     samples=samples,
     source="langchain-core 1.7.2 and langgraph 1.2.20, run against a scripted model",

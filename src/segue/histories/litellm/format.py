@@ -19,7 +19,7 @@ from segue.histories.kit.framework import (
     items_of,
     list_of,
 )
-from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.lines import text_of
 from segue.histories.litellm.samples import samples
 
 _ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
@@ -51,18 +51,6 @@ def _plain(value: object) -> object:
     ]
 
 
-def _detect(value: object) -> int:
-    if any(from_package(item, "litellm") for item in items_of(value)):
-        return 95
-    entries = list_of(value)
-    if not entries or not all(_is_message(entry) for entry in entries[:-1] or entries):
-        return 0
-    if any(name in entry for entry in entries for name in _OWN):
-        return 85
-    calls = (object_of(call.get("function")) for entry in entries for call in objects_of(entry.get("tool_calls")))
-    return 45 if any(calls) or all(isinstance(entry.get("content"), str) for entry in entries) else 35
-
-
 FRAMEWORK: Final = Framework(
     codec=ChatForm(name="litellm", title="LiteLLM", blocks=True).codec(),
     title="LiteLLM",
@@ -71,5 +59,5 @@ FRAMEWORK: Final = Framework(
     plain=_plain,
 )
 FORMAT: Final = framework_format(
-    FRAMEWORK, detect=_detect, give=give_json, samples=samples, source="LiteLLM 1.106.2, run against a scripted model"
+    FRAMEWORK, give=give_json, samples=samples, source="LiteLLM 1.106.2, run against a scripted model"
 )

@@ -61,18 +61,9 @@ def _give(files: tuple[WrittenFile, ...]) -> object:
     return [types.ChatMessage.model_validate(entry) for entry in ([] if document is None else document.entries)]
 
 
-def _detect(value: object) -> int:
-    if from_package(value, "llama_index"):
-        return 95
-    store = object_of(object_of(value).get("store"))
-    entries = list_of(next(iter(store.values())) if store else value)
-    return 88 if entries and _is_message(entries[0]) else 0
-
-
 FRAMEWORK: Final = Framework(codec=CODEC, title=TITLE, open=_open, close=_close, plain=_plain)
 FORMAT: Final = framework_format(
     FRAMEWORK,
-    detect=_detect,
     give=_give,
     samples=samples,
     source="llama-index-core 0.14.25, run against a scripted model",

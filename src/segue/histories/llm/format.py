@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from segue.histories.kit.format import Format, Place
-from segue.histories.llm.read import NAME, detect_value, list_sessions, read
+from segue.histories.llm.read import NAME, list_sessions, read
 from segue.histories.llm.samples import samples
 
 FORMAT: Final = Format(
     name=NAME,
     title="llm",
-    detect_value=detect_value,
     read=read,
     list=list_sessions,
     place=Place(

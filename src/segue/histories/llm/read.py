@@ -13,7 +13,7 @@ Facts this file rests on (llm 0.36, seen 2026-11-15):
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolCall, UserContent
 from segue.conversation.messages import (
@@ -44,14 +44,6 @@ _OLD: Final = frozenset({"conversations", "responses"})
 
 Row = Mapping[str, object]
 _NOTHING: Final[Row] = {}
-
-
-def detect_value(value: object) -> int:
-    """Recognise the database by its tables."""
-    if not (hasattr(value, "tables") and hasattr(value, "rows")):
-        return 0
-    tables = cast("Database", value).tables()
-    return 95 if tables >= _NEW or tables >= _OLD else 0
 
 
 def read(source: Source, view: View) -> History:

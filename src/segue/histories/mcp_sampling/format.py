@@ -90,21 +90,6 @@ def _give(files: tuple[WrittenFile, ...]) -> object:
     return getattr(types, kind).model_validate(value)
 
 
-def _detect(value: object) -> int:
-    if from_package(value, *_PACKAGES):
-        return 95
-    whole = object_of(value)
-    if whole.get("method") == "sampling/createMessage":
-        return 95
-    entries = [whole] if _is_message(whole) else list_of(whole.get("messages", value))
-    if not entries or not all(_is_message(entry) for entry in entries[:-1] or entries):
-        return 0
-    if "maxTokens" in whole or "stopReason" in whole:
-        return 90
-    blocks = [object_of(block) for entry in entries for block in (entry, *_blocks(entry))]
-    return 85 if any(not _ONLY_HERE.isdisjoint(block) for block in blocks) else 0
-
-
 def _blocks(entry: Mapping[str, Any]) -> list[object]:
     content: object = entry.get("content")
     return [cast("object", content)] if isinstance(content, dict) else items_of(content)
@@ -120,6 +105,4 @@ FRAMEWORK: Final = Framework(
     stores_tools=True,
     file_name="request.json",
 )
-FORMAT: Final = framework_format(
-    FRAMEWORK, detect=_detect, give=_give, samples=samples, source="mcp 2.3.0: types, and its own dump"
-)
+FORMAT: Final = framework_format(FRAMEWORK, give=_give, samples=samples, source="mcp 2.3.0: types, and its own dump")

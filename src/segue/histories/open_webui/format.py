@@ -6,15 +6,13 @@ from typing import Final
 
 from segue.histories.kit.format import Format
 from segue.histories.open_webui.answers import NAME
-from segue.histories.open_webui.read import KNOWN_RECORDS, detect, detect_value, list_sessions, read
+from segue.histories.open_webui.read import KNOWN_RECORDS, list_sessions, read
 from segue.histories.open_webui.samples import samples
 
 FORMAT: Final = Format(
     name=NAME,
     title="Open WebUI export",
     kind="export",
-    detect=detect,
-    detect_value=detect_value,
     read=read,
     list=list_sessions,
     reads_lines=False,

@@ -31,18 +31,6 @@ from segue.projection.report import ChangeCode, Loss
 KNOWN_RECORDS: Final = frozenset({"status", OTHER})
 
 
-def detect(head: bytes, name: str) -> int:  # noqa: ARG001 - the content is enough
-    """Recognise the file by its keys."""
-    has_chat = b'"chat"' in head and b'"history"' in head
-    return 93 if has_chat and (b'"currentId"' in head or b'"childrenIds"' in head) else 0
-
-
-def detect_value(value: object) -> int:
-    """Recognise the parsed file."""
-    chats = _chats(value)
-    return 93 if chats and "history" in _chat(chats[0]) else 0
-
-
 def _chats(value: object) -> list[dict[str, Any]]:
     return objects_of(value) or ([object_of(value)] if object_of(value) else [])
 

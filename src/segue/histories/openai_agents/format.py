@@ -83,17 +83,6 @@ def _plain(value: object) -> object:
     return value
 
 
-def _detect(value: object) -> int:
-    if hasattr(value, "tables") and hasattr(value, "rows"):
-        return 90 if {"agent_sessions", "agent_messages"} <= cast("Database", value).tables() else 0
-    if from_package(value, "agents") and hasattr(value, "to_input_list"):
-        return 95
-    entries = list_of(value)
-    if not entries or not all(_is_item(entry) for entry in entries[:-1] or entries):
-        return 0
-    return 80 if any(_is_typed(entry) for entry in entries) else 0
-
-
 FRAMEWORK: Final = Framework(
     codec=CODEC,
     title="OpenAI Agents SDK",
@@ -105,7 +94,6 @@ FRAMEWORK: Final = Framework(
 )
 FORMAT: Final = framework_format(
     FRAMEWORK,
-    detect=_detect,
     give=give_json,
     samples=samples,
     wire=WIRE.protocol,

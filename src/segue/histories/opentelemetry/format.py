@@ -10,7 +10,6 @@ from segue.histories.kit.framework import (
     close_list,
     framework_format,
     give_json,
-    list_detector,
     list_opener,
 )
 from segue.histories.kit.lines import objects_of, text_of
@@ -31,7 +30,6 @@ def _is_message(entry: Mapping[str, Any]) -> bool:
 FRAMEWORK: Final = Framework(codec=CODEC, title=TITLE, open=list_opener(_is_message), close=close_list)
 FORMAT: Final = framework_format(
     FRAMEWORK,
-    detect=list_detector(_is_message, 80),
     give=give_json,
     samples=samples,
     title="OpenTelemetry GenAI messages",

@@ -9,14 +9,6 @@ from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.pi.read import NAME
 
 
-def detect(head: bytes, name: str) -> int:  # noqa: ARG001 - the content is enough
-    """Recognise the file: a header of the type `session`, or entries with `parentId`."""
-    lines = first_objects(head, 3)
-    if lines and lines[0].get("type") == "session" and "cwd" in lines[0]:
-        return 95
-    return 60 if any("parentId" in line and "type" in line for line in lines) else 0
-
-
 def describe(excerpt: Excerpt) -> Session | None:
     """Describe a session; None for a file without a header."""
     lines = [*first_objects(excerpt.head, 400), *first_objects(excerpt.tail, 400)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from segue.histories.kit.format import Format, Place
-from segue.histories.pi.describe import describe, detect
+from segue.histories.pi.describe import describe
 from segue.histories.pi.read import KNOWN_RECORDS, NAME, read
 from segue.histories.pi.samples import samples
 from segue.histories.pi.write import write
@@ -14,7 +14,6 @@ from segue.models.model import Model
 FORMAT: Final = Format(
     name=NAME,
     title="pi",
-    detect=detect,
     read=read,
     write=write,
     describe=describe,

@@ -70,25 +70,11 @@ def _give(files: tuple[WrittenFile, ...]) -> object:
     return adapter.ModelMessagesTypeAdapter.validate_json(files[0].data)
 
 
-def _detect_value(value: object) -> int:
-    if from_package(value, "pydantic_ai"):
-        return 95
-    entries = list_of(value)
-    if not entries:
-        return 0
-    if _is_message(entries[0]):
-        return 90
-    # The beginning of a file can end inside of the first entry, before its kind.
-    parts = objects_of(entries[0].get("parts"))
-    return 50 if entries[0].keys() == {"parts"} and parts and "content" in parts[0] else 0
-
-
 FRAMEWORK: Final = Framework(
     codec=CODEC, title="pydantic-ai", open=_open, close=_close, complete=_complete, plain=_plain
 )
 FORMAT: Final = framework_format(
     FRAMEWORK,
-    detect=_detect_value,
     give=_give,
     samples=samples,
     source="pydantic-ai 2.66.0, run against a scripted model",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from segue.histories.kit.format import Format, Place
-from segue.histories.roo_code.read import FILE, NAME, describe, detect, detect_value, read
+from segue.histories.roo_code.read import FILE, NAME, describe, read
 from segue.histories.roo_code.samples import samples
 
 _STORAGE: Final = "Code/User/globalStorage/rooveterinaryinc.roo-cline"
@@ -13,8 +13,6 @@ _STORAGE: Final = "Code/User/globalStorage/rooveterinaryinc.roo-cline"
 FORMAT: Final = Format(
     name=NAME,
     title="Roo Code",
-    detect=detect,
-    detect_value=detect_value,
     read=read,
     describe=describe,
     place=Place(

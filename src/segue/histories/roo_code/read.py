@@ -35,22 +35,6 @@ FILE: Final = "api_conversation_history.json"
 _HIDDEN: Final = (("condenseParent", "condenseId"), ("truncationParent", "truncationId"))
 
 
-def detect(head: bytes, name: str) -> int:
-    """Recognise the file by its name, or messages with a time by their keys."""
-    start = head[:20000].lstrip()
-    if not start.startswith(b"["):
-        return 0
-    if name.endswith(FILE):
-        return 85
-    return 82 if b'"ts"' in start and b'"role"' in start and b'"content"' in start else 0
-
-
-def detect_value(value: object) -> int:
-    """Recognise the parsed list."""
-    items = objects_of(value)
-    return 80 if items and all("ts" in item and ("role" in item or "type" in item) for item in items) else 0
-
-
 def read(source: Source, view: View) -> History:
     """Read one task.
 

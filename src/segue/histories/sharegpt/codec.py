@@ -47,6 +47,7 @@ TITLE: Final = "ShareGPT"
 IMAGES: Final = "images"
 MARK: Final = "<image>"
 _USER: Final = frozenset({"human", "user"})
+_CALL: Final = frozenset({"function_call", "tool_call"})
 _REPLY: Final = frozenset({"gpt", "assistant", "chatgpt", "bing", "bard", "model"})
 _RESULT: Final = frozenset({"observation", "tool", "function_response"})
 _THINK: Final = re.compile(r"\A<think>\n?(.*?)\n?</think>\n{0,2}", re.DOTALL)
@@ -64,13 +65,15 @@ def _read(run: list[Entry], reading: Reading) -> list[Message]:
     if author in _RESULT:
         call_id = take_call(reading, "")
         return [ToolResultMessage(tool_call_id=call_id, content=_read_content(value, entry))]
-    if author == "function_call" or author in _REPLY:
+    if author in _CALL or author in _REPLY:
         reading.note_once(ChangeCode.MODEL_UNKNOWN, "the turns do not name their model")
         pieces: list[AssistantContent] = []
         if found := _THINK.match(value):
             pieces.append(ThinkingContent(thinking=found[1]))
             value = value[found.end() :]
-        calls = _read_calls(value, reading) if author == "function_call" else []
+        calls = _read_calls(value, reading) if author in _CALL else []
+        if author in _CALL and not calls:
+            reading.note_once(ChangeCode.ARGUMENTS_UNPARSED, "a call that is not valid JSON is kept as text")
         if value and not calls:
             pieces.append(TextContent(text=value))
         stop = StopReason.TOOL_USE if calls else StopReason.STOP
@@ -109,7 +112,7 @@ def _read_calls(value: str, reading: Reading) -> list[ToolCall]:
             return []
         call_id = f"call_{reading.line}_{len(calls)}"
         calls.append(make_call(call_id, fields["name"], fields.get("arguments")))
-    reading.open_calls[:] = [(call.id, call.name) for call in calls]
+    reading.open_calls.extend((call.id, call.name) for call in calls)  # results of several turns come in order
     return calls
 
 

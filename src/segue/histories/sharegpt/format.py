@@ -130,11 +130,6 @@ def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> objec
     return {**made, IMAGES: images} if images else made
 
 
-def _detect(value: object) -> int:
-    rows = _rows(value)
-    return 90 if rows and _is_row(rows[0]) else 0
-
-
 FRAMEWORK: Final = Framework(
     codec=CODEC,
     title=TITLE,
@@ -147,7 +142,6 @@ FRAMEWORK: Final = Framework(
 )
 FORMAT: Final = framework_format(
     FRAMEWORK,
-    detect=_detect,
     give=give_json,
     samples=samples,
     source="LLaMA-Factory's description of the form; data sets in this form",

@@ -217,17 +217,6 @@ def _give(files: tuple[WrittenFile, ...]) -> object:
     return [types.decode_bytes_values(object_of(entry)["message"]) for entry in entries]
 
 
-def _detect(value: object) -> int:
-    messages = getattr(value, "messages", None)
-    items = items_of(value if messages is None else messages)
-    whole = object_of(value)
-    if _is_entry(whole) or _is_session(value) or {"agent_id", "conversation_manager_state"} <= whole.keys():
-        return 90
-    if {"session_id", _AGENT} <= whole.keys():
-        return 90 if "conversation_manager_state" in object_of(whole[_AGENT]) else 0
-    return 75 if items and all(_is_message(object_of(each)) for each in items[:-1] or items) else 0
-
-
 FRAMEWORK: Final = Framework(
     codec=CODEC,
     title=TITLE,
@@ -241,7 +230,6 @@ FRAMEWORK: Final = Framework(
 )
 FORMAT: Final = framework_format(
     FRAMEWORK,
-    detect=_detect,
     give=_give,
     samples=samples,
     place=Place(

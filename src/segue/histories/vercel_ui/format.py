@@ -47,22 +47,11 @@ def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> objec
     return {"messages": entries, **cast("Mapping[str, Any]", body)} if isinstance(body, Mapping) else entries
 
 
-def _detect(value: object) -> int:
-    whole = object_of(value)
-    entries = list_of(whole.get("messages", value))
-    if not entries or not _is_message(entries[0]):
-        return 0
-    # Messages of OpenTelemetry have parts too, with their text in `content` and without ids.
-    parts = objects_of(entries[0].get("parts"))
-    return 0 if any(part.get("type") == "text" and "content" in part for part in parts) else 85
-
-
 FRAMEWORK: Final = Framework(
     codec=CODEC, title=TITLE, open=_open, close=_close, complete=_complete, file_name="ui-messages.json"
 )
 FORMAT: Final = framework_format(
     FRAMEWORK,
-    detect=_detect,
     give=give_json,
     samples=samples,
     title="Vercel AI SDK (UIMessage)",

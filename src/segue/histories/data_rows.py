@@ -7,6 +7,15 @@ Facts this file rests on (data cards and loaders, read 2026-11-16):
 - TRL: `prompt` with `completion`, `prompt` alone, and preference rows whose `chosen` and `rejected` are whole
   conversations, or only answers to `prompt`.                                                 (TRL, dataset formats)
 - LMSYS-Chat-1M and WildChat have messages in `conversation`; others have `conversations` with `role` and `content`.
+- Arrow fills a missing field of a struct with null: `"tool_calls": null, "name": null` in every message. Taken for
+  something that a client sent, 800 agent traces had 39,983 reported losses in place of 1,776. `content: null` is what
+  clients send beside calls, so it stays.                                                  (measured 2026-11-15)
+- Inside the arguments of a call a null that was sent looks like one that was filled in: Spark, DuckDB and older
+  `datasets` give `{x: 1, y: null}` for `{x: 1}`. Nothing is removed there; the rows are counted.     (the same)
+- `tools` is often a JSON text beside `messages`, and `datasets` 4.8 and later keep a message as a JSON text.
+                                                                     (TRL pull request 5307; datasets 5.2.0)
+- LLaMA-Factory writes a tool as a bare function: name, description, parameters. (README of its data, 2026-11-15)
+- TRL's prompt-completion rows have `prompt` and `completion`; preference rows `chosen` and `rejected`. (TRL, formats)
 - Roles are also written `human` and `gpt`, or with capital letters. A codec keeps a message of an unknown role as user
   content, so an answer would become a question.
 """
@@ -15,6 +24,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple, TypeAlias, cast, final
+
+import msgspec
 
 from segue.errors import DecodeError
 
@@ -46,6 +57,11 @@ PAIRS: Final = (
 )
 """In this order a row is recognised."""
 QUESTIONS: Final = frozenset(pair.question for pair in PAIRS)
+TURNS: Final = ("messages", "contents", "input")
+"""Keys of the list of turns, of all protocols."""
+TOOLS: Final = ("tools", "functions")
+_FREE: Final = frozenset({"arguments", "args", "input", "default", "const", "enum", "examples"})
+"""Keys below which a null may have been sent."""
 _KEYS: Final = QUESTIONS.union(TURN_COLUMNS, ANSWERS)
 
 _ROLES: Final[Mapping[str, str]] = {
@@ -76,6 +92,16 @@ def has_other_roles(turns: object) -> bool:
         if isinstance(role, str) and role not in _KNOWN:
             return True
     return False
+
+
+def as_body(row: Fields) -> Fields:
+    """Give the body of a request with the conversation of a row.
+
+    Raises:
+        DecodeError: the row has two conversations, or a column that cannot be read.
+    """
+    body = as_messages(parse_columns(row))
+    return drop_nulls(body)[0] if has_filled_nulls(body) else body
 
 
 def as_messages(row: Fields) -> Fields:
@@ -175,3 +201,149 @@ def _rename_role(turn: object) -> object:
 
 def _without(row: Fields, *keys: str) -> Fields:
     return {key: value for key, value in row.items() if key not in keys}
+
+
+# -- columns that hold JSON texts, and nulls of missing fields ------------------------------------------------------------
+
+
+def is_bare(tool: object) -> bool:
+    """Whether a tool is a function as data sets write it, without the object around it; no protocol has that form."""
+    if not isinstance(tool, dict):
+        return False
+    fields = cast("Fields", tool)
+    return "name" in fields and "parameters" in fields and "type" not in fields and "function" not in fields
+
+
+def is_as_sent(row: Fields) -> bool:
+    """Whether a row is a request as it was sent, by the keys that would have to be read in another way."""
+    tools = row.get("tools")
+    tool: object = cast("list[object]", tools)[0] if type(tools) is list and tools else None
+    if (
+        isinstance(tools, str)
+        or isinstance(tool, str)
+        or is_bare(tool)
+        or isinstance(row.get("functions"), str)
+        or has_other_form(row)
+    ):
+        return False
+    turns = row.get("messages")
+    if type(turns) is not list or not turns:
+        return "messages" not in row
+    first = cast("list[object]", turns)[0]
+    return type(first) is dict and not has_nulls(cast("Fields", first))
+
+
+def is_sharegpt(row: Mapping[str, object]) -> bool:
+    """Whether a row has turns of `from` and `value`, which the format of that name reads."""
+    turns = row.get("conversations")
+    first = cast("list[object]", turns)[0] if isinstance(turns, list) and turns else None
+    return isinstance(first, Mapping) and "from" in first and "value" in first
+
+
+def has_filled_nulls(body: Fields) -> bool:
+    """Whether the missing fields of messages were filled with nulls: the first message has one."""
+    for key in TURNS:
+        turns = body.get(key)
+        if isinstance(turns, list) and turns and isinstance(first := cast("list[object]", turns)[0], dict):
+            return has_nulls(cast("Fields", first))
+    return False
+
+
+def has_nulls(message: Fields) -> bool:
+    return None in message.values() and any(value is None and key != "content" for key, value in message.items())
+
+
+def drop_nulls(body: Fields) -> tuple[Fields, bool]:
+    """Remove the nulls that stand for missing fields; also give whether arguments hold nulls, which stay."""
+    found = _Found()
+    out: Fields = {}
+    for key, value in body.items():
+        if value is None:
+            continue
+        if key in TURNS and isinstance(value, list):
+            out[key] = [_without_nulls(item, found, keep="content") for item in cast("list[object]", value)]
+        else:
+            out[key] = _without_nulls(value, found)
+    return out, found.nulls
+
+
+@final
+class _Found:
+    """Whether a null was found where one may have been sent."""
+
+    __slots__ = ("nulls",)
+
+    def __init__(self) -> None:
+        self.nulls: bool = False
+
+
+def _without_nulls(value: object, found: _Found, keep: str = "") -> object:
+    if type(value) is dict:
+        out: Fields = {}
+        for key, item in cast("Fields", value).items():
+            if item is None:
+                if key == keep:
+                    out[key] = None
+            elif key in _FREE:
+                found.nulls = found.nulls or _holds_null(item)
+                out[key] = item
+            else:
+                out[key] = _without_nulls(item, found) if type(item) in (dict, list) else item
+        return out
+    if type(value) is list:
+        return [_without_nulls(item, found) for item in cast("list[object]", value)]
+    return value
+
+
+def _holds_null(value: object) -> bool:
+    if type(value) is dict:
+        return any(item is None or _holds_null(item) for item in cast("Fields", value).values())
+    if type(value) is list:
+        return any(item is None or _holds_null(item) for item in cast("list[object]", value))
+    return False
+
+
+def parse_columns(row: Fields) -> Fields:
+    """Parse the JSON texts in the columns of turns and tools; the same row if there are none."""
+    changed: Fields = {}
+    for key in TOOLS:
+        tools = row.get(key)
+        if isinstance(tools, str):
+            changed[key] = parse_text(tools, key) if tools.strip() else None
+        elif isinstance(tools, list) and any(isinstance(tool, str) for tool in cast("list[object]", tools)):
+            changed[key] = _parse_items(cast("list[object]", tools), key)
+    given = changed["tools"] if "tools" in changed else row.get("tools")
+    items = cast("list[object]", given) if isinstance(given, list) else []
+    if any(map(is_bare, items)):
+        changed["tools"] = [{"type": "function", "function": tool} if is_bare(tool) else tool for tool in items]
+    for key in (*TURNS, *TURN_COLUMNS):
+        turns = row.get(key)
+        if isinstance(turns, list) and turns and isinstance(cast("list[object]", turns)[0], str):
+            changed[key] = _parse_items(cast("list[object]", turns), key)
+        elif isinstance(turns, str) and key not in ("input", "contents") and turns.lstrip()[:1] == "[":
+            changed[key] = parse_text(turns, key)
+    if not changed:
+        return row
+    joined = {**row, **changed}
+    return {key: value for key, value in joined.items() if value is not None or key not in changed}
+
+
+def parse_text(text: str | bytes, key: str) -> object:
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise DecodeError(f"not valid JSON: {error}", path=(key,)) from None
+
+
+def _parse_items(items: list[object], key: str) -> list[object]:
+    """Parse the items that are JSON texts of objects."""
+    out: list[object] = []
+    for index, item in enumerate(items):
+        if not isinstance(item, str):
+            out.append(item)
+            continue
+        try:
+            out.append(msgspec.json.decode(item))
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            raise DecodeError(f"not valid JSON: {error}", path=(key, index)) from None
+    return out

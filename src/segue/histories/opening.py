@@ -1,0 +1,562 @@
+"""Open anything that can be read: the one opener of the library, the command line, a corpus and the inspector.
+
+`recognition` decides what data is, this module reads it. A source is a file, the name of a session, bytes, a parsed
+value, or objects of a framework. It holds one conversation, or lines with one each, which are read one at a time.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace as replace_fields
+from itertools import chain, repeat
+from os import PathLike
+from pathlib import Path  # opens nothing: `places` does
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, TypeAlias, cast, final
+
+import msgspec
+from msgspec.structs import replace
+
+from segue.batch_forms import read_request_line
+from segue.conversation.context import Context, Prompt
+from segue.conversation.limits import parse_json, without_line
+from segue.conversation.stored import load
+from segue.errors import DecodeError, LoadError, SegueError, UnknownFormat
+from segue.histories import places
+from segue.histories.data_rows import as_body, is_as_sent
+from segue.histories.kit.evidence import Sight
+from segue.histories.kit.format import Format
+from segue.histories.kit.history import History, HistoryOrigin, Session
+from segue.histories.kit.lines import objects_of
+from segue.histories.kit.source import Source, View
+from segue.histories.recognition import HEAD, Recognition, choose, look, look_at_value, recognise_sight
+from segue.histories.registry import all_formats, find_format, get_format
+from segue.models.model import Model
+from segue.plurals import counted
+from segue.projection.report import Change, ChangeCode, Loss, Report
+from segue.protocols.detection import detect_protocol
+from segue.protocols.registry import PROTOCOLS
+from segue.sessions import read_session_lines
+
+if TYPE_CHECKING:
+    from segue.projection.policy import Policy
+    from segue.request import Request
+
+HISTORY: Final = "history"
+"""The key of `Context.extra` with title, folder and times of the history, so that a stored conversation keeps them."""
+_WHOLE: Final = frozenset({"history", "session", "chat lines", "unreadable"})
+"""What a file of several lines can be as a whole."""
+
+
+@final
+class Document(NamedTuple):
+    """One conversation that was read, and what it was read from."""
+
+    prompt: Prompt
+    protocol: str | None = None
+    """The protocol of a request; None for any other source."""
+    body: Mapping[str, object] | list[object] | None = None
+    line: int | None = None
+    """The line of a conversation in a file with one on each line."""
+    data: bytes | None = None
+    """The JSON of a file with one conversation."""
+    lines: tuple[int, ...] = ()
+    """The line of each message of a session."""
+    history: History | None = None
+    """What a history has beside its messages; None for a request and for what segue stored."""
+
+    def prepare(self, model: Model, policy: Policy) -> Request:
+        """Make a request for a model.
+
+        Raises:
+            EmptyConversation: the conversation has no content to send.
+            ProjectionRefused: the policy refuses a necessary change.
+        """
+        from segue.request import prepare, prepare_prompt  # a list of sessions does not need projection
+
+        if self.protocol is None:
+            return prepare(self.prompt.context, model, policy=policy)
+        return prepare_prompt(self.prompt, model, source=self.protocol, policy=policy)
+
+    def as_history(self) -> History:
+        """Give the conversation as a history; one of segue has the origin that it was stored with."""
+        return self.history or as_history(self.prompt.context, format_name=self.protocol or "segue")
+
+
+@final
+class BadLine(NamedTuple):
+    """A line that cannot be read, and the reason."""
+
+    line: int
+    reason: str
+
+
+Lines: TypeAlias = Iterator[tuple[int, bytes]]
+
+
+@final
+class Opened(NamedTuple):
+    """An opened source: either one conversation, or lines with one each."""
+
+    document: Document | None
+    lines: Lines = iter(())
+
+
+@final
+class How(NamedTuple):
+    """How a source is read: what is known about it, and what is wanted of it.
+
+    `format` names a format or a protocol, `protocol` a protocol; without both, the source is recognised. `model` wrote
+    the answers of a request. `session` selects one of several conversations, by its id or its number.
+    """
+
+    format: str | None = None
+    protocol: str | None = None
+    model: Model | None = None
+    session: str | None = None
+    view: View = View()
+
+
+_RECOGNISE: Final = How()
+
+
+def open_source(source: object, how: How = _RECOGNISE, *, name: str = "") -> Opened:
+    """Open a source; `name` is what errors call it if it has no path.
+
+    Raises:
+        LoadError: the source cannot be read; the message has the file and the line.
+        DecodeError: it is a request, and not a valid one.
+        UnknownFormat: it is not recognised, or two formats cannot be told apart.
+    """
+    how = _with_protocol(how)
+    if hasattr(source, "readline"):
+        return _open_file(cast("BinaryIO", source), how, name)
+    opened, record = _locate(source, how)
+    return _open(opened, record, how, name or opened.path or "this source")
+
+
+def _with_protocol(how: How) -> How:
+    if how.format is None or find_format(how.format) is not None or how.format not in PROTOCOLS:
+        return how
+    return how._replace(format=None, protocol=how.format)
+
+
+def open_value(
+    value: object, how: How = _RECOGNISE, *, line: int | None = None, data: bytes | str | None = None
+) -> Document:
+    """Read one conversation from parsed JSON; `data` is its text if there is one.
+
+    Raises:
+        LoadError, DecodeError, UnknownFormat: as `open_source`.
+    """
+    if not isinstance(value, (dict, list)):
+        raise LoadError("this is neither a conversation nor a request; a JSON object or a list of messages is expected")
+    how = _with_protocol(how)
+    if how.protocol is not None:
+        return _read_body(cast("dict[str, object]", value), how.protocol, how.model)._replace(line=line)
+    if how.format is not None:
+        return _read_history(get_format(how.format), Source(value=value), how)._replace(line=line)
+    sight = look_at_value(value)
+    claim = choose(recognise_sight(sight), "this")
+    source = Source(data=data.encode() if isinstance(data, str) else data, value=value)
+    return _read(claim, source, sight, how)._replace(line=line)
+
+
+def is_history(value: object) -> bool:
+    """Whether a parsed value is a history in some format, and no request or row of a data set."""
+    return any(claim.kind == "history" for claim in recognise_sight(look_at_value(value)))
+
+
+def open_line(data: bytes, how: How, line: int) -> Document | BadLine:
+    """Read one conversation of many; an error is returned, not raised."""
+    try:
+        return open_value(_parse(data), how, line=line, data=data)
+    except SegueError as error:
+        return BadLine(line, without_line(str(error)))
+
+
+def recognise(source: object) -> list[Recognition]:
+    """Give everything that some data may be, with the evidence for each; what is certain comes first.
+
+    `source` is what `read_history` takes. An empty list means that nothing is recognised. Of a file with one
+    conversation on each line, the first one is looked at.
+
+    Raises:
+        LoadError: the source cannot be read.
+    """
+    opened, record = _locate(source, _RECOGNISE)
+    if record is not None:
+        return [Recognition(record.name, "history", "certain", (f"a session of {record.title}",))]
+    found, _, sight = _recognise(opened)
+    if not found and sight.value is None and sight.lines:
+        found = recognise_sight(look_at_value(sight.lines[0]))
+    return found
+
+
+def locate_history(source: object, how: How) -> tuple[Source, Format]:
+    """Find the data of a source and its format, without reading it.
+
+    Raises:
+        UnknownFormat: it is no history in a known format.
+    """
+    opened, record = _locate(source, how)
+    if record is None:
+        claim = choose(_recognise(opened)[0], opened.path or "this source")
+        record = get_format(claim.format)
+    return places.settle(opened, record), record
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def _open_file(file: BinaryIO, how: How, name: str) -> Opened:
+    """Open a file. Of lines with one conversation each, only the beginning is read here."""
+    head: list[bytes] = []
+    size = filled = 0
+    for line in file:
+        head.append(line)
+        size += len(line)
+        filled += not line.isspace()
+        if size >= HEAD and filled > 1:
+            break
+    data = b"".join(head)
+    if size >= HEAD and filled > 1 and how.format is None:
+        sight = look(Source(data=data, name=name), head=True)
+        if sight.value is None and sight.lines and (how.protocol or not _claims_whole(sight)):
+            return Opened(None, _numbered(chain(head, file)))
+    path = Path(name)
+    is_file = bool(name) and path.is_file()
+    source = Source(
+        data=places.as_utf8(data + file.read()),
+        name=path.absolute().as_posix() if is_file else name,
+        path=name if is_file else None,
+        session=how.session,
+    )
+    return _open(source, None if how.format is None else get_format(how.format), how, name)
+
+
+def _numbered(lines: Iterator[bytes]) -> Lines:
+    return ((number, line) for number, line in enumerate(lines, 1) if not line.isspace())
+
+
+def _claims_whole(sight: Sight) -> bool:
+    return any(claim.kind in _WHOLE for claim in recognise_sight(sight))
+
+
+def is_one_conversation(head: bytes, name: str) -> bool:
+    """Whether a file of lines is one conversation, by its beginning."""
+    return _claims_whole(look(Source(data=head, name=name), head=True))
+
+
+def _locate(source: object, how: How) -> tuple[Source, Format | None]:
+    """Find the data of a source, and its format where that is known without looking at the data."""
+    record = None if how.format is None else get_format(how.format)
+    if isinstance(source, Source):
+        return source, record
+    if isinstance(source, Session):
+        record = get_format(source.format)
+        return places.open_path(Path(source.path), (record,), source.id), record
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        data = bytes(cast("bytes", source))
+        return places.open_data(data, [record] if record else all_formats, how.session), record
+    if isinstance(source, str):
+        before, found, rest = source.partition(":")
+        named = find_format(before) if found and rest else None
+        if named is not None and named.place is not None:
+            return _find_session(named, rest), named
+    if isinstance(source, (str, PathLike)):
+        path = Path(cast("str | PathLike[str]", source)).expanduser()
+        if path.is_dir():
+            path = places.newest_file(path, all_formats() if record is None else [record])
+        return places.open_path(path, [record] if record else all_formats, how.session), record
+    return Source(value=source, session=how.session), record
+
+
+def _find_session(record: Format, which: str) -> Source:
+    """Open `last`, a session by its id or the beginning of it, or a file of that format."""
+    sessions = places.list_sessions(record)
+    if which == "last":
+        matching = [session for session in sessions if session.parent is None or session.parent.kind == "fork"]
+    else:
+        matching = [session for session in sessions if session.id == which]
+        matching = matching or [session for session in sessions if session.id.startswith(which)]
+    if matching:
+        return places.open_path(Path(matching[0].path), (record,), matching[0].id)
+    path = Path(which).expanduser()
+    if path.is_file():
+        return places.open_path(path, (record,))
+    raise LoadError(f"{record.title} has no session {which!r} on this machine; `segue sessions` lists what there is")
+
+
+def _open(source: Source, record: Format | None, how: How, place: str) -> Opened:
+    if source.data is not None and not source.data.strip():
+        raise LoadError("the file is empty; a conversation in JSON or JSON Lines is expected")
+    if record is not None:
+        return Opened(_read_history(record, source, how))
+    sight = look(source)
+    is_lines = sight.value is None and bool(sight.lines)
+    if how.protocol is not None:
+        if is_lines and source.data is not None:
+            return Opened(None, _numbered(iter(source.data.splitlines(keepends=True))))
+        body = sight.value if source.data is None or not sight.cut else _parse(source.data)
+        return Opened(_read_body(body, how.protocol, how.model)._replace(data=source.data))
+    found, source, sight = _recognise(source)
+    if not found and is_lines and source.data is not None:
+        return Opened(None, _numbered(iter(source.data.splitlines(keepends=True))))
+    if not found and source.data is not None and source.data.lstrip()[:1] in (b"{", b"["):
+        _parse(source.data)  # explains what is wrong with the JSON
+    return Opened(_read(choose(found, place), source, sight, how)._replace(data=source.data))
+
+
+def _recognise(source: Source) -> tuple[list[Recognition], Source, Sight]:
+    """Recognise a source; what only its beginning does not show, the whole does."""
+    sight = look(source)
+    found = recognise_sight(sight)
+    if sight.cut and source.data is not None and not any(claim.certainty == "certain" for claim in found):
+        with suppress(LoadError):
+            sight = Sight(value=_parse(source.data), text=source.data[:HEAD], name=source.name)
+            found = recognise_sight(sight)
+    if source.data is None and not any(claim.certainty == "certain" for claim in found):
+        entries = objects_of(source.value)
+        lines = Sight(lines=entries, name=source.name)
+        whole = [claim for claim in recognise_sight(lines) if claim.kind in ("history", "unreadable")]
+        if whole and whole[0].certainty == "certain":
+            data = b"\n".join(map(msgspec.json.encode, entries))
+            return whole, replace_fields(source, data=data, value=None), lines
+    return found, source, sight
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def _read(claim: Recognition, source: Source, sight: Sight, how: How) -> Document:
+    """Read what was recognised."""
+    match claim.kind:
+        case "history":
+            return _read_history(get_format(claim.format), source, how)
+        case "session":
+            return _read_session(source, sight)
+        case "stored":
+            data = source.data if source.data is not None else msgspec.json.encode(source.value)
+            return Document(Prompt(context=load(data)))
+        case "chat lines":
+            messages = _parse_lines(source) if source.data is not None else [sight.value]
+            return _read_body(messages, detect_protocol(messages) or claim.format, how.model)
+        case "row":
+            body = as_body(_value(source, sight))
+            return _read_body(body, detect_protocol(body) or claim.format, how.model)
+        case "batch line":
+            line = read_request_line(_value(source, sight))
+            assert line is not None, "it was recognised by its envelope"
+            return _read_body(line.body, line.protocol, how.model)
+        case "exchange":
+            return _read_exchange(_value(source, sight), how)
+        case "request":
+            value = _value(source, sight)
+            if type(value) is dict and not is_as_sent(value):
+                value = as_body(value)
+                return _read_body(value, detect_protocol(value) or claim.format, how.model)
+            return _read_body(value, claim.format, how.model)
+        case "unreadable":
+            raise AssertionError("`choose` refuses it")
+
+
+def _value(source: Source, sight: Sight) -> dict[str, object]:
+    value = _parse(source.data) if sight.cut and source.data is not None else sight.value
+    return cast("dict[str, object]", value)
+
+
+def _read_body(value: object, protocol: str, model: Model | None) -> Document:
+    from segue.protocols.api import decode_request  # histories of agents are listed without it
+
+    if not isinstance(value, (dict, list)):
+        raise LoadError("this is neither a conversation nor a request; a JSON object or a list of messages is expected")
+    body = cast("dict[str, object] | list[object]", value)
+    return Document(decode_request(body, protocol=protocol, model=model), protocol, body)
+
+
+def _read_exchange(value: dict[str, object], how: How) -> Document:
+    """Read a request with the reply behind its messages."""
+    from segue.protocols.api import decode_response
+
+    document = open_value(value["request"], how)
+    reply = value["response"]
+    if document.protocol is None or not isinstance(reply, dict):
+        return document
+    try:
+        answer = decode_response(cast("dict[str, object]", reply), protocol=document.protocol, model=how.model)
+    except DecodeError:  # an error of the provider is no part of the conversation
+        return document
+    context = document.prompt.context
+    messages = (*context.messages, answer)
+    return document._replace(prompt=replace(document.prompt, context=replace(context, messages=messages)), body=None)
+
+
+def _read_session(source: Source, sight: Sight) -> Document:
+    data = source.data if source.data is not None else msgspec.json.encode(sight.value)
+    numbers: list[int] = []
+    lines = _with_blank_lines(_numbered(iter(data.splitlines(keepends=True))))
+    context = read_session_lines(lines, name=source.path or source.name, numbers=numbers)
+    return Document(Prompt(context=context), lines=tuple(numbers))
+
+
+def _with_blank_lines(lines: Lines) -> Iterator[bytes]:
+    """Add the blank lines again that were left out, so that the others keep their numbers."""
+    last = 0
+    for number, line in lines:
+        yield from repeat(b"\n", number - last - 1)
+        yield line
+        last = number
+
+
+def _parse_lines(source: Source) -> list[object]:
+    """Parse the messages of a file with one on each line.
+
+    Raises:
+        LoadError: a line is not JSON.
+    """
+    messages: list[object] = []
+    for number, line in _numbered(iter((source.data or b"").splitlines(keepends=True))):
+        try:
+            messages.append(_parse(line))
+        except LoadError as error:
+            raise LoadError(without_line(error.reason), line=number) from None
+    return messages
+
+
+def _parse(data: bytes | str) -> object:
+    """Parse JSON. `parse_json` is slower, accepts more and explains errors.
+
+    Raises:
+        LoadError: the data is not JSON.
+    """
+    try:
+        return cast("object", msgspec.json.decode(data))
+    except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
+        return parse_json(data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data)
+
+
+def _read_history(record: Format, source: Source, how: How) -> Document:
+    source = places.settle(source, record)
+    try:
+        with without_collection():
+            history = record.read(source, how.view)
+    except RecursionError as error:
+        raise LoadError("the history is nested too deeply to be read") from error
+    history = _judged(replace(history, origin=replace(history.origin, path=source.path)), record)
+    if how.model is not None:
+        history = replace(history, context=_written_by(history.context, how.model))
+    history = _with_facts(history)
+    return Document(Prompt(context=history.context), history=history)
+
+
+def _judged(history: History, record: Format) -> History:
+    """Report a history of which more was left out than read.
+
+    Raises:
+        LoadError: there is no message, and there are lines or records that cannot be read.
+    """
+    unread = sum(change.code == ChangeCode.LINE_UNREADABLE for change in history.report.changes)
+    unread += sum(each.kind not in record.known_records for each in history.records)
+    read = len(history.context.messages)
+    if unread <= read:
+        return history
+    missing = counted(unread, "line or record", "lines or records")
+    if not read:
+        raise LoadError(
+            f"no message was read as {record.title}, and {missing} could not be; if it is data of another program,"
+            " name its format with format=..."
+        )
+    detail = f"{missing} could not be read, and only {counted(read, 'message')} could"
+    change = Change(code=ChangeCode.RECORD_LEFT_OUT, path=("records",), loss=Loss.CONTENT, detail=detail)
+    return replace(history, report=Report((change, *history.report.changes)))
+
+
+def _written_by(context: Context, model: Model) -> Context:
+    """Give the answers without a model to the one that wrote them."""
+    origin = {"provider": model.provider, "protocol": model.protocol, "model": model.id}
+    messages = (
+        replace(message, **origin) if message.role == "assistant" and not message.model else message
+        for message in context.messages
+    )
+    return replace(context, messages=tuple(messages))
+
+
+@contextmanager
+def without_collection() -> Generator[None]:
+    """Stop the search for cycles: a history is many objects without cycles, and each search looks at all of them."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def as_history(context: Context, *, format_name: str = "segue") -> History:
+    """Give a history with this conversation, and with title, folder and times if it was read from a history before."""
+    facts = (context.extra or {}).get(HISTORY, {})
+
+    def text(name: str) -> str | None:
+        value = facts.get(name)
+        return value if isinstance(value, str) else None
+
+    def number(name: str) -> int | None:
+        value = facts.get(name)
+        return value if isinstance(value, int) else None
+
+    return History(
+        context=context,
+        origin=HistoryOrigin(format=text("format") or format_name, id=text("id")),
+        title=text("title"),
+        cwd=text("cwd"),
+        created=number("created"),
+        updated=number("updated"),
+    )
+
+
+def _with_facts(history: History) -> History:
+    """Store title, folder and times in the conversation, where a stored file keeps them."""
+    values = {
+        "format": history.origin.format,
+        "id": history.origin.id,
+        "title": history.title,
+        "cwd": history.cwd,
+        "created": history.created,
+        "updated": history.updated,
+    }
+    facts = {name: value for name, value in values.items() if value is not None}
+    context = replace(history.context, extra={**(history.context.extra or {}), HISTORY: facts})
+    return replace(history, context=context)
+
+
+def choose_line(opened: Opened, how: How) -> Document:
+    """Give the conversation of an opened source; of several lines the first, or the one that `how.session` numbers.
+
+    Raises:
+        LoadError: there is no such line, or it cannot be read.
+    """
+    if opened.document is not None:
+        return opened.document
+    wanted = int(how.session) if how.session is not None and how.session.isdecimal() else 1
+    chosen: tuple[int, bytes] | None = None
+    count = 0
+    for count, each in enumerate(opened.lines, 1):
+        if count == wanted:
+            chosen = each
+    if chosen is None:
+        raise LoadError(f"there is no conversation {how.session!r}; the file has {counted(count, 'conversation')}")
+    try:
+        document = open_value(_parse(chosen[1]), how, line=chosen[0], data=chosen[1])
+    except UnknownFormat:
+        raise
+    except SegueError as error:
+        raise LoadError(without_line(str(error)), line=chosen[0]) from error
+    if count == 1:
+        return document
+    detail = f"{counted(count - 1, 'further conversation')}; `session` selects one by its number, from 1"
+    change = Change(code=ChangeCode.RECORD_LEFT_OUT, path=("records", "conversation"), loss=Loss.CONTENT, detail=detail)
+    history = document.as_history()
+    return document._replace(history=replace(history, report=Report((*history.report.changes, change))))

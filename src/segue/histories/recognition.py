@@ -1,0 +1,298 @@
+"""Recognise what data is: the one place that decides, for the library, the command line, a corpus and the inspector.
+
+Every reader states its evidence as data (`segue.histories.forms`, the `forms` of a record of a package, the clues of
+a protocol). Data with signs that only one reader has is certain to be its own. A request has few signs of its own and
+takes unknown keys, so it is only likely, and taken where nothing is certain. Two readers of the same certainty are an
+error that names both.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+from typing import Any, Final, Literal, TypeAlias, cast, final
+from warnings import warn
+
+import msgspec
+
+from segue.batch_forms import read_request_line
+from segue.conversation.limits import parse_json
+from segue.errors import LoadError, UnknownFormat
+from segue.histories.forms import CHAT_LINES, EXCHANGE, FORMS, ROWS, SESSION, STORED, UNREADABLE
+from segue.histories.kit.evidence import Certainty, Evidence, Form, Sight, find_evidence, items_under
+from segue.histories.kit.source import Source
+from segue.histories.registry import FORMATS, find_format, format_names
+from segue.protocols.detection import detect_protocol, has_turns
+
+Kind: TypeAlias = Literal[
+    "history", "stored", "session", "request", "chat lines", "row", "batch line", "exchange", "unreadable"
+]
+"""What data is: a history in a format; a stored conversation or a session of segue; a request; messages of a request,
+one on each line; a row of a data set; a line of a batch file; a request with its reply; or data of a program that segue
+knows and does not read."""
+
+HEAD: Final = 64 * 1024
+"""Bytes of a document that are parsed to recognise it; of a shorter one all are."""
+_LINES: Final = 50
+"""Lines of a file that are looked at."""
+_ENVELOPE_KEYS: Final = frozenset({"custom_id", "key", "request", "recordId", "batch_request_id"})
+"""Keys of which every line of a batch file has one."""
+
+
+@final
+class Recognition(msgspec.Struct, frozen=True):
+    """One reader that claims some data.
+
+    `format` is the name of a format or a protocol, `segue` for a stored conversation, or a description of data that
+    segue does not read. `evidence` are the keys and values that were found, see `segue.histories.kit.evidence`.
+    """
+
+    format: str
+    kind: Kind
+    certainty: Certainty
+    evidence: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        return f"{self.format} ({', '.join(self.evidence)})"
+
+
+def recognise_sight(sight: Sight) -> list[Recognition]:
+    """Give everything that the data may be, what is certain first."""
+    claims: list[tuple[Recognition, tuple[str, ...]]] = []
+    for (name, kind), forms in _candidates(sight).items():
+        evidence = find_evidence(forms, sight)
+        if evidence is not None:
+            claims.append((Recognition(name, kind, evidence.certainty, evidence.found), evidence.over))
+    special = {name for _, over in claims for name in over}
+    found = [claim for claim, _ in claims if claim.format not in special]
+    if not any(claim.certainty == "certain" for claim in found):
+        found += _recognise_wire(sight.value)
+    return sorted(found, key=lambda claim: claim.certainty)
+
+
+def choose(found: Sequence[Recognition], place: str) -> Recognition:
+    """Give the one reader that the evidence is for.
+
+    Raises:
+        UnknownFormat: nothing is recognised, the data is that of a program that segue does not read, or two readers
+            cannot be told apart.
+    """
+    best = [claim for claim in found if claim.certainty == found[0].certainty]
+    readable = [claim for claim in best if claim.kind != "unreadable"]
+    if not best:
+        known = ", ".join(format_names())
+        raise UnknownFormat(
+            f"{place} is not recognised as a history, a conversation or a request; name its format with format=..."
+            f" (known: {known})",
+            name="",
+        )
+    if not readable:
+        text = f"{place} looks like {best[0]}, which segue does not read"
+        raise UnknownFormat(f"{text}; export it from that program in a format that segue reads", name="")
+    if len(best) > 1:
+        names = " or ".join(map(str, best))
+        raise UnknownFormat(
+            f"{place} can be read as {names}; name its format with format=...",
+            name="",
+            suggestions=tuple(claim.format for claim in readable),
+        )
+    return readable[0]
+
+
+# -- what is looked at -------------------------------------------------------------------------------------------------
+
+
+def look(source: Source, *, head: bool = False) -> Sight:
+    """Give what a source shows; `head` says that its data is only the beginning of a file."""
+    if source.database is not None:
+        database = source.database
+        return Sight(columns={table: database.columns(table) for table in database.tables()}, name=source.name)
+    if source.data is None:
+        return look_at_value(source.value, source.name)
+    data = source.data
+    start = data[:HEAD]
+    lines = tuple(islice(_objects(data, cut=head), _LINES))
+    value, cut = None, False
+    if data.lstrip()[:1] in (b"{", b"["):
+        value = _parse(data)
+        if value is None and not lines:
+            value, cut = _parse_beginning(start), True
+    if lines and value is None:
+        return Sight(lines=lines, text=start, name=source.name)
+    return Sight(value=value, lines=lines, text=start, name=source.name, cut=cut or head)
+
+
+def look_at_value(value: object, name: str = "") -> Sight:
+    """Give what a parsed value shows. A list of objects that is nothing else can be the lines of a file."""
+    sight = Sight(value=value, name=name)
+    if type(value) is dict:
+        return sight._replace(lines=(cast("dict[str, Any]", value),))
+    return sight
+
+
+def _parse(data: bytes) -> object:
+    """Parse a document; None if it is none."""
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
+        try:
+            return None if data.lstrip().partition(b"\n")[0].rstrip().endswith(b"}") else parse_json(data)
+        except LoadError:
+            return None
+
+
+def _parse_beginning(data: bytes) -> object:
+    """Parse the beginning of a document: cut at its last comma between values, with the open brackets closed."""
+    text = data.decode("utf-8", "ignore")
+    stack: list[str] = []
+    end, closers = 0, ""
+    quoted = escaped = False
+    for at, symbol in enumerate(text):
+        if quoted:
+            quoted = escaped or symbol != '"'
+            escaped = symbol == "\\" and not escaped
+        elif symbol == '"':
+            quoted = True
+        elif symbol in "[{":
+            stack.append("]" if symbol == "[" else "}")
+        elif symbol in "]}" and stack:
+            stack.pop()
+        elif symbol == ",":
+            end, closers = at, "".join(reversed(stack))
+    try:
+        return cast("object", json.loads(text[:end] + closers))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _objects(data: bytes, *, cut: bool) -> Iterator[dict[str, Any]]:
+    """Give the objects of JSON Lines; none if neither the first line nor the one behind it is one."""
+    start = number = found = 0
+    while start < len(data) and (found or number < 2):  # noqa: PLR2004 - the first two lines
+        end = data.find(b"\n", start)
+        last = end < 0
+        line = data[start : len(data) if last else end].strip()
+        start = len(data) if last else end + 1
+        if not line:
+            continue
+        number += 1
+        if line in (b"{", b"["):  # a document over several lines
+            return
+        try:
+            value: object = msgspec.json.decode(line)
+        except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
+            continue
+        if isinstance(value, dict) and not (last and cut):
+            found += 1
+            yield cast("dict[str, Any]", value)
+
+
+# -- claims ------------------------------------------------------------------------------------------------------------
+
+_Claimant: TypeAlias = tuple[str, Kind]
+
+
+@final
+class _Index:
+    """All forms, by the keys of which one is there if a form fits."""
+
+    def __init__(self) -> None:
+        self.by_key: dict[str, dict[str, list[tuple[_Claimant, Form]]]] = {"object": {}, "items": {}, "lines": {}}
+        self.others: dict[str, list[tuple[_Claimant, Form]]] = {"database": [], "text": [], "objects": []}
+        for claimant, forms in _all_forms():
+            for form in forms:
+                if form.where in self.others:
+                    self.others[form.where].append((claimant, form))
+                    continue
+                for key in form.keys():  # noqa: SIM118 - a method of the form
+                    self.by_key[form.where].setdefault(key, []).append((claimant, form))
+
+    def at(self, where: str, keys: Iterable[str]) -> Iterator[tuple[_Claimant, Form]]:
+        table = self.by_key[where]
+        for key in dict.fromkeys(keys):
+            yield from table.get(key, ())
+
+
+def _all_forms() -> Iterator[tuple[_Claimant, Sequence[Form]]]:
+    yield ("segue", "stored"), STORED
+    yield ("segue session", "session"), SESSION
+    yield ("openai-chat", "chat lines"), CHAT_LINES
+    yield ("data set", "row"), ROWS
+    yield ("exchange", "exchange"), EXCHANGE
+    for name in format_names():
+        yield (name, "history"), forms_of(name)
+    for name, forms in UNREADABLE.items():
+        yield (name, "unreadable"), forms
+
+
+def forms_of(name: str) -> Sequence[Form]:
+    """Give the forms of a format; segue's own are not loaded for it."""
+    if name in FORMS:
+        return FORMS[name]
+    try:
+        record = find_format(name)
+    except UnknownFormat as error:  # of a package; the others are recognised all the same
+        warn(f"{error}", RuntimeWarning, stacklevel=2)
+        record = None
+    return () if record is None else record.forms
+
+
+@lru_cache(maxsize=2)
+def _read_index(count: int) -> _Index:  # noqa: ARG001 - the cache key: new records need a new index
+    return _Index()
+
+
+def _candidates(sight: Sight) -> dict[_Claimant, list[Form]]:
+    index = _read_index(FORMATS.added)
+    found: dict[_Claimant, list[Form]] = {}
+    for claimant, form in _fitting(index, sight):
+        forms = found.setdefault(claimant, [])
+        if form not in forms:
+            forms.append(form)
+    return found
+
+
+def _fitting(index: _Index, sight: Sight) -> Iterator[tuple[_Claimant, Form]]:
+    if sight.columns is not None:
+        yield from index.others["database"]
+        return
+    value = sight.value
+    if type(value) is dict:
+        yield from index.at("object", list(cast("dict[str, object]", value)))
+    yield from index.at("items", _item_keys(value))
+    yield from index.at("lines", [key for line in sight.lines for key in line])
+    if sight.text:
+        yield from index.others["text"]
+    elif value is not None:
+        yield from index.others["objects"]
+
+
+def _item_keys(value: object) -> list[str]:
+    keys: dict[str, None] = {}
+    for item in items_under(value, ("messages",)):
+        if type(item) is dict:
+            keys |= dict.fromkeys(cast("dict[str, object]", item))
+    return list(keys)
+
+
+def _recognise_wire(value: object) -> Iterator[Recognition]:
+    """Recognise a request, its list of messages, or a line of a batch file."""
+    if type(value) is dict and not _ENVELOPE_KEYS.isdisjoint(cast("dict[str, object]", value)):
+        line = read_request_line(cast("dict[str, object]", value))
+        if line is not None:
+            evidence = tuple(sorted(_ENVELOPE_KEYS & cast("dict[str, object]", value).keys()))
+            yield Recognition(line.protocol, "batch line", "likely", evidence)
+            return
+    protocol = detect_protocol(value)
+    if protocol is None or not has_turns(value, protocol):
+        return
+    keys = list(cast("dict[str, object]", value))[:8] if type(value) is dict else ["a list of messages"]
+    yield Recognition(protocol, "request", "likely", tuple(keys))
+
+
+def evidence_of(name: str, sight: Sight) -> Evidence | None:
+    """Give what speaks for one format."""
+    return find_evidence(forms_of(name), sight)

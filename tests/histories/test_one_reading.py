@@ -1,0 +1,286 @@
+"""The law of reading: the same data gives the same history, whatever it is opened with.
+
+Every sample of every format, and every request of every protocol, goes through the library (by path, by its bytes, as
+parsed JSON), the commands, a row of a corpus and the inspector.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from histories.truth import SHARED, needs_samples
+from segue import Context, Model, UnknownFormat, read_history, read_session, recognise
+from segue.cli.program import program
+from segue.corpus.rows import Reader
+from segue.errors import SegueError
+from segue.histories.kit.source import MemoryFiles, Source
+from segue.histories.opening import HISTORY, How, open_source
+from segue.histories.registry import FORMATS
+from segue.inspector import inspection
+from segue.projection.policy import Policy
+from segue.protocols.registry import PROTOCOLS
+
+TARGET = "anthropic/claude-sonnet-4-5"
+
+
+class Stored(NamedTuple):
+    """A sample as files: its own, and those beside it."""
+
+    name: str
+    data: bytes
+    beside: dict[str, bytes]
+
+    def write(self, folder: Path) -> Path:
+        for name, data in {**self.beside, self.name: self.data}.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        return folder / self.name
+
+    @property
+    def parsed(self) -> Any:
+        try:
+            return json.loads(self.data)
+        except ValueError:
+            return [json.loads(line) for line in self.data.splitlines() if line.strip()]
+
+
+def stored(source: Source) -> Stored:
+    assert source.data is not None
+    beside = dict(source.neighbours.files) if isinstance(source.neighbours, MemoryFiles) else {}
+    return Stored(source.name or "sample.json", source.data, beside)
+
+
+HISTORIES = {
+    f"{name}, {sample.name}": stored(sample.source)
+    for name, record in FORMATS.items()
+    for sample in record.samples()
+    if sample.source.data is not None
+}
+REQUESTS = {
+    f"{name}, {sample.name}": Stored("request.json", msgspec.json.encode(sample.request), {})
+    for name, record in PROTOCOLS.items()
+    for sample in record.samples()
+}
+SAMPLES = HISTORIES | REQUESTS
+
+
+def of_each(samples: dict[str, Stored]) -> Any:
+    return pytest.mark.parametrize("sample", samples.values(), ids=samples.keys())
+
+
+# -- the entries -------------------------------------------------------------------------------------------------------
+
+
+def invoke(*arguments: object) -> str:
+    done = CliRunner().invoke(program, [str(argument) for argument in arguments])
+    assert done.exception is None or isinstance(done.exception, SystemExit), done.output
+    return done.stdout
+
+
+def imported(path: Path) -> Context:
+    out = path.with_name(f"{path.name}.imported.jsonl")
+    invoke("import", path, "-o", out, "--report", "none")
+    return read_session(out)
+
+
+ENTRIES: dict[str, Callable[[Stored, Path], Context]] = {
+    "read_history, by path": lambda sample, path: read_history(path).context,  # noqa: ARG005
+    "read_history, by bytes": lambda sample, path: read_history(sample.data).context,  # noqa: ARG005
+    "read_history, as parsed JSON": lambda sample, path: read_history(sample.parsed).context,  # noqa: ARG005
+    "segue import": lambda sample, path: imported(path),  # noqa: ARG005
+    "a file of a corpus": lambda sample, path: Reader().read_whole(sample.data, path.name).document.prompt.context,
+    "the inspector": lambda sample, path: (
+        inspection.open_conversation(sample.data, path.name, None).document.prompt.context
+    ),
+}
+"""Entries that give the conversation."""
+
+
+def readings(sample: Stored, folder: Path) -> dict[str, Context]:
+    """Read a sample through every entry; what needs the files beside it is read by its path only."""
+    path = sample.write(folder)
+    alone = sample.name.endswith(".md") or bool(sample.beside)
+    found: dict[str, Context] = {}
+    for name, entry in ENTRIES.items():
+        if alone and name not in ("read_history, by path", "segue import"):
+            continue
+        found[name] = entry(sample, path)
+    if not alone and isinstance(sample.parsed, dict):
+        found["a row of a corpus"] = Reader().read_line(sample.data).document.prompt.context
+    return found
+
+
+def texts(context: Context) -> str:
+    """Give all of a conversation but for what a file says about itself."""
+    extra = {key: value for key, value in (context.extra or {}).items() if key != HISTORY}
+    return repr((context.system_prompt, context.messages, context.tools, extra))
+
+
+@of_each(SAMPLES)
+def test_every_entry_gives_the_same_history(sample, tmp_path):
+    found = {name: texts(context) for name, context in readings(sample, tmp_path).items()}
+    expected = found["read_history, by path"]
+    assert {name for name, context in found.items() if context != expected} == set()
+
+
+def test_the_law_finds_an_entry_that_reads_in_another_order(tmp_path, monkeypatch):
+    def requests_first(source: object, how: How = How(), *, name: str = "") -> Any:
+        return open_source(source, how._replace(protocol="google-genai"), name=name)
+
+    monkeypatch.setattr(inspection, "open_source", requests_first)
+    found = {name: texts(context) for name, context in readings(HISTORIES["pydantic-ai, messages"], tmp_path).items()}
+    assert {name for name, context in found.items() if context != found["read_history, by path"]} == {"the inspector"}
+
+
+@of_each(HISTORIES)
+def test_the_commands_read_what_import_reads(sample, tmp_path):
+    path = sample.write(tmp_path)
+    session = path.with_name("imported.jsonl")
+    invoke("import", path, "-o", session, "--report", "none")
+    assert invoke("show", path) == invoke("show", session)
+    assert invoke("convert", path, "--to", TARGET, "--report", "none") == invoke(
+        "convert", session, "--to", TARGET, "--report", "none"
+    )
+    found, again = (
+        [
+            (each["code"], each["path"], each["message"])
+            for each in json.loads(invoke("check", given, "--for", TARGET, "--format", "json", "--all"))
+        ]
+        for given in (path, session)
+    )
+    assert found == again
+    for given, folder in ((path, "one"), (session, "other")):
+        invoke("handover", given, "--to", "pi", "--cwd", "/p", "-o", tmp_path / folder, "--report", "none")
+    (one,), (other,) = (list((tmp_path / folder).iterdir()) for folder in ("one", "other"))
+    assert one.read_text().splitlines()[1:] == other.read_text().splitlines()[1:]
+
+
+# -- what was taken for something else ---------------------------------------------------------------------------------
+
+CALL = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": '{"path": "a"}'}}
+WITH_IDS = [
+    {"id": "m1", "role": "user", "content": "Read a."},
+    {"id": "m2", "role": "assistant", "content": "", "tool_calls": [CALL], "from_history": False},
+    {"id": "m3", "role": "tool", "tool_call_id": "c1", "content": "alpha", "tool_call_error": False},
+]
+SWE_AGENT = {
+    "trajectory": [{"action": "ls", "observation": "a", "response": "I look.", "thought": "look"}],
+    "history": [{"role": "user", "content": "Fix it.", "agent": "main"}],
+    "info": {"exit_status": "submitted"},
+}
+COPILOT_CLI = b"\n".join(
+    msgspec.json.encode(line)
+    for line in (
+        {"type": "session.start", "data": {"producer": "copilot-agent"}, "id": "e1", "parentId": None},
+        {"type": "user.message", "data": {"content": "Hello"}, "id": "e2", "parentId": "e1"},
+    )
+)
+CONTINUE = {"sessionId": "s", "title": "t", "history": [{"message": {"role": "user", "content": "Hi"}}]}
+DROID = b'{"type":"session_start","id":"d"}\n{"type":"message","id":"m","parentId":"d","message":{"role":"user","content":[]}}\n'
+UNREADABLE = {
+    "a trajectory of SWE-agent is not one of Open WebUI": (SWE_AGENT, "SWE-agent"),
+    "a log of Copilot CLI is not one of pi": (COPILOT_CLI, "Copilot CLI"),
+    "a session of Droid is not one of pi": (DROID, "Droid"),
+    "a session of Agno is no request": ({"session_id": "s", "runs": [{"messages": WITH_IDS}]}, "Agno"),
+    "a history of Semantic Kernel is no request": (
+        {"messages": [{"role": "user", "content_type": "message", "items": [{"content_type": "text", "text": "x"}]}]},
+        "Semantic Kernel",
+    ),
+}
+
+
+@pytest.mark.parametrize(("source", "title"), UNREADABLE.values(), ids=UNREADABLE.keys())
+def test_data_that_is_not_read_is_named_and_refused(source, title, tmp_path):
+    with pytest.raises(UnknownFormat, match=f"looks like .*{title}"):
+        read_history(source)
+    path = tmp_path / "file.jsonl"
+    path.write_bytes(source if isinstance(source, bytes) else msgspec.json.encode(source))
+    done = CliRunner().invoke(program, ["import", str(path)])
+    assert done.exit_code != 0
+    assert title in done.output + str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("tables", "title"),
+    [
+        ("CREATE TABLE messages (id, session_id, role, parts, model, provider)", "Crush"),
+        ("CREATE TABLE messages (id, session_id, role, parts, model)", r"opencode \(Go\)"),
+    ],
+)
+def test_a_database_of_another_program_is_not_one_of_goose(tables, title, tmp_path):
+    import sqlite3
+    from contextlib import closing
+
+    path = tmp_path / "crush.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(tables)
+        database.execute("CREATE TABLE sessions (id, title)")
+        database.execute("CREATE TABLE files (id, path)")
+    with pytest.raises(UnknownFormat, match=f"looks like a database of {title}"):
+        read_history(path)
+
+
+def test_a_parsed_session_of_continue_is_not_one_of_open_webui():
+    assert [claim.format for claim in recognise(CONTINUE)] == ["continue"]
+    assert len(read_history(CONTINUE).context.messages) == 1
+
+
+def test_messages_with_ids_keep_their_calls():
+    history = read_history(WITH_IDS)
+    assert history.origin.format == "openai-chat"
+    user, answer, result = history.context.messages
+    assert answer.content[-1].name == "read"  # type: ignore[union-attr]
+    assert result.role == "toolResult"
+
+
+def test_two_formats_that_cannot_be_told_apart_are_an_error_that_names_both():
+    both = {"appName": "a", "userId": "u", "events": [], "schema_version": "ATIF-v1.7", "steps": []}
+    with pytest.raises(UnknownFormat, match=r"google-adk .*or atif .*; name its format with format=") as raised:
+        read_history(both)
+    assert raised.value.suggestions == ("google-adk", "atif")
+
+
+def test_a_file_without_a_message_is_no_success(tmp_path):
+    path = tmp_path / "broken.jsonl"
+    header = {"type": "session", "version": 3, "id": "s", "cwd": "/p", "timestamp": "2026-11-15T10:00:00.000Z"}
+    path.write_bytes(msgspec.json.encode(header) + b'\n{"type": "message", "mess\n{"broken\n')
+    done = CliRunner().invoke(program, ["import", str(path)])
+    assert done.exit_code != 0
+    assert "no message was read as pi" in done.output + str(done.exception)
+
+
+# -- the samples of real programs --------------------------------------------------------------------------------------
+
+NO_HISTORY = ("README.md", ".expected.json", ".png", ".txt", ".py", ".yaml", "-shm", "-wal", ".sql")
+
+
+@needs_samples
+def test_every_sample_of_a_program_is_recognised_or_honestly_unknown():
+    wrong: dict[str, object] = {}
+    for path in sorted(SHARED.rglob("*")):
+        if not path.is_file() or path.name.endswith(NO_HISTORY) or "resume" in path.parts:
+            continue
+        top = path.relative_to(SHARED).parts[0]
+        try:
+            found = [claim.format for claim in recognise(path) if claim.kind == "history"]
+            messages = read_history(path).context.messages
+        except SegueError:
+            continue
+        expected = {"langgraph": "langchain", "chatgpt-export": "chatgpt", "claude-ai-export": "claude-ai"}.get(
+            top, top
+        )
+        if top == "wild":
+            expected = "claude-code" if "uuid" in path.read_text() else "roo-code"
+        if top == "hf":
+            expected = "sharegpt" if "sharegpt" in path.name else "hf-messages"
+        if (found and found != [expected]) or not messages:
+            wrong[str(path.relative_to(SHARED))] = found
+    assert wrong == {}
