@@ -232,7 +232,7 @@ def _streaming(protocol: str, model: Model) -> HotPath:
         f"stream {protocol}",
         lambda: lambda: read_stream(pieces, model),
         lambda: [orjson.loads(payload) for payload in payloads],
-        f"{_folder_of(protocol)}.stream:end",
+        f"{_folder_of(protocol)}.stream:read",
     )
 
 
