@@ -162,7 +162,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Wrap the functions that read a body, so that no codec has to expect values which cannot be stored."""
         if not isinstance(self.decode_request, StorableRequests):
-            force_setattr(self, "decode_request", StorableRequests(self.decode_request))
+            force_setattr(self, "decode_request", StorableRequests(self.decode_request, self.turns_key))
         if not isinstance(self.decode_response, StorableResponses):
             force_setattr(self, "decode_response", StorableResponses(self.decode_response))
         if not isinstance(self.decode_error, PlainErrors):
