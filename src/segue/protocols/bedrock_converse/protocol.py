@@ -105,6 +105,7 @@ PROTOCOL: Final = Protocol(
     affects_later=names_documents,
     sdk_arguments=sdk_arguments,
     replay=REPLAY,
+    copies_arguments=True,
     clues=CLUES,
     example=Model(
         "us.anthropic.claude-sonnet-4-5-20250929-v1:0",

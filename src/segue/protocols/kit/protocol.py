@@ -90,6 +90,8 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
       two turns of the same role. `pieces`: the body joins the texts of a turn.
     - `held_content`: which parts of a body refer to content that only the provider has.
     - `headers`: headers of every request, besides the key.
+    - `copies_arguments`: `encode_request` shares no dict or list with the arguments of calls, whose texts or copies it
+      writes where `Endpoint.owned` asks for it. Without it the whole body is copied for callers that may change it.
     - `replay`: which blocks of this wire belong together, so that none is sent without the other.
     - `sdk_parameters`: the arguments of the provider's own client; other keys go to `extra_body`.
     - `clues`: keys and values by which detection recognises a body.
@@ -152,6 +154,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     cited_sources: Callable[[AssistantMessage], Sequence[Source]] | None = None
     cites_in_reply: bool = False
     replay: Replay = NO_REPLAY
+    copies_arguments: bool = False
     sdk_parameters: frozenset[str] = frozenset()
     sdk_arguments: Callable[[JsonObject, Endpoint], dict[str, object]] | None = None
     token_count: TokenCount | None = None
