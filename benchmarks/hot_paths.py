@@ -1,74 +1,83 @@
-"""A regression check: no function that applications wait for may become 50 % slower unnoticed.
+"""The functions that applications wait for, each with the work that orjson needs for the same data.
 
-Every path is compared with orjson on the same data, in one process and in turn, in CPU time: the ratio of the best of
-many calls is nearly the same on a busy and on an idle machine. The recorded ratios are in `hot_paths.json`. A path that
-is 50 % slower is measured twice more, and the best result counts, so that a short load spike raises no alarm.
+`speed_guard.py` times them. Every path is reached through public names, so the same file runs on an earlier commit,
+and every timed call gives a result that has to be computed: a missing pair of parentheses is an error here.
 
-    python scripts/check_speed.py             fails if a path became 50 % slower
-    python scripts/check_speed.py --record    records the current ratios, after a deliberate change
+`through` names a function that the path has to call. The tests look whether it does, and a slowdown that is planted
+there has to be found.
 """
 
 from __future__ import annotations
 
-import argparse
+import resource
+import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import tempfile
+import tracemalloc
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import msgspec
 import orjson
 from cases import CASES, SAME_MODEL_CASES, PreparedCase, prepare_case
-from measure import settled, time_calls
+from gateway_calls import GatewayCalls
+from measure import time_calls
 from msgspec.structs import replace
+from replies import make_history
 from stream_costs import encoded_frames, read_stream, relay_stream
 from streamed import mixed_stream
-from transcripts import as_plain, make_transcript, make_turn
+from transcripts import make_turn
 from windows import count_all
 
-from segue import Model, Projector, dump, load, project
+from segue import Model, Projector, convert, dump, load, project, read_session, write_session
 from segue.counting.counter import TokenCounter
 from segue.outbox import Outbox
 from segue.protocols.api import decode_request
 from segue.request import prepare
 
-TABLE: Final = Path(__file__).with_name("hot_paths.json")
-TOLERATED: Final = 1.5
-"""A path fails if its ratio is this many times the recorded one."""
 _OTHER: Final = {"anthropic-messages": "openai-chat", "openai-chat": "openai-responses"}
 """The protocol of a client that reads a stream of another one; for all others it is Anthropic's."""
 _LENGTH: Final = 200
-_ROUNDS: Final = 25
-_TRIES: Final = 3
-_RECORDINGS: Final = 5
 
 Call = Callable[[], object]
-Timer = Callable[[Call], float]
 
 
 @dataclass(frozen=True)
 class HotPath:
-    """The timed function, and orjson's on the same data. `begin` makes a function that is called once."""
+    """The timed function, and the reference on the same data. `begin` makes a function that is called once.
+
+    `measure` gives the cost of one call: CPU nanoseconds of this process, unless the path says otherwise.
+    """
 
     name: str
     begin: Callable[[], Call]
     yardstick: Call
+    through: str
+    measure: Callable[[Call], float] = time_calls
 
 
-def make_paths(length: int = _LENGTH) -> Iterator[HotPath]:
-    """List the functions that applications wait for."""
-    context = make_transcript(length)
-    data, plain = dump(context), as_plain(context)
-    yield HotPath("load", lambda: lambda: load(data), lambda: orjson.loads(data))
-    yield HotPath("dump", lambda: lambda: dump(context), lambda: orjson.dumps(plain))
+@contextmanager
+def open_paths(length: int = _LENGTH) -> Generator[list[HotPath]]:
+    """List the functions that applications wait for; a file and a gateway belong to them while the block runs."""
+    with tempfile.TemporaryDirectory() as folder, GatewayCalls(Path(folder)) as calls:
+        yield list(_make_paths(length, Path(folder), calls))
+
+
+def _make_paths(length: int, folder: Path, calls: GatewayCalls) -> Iterator[HotPath]:
+    for case in SAME_MODEL_CASES:
+        yield from _storing(case.writer, length)
+    yield _reading_a_session(length, folder)
     for case in CASES:
         prepared = prepare_case(case, length)
-        yield _preparing(prepared)
+        yield _content_of(prepared)
+        yield _body_of(prepared)
         if case in SAME_MODEL_CASES:
-            yield _body_of(prepared)
             yield _reading(prepared)
             yield _one_more_turn(prepared)
+        else:
+            yield _converting(prepared)
     yield _counting(prepare_case(SAME_MODEL_CASES[0], length))
     yield _fitting(prepare_case(SAME_MODEL_CASES[0], length))
     yield _one_more_turn_cut(prepare_case(SAME_MODEL_CASES[0], length))
@@ -77,25 +86,70 @@ def make_paths(length: int = _LENGTH) -> Iterator[HotPath]:
     for case in SAME_MODEL_CASES:
         yield _relaying(case.writer, case.wire)
         yield _relaying(case.writer, _OTHER.get(case.wire, "anthropic-messages"))
+    yield from _serving(calls)
+    yield from _importing()
+    yield _keeping(length)
 
 
-def _preparing(prepared: PreparedCase) -> HotPath:
-    """What the client encodes to bytes: it only reads the dicts, so it does not copy them."""
+def _folder_of(protocol: str) -> str:
+    return f"segue.protocols.{protocol.replace('-', '_')}"
+
+
+def _storing(writer: Model, length: int) -> Iterator[HotPath]:
+    """A stored history with the other fields of replies, which take more space than the rest of a short turn."""
+    context = make_history(length, writer)
+    data = dump(context)
+    plain: object = orjson.loads(data)
+    storing = "segue.conversation.stored"
+    yield HotPath(f"load {writer.protocol}", lambda: lambda: load(data), lambda: orjson.loads(data), f"{storing}:load")
+    yield HotPath(
+        f"dump {writer.protocol}", lambda: lambda: dump(context), lambda: orjson.dumps(plain), f"{storing}:dump"
+    )
+
+
+def _reading_a_session(length: int, folder: Path) -> HotPath:
+    path = folder / "session.jsonl"
+    write_session(path, make_history(length, SAME_MODEL_CASES[0].writer))
+    lines = path.read_bytes().splitlines()
+    return HotPath(
+        "read_session",
+        lambda: lambda: read_session(path),
+        lambda: [orjson.loads(line) for line in lines],
+        "segue.sessions:read_session",
+    )
+
+
+def _content_of(prepared: PreparedCase) -> HotPath:
+    """What the client sends."""
     context, target, body = prepared.context, prepared.case.target, prepared.body
     return HotPath(
-        f"prepare {prepared.case.name}",
-        lambda: lambda: prepare(context, target)._encoded,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+        f"content {prepared.case.name}",
+        lambda: lambda: prepare(context, target).content,
         lambda: orjson.dumps(body),
+        f"{_folder_of(prepared.case.wire)}.request:encode_request",
     )
 
 
 def _body_of(prepared: PreparedCase) -> HotPath:
-    """The body for a provider's own client: a copy, which the caller may change."""
+    """The body for a provider's own client, which the caller may change."""
     context, target, body = prepared.context, prepared.case.target, prepared.body
     return HotPath(
-        f"body {prepared.case.wire}",
+        f"body {prepared.case.name}",
         lambda: lambda: prepare(context, target).body,
         lambda: orjson.dumps(body),
+        f"{_folder_of(prepared.case.wire)}.request:encode_request",
+    )
+
+
+def _converting(prepared: PreparedCase) -> HotPath:
+    """A request of one protocol, converted to another: what the gateway and the corpus do."""
+    writer, target, source, body = prepared.case.writer, prepared.case.target, prepared.source, prepared.body
+    data = orjson.dumps(source)
+    return HotPath(
+        f"convert {writer.protocol} -> {target.protocol}",
+        lambda: lambda: convert(source, source=writer.protocol, target=target).content,
+        lambda: (orjson.loads(data), orjson.dumps(body)),
+        "segue.request:convert",
     )
 
 
@@ -107,6 +161,7 @@ def _reading(prepared: PreparedCase) -> HotPath:
         f"decode_request {protocol}",
         lambda: lambda: decode_request(body, protocol=protocol, model=target),
         lambda: orjson.loads(data),
+        f"{_folder_of(protocol)}.request:decode_request",
     )
 
 
@@ -121,13 +176,18 @@ def _one_more_turn(prepared: PreparedCase) -> HotPath:
             _ = outbox.prepare(context).content
         return lambda: outbox.prepare(now).content
 
-    return HotPath(f"outbox {prepared.case.wire}", begin, lambda: orjson.dumps(body))
+    return HotPath(f"warm turn {prepared.case.wire}", begin, lambda: orjson.dumps(body), "segue.outbox:Outbox.prepare")
 
 
 def _counting(prepared: PreparedCase) -> HotPath:
     context, body = prepared.context, prepared.body
     counter = TokenCounter(prepared.case.target)
-    return HotPath("count tokens", lambda: lambda: count_all(context, counter), lambda: orjson.dumps(body))
+    return HotPath(
+        "count tokens",
+        lambda: lambda: count_all(context, counter),
+        lambda: orjson.dumps(body),
+        "segue.counting.counter:TokenCounter.message",
+    )
 
 
 def _small(prepared: PreparedCase) -> Model:
@@ -138,7 +198,12 @@ def _small(prepared: PreparedCase) -> Model:
 
 def _fitting(prepared: PreparedCase) -> HotPath:
     context, model, body = prepared.context, _small(prepared), prepared.body
-    return HotPath("project in a small window", lambda: lambda: project(context, model), lambda: orjson.dumps(body))
+    return HotPath(
+        "project in a small window",
+        lambda: lambda: project(context, model),
+        lambda: orjson.dumps(body),
+        "segue.projection.projector:project",
+    )
 
 
 def _one_more_turn_cut(prepared: PreparedCase) -> HotPath:
@@ -152,7 +217,12 @@ def _one_more_turn_cut(prepared: PreparedCase) -> HotPath:
             projector.project(context)
         return lambda: projector.project(now)
 
-    return HotPath("warm turn in a small window", begin, lambda: orjson.dumps(body))
+    return HotPath(
+        "warm turn in a small window",
+        begin,
+        lambda: orjson.dumps(body),
+        "segue.projection.projector:Projector.project",
+    )
 
 
 def _streaming(protocol: str, model: Model) -> HotPath:
@@ -162,6 +232,7 @@ def _streaming(protocol: str, model: Model) -> HotPath:
         f"stream {protocol}",
         lambda: lambda: read_stream(pieces, model),
         lambda: [orjson.loads(payload) for payload in payloads],
+        f"{_folder_of(protocol)}.stream:read",
     )
 
 
@@ -175,70 +246,81 @@ def _relaying(model: Model, protocol: str) -> HotPath:
         return [orjson.loads(payload) for payload in payloads], [orjson.dumps(frame) for frame in frames]
 
     return HotPath(
-        f"relay {model.protocol} -> {protocol}", lambda: lambda: relay_stream(pieces, model, protocol), yardstick
+        f"relay {model.protocol} -> {protocol}",
+        lambda: lambda: relay_stream(pieces, model, protocol),
+        yardstick,
+        f"{_folder_of(protocol)}.stream_writer:finish",
     )
 
 
-def measure_paths(paths: Sequence[HotPath], rounds: int = _ROUNDS, timer: Timer = time_calls) -> dict[str, float]:
-    """Return the best of many calls of every path, as a multiple of the best of its reference.
-
-    Every round measures all paths, so that each is also measured while the machine is idle.
-    """
-    spent = {path.name: float("inf") for path in paths}
-    floor = dict(spent)
-    with settled():
-        for _ in range(rounds):
-            for path in paths:
-                for _ in range(2):  # the second finds its data in the processor's caches
-                    floor[path.name] = min(floor[path.name], timer(path.yardstick))
-                    spent[path.name] = min(spent[path.name], timer(path.begin()))
-    return {name: spent[name] / floor[name] for name in spent}
-
-
-def find_slow(
-    paths: Iterable[HotPath],
-    recorded: Mapping[str, float],
-    measure: Callable[[Sequence[HotPath]], Mapping[str, float]] = measure_paths,
-    tries: int = _TRIES,
-) -> dict[str, float]:
-    """Return the ratios of the paths that are 50 % slower than recorded in every attempt."""
-    suspects = list(paths)
-    best = {path.name: float("inf") for path in suspects}
-    for _ in range(tries):
-        for name, ratio in measure(suspects).items():
-            best[name] = min(best[name], ratio)
-        suspects = [path for path in suspects if best[path.name] > recorded[path.name] * TOLERATED]
-    return {path.name: best[path.name] for path in suspects}
+def _serving(calls: GatewayCalls) -> Iterator[HotPath]:
+    """One request to a gateway, and one reply that it translates event by event."""
+    body, stream = calls.bodies[False], mixed_stream(SAME_MODEL_CASES[1].writer, steps=3)
+    payloads = stream.payloads
+    yield HotPath(
+        "gateway request",
+        lambda: lambda: calls.call(stream=False),
+        lambda: orjson.dumps(orjson.loads(body)),
+        "segue.calls:read_call",
+    )
+    yield HotPath(
+        "gateway stream",
+        lambda: lambda: calls.call(stream=True),
+        lambda: [orjson.dumps(orjson.loads(payload)) for payload in payloads],
+        "segue.gateway.answers:answer_stream",
+    )
 
 
-def read_table(path: Path = TABLE) -> dict[str, float]:
-    """Read the recorded ratios."""
-    return msgspec.json.decode(path.read_bytes(), type=dict[str, float])
+def _importing() -> Iterator[HotPath]:
+    """New interpreters; the reference imports the one dependency."""
+    statements = {
+        "import of the types": ("from segue import Context, dump, load", "segue._lazy"),
+        "import of prepare": ("from segue import prepare", "segue.request"),
+        "segue --help": (
+            'import sys; sys.argv = ["segue", "--help"]; from segue.cli.entry import main; main()',
+            "segue.cli.entry",
+        ),
+    }
+    for name, (statement, module) in statements.items():
+        yield HotPath(
+            name, lambda code=statement: lambda: _run(code), lambda: _run("import msgspec"), module, _of_children
+        )
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Check every path, or record the current ratios."""
-    parser = argparse.ArgumentParser(description="See that no hot path got slower by half.")
-    parser.add_argument("--record", action="store_true", help="write down what the paths cost now")
-    paths = list(make_paths())
-    if parser.parse_args(arguments).record:
-        record(paths)
-        return
-    recorded = read_table()
-    slow = find_slow(paths, recorded)
-    for name, ratio in slow.items():
-        print(f"{name}: {ratio:.2f} x orjson, and it was {recorded[name]:.2f} x", file=sys.stderr)
-    if slow:
-        raise SystemExit(f"{len(slow)} of {len(paths)} hot paths got slower by half; is it worth it? then --record")
-    print(f"{len(paths)} hot paths are as fast as they were")
+def _run(statement: str) -> int:
+    command = [sys.executable, "-c", f"try:\n    {statement}\nexcept SystemExit:\n    pass\nprint('done')"]
+    return len(subprocess.run(command, check=True, capture_output=True).stdout)
 
 
-def record(paths: Sequence[HotPath], path: Path = TABLE) -> None:
-    """Write the median of several measurements of every path."""
-    taken = [measure_paths(paths) for _ in range(_RECORDINGS)]
-    middle = {it.name: round(sorted(ratios[it.name] for ratios in taken)[_RECORDINGS // 2], 2) for it in paths}
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(middle), indent=2) + b"\n")
+def _of_children(call: Call) -> float:
+    """Give the CPU nanoseconds of the processes that a call starts."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    call()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e9
 
 
-if __name__ == "__main__":
-    main()
+def _keeping(length: int) -> HotPath:
+    """The memory of a history that was loaded, against the same values as dicts and lists."""
+    data = dump(make_history(length, SAME_MODEL_CASES[0].writer))
+    return HotPath(
+        "memory of stored messages",
+        lambda: lambda: load(data),
+        lambda: orjson.loads(data),
+        "segue.conversation.stored:load",
+        _memory_of,
+    )
+
+
+def _memory_of(call: Call) -> float:
+    """Give the bytes that the result of a call takes."""
+    call()  # what is computed once is not part of the result
+    tracemalloc.start()
+    try:
+        before, _ = tracemalloc.get_traced_memory()
+        result = call()
+        after, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert result is not None
+    return float(after - before)

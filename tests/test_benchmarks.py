@@ -10,7 +10,6 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -332,59 +331,98 @@ def test_lines_are_labelled_at_their_end_without_overlap(module_of):
 # -- the guard ---------------------------------------------------------------------------------------------------------
 
 
-def hot_path(guard, name, yardstick, *ticks):
-    """Make a path whose calls take so many ticks, one number after the other and the last one from then on."""
-    left = list(ticks)
-
-    def begin():
-        taken = left.pop(0) if len(left) > 1 else left[0]
-        return lambda: taken
-
-    return guard.HotPath(name, begin, lambda: yardstick)
+def sampler(*costs, yardstick=100.0):
+    """Make a process that measures a path: one cost after the other, the last one from then on."""
+    left = list(costs)
+    return lambda _: (left.pop(0) if len(left) > 1 else left[0], yardstick)
 
 
-def measuring(guard):
-    """Measure by the ticks that calls give: no clock is asked, and nothing has to be kept from the collector."""
-    guard.settled = nullcontext
-    return lambda suspects: guard.measure_paths(suspects, 3, timer=lambda call: call())
+@pytest.mark.parametrize(
+    ("head", "base", "control", "is_slow"),
+    [
+        pytest.param([200], [200], [200], False, id="as fast"),
+        pytest.param([219], [200], [200], False, id="below the limit"),
+        pytest.param([221], [200], [200], True, id="above the limit"),
+        pytest.param([221], [200], [210], False, id="the control differs by chance"),
+        pytest.param([240], [200], [210], True, id="more than the control explains"),
+        pytest.param([900, 900, 900, 201], [200], [200], False, id="a load spike"),
+    ],
+)
+def test_a_path_that_became_slower_than_at_the_base_commit_is_found(module_of, head, base, control, is_slow):
+    guard = module_of("speed_guard")
+    verdict = guard.compare("path", [sampler(*head), sampler(*base), sampler(*control)], rounds=5)
+    assert verdict.is_slow() == is_slow
 
 
-@pytest.mark.parametrize(("ticks", "is_slow"), [(200, False), (299, False), (301, True), (4_000, True)])
-def test_a_path_that_is_50_percent_slower_is_found(module_of, ticks, is_slow):
-    guard = module_of("hot_paths")
-    paths = [hot_path(guard, "steady", 100, 150), hot_path(guard, "path", 100, ticks)]
-    slow = guard.find_slow(paths, {"steady": 1.5, "path": 2.0}, measuring(guard))
-    assert slow == ({"path": ticks / 100} if is_slow else {})
+def test_a_process_in_which_everything_is_slower_raises_no_alarm(module_of):
+    guard = module_of("speed_guard")
+    verdict = guard.compare("path", [sampler(300, yardstick=150.0), sampler(200), sampler(200)])
+    assert not verdict.is_slow()
 
 
-def test_a_short_load_spike_raises_no_alarm(module_of):
-    guard = module_of("hot_paths")
-    busy = [hot_path(guard, "path", 100, *[900] * 12, 210)]  # two tries of three rounds, two calls each
-    asked = []
-
-    def measure(suspects):
-        asked.append([path.name for path in suspects])
-        return measuring(guard)(suspects)
-
-    assert guard.find_slow([*busy, hot_path(guard, "steady", 100, 100)], {"path": 2.0, "steady": 1.0}, measure) == {}
-    assert asked == [["path", "steady"], ["path"], ["path"]]
+def test_an_accepted_slowdown_is_tolerated_and_no_more_than_that(module_of):
+    guard = module_of("speed_guard")
+    assert not guard.Verdict(change=1.3, control=1.0).is_slow(accepted=1.25)
+    assert guard.Verdict(change=1.5, control=1.0).is_slow(accepted=1.25)
 
 
-def test_the_recorded_hot_paths_are_exactly_the_measured_ones(module_of):
-    guard = module_of("hot_paths")
-    paths = list(guard.make_paths(20))
-    assert {path.name for path in paths} == guard.read_table().keys()
-    assert all(path.begin()() for path in paths)
+def test_the_base_of_the_speed_check_accepts_only_paths_that_exist_with_a_reason(module_of):
+    guard, paths = module_of("speed_guard"), module_of("hot_paths")
+    recorded = json.loads(guard.BASE.read_bytes())
+    with paths.open_paths(20) as listed:
+        names = {path.name for path in listed}
+    assert recorded["accepted"].keys() <= names
+    assert all(accepted["reason"].strip() and accepted["factor"] > 1 for accepted in recorded["accepted"].values())
+
+
+def called_by(call):
+    """Call a function; give its result, and the code objects of all Python functions that ran."""
+    called = set()
+    sys.setprofile(lambda frame, event, _: called.add(frame.f_code) if event == "call" else None)
+    try:
+        return call(), called
+    finally:
+        sys.setprofile(None)
+
+
+def test_every_hot_path_calls_the_function_that_it_names_and_gives_a_result(module_of):
+    with module_of("hot_paths").open_paths(20) as listed:
+        for path in listed:
+            result, called = called_by(path.begin())
+            assert result, path.name
+            assert not callable(result), path.name
+            module, _, function = path.through.partition(":")
+            if function:
+                source = module.replace(".", "/") + ".py"
+                names = {code.co_name for code in called if code.co_filename.endswith(source)}
+                assert function.rpartition(".")[2] in names, path.name
+
+
+def test_a_path_that_computes_nothing_is_refused(module_of):
+    paths, worker = module_of("hot_paths"), module_of("speed_worker")
+    for result in (None, b"", len):
+        idle = paths.HotPath("idle", lambda result=result: lambda: result, lambda: None, "segue.request:prepare")
+        with pytest.raises(TypeError, match=r"idle gives .* it measures nothing"):
+            worker.check_result(idle)
 
 
 def test_the_speed_check_names_the_slow_path(module_of, monkeypatch, capsys):
-    guard = module_of("hot_paths")
-    recorded = guard.read_table()
-    monkeypatch.setattr(guard, "make_paths", lambda: iter(()))
-    monkeypatch.setattr(guard, "find_slow", lambda paths, table: {"load": 2 * recorded["load"]})
-    with pytest.raises(SystemExit, match="got slower by half"):
-        guard.main([])
-    assert capsys.readouterr().err.startswith("load: ")
+    guard = module_of("speed_guard")
+    monkeypatch.setattr(guard, "extract", lambda commit, folder: folder)
+    monkeypatch.setattr(guard, "find_slow", lambda *_, **__: {"read_session": guard.Verdict(1.4, 1.01)})
+    with pytest.raises(SystemExit, match="1 of 1 hot paths became slower"):
+        guard.main(["--only", "read_session"])
+    assert capsys.readouterr().err.startswith("read_session: 1.40 times ")
+
+
+def test_a_checkout_without_the_base_commit_says_that_nothing_was_compared(module_of, capsys):
+    module_of("speed_guard").main(["--only", "read_session", "--base", "no-such-commit"])
+    assert capsys.readouterr().out == "speed is not compared: this checkout does not have the commit no-such-commit\n"
+
+
+@pytest.mark.proof
+def test_a_slowdown_planted_into_any_hot_path_is_found():
+    assert b"hot paths notice a planted slowdown" in run_python(ROOT / "scripts" / "check_speed.py", "--plant")
 
 
 def counting(cost):

@@ -33,6 +33,7 @@ from segue.protocols.detection import detect_protocol
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import detached
 from segue.protocols.kit.prefix_form import Dropped
+from segue.protocols.kit.owned_body import encode_owned
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.reading import as_mapping
 from segue.protocols.kit.schemas import copy_title
@@ -100,7 +101,12 @@ class Request:
     @cached_property
     def body(self) -> dict[str, Any]:
         """The request body as dicts and lists, to read or to change."""
-        return detached(self._encoded())
+        return self._owned()
+
+    def _owned(self) -> dict[str, Any]:
+        if self._wire is not None or self._asks:  # it is encoded already, or changed after that
+            return detached(self._encoded())
+        return encode_owned(self._codec, prompt_of(self._projection, self._endpoint), self._endpoint)
 
     @property
     def content(self) -> bytes:
@@ -189,7 +195,7 @@ class Request:
 
     def sdk_arguments(self) -> dict[str, Any]:
         """Return the arguments for the provider's own client, new ones each time; unknown ones are in `extra_body`."""
-        body = detached(self._encoded())
+        body = self._owned()
         if self._codec.sdk_arguments is not None:
             return self._codec.sdk_arguments(body, self._endpoint)
         named = self._codec.sdk_parameters

@@ -29,6 +29,7 @@ from segue.models.model_ids import first_party_prefixes, first_party_providers
 from segue.protocols.detection import detect_reply
 from segue.protocols.kit.codec import Endpoint, Violation, WireError
 from segue.protocols.kit.json_values import detached
+from segue.protocols.kit.owned_body import encode_owned
 from segue.protocols.kit.reading import as_mapping
 from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.registry import get_protocol, overrides_key, resolve_dialect, resolve_rules
@@ -148,7 +149,7 @@ def encode_request(
     endpoint = find_endpoint(protocol, model, whole.model)
     if whole.model is None and endpoint.model.id:
         whole = replace(whole, model=endpoint.model.id)
-    return detached(get_protocol(endpoint.model.protocol).encode_request(whole, endpoint))
+    return encode_owned(get_protocol(endpoint.model.protocol), whole, endpoint)
 
 
 def decode_response(

@@ -35,7 +35,7 @@ from segue.protocols.anthropic_messages.media import decode_document, decode_ima
 from segue.protocols.anthropic_messages.native import decode_native
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import EMPTY, Block, Wire
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, detached
 from segue.protocols.kit.readable_signatures import WRAPPED, is_wrapped, read_wrapped
 from segue.protocols.kit.reading import native_block
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
@@ -200,10 +200,12 @@ def encode_assistant_blocks(
         EncodeError: the protocol does not support a piece, or thinking lacks the signature that the target requires.
     """
     blocks: list[Wire] = []
+    owned = endpoint.owned
     for piece in pieces:
         if type(piece) is ToolCall:
             if piece.extra is None and piece.cache_mark is None and isinstance(piece.arguments, dict):
-                blocks.append({"type": "tool_use", "id": piece.id, "name": piece.name, "input": piece.arguments})
+                arguments = detached(piece.arguments) if owned else piece.arguments
+                blocks.append({"type": "tool_use", "id": piece.id, "name": piece.name, "input": arguments})
                 continue
         elif type(piece) is TextContent:
             if piece.extra is None and piece.cache_mark is None:

@@ -122,6 +122,7 @@ PROTOCOL: Final = Protocol(
         }
     ),
     replay=REPLAY,
+    copies_arguments=True,
     clues=CLUES,
     example=Model("claude-opus-4-8", "anthropic", NAME, reasoning=True, input=("text", "image", "document")),
     held_content=_HELD_CONTENT,

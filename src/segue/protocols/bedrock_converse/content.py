@@ -47,7 +47,7 @@ from segue.protocols.bedrock_converse.native import SERVER_CALL, decode_native, 
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.bedrock_converse.sdk import without_bytes
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import EMPTY, MISSING, Block, Wire, object_of
+from segue.protocols.kit.json_values import EMPTY, MISSING, Block, Wire, detached, object_of
 from segue.protocols.kit.reading import native_block
 from segue.protocols.kit.verbatim import choose, chosen, keep
 
@@ -267,13 +267,15 @@ def encode_assistant_blocks(
         EncodeError: the wire does not support a piece, or reasoning lacks a required signature.
     """
     blocks: list[Wire] = []
-    is_signed = endpoint.rules.reasoning_replay == "signed"
+    is_signed, owned = endpoint.rules.reasoning_replay == "signed", endpoint.owned
     for piece in pieces:
         # The default formats of calls, text and signed reasoning are written here: they are most of a history.
         if piece.extra is not None:
             blocks.append(encode_assistant_content(piece, endpoint, names, reply=reply))
         elif type(piece) is ToolCall:
             arguments = piece.arguments if isinstance(piece.arguments, dict) else dict(piece.arguments)
+            if owned:
+                arguments = detached(arguments)
             blocks.append({"toolUse": {"toolUseId": piece.id, "name": piece.name, "input": arguments}})
         elif type(piece) is TextContent:
             blocks.append({"text": piece.text})

@@ -107,6 +107,7 @@ PROTOCOL: Final = Protocol(
     sdk_arguments=sdk_arguments,
     replay=REPLAY,
     prefix=PREFIX,
+    copies_arguments=True,
     clues=CLUES,
     example=Model(
         "us.anthropic.claude-sonnet-4-5-20250929-v1:0",

@@ -110,6 +110,7 @@ PROTOCOL: Final = Protocol(
     },
     sdk_arguments=_sdk_arguments,
     replay=CHAT_REPLAY,
+    copies_arguments=True,
     clues=CLUES,
     example=Model("command-a-reasoning", "cohere", NAME, reasoning=True),
     held_content=_HELD_CONTENT,

@@ -35,7 +35,7 @@ from segue.protocols.google_genai.media import MEDIA_FIELDS, decode_media, encod
 from segue.protocols.google_genai.native import decode_native
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import Block, Wire, object_of
+from segue.protocols.kit.json_values import Block, Wire, detached, object_of
 from segue.protocols.kit.reading import native_block
 from segue.protocols.kit.verbatim import data_of, keep, restore
 
@@ -222,7 +222,7 @@ def encode_assistant_parts(
         EncodeError: the protocol does not support a piece.
     """
     parts: list[Wire] = []
-    with_ids = endpoint.dialect.call_ids
+    with_ids, owned = endpoint.dialect.call_ids, endpoint.owned
     for piece in pieces:
         if type(piece) is ToolCall:
             if piece.extra is not None or not with_ids:
@@ -231,6 +231,8 @@ def encode_assistant_parts(
                 parts.append(part)
                 continue
             arguments = piece.arguments if isinstance(piece.arguments, dict) else dict(piece.arguments)
+            if owned:
+                arguments = detached(arguments)
             calls[piece.id] = call = {"id": piece.id, "name": piece.name, "args": arguments}
             part: Wire = {CALL: call}
             signature = piece.thought_signature
@@ -284,6 +286,8 @@ def encode_assistant_content(content: AssistantContent, endpoint: Endpoint) -> W
             signature = content.thinking_signature
         case "toolCall":
             arguments = content.arguments if isinstance(content.arguments, dict) else dict(content.arguments)
+            if endpoint.owned:
+                arguments = detached(arguments)
             call: Wire = {"name": content.name, "args": arguments}
             if endpoint.dialect.call_ids and content.id:
                 call["id"] = content.id

@@ -113,6 +113,7 @@ PROTOCOL: Final = Protocol(
     },
     sdk_arguments=sdk_arguments,
     replay=REPLAY,
+    copies_arguments=True,
     clues=CLUES,
     example=Model("gemini-3.5-flash", "google", NAME, reasoning=True, input=("text", "image", "document")),
     held_content=_HELD_CONTENT,

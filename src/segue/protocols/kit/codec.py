@@ -39,11 +39,15 @@ NOT_IN_A_BODY: Final = frozenset(
 
 @final
 class Endpoint(msgspec.Struct, frozen=True):
-    """The target of a request: the model with its resolved rules and dialect."""
+    """The target of a request: the model with its resolved rules and dialect.
+
+    `owned`: the caller may change the body, so calls are written with copies of their arguments.
+    """
 
     model: Model
     rules: Rules
     dialect: Dialect
+    owned: bool = False
 
 
 @final

@@ -93,6 +93,8 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `held_content`: which parts of a body refer to content that only the provider has.
     - `headers`: headers of every request, besides the key.
     - `versions`: the versions of the API that a header names, and what each refuses; None: there is no such header.
+    - `copies_arguments`: `encode_request` shares no dict or list with the arguments of calls, whose texts or copies it
+      writes where `Endpoint.owned` asks for it. Without it the whole body is copied for callers that may change it.
     - `replay`: which blocks of this wire belong together, so that none is sent without the other.
     - `sdk_parameters`: the arguments of the provider's own client; other keys go to `extra_body`.
     - `clues`: keys and values by which detection recognises a body.
@@ -157,6 +159,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     cited_sources: Callable[[AssistantMessage], Sequence[Source]] | None = None
     cites_in_reply: bool = False
     replay: Replay = NO_REPLAY
+    copies_arguments: bool = False
     sdk_parameters: frozenset[str] = frozenset()
     sdk_arguments: Callable[[JsonObject, Endpoint], dict[str, object]] | None = None
     token_count: TokenCount | None = None
@@ -168,7 +171,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         """Wrap the functions that read a body, so that no codec has to expect values which cannot be stored."""
         if not isinstance(self.decode_request, StorableRequests):
-            force_setattr(self, "decode_request", StorableRequests(self.decode_request))
+            force_setattr(self, "decode_request", StorableRequests(self.decode_request, self.turns_key))
         if not isinstance(self.decode_response, StorableResponses):
             force_setattr(self, "decode_response", StorableResponses(self.decode_response))
         if not isinstance(self.decode_error, PlainErrors):

@@ -28,10 +28,10 @@ from msgspec.structs import replace
 
 from segue.conversation.content import Value
 from segue.conversation.context import Prompt
-from segue.conversation.fast_checks import is_plain
+from segue.conversation.fast_checks import WrongType, checked_values, is_plain
 from segue.conversation.limits import ABOVE_A_MESSAGE, MAX_DIGITS, MAX_NESTING
 from segue.conversation.messages import AssistantMessage, Diagnostic
-from segue.errors import DecodeError
+from segue.errors import DecodeError, SegueError
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation, WireError
 
 UNREADABLE: Final = "this body cannot be read"
@@ -206,9 +206,14 @@ ErrorDecoder: TypeAlias = Callable[[object, int | None], WireError]
 @final
 @dataclass(frozen=True, slots=True)
 class StorableRequests:
-    """The `decode_request` of a protocol; its result can be stored."""
+    """The `decode_request` of a protocol; its result can be stored.
+
+    The turns of a body, which are nearly all of it, are not checked themselves: the codec reads most of their values
+    into typed fields, and checking the result costs a third of checking the body.
+    """
 
     decode: RequestDecoder
+    turns_key: str | None
 
     def __call__(self, body: JsonObject | Sequence[object], endpoint: Endpoint) -> Prompt:
         """Decode a request.
@@ -218,15 +223,30 @@ class StorableRequests:
         """
         if not isinstance(body, (dict, list, Mapping, tuple)):
             raise DecodeError(f"a request has to be an object or a list of messages, not {type(body).__name__}")
+        prompt = self._decode_plain(body, endpoint)
+        if prompt is not None:
+            return prompt
         try:
-            if is_plain([body]):
-                return self.decode(body, endpoint)
             replaced: list[str] = []
             prompt = self.decode(make_plain(body, replaced), endpoint)
             context, options = repair(prompt.context, 0, replaced), repair(prompt.options, 0, replaced)
             return Prompt(context=context, options=options, model=prompt.model)
         except UNEXPECTED as error:
             raise _unreadable(error) from error
+
+    def _decode_plain(self, body: JsonObject | Sequence[object], endpoint: Endpoint) -> Prompt | None:
+        """Decode a body of plain JSON, as nearly all are; None if this one may be another, or cannot be read."""
+        if type(body) is dict:
+            beside = [value for key, value in body.items() if key != self.turns_key]
+            if type(body.get(self.turns_key)) is not list or not is_plain(cast("list[object]", beside)):
+                return None
+        elif type(body) is not list:
+            return None
+        try:
+            prompt = self.decode(body, endpoint)
+            return prompt if is_plain(checked_values(prompt.context)) else None
+        except (SegueError, WrongType, *UNEXPECTED):
+            return None
 
 
 @final

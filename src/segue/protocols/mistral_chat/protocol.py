@@ -120,6 +120,7 @@ PROTOCOL: Final = Protocol(
     },
     sdk_arguments=_sdk_arguments,
     replay=CHAT_REPLAY,
+    copies_arguments=True,
     clues=CLUES,
     example=Model("mistral-large-4", "mistral", NAME, reasoning=True, input=("text", "image", "document")),
     held_content=_HELD_CONTENT,

@@ -136,6 +136,7 @@ PROTOCOL: Final = Protocol(
     },
     sdk_parameters=_SDK_PARAMETERS,
     replay=CHAT_REPLAY,
+    copies_arguments=True,
     clues=CLUES,
     example=Model("gpt-5.2", "openai", NAME, reasoning=True, input=("text", "image", "document")),
     held_content=_HELD_CONTENT,

@@ -154,6 +154,7 @@ PROTOCOL: Final = Protocol(
     not_carried=_NOT_CARRIED,
     sdk_parameters=_SDK_PARAMETERS,
     replay=REPLAY,
+    copies_arguments=True,
     clues=CLUES,
     example=Model("gpt-5.4", "openai", NAME, reasoning=True, input=("text", "image", "document")),
     held_content=_HELD_CONTENT,
