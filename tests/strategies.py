@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Final
+from typing import Final, TypeVar
 
 from hypothesis import strategies as st
 
@@ -122,7 +122,10 @@ def extras() -> st.SearchStrategy[Extra | None]:
     return st.one_of(st.none(), st.none(), st.dictionaries(keys, json_objects(max_leaves=3), max_size=2))
 
 
-def _maybe(strategy: st.SearchStrategy[str]) -> st.SearchStrategy[str | None]:
+_Any = TypeVar("_Any")
+
+
+def _maybe(strategy: st.SearchStrategy[_Any]) -> st.SearchStrategy[_Any | None]:
     return st.one_of(st.none(), strategy)
 
 

@@ -55,7 +55,7 @@ def test_an_odd_name_gives_short_headers(gateway: Running, name: str, stream: bo
 @pytest.mark.parametrize("value", ["b\u00e9ta", "x" * 9000])
 def test_a_beta_header_that_cannot_be_sent_is_refused(gateway: Running, value: str, stream: bool) -> None:
     body = {**ASK, "model": "m-anthropic", "stream": stream}
-    headers = {"anthropic-beta": value.encode("latin-1"), "anthropic-version": b"2023-06-01"}
+    headers = httpx2.Headers([(b"anthropic-beta", value.encode("latin-1")), (b"anthropic-version", b"2023-06-01")])
     reply = httpx2.post(f"{gateway.url}/v1/messages", json=body, headers=headers)
     assert reply.status_code == 400, reply.text
     assert "anthropic-beta" in reply.text

@@ -45,12 +45,9 @@ CASES: dict[str, tuple[dict[str, object], list[tuple[str | int, ...]]]] = {
 def test_check_knows_what_a_version_refuses(body: dict[str, object], paths: list[tuple[str | int, ...]]) -> None:
     body = {**ASK, **body}
 
-    def refused(**more: str) -> list[tuple[str | int, ...]]:
-        found = check(
-            {**body, **({"anthropic_version": more.pop("own")} if "own" in more else {})},
-            protocol="anthropic-messages",
-            **more,
-        )
+    def refused(version: str | None = None, own: str | None = None) -> list[tuple[str | int, ...]]:
+        whole = body if own is None else {**body, "anthropic_version": own}
+        found = check(whole, protocol="anthropic-messages", version=version)
         return [each.path for each in found if each.code == "api_version"]
 
     assert refused(version=NEW) == paths
