@@ -25,8 +25,8 @@ class EmulatedCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
     """The answer to one request.
 
-    - `thinking`, `text`, `thinking_after`, `calls`: the content, in this order. Without a text or calls, the text is the
-      last text of the user.
+    - `thinking`, `text`, `thinking_after`, `calls`: the content, in this order. Without a text or calls, the text
+      repeats the last text of the user.
     - `status`, `retry_after`, `message`: an error in place of a reply, such as 429 or 529.
     - `first_byte`: seconds before the first byte; `pause`: seconds between two frames.
     - `cut_after`: the connection is closed after so many frames. `fail_after`: the stream ends with an error frame.
