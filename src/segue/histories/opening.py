@@ -153,8 +153,9 @@ def open_value(
     if not isinstance(value, (dict, list)):
         raise LoadError("this is neither a conversation nor a request; a JSON object or a list of messages is expected")
     how = _with_protocol(how)
+    value = cast("object", value)
     if how.protocol is not None:
-        return _read_body(cast("dict[str, object]", value), how.protocol, how.model)._replace(line=line)
+        return _read_body(value, how.protocol, how.model)._replace(line=line)
     if how.format is not None:
         return _read_history(get_format(how.format), Source(value=value), how)._replace(line=line)
     sight = look_at_value(value)

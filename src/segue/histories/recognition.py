@@ -22,6 +22,7 @@ from segue.conversation.limits import parse_json
 from segue.errors import LoadError, UnknownFormat
 from segue.histories.forms import CHAT_LINES, EXCHANGE, FORMS, ROWS, SESSION, STORED, UNREADABLE
 from segue.histories.kit.evidence import Certainty, Evidence, Form, Sight, find_evidence, items_under
+from segue.histories.kit.lines import object_of
 from segue.histories.kit.source import Source
 from segue.histories.registry import FORMATS, find_format, format_names
 from segue.protocols.detection import detect_protocol, has_turns
@@ -37,6 +38,8 @@ HEAD: Final = 64 * 1024
 """Bytes of a document that are parsed to recognise it; of a shorter one all are."""
 _LINES: Final = 50
 """Lines of a file that are looked at."""
+_SHOWN: Final = 8
+"""Keys of a request that are named as evidence."""
 _ENVELOPE_KEYS: Final = frozenset({"custom_id", "key", "request", "recordId", "batch_request_id"})
 """Keys of which every line of a batch file has one."""
 
@@ -171,7 +174,7 @@ def _parse_beginning(data: bytes) -> object:
 def _objects(data: bytes, *, cut: bool) -> Iterator[dict[str, Any]]:
     """Give the objects of JSON Lines; none if neither the first line nor the one behind it is one."""
     start = number = found = 0
-    while start < len(data) and (found or number < 2):  # noqa: PLR2004 - the first two lines
+    while start < len(data) and (found or number < 2):
         end = data.find(b"\n", start)
         last = end < 0
         line = data[start : len(data) if last else end].strip()
@@ -260,8 +263,7 @@ def _fitting(index: _Index, sight: Sight) -> Iterator[tuple[_Claimant, Form]]:
         yield from index.others["database"]
         return
     value = sight.value
-    if type(value) is dict:
-        yield from index.at("object", list(cast("dict[str, object]", value)))
+    yield from index.at("object", object_of(value))
     yield from index.at("items", _item_keys(value))
     yield from index.at("lines", [key for line in sight.lines for key in line])
     if sight.text:
@@ -280,17 +282,13 @@ def _item_keys(value: object) -> list[str]:
 
 def _recognise_wire(value: object) -> Iterator[Recognition]:
     """Recognise a request, its list of messages, or a line of a batch file."""
-    if type(value) is dict and not _ENVELOPE_KEYS.isdisjoint(cast("dict[str, object]", value)):
-        line = read_request_line(cast("dict[str, object]", value))
-        if line is not None:
-            evidence = tuple(sorted(_ENVELOPE_KEYS & cast("dict[str, object]", value).keys()))
-            yield Recognition(line.protocol, "batch line", "likely", evidence)
-            return
-    protocol = detect_protocol(value)
-    if protocol is None or not has_turns(value, protocol):
+    fields = object_of(value)
+    if not _ENVELOPE_KEYS.isdisjoint(fields) and (line := read_request_line(fields)) is not None:
+        yield Recognition(line.protocol, "batch line", "likely", tuple(sorted(_ENVELOPE_KEYS & fields.keys())))
         return
-    keys = list(cast("dict[str, object]", value))[:8] if type(value) is dict else ["a list of messages"]
-    yield Recognition(protocol, "request", "likely", tuple(keys))
+    protocol = detect_protocol(value)
+    if protocol is not None and has_turns(value, protocol):
+        yield Recognition(protocol, "request", "likely", tuple(fields)[:_SHOWN] or ("a list of messages",))
 
 
 def evidence_of(name: str, sight: Sight) -> Evidence | None:
