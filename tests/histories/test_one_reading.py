@@ -22,6 +22,7 @@ from segue.corpus.rows import Reader
 from segue.errors import SegueError
 from segue.histories.kit.source import MemoryFiles, Source
 from segue.histories.opening import HISTORY, How, open_source
+from segue.histories.recognition import is_plain_request
 from segue.histories.registry import FORMATS
 from segue.inspector import inspection
 from segue.protocols.registry import PROTOCOLS
@@ -160,6 +161,13 @@ def test_the_commands_read_what_import_reads(sample, tmp_path):
         invoke("handover", given, "--to", "pi", "--cwd", "/p", "-o", tmp_path / folder, "--report", "none")
     (one,), (other,) = (list((tmp_path / folder).iterdir()) for folder in ("one", "other"))
     assert one.read_text().splitlines()[1:] == other.read_text().splitlines()[1:]
+
+
+@of_each({name: sample for name, sample in SAMPLES.items() if not sample.name.endswith(".md")})
+def test_a_plain_request_is_recognised_as_nothing_else(sample):
+    value = sample.parsed
+    if is_plain_request(value):
+        assert [claim.kind for claim in recognise(value)] == ["request"]
 
 
 # -- what was taken for something else ---------------------------------------------------------------------------------

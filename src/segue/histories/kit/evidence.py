@@ -66,7 +66,7 @@ class Form:
     def keys(self) -> frozenset[str]:
         """Give the keys of which one is there if the form fits."""
         signs = self.own or self.needs[:1] or self.first[:1]
-        return frozenset(_first_key(sign) for sign in signs)
+        return frozenset(first_key(sign) for sign in signs)
 
 
 @final
@@ -246,7 +246,8 @@ def _along(path: Sequence[str], expected: _Test) -> _Test:
     return under_key
 
 
-def _first_key(sign: str) -> str:
+def first_key(sign: str) -> str:
+    """Give the first key of the path of a sign."""
     end = min((at for mark in ".[=^:" if (at := sign.find(mark)) >= 0), default=len(sign))
     return sign[:end]
 
