@@ -16,15 +16,15 @@ import pytest
 from click.testing import CliRunner
 
 from histories.truth import SHARED, needs_samples
-from segue import Context, Model, UnknownFormat, read_history, read_session, recognise
+from segue import Context, UnknownFormat, read_history, read_session, recognise
 from segue.cli.program import program
 from segue.corpus.rows import Reader
 from segue.errors import SegueError
 from segue.histories.kit.source import MemoryFiles, Source
 from segue.histories.opening import HISTORY, How, open_source
+from segue.histories.recognition import is_plain_request
 from segue.histories.registry import FORMATS
 from segue.inspector import inspection
-from segue.projection.policy import Policy
 from segue.protocols.registry import PROTOCOLS
 
 TARGET = "anthropic/claude-sonnet-4-5"
@@ -92,10 +92,10 @@ def imported(path: Path) -> Context:
 
 
 ENTRIES: dict[str, Callable[[Stored, Path], Context]] = {
-    "read_history, by path": lambda sample, path: read_history(path).context,  # noqa: ARG005
-    "read_history, by bytes": lambda sample, path: read_history(sample.data).context,  # noqa: ARG005
-    "read_history, as parsed JSON": lambda sample, path: read_history(sample.parsed).context,  # noqa: ARG005
-    "segue import": lambda sample, path: imported(path),  # noqa: ARG005
+    "read_history, by path": lambda sample, path: read_history(path).context,
+    "read_history, by bytes": lambda sample, path: read_history(sample.data).context,
+    "read_history, as parsed JSON": lambda sample, path: read_history(sample.parsed).context,
+    "segue import": lambda sample, path: imported(path),
     "a file of a corpus": lambda sample, path: Reader().read_whole(sample.data, path.name).document.prompt.context,
     "the inspector": lambda sample, path: (
         inspection.open_conversation(sample.data, path.name, None).document.prompt.context
@@ -132,7 +132,7 @@ def test_every_entry_gives_the_same_history(sample, tmp_path):
 
 
 def test_the_law_finds_an_entry_that_reads_in_another_order(tmp_path, monkeypatch):
-    def requests_first(source: object, how: How = How(), *, name: str = "") -> Any:
+    def requests_first(source: object, how: How, *, name: str = "") -> Any:
         return open_source(source, how._replace(protocol="google-genai"), name=name)
 
     monkeypatch.setattr(inspection, "open_source", requests_first)
@@ -163,6 +163,13 @@ def test_the_commands_read_what_import_reads(sample, tmp_path):
     assert one.read_text().splitlines()[1:] == other.read_text().splitlines()[1:]
 
 
+@of_each({name: sample for name, sample in SAMPLES.items() if not sample.name.endswith(".md")})
+def test_a_plain_request_is_recognised_as_nothing_else(sample):
+    value = sample.parsed
+    if is_plain_request(value):
+        assert [claim.kind for claim in recognise(value)] == ["request"]
+
+
 # -- what was taken for something else ---------------------------------------------------------------------------------
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": '{"path": "a"}'}}
@@ -184,7 +191,10 @@ COPILOT_CLI = b"\n".join(
     )
 )
 CONTINUE = {"sessionId": "s", "title": "t", "history": [{"message": {"role": "user", "content": "Hi"}}]}
-DROID = b'{"type":"session_start","id":"d"}\n{"type":"message","id":"m","parentId":"d","message":{"role":"user","content":[]}}\n'
+DROID = (
+    b'{"type":"session_start","id":"d"}\n'
+    b'{"type":"message","id":"m","parentId":"d","message":{"role":"user","content":[]}}\n'
+)
 UNREADABLE = {
     "a trajectory of SWE-agent is not one of Open WebUI": (SWE_AGENT, "SWE-agent"),
     "a log of Copilot CLI is not one of pi": (COPILOT_CLI, "Copilot CLI"),
@@ -236,7 +246,7 @@ def test_a_parsed_session_of_continue_is_not_one_of_open_webui():
 def test_messages_with_ids_keep_their_calls():
     history = read_history(WITH_IDS)
     assert history.origin.format == "openai-chat"
-    user, answer, result = history.context.messages
+    _, answer, result = history.context.messages
     assert answer.content[-1].name == "read"  # type: ignore[union-attr]
     assert result.role == "toolResult"
 

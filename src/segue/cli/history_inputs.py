@@ -9,7 +9,7 @@ import io
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Final, cast, final
+from typing import BinaryIO, Final, cast, final
 
 import click
 
@@ -112,7 +112,7 @@ class SourceFile(click.ParamType[BinaryIO]):
             return cast("BinaryIO", value)
         if _check_place(value):
             return _Place(value)
-        return cast("BinaryIO", cast("IO[Any]", self._files.convert(value, param, ctx)))
+        return cast("BinaryIO", self._files.convert(value, param, ctx))
 
 
 def given_source(file: BinaryIO) -> object:

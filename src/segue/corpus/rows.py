@@ -27,7 +27,7 @@ from segue.histories.data_rows import (
     parse_columns,
     parse_text,
 )
-from segue.histories.opening import Document, How, is_history, open_source, open_value
+from segue.histories.opening import Document, How, open_history_row, open_source, open_value
 from segue.models.model import Model
 
 Fields: TypeAlias = dict[str, object]
@@ -103,9 +103,11 @@ class Reader(NamedTuple):
         if self.id_column is not None and key not in row:
             raise DecodeError(f"the row has no column {key!r}, which --id-column names")
         name = row.get(key)
-        if self.column is None and self.protocol is None and is_history(row):
+        if self.column is None and self.protocol is None:
             body, filled = drop_nulls(row) if structs else (row, False)
-            return Row(self._read(body, data if body is row else None), None if name is None else str(name), filled)
+            found = open_history_row(body, How(model=self.writer), data=data if body is row else None)
+            if found is not None:
+                return Row(found, None if name is None else str(name), filled)
         if key in row:
             row = {field: value for field, value in row.items() if field != key}
             data = None

@@ -46,9 +46,9 @@ def read_history(
     file, or the messages of a framework as JSON values or objects. A stored conversation, a session file of segue, a
     request of any protocol and a row of a data set are histories too. What the source is, is recognised by its content
     if `format` does not name a format or a protocol. `view` is `active` (what the agent would send), `full` (nothing
-    compacted away) or `branch=ID`. `keep_records` keeps the data of records that are no part of the conversation. `session` selects one of several
-    conversations in a database or an export, by its id, by default the newest; in a file of lines by its number, by
-    default the first.
+    compacted away) or `branch=ID`. `keep_records` keeps the data of records that are no part of the conversation.
+    `session` selects one of several conversations in a database or an export, by its id, by default the newest; in a
+    file of lines by its number, by default the first.
 
     Raises:
         LoadError: the source cannot be read; the message has the file and the line.

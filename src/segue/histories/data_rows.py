@@ -203,7 +203,7 @@ def _without(row: Fields, *keys: str) -> Fields:
     return {key: value for key, value in row.items() if key not in keys}
 
 
-# -- columns that hold JSON texts, and nulls of missing fields ------------------------------------------------------------
+# -- JSON texts in columns, and nulls of missing fields ----------------------------------------------------------------
 
 
 def is_bare(tool: object) -> bool:
@@ -250,6 +250,7 @@ def has_filled_nulls(body: Fields) -> bool:
 
 
 def has_nulls(message: Fields) -> bool:
+    """Whether a field of a message other than its content is null."""
     return None in message.values() and any(value is None and key != "content" for key, value in message.items())
 
 
@@ -329,6 +330,11 @@ def parse_columns(row: Fields) -> Fields:
 
 
 def parse_text(text: str | bytes, key: str) -> object:
+    """Parse the JSON text of a column.
+
+    Raises:
+        DecodeError: it is not valid JSON.
+    """
     try:
         return msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:

@@ -30,7 +30,15 @@ from segue.histories.kit.format import Format
 from segue.histories.kit.history import History, HistoryOrigin, Session
 from segue.histories.kit.lines import objects_of
 from segue.histories.kit.source import Source, View
-from segue.histories.recognition import HEAD, Recognition, choose, look, look_at_value, recognise_sight
+from segue.histories.recognition import (
+    HEAD,
+    Recognition,
+    choose,
+    is_plain_request,
+    look,
+    look_at_value,
+    recognise_sight,
+)
 from segue.histories.registry import all_formats, find_format, get_format
 from segue.models.model import Model
 from segue.plurals import counted
@@ -153,19 +161,32 @@ def open_value(
     if not isinstance(value, (dict, list)):
         raise LoadError("this is neither a conversation nor a request; a JSON object or a list of messages is expected")
     how = _with_protocol(how)
+    value = cast("object", value)
     if how.protocol is not None:
-        return _read_body(cast("dict[str, object]", value), how.protocol, how.model)._replace(line=line)
+        return _read_body(value, how.protocol, how.model)._replace(line=line)
     if how.format is not None:
         return _read_history(get_format(how.format), Source(value=value), how)._replace(line=line)
+    if is_plain_request(value) and (protocol := detect_protocol(value)) is not None:
+        row = cast("dict[str, object]", value)
+        return _read_body(row if is_as_sent(row) else as_body(row), protocol, how.model)._replace(line=line)
     sight = look_at_value(value)
     claim = choose(recognise_sight(sight), "this")
     source = Source(data=data.encode() if isinstance(data, str) else data, value=value)
     return _read(claim, source, sight, how)._replace(line=line)
 
 
-def is_history(value: object) -> bool:
-    """Whether a parsed value is a history in some format, and no request or row of a data set."""
-    return any(claim.kind == "history" for claim in recognise_sight(look_at_value(value)))
+def open_history_row(value: dict[str, object], how: How, *, data: bytes | str | None = None) -> Document | None:
+    """Read a row that is a history in some format; None for a request and for other rows of data sets.
+
+    Raises:
+        LoadError, UnknownFormat: as `open_source`.
+    """
+    sight = look_at_value(value)
+    found = recognise_sight(sight)
+    if not any(claim.kind == "history" for claim in found):
+        return None
+    source = Source(data=data.encode() if isinstance(data, str) else data, value=value)
+    return _read(choose(found, "this"), source, sight, how)
 
 
 def open_line(data: bytes, how: How, line: int) -> Document | BadLine:

@@ -9,10 +9,10 @@ error that names both.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Final, Literal, TypeAlias, cast, final
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast, final
 from warnings import warn
 
 import msgspec
@@ -21,7 +21,8 @@ from segue.batch_forms import read_request_line
 from segue.conversation.limits import parse_json
 from segue.errors import LoadError, UnknownFormat
 from segue.histories.forms import CHAT_LINES, EXCHANGE, FORMS, ROWS, SESSION, STORED, UNREADABLE
-from segue.histories.kit.evidence import Certainty, Evidence, Form, Sight, find_evidence, items_under
+from segue.histories.kit.evidence import Certainty, Evidence, Form, Sight, find_evidence, first_key, items_under
+from segue.histories.kit.lines import object_of
 from segue.histories.kit.source import Source
 from segue.histories.registry import FORMATS, find_format, format_names
 from segue.protocols.detection import detect_protocol, has_turns
@@ -37,6 +38,13 @@ HEAD: Final = 64 * 1024
 """Bytes of a document that are parsed to recognise it; of a shorter one all are."""
 _LINES: Final = 50
 """Lines of a file that are looked at."""
+_SHOWN: Final = 8
+"""Keys of a request that are named as evidence."""
+_MESSAGES: Final = ("messages",)
+_PLAIN_KEYS: Final = frozenset({"role", "content", "tool_calls", "tool_call_id", "name"})
+_PLAIN_ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool"})
+_PLAIN_TYPES: Final = frozenset({"text", "image_url", "image", "thinking", "tool_use", "tool_result"})
+"""Keys, roles and types of blocks that no form has as its own sign."""
 _ENVELOPE_KEYS: Final = frozenset({"custom_id", "key", "request", "recordId", "batch_request_id"})
 """Keys of which every line of a batch file has one."""
 
@@ -71,6 +79,53 @@ def recognise_sight(sight: Sight) -> list[Recognition]:
     if not any(claim.certainty == "certain" for claim in found):
         found += _recognise_wire(sight.value)
     return sorted(found, key=lambda claim: claim.certainty)
+
+
+def is_plain_request(value: object) -> bool:
+    """Whether a value is a request or a row with messages in which nothing can be a sign of another reader.
+
+    `recognise_sight` gives the same answer, with several times the work: a corpus has millions of such rows.
+    """
+    if type(value) is not dict:
+        return False
+    row = cast("dict[str, object]", value)
+    messages = row.get("messages")
+    if type(messages) is not list or not messages or not _read_index(FORMATS.added).row_keys.isdisjoint(row):
+        return False
+    for item in cast("list[object]", messages):
+        if type(item) is not dict:
+            return False
+        message = cast("dict[str, object]", item)
+        if not message.keys() <= _PLAIN_KEYS or message.get("role") not in _PLAIN_ROLES:
+            return False
+        content = message.get("content")
+        if type(content) is not str and content is not None and not _has_plain_blocks(content):
+            return False
+        if "tool_calls" in message and not _has_plain_calls(message["tool_calls"]):
+            return False
+    return True
+
+
+def _has_plain_blocks(content: object) -> bool:
+    if type(content) is not list:
+        return False
+    for item in cast("list[object]", content):
+        if type(item) is not dict:
+            return False
+        block = cast("dict[str, object]", item)
+        if block.get("type") not in _PLAIN_TYPES or "mimeType" in block or "toolUseId" in block:
+            return False
+    return True
+
+
+def _has_plain_calls(calls: object) -> bool:
+    if type(calls) is not list:
+        return False
+    for item in cast("list[object]", calls):
+        function = cast("dict[str, object]", item).get("function") if type(item) is dict else None
+        if type(function) is not dict or type(cast("dict[str, object]", function).get("arguments")) is not str:
+            return False
+    return True
 
 
 def choose(found: Sequence[Recognition], place: str) -> Recognition:
@@ -171,7 +226,7 @@ def _parse_beginning(data: bytes) -> object:
 def _objects(data: bytes, *, cut: bool) -> Iterator[dict[str, Any]]:
     """Give the objects of JSON Lines; none if neither the first line nor the one behind it is one."""
     start = number = found = 0
-    while start < len(data) and (found or number < 2):  # noqa: PLR2004 - the first two lines
+    while start < len(data) and (found or number < 2):
         end = data.find(b"\n", start)
         last = end < 0
         line = data[start : len(data) if last else end].strip()
@@ -193,27 +248,49 @@ def _objects(data: bytes, *, cut: bool) -> Iterator[dict[str, Any]]:
 # -- claims ------------------------------------------------------------------------------------------------------------
 
 _Claimant: TypeAlias = tuple[str, Kind]
+_INNER: Final = "messages[]."
+
+
+@final
+class _Entry(NamedTuple):
+    """A form with what can be told from keys alone: those that it needs, and those of which it needs one."""
+
+    claimant: _Claimant
+    form: Form
+    needed: frozenset[str]
+    any_inner: frozenset[str]
+    """Keys of messages, of which one is there."""
 
 
 @final
 class _Index:
-    """All forms, by the keys of which one is there if a form fits."""
+    """All forms, by a key that is there if the form fits, so that most are never looked at."""
 
     def __init__(self) -> None:
-        self.by_key: dict[str, dict[str, list[tuple[_Claimant, Form]]]] = {"object": {}, "items": {}, "lines": {}}
-        self.others: dict[str, list[tuple[_Claimant, Form]]] = {"database": [], "text": [], "objects": []}
+        self.by_key: dict[str, dict[str, list[_Entry]]] = {"object": {}, "items": {}, "lines": {}}
+        self.others: dict[str, list[_Entry]] = {"database": [], "text": [], "objects": []}
         for claimant, forms in _all_forms():
             for form in forms:
+                is_inner = bool(form.own) and all(sign.startswith(_INNER) for sign in form.own)
+                inner = {first_key(sign.removeprefix(_INNER)) for sign in form.own if is_inner}
+                needed = frozenset(first_key(sign) for sign in form.needs if not sign.startswith("!"))
+                entry = _Entry(claimant, form, needed, frozenset(inner))
                 if form.where in self.others:
-                    self.others[form.where].append((claimant, form))
+                    self.others[form.where].append(entry)
                     continue
                 for key in form.keys():  # noqa: SIM118 - a method of the form
-                    self.by_key[form.where].setdefault(key, []).append((claimant, form))
+                    self.by_key[form.where].setdefault(key, []).append(entry)
+        self.row_keys = frozenset(self.by_key["object"]) - {"messages"} | _ENVELOPE_KEYS
+        """Keys of which one is there if a row is more than a request."""
 
-    def at(self, where: str, keys: Iterable[str]) -> Iterator[tuple[_Claimant, Form]]:
+    def at(self, where: str, keys: Collection[str], inner: Collection[str] = ()) -> Iterator[_Entry]:
+        """Give the forms that the keys do not exclude."""
         table = self.by_key[where]
-        for key in dict.fromkeys(keys):
-            yield from table.get(key, ())
+        given = frozenset(keys)
+        for key in table.keys() & given:
+            for entry in table[key]:
+                if entry.needed <= given and not (entry.any_inner and entry.any_inner.isdisjoint(inner)):
+                    yield entry
 
 
 def _all_forms() -> Iterator[tuple[_Claimant, Sequence[Form]]]:
@@ -247,50 +324,55 @@ def _read_index(count: int) -> _Index:  # noqa: ARG001 - the cache key: new reco
 
 def _candidates(sight: Sight) -> dict[_Claimant, list[Form]]:
     index = _read_index(FORMATS.added)
-    found: dict[_Claimant, list[Form]] = {}
-    for claimant, form in _fitting(index, sight):
-        forms = found.setdefault(claimant, [])
-        if form not in forms:
-            forms.append(form)
-    return found
+    found: dict[_Claimant, dict[int, Form]] = {}
+    for claimant, form, _, _ in _fitting(index, sight):
+        found.setdefault(claimant, {})[id(form)] = form
+    return {claimant: list(forms.values()) for claimant, forms in found.items()}
 
 
-def _fitting(index: _Index, sight: Sight) -> Iterator[tuple[_Claimant, Form]]:
+def _fitting(index: _Index, sight: Sight) -> Iterator[_Entry]:
     if sight.columns is not None:
         yield from index.others["database"]
         return
     value = sight.value
+    inner, is_json = _keys_of_items(items_under(value, _MESSAGES))
     if type(value) is dict:
-        yield from index.at("object", list(cast("dict[str, object]", value)))
-    yield from index.at("items", _item_keys(value))
-    yield from index.at("lines", [key for line in sight.lines for key in line])
+        keys = cast("dict[str, object]", value).keys()
+        is_json = is_json and "values" not in keys
+        yield from index.at("object", keys, inner)
+        yield from (entry for entry in index.at("items", inner) if not keys.isdisjoint(entry.form.under))
+    else:
+        is_json = is_json and bool(inner)
+        yield from index.at("items", inner)
+    if sight.lines:
+        yield from index.at("lines", {key for line in sight.lines for key in line})
     if sight.text:
         yield from index.others["text"]
-    elif value is not None:
+    elif value is not None and not is_json:
         yield from index.others["objects"]
 
 
-def _item_keys(value: object) -> list[str]:
-    keys: dict[str, None] = {}
-    for item in items_under(value, ("messages",)):
+def _keys_of_items(items: Sequence[object]) -> tuple[set[str], bool]:
+    """Give the keys of all items, and whether they are JSON objects, and no objects of a framework."""
+    keys: set[str] = set()
+    is_json = True
+    for item in items:
         if type(item) is dict:
-            keys |= dict.fromkeys(cast("dict[str, object]", item))
-    return list(keys)
+            keys.update(cast("dict[str, object]", item))
+        else:
+            is_json = False
+    return keys, is_json
 
 
 def _recognise_wire(value: object) -> Iterator[Recognition]:
     """Recognise a request, its list of messages, or a line of a batch file."""
-    if type(value) is dict and not _ENVELOPE_KEYS.isdisjoint(cast("dict[str, object]", value)):
-        line = read_request_line(cast("dict[str, object]", value))
-        if line is not None:
-            evidence = tuple(sorted(_ENVELOPE_KEYS & cast("dict[str, object]", value).keys()))
-            yield Recognition(line.protocol, "batch line", "likely", evidence)
-            return
-    protocol = detect_protocol(value)
-    if protocol is None or not has_turns(value, protocol):
+    fields = object_of(value)
+    if not _ENVELOPE_KEYS.isdisjoint(fields) and (line := read_request_line(fields)) is not None:
+        yield Recognition(line.protocol, "batch line", "likely", tuple(sorted(_ENVELOPE_KEYS & fields.keys())))
         return
-    keys = list(cast("dict[str, object]", value))[:8] if type(value) is dict else ["a list of messages"]
-    yield Recognition(protocol, "request", "likely", tuple(keys))
+    protocol = detect_protocol(value)
+    if protocol is not None and has_turns(value, protocol):
+        yield Recognition(protocol, "request", "likely", tuple(fields)[:_SHOWN] or ("a list of messages",))
 
 
 def evidence_of(name: str, sight: Sight) -> Evidence | None:

@@ -40,11 +40,6 @@ _INVALID: Final = "invalid_tool_call"
 """The name of a call whose own name the model wrote so that Goose could not read it."""
 
 
-def _has_columns(database: Database) -> bool:
-    row = next(iter(database.rows("sessions")), None)
-    return row is not None and "working_dir" in row
-
-
 def read(source: Source, view: View) -> History:
     """Read one session.
 

@@ -35,18 +35,6 @@ _ATTACHMENT: Final = "attachment://"
 _ALPHABET: Final = "23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 
 
-def _is_own(entry: Mapping[str, Any]) -> bool:
-    """Whether a message has a field that only Inspect writes."""
-    calls = objects_of(entry.get("tool_calls"))
-    blocks = [object_of(block).get("type") for block in items_of(entry.get("content"))]
-    return (
-        entry.get("source") in ("generate", "input")
-        or (entry.get("role") == "tool" and "function" in entry)
-        or any(isinstance(call.get("function"), str) for call in calls)
-        or "reasoning" in blocks
-    )
-
-
 def _replaced(value: object, names: Mapping[str, str]) -> object:
     """Replace texts in a value; used to resolve attachments, and to write them again."""
     if isinstance(value, str):

@@ -66,7 +66,7 @@ class Form:
     def keys(self) -> frozenset[str]:
         """Give the keys of which one is there if the form fits."""
         signs = self.own or self.needs[:1] or self.first[:1]
-        return frozenset(_first_key(sign) for sign in signs)
+        return frozenset(first_key(sign) for sign in signs)
 
 
 @final
@@ -134,9 +134,9 @@ def _is_inside(module: str, packages: Sequence[str]) -> bool:
 
 
 def _match_object(form: Form, value: object) -> tuple[str, ...] | None:
-    if type(value) is not dict or not all(test(value) for test in _compiled(form.needs)):
+    if not isinstance(value, dict) or not all(test(cast("object", value)) for test in _compiled(form.needs)):
         return None
-    return _with_own(form, (value,))
+    return _with_own(form, (cast("object", value),))
 
 
 def _match_items(form: Form, items: Sequence[object], *, cut: bool) -> tuple[str, ...] | None:
@@ -145,7 +145,7 @@ def _match_items(form: Form, items: Sequence[object], *, cut: bool) -> tuple[str
     whole = items[:-1] or items if cut else items
     tests = _compiled(form.needs)
     for item in whole:
-        if type(item) is not dict or not all(test(item) for test in tests):
+        if not isinstance(item, dict) or not all(test(cast("object", item)) for test in tests):
             return None
     return _with_own(form, items)
 
@@ -222,11 +222,11 @@ def _along(path: Sequence[str], expected: _Test) -> _Test:
     key = step.removesuffix("[]")
     inner = expected if len(path) == 1 else _along(path[1:], expected)
     if key == "*":
-        below = _along(("x[]",), inner) if step.endswith("[]") else lambda fields: inner(fields["x"])
+        each = _along(("items[]",), inner) if step.endswith("[]") else _along(("items",), inner)
 
         def any_value(value: object) -> bool:
             values = cast("dict[str, object]", value).values() if type(value) is dict else ()
-            return any(below({"x": each}) for each in values)
+            return any(each({"items": below}) for below in values)
 
         return any_value
     if step.endswith("[]"):
@@ -246,19 +246,25 @@ def _along(path: Sequence[str], expected: _Test) -> _Test:
     return under_key
 
 
-def _first_key(sign: str) -> str:
+def first_key(sign: str) -> str:
+    """Give the first key of the path of a sign."""
     end = min((at for mark in ".[=^:" if (at := sign.find(mark)) >= 0), default=len(sign))
     return sign[:end]
 
 
 def _modules_of(value: object) -> Iterator[str]:
     """Give the modules of an object: its own, those of the items of a list, and of the messages that it holds."""
-    fields = cast("dict[str, object]", value) if isinstance(value, dict) else {}
-    held: object = fields.get("messages") or getattr(value, "messages", None)
-    values = fields.get("values") or getattr(value, "values", None)
-    if isinstance(values, dict):
-        held = held or cast("dict[str, object]", values).get("messages")
-    for each in (value, held):
+    for each in (value, _messages_of(value), _messages_of(_field(value, "values"))):
         for item in cast("list[object]", each) if isinstance(each, (list, tuple)) else (each,):
             if (module := type(item).__module__) != "builtins":
                 yield module
+
+
+def _messages_of(value: object) -> object:
+    return _field(value, "messages")
+
+
+def _field(value: object, name: str) -> object:
+    if isinstance(value, dict):
+        return cast("dict[str, object]", value).get(name)
+    return cast("object", getattr(value, name, None))

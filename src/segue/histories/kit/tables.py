@@ -20,7 +20,7 @@ class MemoryDatabase:
 
     def columns(self, table: str) -> frozenset[str]:
         """Give the names of the columns of a table, as its first row has them."""
-        return frozenset(next(iter(self.content.get(table, ())), {}))
+        return frozenset(name for row in self.content.get(table, ())[:1] for name in row)
 
     def column(self, table: str, name: str) -> Iterator[object]:
         """Give the different values of one column of a table."""

@@ -32,16 +32,6 @@ def _is_item(entry: Mapping[str, Any]) -> bool:
     return kind in _KINDS or (kind is None and "role" in entry and "content" in entry)
 
 
-def _is_typed(entry: Mapping[str, Any]) -> bool:
-    """Whether an item is one of Responses, and no message of Chat."""
-    kind = text_of(entry.get("type"))
-    if kind in _KINDS:
-        return True
-    content = entry.get("content")
-    parts = cast("list[object]", content) if isinstance(content, list) else []
-    return kind is None and any(str(object_of(part).get("type")).startswith("input_") for part in parts)
-
-
 def _open(value: object, session: str | None) -> Document | None:  # noqa: ARG001 - one list is one conversation
     entries = list_of(value)
     return Document(entries) if entries and any(_is_item(entry) for entry in entries) else None

@@ -5,19 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from segue.histories.kit.format import Format, Place
-from segue.histories.kit.source import Database
 from segue.histories.opencode.read import KNOWN_RECORDS, read
 from segue.histories.opencode.samples import samples
 from segue.histories.opencode.store import list_sessions
 from segue.histories.opencode.turns import NAME
 from segue.histories.opencode.write import write
 from segue.models.model import Model
-
-
-def _tables(value: object) -> frozenset[str]:
-    database: Database = value  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType]
-    return database.tables()
-
 
 FORMAT: Final = Format(
     name=NAME,
