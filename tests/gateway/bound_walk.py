@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
+from typing import Any, cast
 
 from gateway.bound_clients import WIRES, Called, Entry, Question, WireClient
 from gateway.running import config_text, make_gateway
@@ -70,6 +71,10 @@ class Walk:
         self.number = 0
         self.pending: dict[int, list[Called]] = {}
         """The calls of each reply, by the identity of its items."""
+        self.dropped: set[str] = set()
+        self.bound = len(self.emulator.ledger.bound())
+        self.keeps_state = wire != "ollama" or server.store != "none"
+        """Whether all state comes back: without a store, a client of Ollama has no field for it."""
         self.allowed = 0
         """Requests that may be refused: one for each time that the prefix of some reasoning was not known."""
 
@@ -172,4 +177,23 @@ class Walk:
         assert len(refused) <= self.allowed, f"refused for state: {[request.refusal for request in refused]}"
         assert new[-1].status == 200, new[-1].refusal
         for request in new:
-            assert not request.transformations, f"foreign state was sent: {request.transformations}"
+            dropped = [change for change in request.transformations if change["reason"] != "prefix_binding_mismatch"]
+            assert not dropped, f"foreign state was sent: {dropped}"
+            if "block_binding" in str(request.body):
+                sent = str(request.body)
+                unknown = [each for each in self.emulator.ledger.unbound() if each in sent]
+                assert unknown, "the server was asked about state whose prefix is known"
+            gone = [signature_at(request.body, change["path"]) for change in request.transformations]
+            assert self.dropped.isdisjoint(gone), "state that the server dropped was sent again"
+            self.dropped.update(gone)
+        if self.keeps_state and not refused:
+            known = [each for each in self.emulator.ledger.bound()[self.bound :] if each not in self.dropped]
+            given_up = self.emulator.withheld(new[-1], known)
+            assert not given_up, f"{len(given_up)} valid blocks were given up"
+
+
+def signature_at(body: object, path: str) -> str:
+    """Give the signature of a block of a body."""
+    _, turn, _, block = path.split(".")
+    found = cast("Any", body)["messages"][int(turn)]["content"][int(block)]
+    return str(found.get("signature") or found.get("data"))
