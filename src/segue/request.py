@@ -276,7 +276,7 @@ class Request:
         stamp = self.stamp if self.binds_prefix or self._made_stamp is not None else _NO_STAMP
         if account is not None and self._endpoint.rules.bound_account:
             stamp = replace(stamp, account=account)
-        sent = stamp.sent(message, self._dropped_marks(message) if stamp.asked else None)
+        sent = stamp.sent(message, self._dropped_marks(message) if stamp.asked or stamp.passed else None)
         return message if sent is None else replace(message, sent=sent)
 
     def _dropped(self, message: AssistantMessage) -> list[Dropped] | None:

@@ -26,6 +26,10 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
     known: str | None = None
     """The mark of the last block of reasoning before those that the server was asked about."""
     asked: tuple[str, ...] = ()
+    passed: tuple[str, ...] = ()
+    """The marks of all blocks of a body that is sent as somebody else wrote it, in order."""
+    unknown: tuple[str, ...] = ()
+    """Those of `passed` of which nothing is remembered: a reply shows that they were accepted."""
     refused: tuple[str, ...] = ()
     account: str | None = None
 
@@ -41,6 +45,11 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
             accepted = tuple(mark for mark in self.asked if mark not in gone)
             refused = (*refused, *(mark for mark in self.asked if mark in gone))
             newest = accepted[-1] if accepted else self.known
+        elif self.passed:
+            gone = set(dropped or ())
+            accepted = tuple(mark for mark in self.unknown if mark not in gone)
+            refused = (*refused, *(mark for mark in self.passed if mark in gone))
+            newest = next((mark for mark in reversed(self.passed) if mark not in gone), None)
         sent = Sent(
             system=self.system,
             tools=self.tools,

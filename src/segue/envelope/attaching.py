@@ -23,7 +23,7 @@ from segue.conversation.events import (
     ThinkingEnd,
     ThinkingStart,
 )
-from segue.conversation.messages import AssistantMessage
+from segue.conversation.messages import AssistantMessage, Sent
 from segue.envelope.envelopes import ID_JOINT
 from segue.envelope.slots import Slots, write_signature
 from segue.envelope.state import Piece, State, finish_state, has_opaque_data, make_piece, make_state
@@ -35,6 +35,7 @@ class Attachment:
 
     `keeps_native`: the client gets signatures and ids unchanged; the state is only recorded.
     `has_store`: calls are found by their ids, so that ids are short.
+    `sent`: gives what the reply is made after, as far as it is known when an envelope is written.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Attachment:
         new_id: Callable[[], str],
         keeps_native: bool = False,
         has_store: bool = True,
+        sent: Callable[[], Sent | None] = lambda: None,
     ) -> None:
         self._slots = slots
         self._model = model
@@ -55,6 +57,7 @@ class Attachment:
         self._new_id = new_id
         self._keeps_native = keeps_native
         self._has_store = has_store
+        self._sent = sent
         self._has_long_ids = slots.long_ids and not has_store
         self._pieces: dict[int, Piece] = {}
         self._pending: list[Piece] = []  # pieces that no envelope has yet
@@ -123,7 +126,10 @@ class Attachment:
 
     def _take_envelope(self) -> str:
         pieces, self._pending = self._pending, []
-        return self._write(make_state(self._model, self._base_url, pieces))
+        return self._envelope(pieces)
+
+    def _envelope(self, pieces: Sequence[Piece]) -> str:
+        return self._write(make_state(self._model, self._base_url, pieces, self._sent()))
 
     # -- what the client sees ------------------------------------------------------------------------------------------
 
@@ -138,8 +144,7 @@ class Attachment:
                 self._ids[index] = found
                 self._add(make_piece(index, ahead, found))
                 if self._has_opaque():
-                    pieces = tuple(self._pending)
-                    found += ID_JOINT + self._write(make_state(self._model, self._base_url, pieces))
+                    found += ID_JOINT + self._envelope(self._pending)
             self._ids[index] = found
         return found
 

@@ -143,7 +143,13 @@ def _with_head(
     if head is not None and not is_changed:
         return replace(head, content=tuple(content))
     return replace(
-        turn, content=tuple(content), protocol=state.protocol, provider=state.provider, model=state.model, extra=None
+        turn,
+        content=tuple(content),
+        protocol=state.protocol,
+        provider=state.provider,
+        model=state.model,
+        sent=state.made_after,  # whatever the client changed, that is what stood before
+        extra=None,
     )
 
 

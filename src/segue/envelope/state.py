@@ -20,7 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from segue.conversation.content import AssistantContent, ToolCall
-from segue.conversation.messages import AssistantMessage
+from segue.conversation.messages import AssistantMessage, Sent
 from segue.envelope.canonical import canonical_json, text_bytes
 from segue.models.model import Model
 
@@ -45,7 +45,8 @@ class Piece(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
 class State(msgspec.Struct, frozen=True, kw_only=True, array_like=True, omit_defaults=True):
     """The state of a reply, or of its first pieces.
 
-    `head` is the message without its content, `count` the number of its pieces; both are None while it streams.
+    `head` is the message without its content, `count` the number of its pieces; both are None while it streams. `sent`
+    is what the reply was made after, as far as it is known while it streams; later it is in `head`.
     `shown` is a digest of the text that the client sees, where that is not the text of the reply.
     `endpoint` is the label of the base URL (`endpoint_label`), never the URL: that may hold credentials.
     """
@@ -58,6 +59,12 @@ class State(msgspec.Struct, frozen=True, kw_only=True, array_like=True, omit_def
     count: int | None = None
     head: AssistantMessage | None = None
     shown: bytes = b""
+    sent: Sent | None = None
+
+    @property
+    def made_after(self) -> Sent | None:
+        """What the reply was made after, as far as the state knows it."""
+        return self.sent if self.head is None else self.head.sent
 
     @property
     def is_whole(self) -> bool:
@@ -113,14 +120,15 @@ def make_piece(index: int, content: AssistantContent, shown: str = "") -> Piece:
             return Piece(index, content)
 
 
-def make_state(model: Model, base_url: str | None, pieces: Iterable[Piece]) -> State:
-    """Make a partial state."""
+def make_state(model: Model, base_url: str | None, pieces: Iterable[Piece], sent: Sent | None = None) -> State:
+    """Make a partial state; `sent` is what is known so far of what the reply is made after."""
     return State(
         protocol=model.protocol,
         provider=model.provider,
         model=model.id,
         endpoint=endpoint_label(base_url),
         pieces=tuple(pieces),
+        sent=sent,
     )
 
 
@@ -161,7 +169,13 @@ def merge_states(states: Sequence[State]) -> State | None:
         if (state.protocol, state.provider, state.model, state.endpoint) != _origin(first):
             return None
     pieces = {piece.index: piece for state in states for piece in state.pieces}
-    return replace(first, pieces=tuple(pieces[index] for index in sorted(pieces)))
+    # The last one that was written knows most blocks of the reply.
+    sent = max((state.sent for state in states if state.sent is not None), key=_count_blocks, default=None)
+    return replace(first, pieces=tuple(pieces[index] for index in sorted(pieces)), sent=sent)
+
+
+def _count_blocks(sent: Sent) -> int:
+    return len(sent.blocks)
 
 
 def _origin(state: State) -> tuple[str, str, str, str | None]:

@@ -112,6 +112,7 @@ async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None
             body = encoded
     except SegueError as error:
         failure = explain_error(error)
+        exchange.learn()
         status = await send_failure(
             send, failure, protocol, exchange.response_headers(None if stream is None else stream.model)
         )
@@ -195,6 +196,7 @@ async def answer_stream(exchange: Exchange, send: Send, receive: Receive) -> Non
                 failure = await _relay(exchange, stream, writer, encoder.feed)
             finally:
                 await stream.close()
+            exchange.learn()
             if failure is None:
                 return
             if is_gone:

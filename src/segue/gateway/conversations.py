@@ -1,13 +1,14 @@
-"""Which model answered a conversation last, and which one the user chose for it.
+"""Which model answered a conversation last, which one the user chose for it, and what providers refused of its state.
 
-Both are in memory and in the store, so that they outlive a restart. A store on another machine is shared by several
+All of it is in memory and in the store, so that they outlive a restart. A store on another machine is shared by several
 gateways: there the store is asked for every request, because the last one may have gone to another gateway.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Final, final
+from collections.abc import Iterable
+from typing import Final, NamedTuple, final
 
 import msgspec
 from msgspec.structs import replace
@@ -21,6 +22,8 @@ from segue.models.model import Model
 _MOST: Final = 20_000
 """Conversations in memory; the oldest are dropped."""
 _MOST_LISTED: Final = 200
+_MOST_REFUSED: Final = 2_000
+"""Marks of refused signatures that are kept of a conversation; the oldest are dropped."""
 _PATIENCE: Final = 60_000
 """Milliseconds after which the time of a conversation is written again, if nothing else has changed."""
 
@@ -36,12 +39,28 @@ class ConversationRow(msgspec.Struct, frozen=True, kw_only=True):
     chosen: str | None = None
 
 
+@final
+class _Learned(msgspec.Struct, frozen=True, kw_only=True):
+    """What is stored beside the row: the marks of signatures that a provider refused."""
+
+    refused: tuple[str, ...] = ()
+
+
+@final
+class _Known(NamedTuple):
+    """What is known of a conversation."""
+
+    tenant: str
+    row: ConversationRow
+    refused: tuple[str, ...] = ()
+
+
 class Conversations:
-    """The models of the conversations of one gateway."""
+    """What is known of the conversations of one gateway."""
 
     def __init__(self, store: StoreService) -> None:
         self._store = store
-        self._rows: OrderedDict[str, tuple[str, ConversationRow]] = OrderedDict()
+        self._rows: OrderedDict[str, _Known] = OrderedDict()
 
     async def load(self, conversation: str) -> None:
         """Read a conversation from the store, unless what is in memory is known to be the newest."""
@@ -54,13 +73,28 @@ class Conversations:
 
     def note(self, conversation: str, model: Model, *, client: str, tenant: str, now: int) -> None:
         """Note the model that answered."""
-        _, known = self._rows.get(conversation, ("", None))
-        row = known or ConversationRow(id=conversation, time=now)
+        known = self._rows.get(conversation)
+        row = ConversationRow(id=conversation, time=now) if known is None else known.row
         noted = replace(row, time=now, client=client, model=model.full_name())
-        if known is not None and noted == replace(known, time=now) and now - known.time < _PATIENCE:
+        if known is not None and noted == replace(row, time=now) and now - row.time < _PATIENCE:
             return
-        self._put(noted, tenant)
-        self._store.put_later(_stored(noted, tenant), now)
+        self._keep_later(_Known(tenant, noted, () if known is None else known.refused), now)
+
+    def note_refused(self, conversation: str, marks: Iterable[str], *, tenant: str, now: int) -> None:
+        """Note the marks of signatures that a provider refused: they are never sent again in this conversation."""
+        known = self._rows.get(conversation) or _Known(tenant, ConversationRow(id=conversation, time=now))
+        joined = tuple(dict.fromkeys((*known.refused, *marks)))[-_MOST_REFUSED:]
+        if joined != known.refused:
+            self._keep_later(known._replace(refused=joined), now)
+
+    def refused(self, conversation: str) -> frozenset[str]:
+        """Give the marks of signatures that a provider refused in a conversation."""
+        known = self._rows.get(conversation)
+        return frozenset() if known is None else frozenset(known.refused)
+
+    def _keep_later(self, known: _Known, now: int) -> None:
+        self._put(known)
+        self._store.put_later(_stored(known), now)
 
     async def choose(self, conversation: str, name: str | None, tenant: str, now: int) -> bool:
         """Send a conversation to a model from now on; None ends that. The choice is stored when this returns.
@@ -71,24 +105,24 @@ class Conversations:
             StoreError: the choice cannot be stored; it does not hold.
         """
         await self.load(conversation)
-        owner, known = self._rows.get(conversation, (tenant, None))
-        if owner != tenant:
+        known = self._rows.get(conversation) or _Known(tenant, ConversationRow(id=conversation, time=now))
+        if known.tenant != tenant:
             return False
-        row = replace(known or ConversationRow(id=conversation, time=now), chosen=name)
-        if self._store.store is not None and not await self._store.put(_stored(row, tenant), now):
+        chosen = known._replace(row=replace(known.row, chosen=name))
+        if self._store.store is not None and not await self._store.put(_stored(chosen), now):
             raise StoreError("the database does not answer")
-        self._put(row, tenant)
+        self._put(chosen)
         return True
 
     def chosen(self, conversation: str) -> str | None:
         """Give the model that was chosen for a conversation."""
         known = self._rows.get(conversation)
-        return None if known is None else known[1].chosen
+        return None if known is None else known.row.chosen
 
     def order(self, conversation: str, routed: Routed) -> tuple[Model, ...]:
         """Put the model that answered last first, if the route is sticky."""
         known = self._rows.get(conversation)
-        last = known[1].model if known is not None and routed.route.sticky else None
+        last = known.row.model if known is not None and routed.route.sticky else None
         return tuple(sorted(routed.models, key=lambda model: model.full_name() != last))
 
     async def list_rows(self, tenant: str) -> list[ConversationRow]:
@@ -97,22 +131,26 @@ class Conversations:
         if store is not None:
             for found in await self._store.read(lambda: store.list_conversations(tenant, _MOST_LISTED)) or []:
                 self._keep(found)
-        rows = [row for owner, row in self._rows.values() if owner == tenant]
+        rows = [known.row for known in self._rows.values() if known.tenant == tenant]
         return sorted(rows, key=lambda row: (-row.time, row.id))[:_MOST_LISTED]
 
     def _keep(self, found: StoredConversation) -> None:
         try:
             row = msgspec.json.decode(found.data, type=ConversationRow)
+            learned = msgspec.json.decode(found.data, type=_Learned)
         except msgspec.DecodeError:
             return
-        self._put(row, found.tenant)
+        self._put(_Known(found.tenant, row, learned.refused))
 
-    def _put(self, row: ConversationRow, tenant: str) -> None:
-        self._rows[row.id] = (tenant, row)
-        self._rows.move_to_end(row.id)
+    def _put(self, known: _Known) -> None:
+        self._rows[known.row.id] = known
+        self._rows.move_to_end(known.row.id)
         if len(self._rows) > _MOST:
             self._rows.popitem(last=False)
 
 
-def _stored(row: ConversationRow, tenant: str) -> StoredConversation:
-    return StoredConversation(row.id, tenant, msgspec.json.encode(row))
+def _stored(known: _Known) -> StoredConversation:
+    row: dict[str, object] = msgspec.to_builtins(known.row)
+    if known.refused:
+        row["refused"] = known.refused
+    return StoredConversation(known.row.id, known.tenant, msgspec.json.encode(row))

@@ -20,7 +20,8 @@ from segue.client.flow.attempts import Attempt
 from segue.client.http.async_streams import AsyncStream
 from segue.conversation.context import Context, Options
 from segue.conversation.events import DoneEvent, ErrorEvent, Event, StartEvent
-from segue.conversation.messages import AssistantMessage
+from segue.conversation.marks import all_marks_of
+from segue.conversation.messages import AssistantMessage, Sent
 from segue.conversation.replayed import message_events
 from segue.envelope.attaching import Attachment
 from segue.envelope.conversation import find_states, restore
@@ -87,6 +88,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str]
     has_store: bool
     """Whether the state of the reply can be stored; if not, all of it is in envelopes."""
+    refused: frozenset[str] = frozenset()
+    """The marks of signatures that a provider refused, which no reply of the history remembers."""
     raw: bytes = b""
     """The body, if it can be passed on as it is to the model of the client's name; else empty."""
 
@@ -173,8 +176,18 @@ async def read_asked(
         tenant=tenant,
         headers=headers,
         has_store=has_store,
+        refused=_unremembered(gateway.conversations.refused(conversation), restored.context),
         raw=raw if is_straight else b"",
     )
+
+
+def _unremembered(refused: frozenset[str], context: Context) -> frozenset[str]:
+    """Give the marks of a history that were refused in this conversation, without those that its replies remember."""
+    if not refused:
+        return refused
+    replies = [message for message in context.messages if message.role == "assistant"]
+    known = {mark for reply in replies if reply.sent is not None for mark in reply.sent.dropped}
+    return frozenset(mark for reply in replies for mark in all_marks_of(reply) if mark in refused and mark not in known)
 
 
 class Exchange:
@@ -200,13 +213,16 @@ class Exchange:
         """Whether the state of the reply, or a reply that the client asked to store, could not be stored."""
         self.message: AssistantMessage | None = None
         """The reply of the provider, once it is complete."""
+        self.is_passed: bool = False
+        """Whether the body of the last request to a provider are the client's own bytes."""
+        self._stream: AsyncStream | None = None
 
     # -- the provider --------------------------------------------------------------------------------------------------
 
     def begin(self, candidates: tuple[Model, ...]) -> AsyncStream:
         """Make the request to the first of the models that answers, without sending it."""
         asked = self.asked
-        return asked.admission.runtime.client.begin(
+        self._stream = asked.admission.runtime.client.begin(
             asked.context,
             candidates[0],
             options=asked.options,
@@ -216,6 +232,17 @@ class Exchange:
             prepare=self._prepare,
             on_attempt=self.note_attempt,
         )
+        return self._stream
+
+    def _sent(self) -> Sent | None:
+        """Give what the reply is made after, as far as it is known."""
+        return None if self._stream is None else self._stream.message.sent
+
+    def learn(self) -> None:
+        """Note what providers refused of the history, also if none of them answered."""
+        sent, asked = self._sent(), self.asked
+        if sent is not None and sent.dropped:
+            self.gateway.conversations.note_refused(asked.conversation, sent.dropped, tenant=asked.tenant, now=now_ms())
 
     def _prepare(
         self,
@@ -229,18 +256,33 @@ class Exchange:
     ) -> Request:
         asked = self.asked
         self.tap.clear()
+        self.is_passed = False
+        known = refused | asked.refused
         if model.protocol == asked.call.protocol:
             given = {name: value for name in _FORWARDED if (value := asked.headers.get(name))}
-            versions = get_protocol(model.protocol).versions
-            if asked.raw and versions is not None and (version := asked.headers.get(versions.header)):
-                given[versions.header] = version  # a body that is not the client's own gets the version that accepts it
+            if asked.raw:
+                given["accept-encoding"] = "identity"  # the bytes of the reply are passed on
             if given:
                 model = replace(model, headers={**model.headers, **given})
             if asked.raw and not refused:  # the same body would be refused again
-                return straight_request(asked.raw, context, model, options)
+                request = self._pass(context, model, options, account, known)
+                if request is not None:
+                    self.is_passed = True
+                    return request
         else:
             context = without_client_texts(context)
-        return prepare(context, model, options=options, policy=policy, account=account, refused=refused)
+        return prepare(context, model, options=options, policy=policy, account=account, refused=known)
+
+    def _pass(
+        self, context: Context, model: Model, options: Options | None, account: str | None, refused: frozenset[str]
+    ) -> Request | None:
+        """Make a request with the client's own bytes, for the version of the API that it names."""
+        body = self.asked.call.body
+        assert body is not None, "a request with a prompt has a body"
+        versions = get_protocol(model.protocol).versions
+        if versions is not None and (version := self.asked.headers.get(versions.header)):
+            model = replace(model, headers={**model.headers, versions.header: version})
+        return straight_request(self.asked.raw, body, context, model, options, account=account, refused=refused)
 
     @property
     def is_straight(self) -> bool:
@@ -299,6 +341,7 @@ class Exchange:
                 new_id=random_name,
                 keeps_native=native,
                 has_store=self._has_store,
+                sent=self._sent,
             )
         return self._attachment
 
@@ -351,6 +394,7 @@ class Exchange:
     async def store_state(self, message: AssistantMessage) -> None:
         """Store the state of a complete reply; wait until it is on disk."""
         self.message = message
+        self.learn()
         attachment, asked = self._attachment, self.asked
         if self._model is not None:
             self.gateway.conversations.note(
@@ -400,7 +444,7 @@ class Exchange:
             stream=asked.call.stream,
             status=status,
             outcome=outcome,
-            straight=self.is_straight,
+            straight=self.is_passed,
             restored=asked.restored,
             attempts=attempt_rows(self.attempts),
             changes=change_rows(*self._reports()),

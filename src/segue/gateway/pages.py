@@ -47,30 +47,7 @@ def pages(gateway: Gateway) -> list[Route]:
     async def root(_: Request) -> Response:
         return Response(_GREETING, media_type="text/plain")
 
-    async def requests(request: Request, tenant: str) -> Response:
-        store = gateway.store.store
-        if store is None:
-            return _json({"requests": []})
-        limit = _number(request.query_params.get("limit"), 50)
-        before = request.query_params.get("before")
-        rows = await gateway.store.read(
-            lambda: store.list_requests(tenant, min(limit, _MOST_ROWS), None if before is None else _number(before, 0))
-        )
-        if rows is None:
-            return _away()
-        return _json({"requests": [msgspec.Raw(row) for row in rows]})
-
-    async def one_request(request: Request, tenant: str) -> Response:
-        store = gateway.store.store
-        name = str(request.path_params["name"])
-        try:
-            row = None if store is None else await gateway.store.fetch(lambda: store.get_request(name, tenant))
-        except StoreError:
-            return _away()
-        if row is None:
-            return _json({"error": f"there is no request {name!r}; its row may have expired"}, 404)
-        return Response(row, media_type="application/json")
-
+    requests, one_request = _request_endpoints(gateway)
     conversations, choose = _conversation_endpoints(gateway)
 
     def guarded(endpoint: _TenantEndpoint) -> _Endpoint:
@@ -106,6 +83,36 @@ def pages(gateway: Gateway) -> list[Route]:
         Route("/segue/conversations", guarded(conversations)),
         Route("/segue/conversations/{name}", guarded(choose), methods=["PUT", "POST"]),
     ]
+
+
+def _request_endpoints(gateway: Gateway) -> tuple[_TenantEndpoint, _TenantEndpoint]:
+    """Give the endpoints that list the rows of requests and show one."""
+
+    async def requests(request: Request, tenant: str) -> Response:
+        store = gateway.store.store
+        if store is None:
+            return _json({"requests": []})
+        limit = _number(request.query_params.get("limit"), 50)
+        before = request.query_params.get("before")
+        rows = await gateway.store.read(
+            lambda: store.list_requests(tenant, min(limit, _MOST_ROWS), None if before is None else _number(before, 0))
+        )
+        if rows is None:
+            return _away()
+        return _json({"requests": [msgspec.Raw(row) for row in rows]})
+
+    async def one_request(request: Request, tenant: str) -> Response:
+        store = gateway.store.store
+        name = str(request.path_params["name"])
+        try:
+            row = None if store is None else await gateway.store.fetch(lambda: store.get_request(name, tenant))
+        except StoreError:
+            return _away()
+        if row is None:
+            return _json({"error": f"there is no request {name!r}; its row may have expired"}, 404)
+        return Response(row, media_type="application/json")
+
+    return requests, one_request
 
 
 def _conversation_endpoints(gateway: Gateway) -> tuple[_TenantEndpoint, _TenantEndpoint]:

@@ -9,7 +9,7 @@ import msgspec
 
 from segue.client.flow.attempts import Attempt
 from segue.conversation.messages import Usage
-from segue.projection.report import Report
+from segue.projection.report import ChangeCode, Report
 
 
 @final
@@ -26,11 +26,12 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
 
 @final
 class ChangeRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """A change that projection made: no content, only its code, place and loss."""
+    """A change that projection made: no content, only its code, place and loss, and the cause where it quotes none."""
 
     code: str
     path: tuple[str | int, ...]
     loss: str
+    cause: str | None = None
 
 
 @final
@@ -76,9 +77,14 @@ def attempt_rows(attempts: Sequence[Attempt]) -> tuple[AttemptRow, ...]:
 
 
 def change_rows(*reports: Report) -> tuple[ChangeRow, ...]:
-    """Describe changes, without their details: those may quote the conversation."""
+    """Describe changes, mostly without their details: those may quote the conversation."""
     return tuple(
-        ChangeRow(code=str(change.code), path=change.path, loss=str(change.loss))
+        ChangeRow(
+            code=str(change.code),
+            path=change.path,
+            loss=str(change.loss),
+            cause=change.detail if change.code == ChangeCode.REASONING_WITHHELD else None,
+        )
         for report in reports
         for change in report.changes
     )

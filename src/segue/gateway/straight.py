@@ -2,14 +2,16 @@
 
 That is so if the client asks for the model by its own id, over the model's own protocol, and every earlier turn is one
 that this model wrote and the client returned unchanged. The reply is read alongside, for its usage and its state.
+Reasoning that the model is known to refuse behind what stands before it now has to go, so such a body is projected.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-from msgspec.structs import replace
-
+from segue.binding.bind import Sender
+from segue.binding.passing import pass_body
 from segue.conversation.context import Context, Options
 from segue.envelope.conversation import FoundStates, Stored
 from segue.envelope.envelopes import MARK
@@ -46,10 +48,29 @@ def has_no_options(route: ModelRoute) -> bool:
     return route.thinking is None and route.max_tokens is None and route.temperature is None and not route.fit
 
 
-def straight_request(raw: bytes, context: Context, model: Model, options: Options | None) -> Request:
-    """Make a request whose body are the client's own bytes."""
-    model = replace(model, headers={**model.headers, "accept-encoding": "identity"})
+def straight_request(
+    raw: bytes,
+    body: Mapping[str, object],
+    context: Context,
+    model: Model,
+    options: Options | None,
+    *,
+    account: str | None = None,
+    refused: frozenset[str] = frozenset(),
+) -> Request | None:
+    """Make a request whose body are the client's own bytes; None if the model is known to refuse something in it.
+
+    `body` are the bytes parsed, `context` is the history in them with its states, `refused` are the marks of what the
+    provider refused before.
+    """
+    endpoint, codec = resolve_endpoint(model), get_protocol(model.protocol)
+    try:
+        stamp = pass_body(codec, body, context.messages, Sender(endpoint, account, refused))
+    except (KeyError, TypeError, AttributeError):  # a body in which blocks are not blocks; projection reads it
+        return None
+    if stamp is None:
+        return None
     projection = Projection(
         context=context, options=options or Options(), report=Report(()), requirements=(), tool_names={}
     )
-    return Request(projection, resolve_endpoint(model), get_protocol(model.protocol), raw)
+    return Request(projection, endpoint, codec, raw, stamp=stamp, account=account)

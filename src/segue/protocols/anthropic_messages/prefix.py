@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final, cast
 
 from segue.protocols.anthropic_messages.cache import CACHE_CONTROL
-from segue.protocols.kit.claude_prefix import BETA, BINDING, TRANSFORMATIONS, read_transformations, with_drop
+from segue.protocols.kit.claude_prefix import BETA, TRANSFORMATIONS, has_drop, read_transformations, with_drop
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.prefix_form import Dropped, PrefixForm
@@ -78,7 +78,7 @@ def _signature(block: Block) -> str | None:
 
 
 def _asks(body: Block) -> bool:
-    return BINDING in object_of(body.get("thinking"))
+    return has_drop(object_of(body.get("thinking")))
 
 
 def _ask(body: Wire, endpoint: Endpoint) -> bool:

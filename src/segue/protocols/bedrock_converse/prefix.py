@@ -13,7 +13,7 @@ from typing import Final, cast
 
 from segue.protocols.bedrock_converse.cache import MARK
 from segue.protocols.bedrock_converse.options import FIELDS
-from segue.protocols.kit.claude_prefix import BETA, BINDING, TRANSFORMATIONS, read_transformations, with_drop
+from segue.protocols.kit.claude_prefix import BETA, TRANSFORMATIONS, has_drop, read_transformations, with_drop
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.prefix_form import Dropped, PrefixForm
@@ -57,7 +57,7 @@ def _signature(block: Block) -> str | None:
 
 
 def _asks(body: Block) -> bool:
-    return BINDING in object_of(object_of(body.get(FIELDS)).get("thinking"))
+    return has_drop(object_of(object_of(body.get(FIELDS)).get("thinking")))
 
 
 def _ask(body: Wire, endpoint: Endpoint) -> bool:

@@ -41,6 +41,11 @@ def with_drop(thinking: Block, endpoint: Endpoint) -> Wire | None:
     return {**thinking, "type": kind, BINDING: {**object_of(thinking.get(BINDING)), _BEHAVIOR: _DROP}}
 
 
+def has_drop(thinking: Block) -> bool:
+    """Whether the options of thinking have the request to drop."""
+    return object_of(thinking.get(BINDING)).get(_BEHAVIOR) == _DROP
+
+
 def read_transformations(given: object) -> list[Dropped] | None:
     """Read `input_transformations`; None if there is no such list."""
     if not isinstance(given, list):

@@ -105,6 +105,14 @@ class Ledger:
             self._issued[token] = Issued(model, organization, prefix, before, order)
             before = token
 
+    def bound(self) -> tuple[str, ...]:
+        """Give the signatures of all blocks so far whose models check the conversation, the oldest first."""
+        return tuple(token for token, issued in self._issued.items() if binds(issued.model))
+
+    def unbound(self) -> tuple[str, ...]:
+        """Give the signatures of all other blocks, the oldest first."""
+        return tuple(token for token, issued in self._issued.items() if not binds(issued.model))
+
     def judge(
         self,
         asked: Asked,

@@ -1,0 +1,78 @@
+"""Bodies that are passed on as their client wrote them: whether the target would refuse their reasoning.
+
+Only what is known counts. Blocks of which nothing is remembered are passed on: the body has its own instructions and
+tools, so they are valid as far as anybody can tell, and a refusal is learned from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from segue.binding.bind import Sender, account_check, assistant_turns, prefix_form
+from segue.binding.run import START, Frame, choose_run, digest_turns, encode_each
+from segue.binding.stamp import Stamp
+from segue.conversation.marks import all_marks_of, digest_value, mark_of, stored_digest
+from segue.conversation.messages import AssistantMessage, Message
+from segue.protocols.kit.json_values import Block
+from segue.protocols.kit.prefix_form import PrefixForm
+from segue.protocols.kit.protocol import Protocol
+
+
+def pass_body(codec: Protocol, body: Block, messages: Sequence[Message], sender: Sender) -> Stamp | None:
+    """Give the stamp of a body that is sent as it is; None if the target is known to refuse something in it.
+
+    `messages` are those of the body with what is remembered of them.
+    """
+    replies = assistant_turns(messages)
+    refused = sender.refused.union(
+        *(reply.sent.dropped for _, reply in replies if reply.sent is not None and reply.sent.dropped)
+    )
+    form = prefix_form(codec, sender.endpoint)
+    if form is not None:
+        return _pass_bound(form, codec, body, replies, sender._replace(refused=refused))
+    is_of_account = account_check(sender.account, sender.endpoint)
+    for _, reply in replies:
+        if (marks := all_marks_of(reply)) and not (refused.isdisjoint(marks) and is_of_account(reply)):
+            return None
+    return Stamp(account=sender.account if sender.endpoint.rules.bound_account else None)
+
+
+def _pass_bound(
+    form: PrefixForm, codec: Protocol, body: Block, messages: list[tuple[int, AssistantMessage]], sender: Sender
+) -> Stamp | None:
+    endpoint, account, refused = sender
+    turns = cast("list[Block]", body.get(codec.turns_key or ""))
+    signed = [_marks_in(form, turn) for turn in turns if turn.get("role") == "assistant"]
+    if len(signed) != len(messages):
+        return None  # what is remembered of the turns cannot be told apart
+    after, replies = digest_turns(form, turns, encode_each(turns), messages, START)
+    if any(reply.marks != marks for reply, marks in zip(replies, signed, strict=True)):
+        return None
+    frame = Frame(
+        system=digest_value(form.system(body)),
+        tools=digest_value(form.tools(body)),
+        account=account,
+        refused=refused,
+        can_ask=True,  # unknown blocks may be sent
+    )
+    run = choose_run(replies, frame, account_check(account, endpoint))
+    if run.withheld and not form.asks(body):
+        return None
+    passed = tuple(mark for marks in signed for mark in marks)
+    return Stamp(
+        system=frame.system,
+        tools=frame.tools,
+        messages=stored_digest(after[-1] if after else START),
+        newest=passed[-1] if passed else None,
+        passed=passed,
+        unknown=run.asked,
+        account=account if endpoint.rules.bound_account else None,
+    )
+
+
+def _marks_in(form: PrefixForm, turn: Block) -> tuple[str, ...]:
+    content = turn.get("content")
+    if not isinstance(content, list):
+        return ()
+    return tuple(mark_of(found) for block in cast("list[Block]", content) if (found := form.signature(block)))

@@ -1,0 +1,199 @@
+"""A random conversation of a client with Claude through a gateway: turns, tool loops, and what clients do to histories.
+
+The upstream is the strict emulator, which accepts thinking only behind what it was made after.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
+from typing import Any, cast
+
+from gateway.bound_clients import WIRES, Called, Entry, Question, WireClient
+from gateway.running import config_text, make_gateway
+from segue.gateway.app import create_app
+from segue.gateway.config import load_config
+from segue.testing.emulator import EmulatedCall, EmulatorServer, Step, emulate, serve_in_thread
+
+OPUS = "claude-opus-5-5"
+MODELS = (OPUS, OPUS, OPUS, "claude-sonnet-5-5", "claude-opus-5", "m-responses", "m-chat")
+"""Two models that bind thinking to its prefix, the second also to the account; one that does not; two of others."""
+ACTIONS = ("none",) * 6 + ("date", "tools", "edit", "rewind", "compact", "switch", "back", "restart", "quiet", "cut")
+
+
+class Served:
+    """A gateway in front of an emulator, which can be restarted."""
+
+    def __init__(self, store: str, upstream: EmulatorServer) -> None:
+        self.store = store
+        self.upstream = upstream
+        self.url = ""
+        self._stack = ExitStack()
+        self.restart()
+
+    def restart(self) -> None:
+        """Start the gateway, again."""
+        self._stack.close()
+        gateway = make_gateway(load_config(config_text(self.upstream.url, store=self.store)))
+        self.url = self._stack.enter_context(serve_in_thread(create_app(gateway=gateway)))
+
+    def close(self) -> None:
+        """Stop the gateway."""
+        self._stack.close()
+
+
+@contextmanager
+def served(store: str) -> Generator[Served]:
+    """Run an emulator and a gateway."""
+    with emulate() as upstream:
+        made = Served(store, upstream)
+        try:
+            yield made
+        finally:
+            made.close()
+
+
+class Walk:
+    """One conversation."""
+
+    def __init__(self, wire: str, server: Served, seed: int) -> None:
+        self.random = random.Random(f"{wire} {seed}")
+        self.wire = wire
+        self.seed = seed
+        self.server = server
+        self.emulator = server.upstream.emulator
+        self.first = len(self.emulator.requests)
+        self.client: WireClient = WIRES[wire](server.url)
+        self.history: list[Entry] = []
+        self.day, self.tools, self.model = 1, ("read",), OPUS
+        self.thinks = True
+        self.number = 0
+        self.pending: dict[int, list[Called]] = {}
+        """The calls of each reply, by the identity of its items."""
+        self.dropped: set[str] = set()
+        self.bound = len(self.emulator.ledger.bound())
+        self.keeps_state = wire != "ollama" or server.store != "none"
+        """Whether all state comes back: without a store, a client of Ollama has no field for it."""
+        self.allowed = 0
+        """Requests that may be refused: one for each time that the prefix of some reasoning was not known."""
+
+    def close(self) -> None:
+        """Close the client."""
+        self.client.close()
+
+    def run(self, steps: int) -> None:
+        """Do so many things, each followed by a request, and check the laws after each of them."""
+        for _ in range(steps):
+            self.act(self.random.choice(ACTIONS))
+            self.turn()
+
+    def act(self, action: str) -> None:
+        """Do what clients and users do to a conversation."""
+        chance, history = self.random, self.history
+        users = [at for at, entry in enumerate(history) if entry.kind == "user"]
+        match action:
+            case "date":
+                self.day += 1
+            case "tools":
+                self.tools = chance.choice((("read",), ("read", "write"), ("write", "read")))
+            case "edit" if users:
+                at = chance.choice(users)
+                history[at] = self.client.user(f"edited {self.seed} {self.next()}")
+            case "rewind" if users:
+                del history[chance.choice(users) :]
+            case "compact" if len(users) > 1:
+                kept = chance.choice(users[1:])
+                history[:kept] = [self.client.user(f"summary {self.seed} {self.next()}")]
+            case "cut":
+                results = [at for at, entry in enumerate(history) if entry.kind == "results"]
+                if results:
+                    self.shorten(chance.choice(results))
+            case "switch":
+                self.model = chance.choice(MODELS)
+            case "back":
+                self.model = OPUS
+            case "quiet":
+                self.thinks = not self.thinks
+            case "restart" if chance.random() < 0.4:
+                self.restart()
+            case _:
+                pass
+
+    def shorten(self, at: int) -> None:
+        """Replace the results of a tool, as clients do that clear old ones."""
+        calls = self.calls_before(at)
+        if calls:
+            self.history[at] = self.client.results(calls, "[cleared]")
+
+    def calls_before(self, at: int) -> list[Called]:
+        """Give the calls that the results at a place answer."""
+        return self.pending.get(id(self.history[at - 1].items), []) if at else []
+
+    def restart(self) -> None:
+        """Restart the gateway, and connect to it again."""
+        self.client.close()
+        self.server.restart()
+        self.client = WIRES[self.wire](self.server.url)
+
+    def next(self) -> int:
+        """Count: no two texts are the same."""
+        self.number += 1
+        return self.number
+
+    def turn(self) -> None:
+        """Say something, and answer the calls of the reply, sometimes after a change in the middle of the loop."""
+        self.history.append(self.client.user(f"question {self.seed} {self.next()}"))
+        for left in range(self.random.choice((0, 0, 1, 2)), -1, -1):
+            calls = self.ask(calls=left > 0)
+            if not calls:
+                return
+            self.history.append(self.client.results(calls, f"result {self.seed} {self.next()}"))
+            if self.random.random() < 0.15:
+                self.act(self.random.choice(("date", "tools", "restart", "switch")))
+
+    def ask(self, *, calls: bool) -> list[Called]:
+        """Send the history; the reply is added to it."""
+        step = Step(
+            thinking=f"thought {self.seed} {self.next()}" if self.thinks else None,
+            text=None if calls else f"answer {self.seed} {self.next()}",
+            calls=(EmulatedCall(name=self.tools[0], arguments={"n": self.number}),) if calls else (),
+        )
+        self.emulator.script.add(step)
+        system = f"Be brief. Today is day {self.day} of {self.seed}."
+        question = Question(self.model, system, self.tools, stream=self.random.random() < 0.5)
+        before = len(self.emulator.requests)
+        items, made = self.client.ask(question, [item for entry in self.history for item in entry.items])
+        self.history.append(Entry("reply", items))
+        self.pending[id(items)] = made
+        self.check(before)
+        return made
+
+    def check(self, before: int) -> None:
+        """Check the requests since then."""
+        new = self.emulator.requests[before:]
+        assert not self.emulator.repeated(), "a refused body was sent again"
+        refused = [request for request in self.emulator.requests[self.first :] if request.is_refused_for_state]
+        assert len(refused) <= self.allowed, f"refused for state: {[request.refusal for request in refused]}"
+        assert new[-1].status == 200, new[-1].refusal
+        for request in new:
+            dropped = [change for change in request.transformations if change["reason"] != "prefix_binding_mismatch"]
+            assert not dropped, f"foreign state was sent: {dropped}"
+            if "block_binding" in str(request.body):
+                sent = str(request.body)
+                unknown = [each for each in self.emulator.ledger.unbound() if each in sent]
+                assert unknown, "the server was asked about state whose prefix is known"
+            gone = [signature_at(request.body, change["path"]) for change in request.transformations]
+            assert self.dropped.isdisjoint(gone), "state that the server dropped was sent again"
+            self.dropped.update(gone)
+        if self.keeps_state and not refused:
+            known = [each for each in self.emulator.ledger.bound()[self.bound :] if each not in self.dropped]
+            given_up = self.emulator.withheld(new[-1], known)
+            assert not given_up, f"{len(given_up)} valid blocks were given up"
+
+
+def signature_at(body: object, path: str) -> str:
+    """Give the signature of a block of a body."""
+    _, turn, _, block = path.split(".")
+    found = cast("Any", body)["messages"][int(turn)]["content"][int(block)]
+    return str(found.get("signature") or found.get("data"))

@@ -1,0 +1,254 @@
+"""State that is bound to what was sent before it, through the gateway: never refused, never given up without need."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import Any
+
+import anthropic
+import httpx2
+import openai
+import pytest
+
+from gateway.bound_clients import WIRES
+from gateway.bound_walk import OPUS, Served, Walk, served, signature_at
+from segue.binding import passing
+from segue.binding.stamp import Stamp
+from segue.envelope import attaching, restoring, state
+from segue.gateway import exchange
+from segue.gateway.conversations import Conversations
+from segue.testing.emulator import EmulatedCall, Step
+
+STORES = ("sqlite", "none")
+BETA = "thinking-binding-controls-2026-08-01"
+CALL = Step(thinking="Look.", calls=(EmulatedCall(name="read", arguments={"n": 1}),))
+TOOLS = [{"name": "read", "input_schema": {"type": "object", "properties": {}}}]
+DROP = {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}
+
+
+def _address(store: str, folder: Path) -> str:
+    return store if store == "none" else f"sqlite:{folder}/gateway.db"
+
+
+def _walk(wire: str, store: str, folder: Path, seeds: range, steps: int) -> None:
+    with served(_address(store, folder)) as server:
+        for seed in seeds:
+            walk = Walk(wire, server, seed)
+            try:
+                walk.run(steps)
+            except (AssertionError, openai.APIError, anthropic.APIError) as error:
+                raise AssertionError(f"{wire}, store {store}, seed {seed}: {error}") from error
+            finally:
+                walk.close()
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("wire", WIRES)
+def test_nothing_is_refused_given_up_or_sent_twice(wire: str, store: str, tmp_path: Path) -> None:
+    _walk(wire, store, tmp_path, range(1), 5)
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("wire", WIRES)
+def test_nothing_is_refused_in_long_conversations(wire: str, store: str, tmp_path: Path) -> None:
+    _walk(wire, store, tmp_path, range(100, 110), 25)
+
+
+# -- what a refusal teaches, and what passes straight through ----------------------------------------------------------
+
+
+class Messages:
+    """A conversation of a client of the Messages API, in raw bodies; first with the provider itself."""
+
+    def __init__(self, server: Served) -> None:
+        self.server = server
+        self.emulator = server.upstream.emulator
+        self.system = "Be brief."
+        self.messages: list[Any] = []
+        self.thinking: dict[str, Any] = {"type": "adaptive"}
+        self.betas = ""
+        self.last: httpx2.Response | None = None
+
+    def say(self, text: str, step: Step | None = None, *, direct: bool = False) -> int:
+        """Add a user message and send."""
+        return self.send({"role": "user", "content": text}, step, direct=direct)
+
+    def answer(self, step: Step | None = None) -> int:
+        """Answer the newest call and send."""
+        call = next(block for block in self.messages[-1]["content"] if block["type"] == "tool_use")
+        return self.send(
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call["id"], "content": "seen"}]}, step
+        )
+
+    def send(self, message: dict[str, Any], step: Step | None = None, *, direct: bool = False) -> int:
+        """Add a message and send; gives the requests that the provider got. A reply is added."""
+        self.messages.append(message)
+        self.emulator.script.add(step or Step(thinking="Hm.", text=f"answer {len(self.emulator.requests)}"))
+        before = len(self.emulator.requests)
+        body = {
+            "model": OPUS,
+            "max_tokens": 2000,
+            "system": self.system,
+            "tools": TOOLS,
+            "messages": self.messages,
+            "thinking": self.thinking,
+        }
+        headers = {"x-api-key": "client-key", "anthropic-version": "2023-06-01"}
+        if self.betas:
+            headers["anthropic-beta"] = self.betas
+        url = self.server.upstream.url if direct else self.server.url
+        self.last = httpx2.post(f"{url}/v1/messages", json=body, headers=headers)
+        if self.last.status_code == 200:
+            self.messages.append({"role": "assistant", "content": self.last.json()["content"]})
+        return len(self.emulator.requests) - before
+
+    def sent(self) -> int:
+        """Give the number of blocks of thinking in the last request to the provider."""
+        return str(self.emulator.requests[-1].body).count("'type': 'thinking', 'thinking'")
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """The row of the last request."""
+        assert self.last is not None
+        url = f"{self.server.url}/segue/requests/{self.last.headers['x-segue-request-id']}"
+        for _ in range(1000):  # it is written after the reply
+            if (reply := httpx2.get(url)).status_code == 200:
+                break
+        return reply.json()
+
+    def check(self, refused: int) -> None:
+        """Check that the client got a reply, and how many requests were refused in all."""
+        assert self.last is not None
+        assert self.last.status_code == 200, self.last.text
+        assert len(self.emulator.refused_for_state()) == refused
+        assert not self.emulator.repeated()
+
+
+@pytest.fixture(params=STORES)
+def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Generator[Served]:
+    with served(_address(request.param, tmp_path)) as server:
+        yield server
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Generator[Served]:
+    with served(_address("sqlite", tmp_path)) as server:
+        yield server
+
+
+def test_an_imported_history_passes_straight_and_is_known_from_then_on(stored: Served) -> None:
+    talk = Messages(stored)
+    talk.say("one", direct=True)
+    talk.say("two", direct=True)
+    for count in (2, 3, 4):
+        assert talk.say(f"question {count}") == 1
+        talk.check(refused=0)
+        assert talk.sent() == count
+        assert talk.row["straight"]
+    talk.system = "Be long."
+    assert talk.say("after the change") == 1
+    talk.check(refused=0)
+    assert talk.sent() == 0
+    assert not talk.row.get("straight")
+    assert {change.get("cause") for change in talk.row["changes"]} >= {"the system prompt has changed since"}
+    assert talk.say("and on") == 1
+    talk.check(refused=0)
+    assert talk.sent() == 1
+
+
+@pytest.mark.parametrize("thinks", [True, False], ids=["thinking", "no thinking"])
+@pytest.mark.parametrize("in_loop", [True, False], ids=["in a tool loop", "after a turn"])
+def test_a_refusal_is_learned_once(stored: Served, in_loop: bool, thinks: bool) -> None:
+    talk = Messages(stored)
+    reply = Step(thinking="Now." if thinks else None, text="the reply that follows the refusal")
+    talk.say("one", direct=True)
+    talk.say("two", CALL if in_loop else None, direct=True)
+    talk.system = "Be long."
+    requests = talk.answer(reply) if in_loop else talk.say("three", reply)
+    assert requests == 2
+    talk.check(refused=1)
+    learned = copy.deepcopy(talk.messages)
+    for number in range(2):
+        assert talk.say(f"question {number}") == 1
+        talk.check(refused=1)
+        assert talk.sent() == int(thinks) + number
+    stored.restart()
+    assert talk.say("after a restart") == 1
+    talk.check(refused=1)
+    # A user goes back to before the reply that remembers the refusal.
+    talk.messages = learned[:-2] if not in_loop else learned[:2]
+    assert talk.say("another way") == 1
+    talk.check(refused=1)
+
+
+def test_a_refusal_is_learned_also_if_no_provider_answers_after_it(stored: Served) -> None:
+    talk = Messages(stored)
+    talk.say("one", direct=True)
+    talk.system = "Be long."
+    talk.emulator.script.add(*[Step(status=529)] * 2)
+    talk.say("two", Step(status=529))
+    assert talk.last is not None
+    assert talk.last.status_code >= 500
+    assert len(talk.emulator.refused_for_state()) == 1
+    talk.emulator.script.take("")
+    talk.messages.pop()
+    talk.say("two again")
+    talk.check(refused=1)
+
+
+def test_a_client_that_asks_the_server_to_drop_gets_its_answer(stored: Served) -> None:
+    talk = Messages(stored)
+    talk.betas, talk.thinking = BETA, DROP
+    talk.say("one")
+    talk.say("two")
+    talk.system = "Be long."
+    assert talk.say("three") == 1
+    talk.check(refused=0)
+    sent = talk.emulator.requests[-1]
+    assert sent.body["thinking"] == DROP
+    assert sent.headers["anthropic-beta"] == BETA
+    assert talk.last is not None
+    dropped = talk.last.json()["input_transformations"]
+    assert dropped == [dict(each) for each in sent.transformations]
+    assert [each["path"] for each in dropped] == ["messages.1.content.0", "messages.3.content.0"]
+    gone = [signature_at(sent.body, each["path"]) for each in dropped]
+    talk.betas, talk.thinking = "", {"type": "adaptive"}
+    assert talk.say("four, without asking") == 1
+    talk.check(refused=0)
+    assert talk.sent() == 1
+    assert not any(signature in str(talk.emulator.requests[-1].body) for signature in gone)
+
+
+def test_a_date_in_the_system_prompt_costs_reasoning_and_is_reported(anywhere: Served) -> None:
+    emulator = anywhere.upstream.emulator
+    client = openai.OpenAI(base_url=f"{anywhere.url}/v1", api_key="k", max_retries=0)
+    history: list[Any] = []
+    for day in range(4):
+        history.append({"role": "user", "content": f"question {day}"})
+        emulator.script.add(Step(thinking="Hm.", text=f"answer {day}"))
+        system = {"role": "system", "content": f"Today is day {day}."}
+        reply = client.chat.completions.with_raw_response.create(model=OPUS, messages=[system, *history])
+        history.append(reply.parse().choices[0].message.model_dump(exclude_none=True))
+        assert int(reply.headers["x-segue-changes"]) >= day
+    client.close()
+    assert [request.status for request in emulator.requests] == [200] * 4
+    assert not any("signature" in str(request.body) for request in emulator.requests)
+
+
+# -- faults that the laws notice ---------------------------------------------------------------------------------------
+
+
+def _never_sent(self: state.State) -> None:
+    return None
+
+
+def _pass_everything(*_: object) -> Stamp:
+    return Stamp()
+
+
+FAULTS: dict[str, tuple[str, str, object, str, Any]] = {
+    "a state forgets what its reply was made after": ("chat", "sqlite", state.State, "made_after", property(_never_sent)),
+}
