@@ -51,11 +51,9 @@ def make_gateway(config: Config, path: Path | None = None) -> Gateway:
 
 
 @contextmanager
-def running(
-    *steps: Step, store: str, more: str = "", binds_prefix: bool = False, key: str = "emulator"
-) -> Generator[Running]:
+def running(*steps: Step, store: str, more: str = "", key: str = "emulator") -> Generator[Running]:
     """Run an emulator and a gateway in front of it."""
-    with emulate(*steps, binds_prefix=binds_prefix, key=key) as upstream:
+    with emulate(*steps, key=key) as upstream:
         gateway = make_gateway(load_config(config_text(upstream.url, store=store, more=more)))
         with serve_in_thread(create_app(gateway=gateway)) as url:
             yield Running(url, gateway, upstream)

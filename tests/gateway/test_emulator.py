@@ -64,7 +64,7 @@ def _loop(client: Client, context: Context, model: Model, *, stream: bool) -> Co
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.protocol)
 def test_a_model_accepts_its_own_signatures(model: Model, stream: bool) -> None:
-    with emulate(CALL, binds_prefix=True) as server, _client() as client:
+    with emulate(CALL) as server, _client() as client:
         context = Context(messages=(UserMessage.of("read a"),), tools=(TOOL,))
         context = _loop(client, context, _at(model, server), stream=stream)
         context = _loop(client, context.add(UserMessage.of("again")), _at(model, server), stream=stream)
@@ -94,7 +94,7 @@ def _unretried(context: Context) -> Context:
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.protocol)
 def test_a_conversation_of_all_models_is_never_refused(model: Model) -> None:
-    with emulate(binds_prefix=False) as server, _client() as client:
+    with emulate() as server, _client() as client:
         context = Context(tools=(TOOL,))
         order = (model, *MODELS, model)
         for number, each in enumerate(order):

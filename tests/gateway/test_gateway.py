@@ -457,10 +457,10 @@ def test_bytes_pass_unchanged_where_nothing_has_to_change(patient: Running, path
     script = gateway.upstream.emulator.script
     step = Step(thinking="some thought", text="a b c")
     body = json.dumps({**OWN[path], "stream": stream}, indent=3)
-    gateway.upstream.emulator._provider._count = 7000
+    gateway.upstream.emulator.ledger.replies = 7000
     script.add(step)
     direct = httpx2.post(gateway.upstream.url + path, content=body, headers={"content-type": "application/json"})
-    gateway.upstream.emulator._provider._count = 7000
+    gateway.upstream.emulator.ledger.replies = 7000
     script.add(step)
     reply = httpx2.post(gateway.url + path, content=body, headers={"content-type": "application/json"})
     assert reply.status_code == 200, reply.text

@@ -38,7 +38,7 @@ def _expect_state(gateway: Running, wanted: int) -> None:
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(store=f"sqlite:{tmp_path_factory.mktemp('g')}/g.db", binds_prefix=True) as gateway:
+    with running(store=f"sqlite:{tmp_path_factory.mktemp('g')}/g.db") as gateway:
         yield gateway
 
 

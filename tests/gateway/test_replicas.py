@@ -65,7 +65,7 @@ def _switch_by_one_and_ask_the_other(one: str, two: str) -> None:
 
 @pytest.mark.parametrize("client", ["anthropic", "chat", "responses", "google", "ollama"])
 def test_replicas_take_turns_and_one_is_killed(client: str, database: str, tmp_path: Path) -> None:
-    with emulate(binds_prefix=True) as upstream:
+    with emulate() as upstream:
         ports = (free_port(), free_port())
         processes: list[subprocess.Popen[bytes]] = []
         try:

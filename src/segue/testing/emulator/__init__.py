@@ -1,7 +1,8 @@
 """A strict emulator of the providers, for tests of programs that switch models, without a network and without keys.
 
-It answers like Anthropic, OpenAI (Chat and Responses) and Google. It refuses with the provider's own error what `check`
-names, signs its thinking and verifies what comes back, streams by a script, counts tokens, and fails on demand:
+It answers like Anthropic, Bedrock (Converse), OpenAI (Chat and Responses) and Google. It refuses with the provider's
+own error what `check` names, signs its thinking and verifies what comes back (model, account, and for current Claude
+models the conversation before it), streams by a script, counts tokens, and fails on demand:
 
     with emulate(Step(calls=(EmulatedCall(name="read"),)), Step(status=529)) as server:
         client = anthropic.Anthropic(base_url=server.url, api_key="any")
@@ -9,12 +10,14 @@ names, signs its thinking and verifies what comes back, streams by a script, cou
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from typing import NamedTuple, final
+from typing import Literal, NamedTuple, final
 
 from segue.testing.emulator.app import Emulator as Emulator
 from segue.testing.emulator.app import RecordedRequest as RecordedRequest
+from segue.testing.emulator.app import Reply as Reply
+from segue.testing.emulator.binding import Ledger as Ledger
 from segue.testing.emulator.running import serve_in_thread as serve_in_thread
 from segue.testing.emulator.script import EmulatedCall as EmulatedCall
 from segue.testing.emulator.script import Step as Step
@@ -33,12 +36,16 @@ class EmulatorServer(NamedTuple):
 def emulate(
     *steps: Step,
     key: str = "emulator",
-    binds_prefix: bool = False,
+    account: Literal["old", "new"] = "new",
+    organizations: Mapping[str, str] | None = None,
+    ledger: Ledger | None = None,
     strict: bool = True,
     api_key: str | None = None,
     port: int = 0,
 ) -> Generator[EmulatorServer]:
-    """Run an emulator on this machine while the block runs."""
-    emulator = Emulator(*steps, key=key, binds_prefix=binds_prefix, strict=strict, api_key=api_key)
+    """Run an emulator on this machine while the block runs. The settings are those of `Emulator`."""
+    emulator = Emulator(
+        *steps, key=key, account=account, organizations=organizations, ledger=ledger, strict=strict, api_key=api_key
+    )
     with serve_in_thread(emulator, port=port) as url:
         yield EmulatorServer(url, emulator)

@@ -1,4 +1,4 @@
-"""How an emulated provider answers one request: refused by `check` and by its signatures, or answered by the script."""
+"""How an emulated provider answers one request: refused by `check` and by its state, or answered by the script."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ from segue.protocols.api import check, encode_response, find_endpoint
 from segue.protocols.kit.codec import ErrorReply
 from segue.protocols.registry import get_protocol
 from segue.reply_encoding import encode_error, encode_token_count, stream_encoder
+from segue.testing.emulator.binding import Caller, Ledger, Transformation
+from segue.testing.emulator.claude_state import ClaudeState, RequestState, add_transformations
 from segue.testing.emulator.script import Script, Step, content_of
-from segue.testing.emulator.signing import Signer
+from segue.testing.emulator.signing import Signer, realm_of
 from segue.tokens import estimate_tokens
 
 _STATUS_KINDS: Final[Mapping[int, FailureKind]] = {
@@ -51,63 +53,83 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     frames: list[object] | None = None
     step: Step = Step()
     refusal: str | None = None
-    """Why the provider refuses the request: the codes of `check`, or `signature`."""
+    """Why the provider refuses the request: the codes of `check`, `beta`, `signature` or `prefix`."""
+    transformations: tuple[Transformation, ...] = ()
+    """What happened to the thinking of the request."""
 
 
 class Provider:
-    """The emulated providers: a script, a signer, and a count of requests."""
+    """The emulated providers: a script, a signer, and what Claude models remember."""
 
-    def __init__(self, script: Script, signer: Signer, *, strict: bool = True) -> None:
+    def __init__(self, script: Script, signer: Signer, ledger: Ledger, *, strict: bool = True) -> None:
         self.script: Script = script
         self._signer = signer
+        self._ledger = ledger
+        self._claude = ClaudeState(signer, ledger)
         self._strict = strict
-        self._count = 0
 
-    def answer(self, call: Call) -> Answer:
+    def answer(self, call: Call, caller: Caller) -> Answer:
         """Answer a request for a reply or for a count of tokens."""
         assert call.prompt is not None, "only requests with a prompt are answered here"
         model = self._model(call)
-        if call.kind == "count":
-            tokens = estimate_tokens(call.prompt, model)
-            return Answer(status=200, headers={}, body=encode_token_count(tokens, protocol=call.protocol))
-        refusal = self._find_refusal(call, model)
+        state = self._claude.read(call, caller)
+        refusal = self._find_refusal(call, model, caller, state)
         if refusal is not None:
             return self._refuse(call, *refusal)
-        step = self.script.take(call.model or "")
-        if step.status is not None:
-            return _fault(call.protocol, step)
-        return self._reply(call, model, step)
+        if call.kind == "count":
+            body = encode_token_count(estimate_tokens(call.prompt, model), protocol=call.protocol)
+            answer = Answer(status=200, headers={}, body=body)
+        else:
+            step = self.script.take(call.model or "")
+            if step.status is not None:
+                return _fault(call.protocol, step)
+            answer = self._reply(call, model, step, caller, state)
+        if state is None:
+            return answer
+        add_transformations(answer.body, answer.frames, state)
+        return replace(answer, transformations=state.verdict.transformations)
 
     def _model(self, call: Call) -> Model:
         found = find_endpoint(call.protocol, None, call.model).model
         return replace(found, id=call.model or found.id, reasoning=True)
 
-    def _find_refusal(self, call: Call, model: Model) -> tuple[Failure, str] | None:
+    def _find_refusal(
+        self, call: Call, model: Model, caller: Caller, state: RequestState | None
+    ) -> tuple[Failure, str] | None:
         assert call.prompt is not None, "only requests with a prompt are checked"
-        if self._strict and call.body is not None and call.body_protocol == call.protocol:
+        if state is not None and state.beta_refusal is not None:
+            return Failure(kind=FailureKind.INVALID_REQUEST, status=400, message=state.beta_refusal), "beta"
+        if self._strict and call.kind == "generate" and call.body is not None and call.body_protocol == call.protocol:
             violations = check(call.body, protocol=call.protocol, model=model)
             if violations:
                 first = violations[0]
                 text = f"{'.'.join(map(str, first.path))}: {first.message}"
                 failure = Failure(kind=FailureKind.INVALID_REQUEST, status=400, message=text)
                 return failure, ", ".join(dict.fromkeys(violation.code for violation in violations))
-        text = self._signer.find_refusal(call.prompt.context.messages, call.protocol, model.id)
+        if state is not None:
+            text, reason = state.verdict.refusal, "signature" if state.is_damaged else "prefix"
+        else:
+            realm, reason = realm_of(call.protocol, caller), "signature"
+            text = self._signer.find_refusal(call.prompt.context.messages, call.protocol, model.id, realm)
         if text is None:
             return None
-        return Failure(kind=FailureKind.OPAQUE_REJECTED, status=400, message=text), "signature"
+        return Failure(kind=FailureKind.OPAQUE_REJECTED, status=400, message=text), reason
 
     def _refuse(self, call: Call, failure: Failure, reason: str) -> Answer:
         status, headers, body = encode_error(failure, protocol=call.protocol)
         return Answer(status=status, headers=headers, body=body, refusal=reason)
 
-    def _reply(self, call: Call, model: Model, step: Step) -> Answer:
+    def _reply(self, call: Call, model: Model, step: Step, caller: Caller, state: RequestState | None) -> Answer:
         assert call.prompt is not None, "only requests with a prompt are answered here"
-        self._count += 1
-        number = self._count
+        number = self._ledger.next_reply()
         prompt = call.prompt
         ids = [self._name(_CALL_PREFIXES.get(call.protocol, "call_"), number, at) for at in range(len(step.calls))]
         content = content_of(step, prompt, ids)
-        signed = self._signer.sign(content, call.protocol, model.id, prompt.context.messages, number)
+        if state is not None and state.hides_thinking:
+            content = [replace(piece, thinking="") if piece.kind == "thinking" else piece for piece in content]
+        signed = self._signer.sign(content, call.protocol, model.id, realm_of(call.protocol, caller), number)
+        if state is not None:
+            self._claude.record(state, signed)
         usage = self._usage(
             call, model, len(b"".join(text.text.encode() for text in content if isinstance(text, TextContent)))
         )

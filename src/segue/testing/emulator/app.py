@@ -1,4 +1,4 @@
-"""The emulator as an ASGI application: the endpoints of Anthropic, OpenAI and Google, and three of its own.
+"""The emulator as an ASGI application: the endpoints of Anthropic, Bedrock, OpenAI and Google, and three of its own.
 
 - `GET /emulator/requests`: the requests so far, with what was answered; `DELETE` empties the list.
 - `POST /emulator/steps`: adds steps to the script.
@@ -7,11 +7,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+import re
+from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
 from hashlib import sha256
-from typing import Any, Final, TypeAlias, final
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast, final
+from urllib.parse import parse_qsl
 
 import msgspec
+from msgspec.structs import replace
 
 from segue.calls import Call, read_call
 from segue.errors import CallError, SegueError
@@ -20,6 +23,10 @@ from segue.framing.writing import frame_encoder
 from segue.models.catalogue import find_models
 from segue.reply_encoding import encode_error, encode_model_list
 from segue.testing.emulator.answering import Answer, Provider, framing_of
+from segue.testing.emulator.binding import Caller, Ledger, Reader, Transformation
+from segue.testing.emulator.bodies import BodyReader
+from segue.testing.emulator.claude import claude_of
+from segue.testing.emulator.claude_state import PROTOCOLS as CLAUDE_PROTOCOLS
 from segue.testing.emulator.script import Script, Step, load_steps
 from segue.testing.emulator.signing import PROTOCOLS, Signer
 
@@ -32,7 +39,17 @@ _CONTENT_TYPES: Final = {
     "ndjson": "application/x-ndjson",
     "json-array": "application/json",
     "none": "application/json",
+    "aws-event-stream": "application/vnd.amazon.eventstream",
 }
+_JSON: Final = {"content-type": "application/json"}
+_STATE_REFUSALS: Final = frozenset(("signature", "prefix"))
+_ORGANIZATION_HEADERS: Final[Mapping[str, str]] = {
+    "anthropic-messages": "anthropic-organization-id",
+    "openai-chat": "openai-organization",
+    "openai-responses": "openai-organization",
+}
+"""Where replies name the account.                                   (anthropic 2.8.0; OpenAI documentation: headers)"""
+_SIGNED: Final = re.compile(r"Credential=([^/,\s]+)/")
 
 
 @final
@@ -47,29 +64,111 @@ class RecordedRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     refusal: str | None = None
     body: object = None
     headers: dict[str, str] = msgspec.field(default_factory=dict[str, str])
+    organization: str | None = None
+    """The account that sent it."""
+    transformations: tuple[Transformation, ...] = ()
+    """Thinking that was dropped or let through, reported to the client or not."""
+
+    @property
+    def is_refused_for_state(self) -> bool:
+        """Whether it was refused because of reasoning that it sent back."""
+        return self.refusal in _STATE_REFUSALS
+
+
+@final
+class Reply(NamedTuple):
+    """A whole answer of the emulator."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
 
 
 class Emulator:
     """An ASGI application that answers like the providers.
 
-    `key` makes the signatures: an emulator with another key refuses them. With `binds_prefix`, a signature is valid
-    only after the same conversation. `strict=False` accepts bodies that `check` refuses. `api_key` is the only key
-    that is accepted; None accepts any.
+    - `key` makes the signatures: an emulator with another key refuses them.
+    - `account`: "new" refuses Claude thinking of another conversation as accounts created since 2026-08-31 do, "old" as
+      older accounts do: most models let it through.
+    - `organizations` has the organization of each API key; other keys belong to "org_emulator". At Bedrock it is
+      another account.
+    - `ledger` is what the emulator remembers of its replies: pass that of another emulator to continue where it ended.
+    - `strict=False` accepts bodies that `check` refuses. `api_key` is the only key that is accepted; None accepts any.
     """
 
     def __init__(
         self,
         *steps: Step,
         key: str = "emulator",
-        binds_prefix: bool = False,
+        account: Literal["old", "new"] = "new",
+        organizations: Mapping[str, str] | None = None,
+        ledger: Ledger | None = None,
         strict: bool = True,
         api_key: str | None = None,
     ) -> None:
         self.script: Script = Script(steps)
         self.requests: list[RecordedRequest] = []
+        self.ledger: Ledger = Ledger() if ledger is None else ledger
+        self._bodies = BodyReader()
         self._api_key = api_key
-        signer = Signer(sha256(key.encode()).digest(), binds_prefix=binds_prefix)
-        self._provider = Provider(self.script, signer, strict=strict)
+        self._is_old = account == "old"
+        self._organizations = dict(organizations or {})
+        signer = Signer(sha256(key.encode()).digest())
+        self._provider = Provider(self.script, signer, self.ledger, strict=strict)
+
+    def respond(
+        self,
+        method: str,
+        path: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        *,
+        step: Step | None = None,
+        is_recorded: bool = True,
+    ) -> Reply:
+        """Answer a request without a server, whole and without delays; `path` has the query.
+
+        `step` is the answer, before the script. With `is_recorded=False` the request is not listed: that is how a test
+        gets a reply of an earlier time.
+        """
+        if step is not None:
+            self.script.add_first(step)
+        answer, call = self._handle(method, path, _lowered(headers), body, is_recorded=is_recorded)
+        framing = "none" if call is None else framing_of(call)
+        if answer.frames is None:
+            return Reply(answer.status, {**_JSON, **answer.headers}, msgspec.json.encode(answer.body))
+        encoder = frame_encoder(framing)
+        data = b"".join(encoder.feed(frame) for frame in answer.frames[: answer.step.cut_after])  # pyright: ignore[reportArgumentType]
+        return Reply(answer.status, {**_stream_headers(framing), **answer.headers}, data + encoder.finish())
+
+    def refused_for_state(self) -> list[RecordedRequest]:
+        """Give the requests that were refused because of reasoning that they sent back."""
+        return [request for request in self.requests if request.is_refused_for_state]
+
+    def repeated(self) -> list[RecordedRequest]:
+        """Give the requests that a client sent again, body and headers unchanged, after they had been refused."""
+        refused: set[bytes] = set()
+        found: list[RecordedRequest] = []
+        for request in self.requests:
+            betas = request.headers.get("anthropic-beta")
+            sent = msgspec.json.encode((request.path, request.organization, betas, request.body), order="sorted")
+            if sent in refused:
+                found.append(request)
+            if request.refusal is not None:
+                refused.add(sent)
+        return found
+
+    def withheld(self, request: RecordedRequest, known: Collection[str]) -> tuple[str, ...]:
+        """Give the signatures that a request did not send although the Claude model would have accepted them.
+
+        `known` is what the client had: signatures of Claude thinking, which the emulator made.
+        """
+        model = claude_of(request.model or "")
+        if model is None or request.protocol not in CLAUDE_PROTOCOLS or not request.body:
+            return ()
+        asked = self._bodies.read(request.protocol, cast("Mapping[str, Any]", request.body))
+        caller = self._caller(request.path, request.headers)
+        return self.ledger.withheld(asked, known, Reader(request.protocol, model, caller))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
@@ -92,20 +191,50 @@ class Emulator:
         if path.startswith("/emulator/"):
             await _send_json(send, *self._control(method, path, bytes(body)))
             return
-        answer, call = self._answer(method, f"{path}?{query}" if query else path, headers, bytes(body))
-        self.requests.append(
-            RecordedRequest(
-                method=method,
-                path=path,
-                protocol=None if call is None else call.protocol,
-                model=None if call is None else call.model,
-                status=answer.status,
-                refusal=answer.refusal,
-                body=None if call is None else call.body,
-                headers=headers,
-            )
-        )
+        target = f"{path}?{query}" if query else path
+        answer, call = self._handle(method, target, headers, bytes(body))
         await _send(send, answer, "none" if call is None else framing_of(call))
+
+    def _handle(
+        self, method: str, path: str, headers: dict[str, str], body: bytes, *, is_recorded: bool = True
+    ) -> tuple[Answer, Call | None]:
+        caller, call = self._caller(path, headers), None
+        try:
+            call = read_call(method, path, headers, body)
+        except CallError as error:
+            answer = _refuse_call(error)
+        else:
+            answer = self._answer(call, caller, headers)
+        if call is not None and answer.status < 400:  # refusals do not name it
+            answer = replace(answer, headers={**answer.headers, **_organization_header(call.protocol, caller)})
+        if is_recorded:
+            self.requests.append(
+                RecordedRequest(
+                    method=method,
+                    path=path.partition("?")[0],
+                    protocol=None if call is None else call.protocol,
+                    model=None if call is None else call.model,
+                    status=answer.status,
+                    refusal=answer.refusal,
+                    body=None if call is None else call.body,
+                    headers=headers,
+                    organization=caller.organization,
+                    transformations=answer.transformations,
+                )
+            )
+        return answer, call
+
+    def _caller(self, path: str, headers: dict[str, str]) -> Caller:
+        key = _key_in(path, headers)
+        organization = self._organizations.get(key, "org_emulator")
+        is_bedrock = path.startswith("/model/")
+        betas = (beta.strip() for beta in headers.get("anthropic-beta", "").split(","))
+        return Caller(
+            organization=f"aws:{organization}" if is_bedrock else organization,
+            betas=frozenset(beta for beta in betas if beta),
+            old_account=self._is_old,
+            surface="vertex" if "/publishers/" in path else "gemini",
+        )
 
     def _control(self, method: str, path: str, body: bytes) -> tuple[int, object]:
         if path == "/emulator/requests" and method == "GET":
@@ -121,32 +250,46 @@ class Emulator:
             return 200, {}
         return 404, {"error": f"the emulator has no {method} {path}"}
 
-    def _answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[Answer, Call | None]:
-        try:
-            call = read_call(method, path, headers, body)
-        except CallError as error:
-            kind = FailureKind.NOT_FOUND if error.status in (404, 405, 426) else FailureKind.INVALID_REQUEST
-            reply = encode_error(
-                Failure(kind=kind, status=error.status, message=str(error)), protocol=error.protocol or PROTOCOLS[0]
-            )
-            return Answer(status=error.status, headers=reply.headers, body=reply.body, refusal="call"), None
+    def _answer(self, call: Call, caller: Caller, headers: dict[str, str]) -> Answer:
         if call.protocol not in PROTOCOLS:
             body_of: dict[str, object] = {"error": f"the emulator does not serve {call.protocol}"}
-            return Answer(status=404, headers={}, body=body_of, refusal="protocol"), call
-        if not self._is_allowed(headers, call):
+            return Answer(status=404, headers={}, body=body_of, refusal="protocol")
+        if self._api_key is not None and _key_in("", headers, call.query) != self._api_key:
             reply = encode_error(Failure(kind=FailureKind.AUTH, status=401), protocol=call.protocol)
-            return Answer(status=reply.status, headers=reply.headers, body=reply.body, refusal="key"), call
+            return Answer(status=reply.status, headers=reply.headers, body=reply.body, refusal="key")
         if call.kind == "models":
             listed = encode_model_list(find_models(protocol=call.protocol)[:50], protocol=call.protocol)
-            return Answer(status=200, headers={}, body=listed), call
-        return self._provider.answer(call), call
+            return Answer(status=200, headers={}, body=listed)
+        return self._provider.answer(call, caller)
 
-    def _is_allowed(self, headers: dict[str, str], call: Call) -> bool:
-        if self._api_key is None:
-            return True
-        given = headers.get("x-api-key") or headers.get("x-goog-api-key") or call.query.get("key")
-        given = given or headers.get("authorization", "").removeprefix("Bearer ")
-        return given == self._api_key
+
+def _refuse_call(error: CallError) -> Answer:
+    kind = FailureKind.NOT_FOUND if error.status in (404, 405, 426) else FailureKind.INVALID_REQUEST
+    failure = Failure(kind=kind, status=error.status, message=str(error))
+    reply = encode_error(failure, protocol=error.protocol or PROTOCOLS[0])
+    return Answer(status=error.status, headers=reply.headers, body=reply.body, refusal="call")
+
+
+def _key_in(path: str, headers: Mapping[str, str], query: Mapping[str, str] | None = None) -> str:
+    """Give the API key of a request; of a signed one the id of its key."""
+    given = headers.get("x-api-key") or headers.get("x-goog-api-key")
+    given = given or (dict(parse_qsl(path.partition("?")[2])) if query is None else query).get("key")
+    authorization = headers.get("authorization", "")
+    signed = _SIGNED.search(authorization)
+    return given or (signed[1] if signed is not None else authorization.removeprefix("Bearer "))
+
+
+def _organization_header(protocol: str, caller: Caller) -> dict[str, str]:
+    name = _ORGANIZATION_HEADERS.get(protocol)
+    return {} if name is None else {name: caller.organization}
+
+
+def _lowered(headers: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
+
+
+def _stream_headers(framing: str) -> dict[str, str]:
+    return {"content-type": _CONTENT_TYPES.get(framing, "application/json")}
 
 
 async def _serve_lifespan(receive: Receive, send: Send) -> None:
@@ -164,7 +307,7 @@ async def _send_json(send: Send, status: int, value: object) -> None:
 
 
 async def _send_body(send: Send, status: int, headers: dict[str, str], body: bytes) -> None:
-    given = {"content-type": "application/json", "content-length": str(len(body)), **headers}
+    given = {**_JSON, "content-length": str(len(body)), **headers}
     await send({"type": "http.response.start", "status": status, "headers": _raw(given)})
     await send({"type": "http.response.body", "body": body})
 
@@ -181,7 +324,7 @@ async def _send(send: Send, answer: Answer, framing: str) -> None:
         await _send_body(send, answer.status, answer.headers, msgspec.json.encode(answer.body))
         return
     encoder = frame_encoder(framing)
-    headers = {"content-type": _CONTENT_TYPES.get(framing, "application/json"), **answer.headers}
+    headers = {**_stream_headers(framing), **answer.headers}
     await send({"type": "http.response.start", "status": answer.status, "headers": _raw(headers)})
     for number, frame in enumerate(answer.frames):
         if step.cut_after is not None and number >= step.cut_after:

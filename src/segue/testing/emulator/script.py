@@ -25,7 +25,8 @@ class EmulatedCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="kebab"):
     """The answer to one request.
 
-    - `thinking`, `text`, `calls`: the content. Without any, the text repeats the last text of the user.
+    - `thinking`, `text`, `thinking_after`, `calls`: the content, in this order. Without a text or calls, the text is the
+      last text of the user.
     - `status`, `retry_after`, `message`: an error in place of a reply, such as 429 or 529.
     - `first_byte`: seconds before the first byte; `pause`: seconds between two frames.
     - `cut_after`: the connection is closed after so many frames. `fail_after`: the stream ends with an error frame.
@@ -34,6 +35,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     thinking: str | None = None
     text: str | None = None
+    thinking_after: str | None = None
     calls: tuple[EmulatedCall, ...] = ()
     status: int | None = None
     retry_after: float | None = None
@@ -70,6 +72,10 @@ class Script:
         """Add steps at the end."""
         self._steps.extend(steps)
 
+    def add_first(self, step: Step) -> None:
+        """Add a step before all others."""
+        self._steps.insert(0, step)
+
     def take(self, model: str) -> Step:
         """Take the next step for a model; the default one if none is left."""
         for at, step in enumerate(self._steps):
@@ -88,6 +94,8 @@ def content_of(step: Step, prompt: Prompt, call_ids: list[str]) -> list[Assistan
         text = f"You wrote: {_last_text(prompt)}"
     if text is not None:
         content.append(TextContent(text=text))
+    if step.thinking_after is not None and prompt.options.thinking != "off":
+        content.append(ThinkingContent(thinking=step.thinking_after))
     content += [
         ToolCall(id=call.id or call_ids.pop(0), name=call.name, arguments=call.arguments) for call in step.calls
     ]

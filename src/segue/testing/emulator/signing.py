@@ -1,8 +1,15 @@
 """Signatures of emulated models, and their verification.
 
-A token names the model that it belongs to and what it is bound to: the text of the thinking, or the name and arguments
-of the call; with `binds_prefix` also the conversation before the turn. It is authenticated with the emulator's key, so
-that another emulator refuses it, as one endpoint of a provider refuses the signatures of another.
+A token names the model and the realm that it belongs to, and is bound to the text of the thinking, or the name and
+arguments of the call. It is authenticated with the emulator's key, so that another emulator refuses it, as one endpoint
+of a provider refuses the signatures of another.
+
+Facts this file rests on:
+- OpenAI refuses encrypted reasoning of another organization.                    (recorded errors, 2026-02 to 2026-11)
+- The Gemini API and Vertex refuse each other's signatures.                      (recorded errors, 2026-11)
+- The text of Claude's thinking is for display since Claude 5: a changed one is accepted.           (probed, 2026-09)
+
+What Claude's thinking is bound to besides is checked in `binding`.
 """
 
 from __future__ import annotations
@@ -12,7 +19,8 @@ from base64 import b64decode, b64encode
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
-from typing import Final, cast
+from itertools import count
+from typing import Final, NamedTuple, cast, final
 
 import msgspec
 from msgspec.structs import replace
@@ -20,12 +28,14 @@ from msgspec.structs import replace
 from segue.conversation.content import AssistantContent, ThinkingContent, ToolCall
 from segue.conversation.messages import AssistantMessage, Message
 from segue.envelope.canonical import canonical_json, text_bytes
-from segue.envelope.keys import START, digest_message, digest_reply
+from segue.testing.emulator.binding import Caller
+from segue.testing.emulator.claude import claude_of, hides_thinking
 
 _SIGNED_PARTS: Final = frozenset({"google-genai"})
 """Protocols whose texts and calls are signed. In others their fields hold the ids of items."""
 _MARK: Final = b"emu\x01"
 _MAC_BYTES: Final = 24
+_REALM_BYTES: Final = 8
 _PLACEHOLDERS: Final = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
 """What Google documents for calls of other models."""
 _ACCEPTED: Final = frozenset(_PLACEHOLDERS) | {b64encode(text.encode()).decode() for text in _PLACEHOLDERS}
@@ -36,69 +46,95 @@ REFUSALS: Final[Mapping[str, str]] = {
     " or parsed.",
     "google-genai": "Corrupted thought signature.",
     "openai-chat": "Invalid encrypted reasoning content in reasoning_details.",
+    "bedrock-converse": "messages.{message}.content.{piece}: Invalid `signature` in `thinking` block",
 }
 """How providers refuse a signature.                                                   (recorded errors, 2026-11)"""
+_OTHER_REALM: Final[Mapping[str, str]] = {
+    "openai-responses": "The encrypted content could not be verified. Reason: Encrypted content organization_id did not"
+    " match the target organization.",
+}
+"""How providers refuse a whole signature of another account, where they say so."""
+
+
+def realm_of(protocol: str, caller: Caller) -> str:
+    """Give where a signature is valid: in an organization of OpenAI, or at one of Google's two endpoints."""
+    if protocol == "openai-responses":
+        return caller.organization
+    return caller.surface if protocol == "google-genai" else ""
+
+
+@final
+class Token(NamedTuple):
+    """What a whole token says: the model, and a digest of the realm."""
+
+    model: str
+    realm: bytes
 
 
 class Signer:
     """Signs and verifies for one emulator. Its repr has no key."""
 
-    def __init__(self, key: bytes, *, binds_prefix: bool = False) -> None:
+    def __init__(self, key: bytes) -> None:
         self._key = key
-        self._binds_prefix = binds_prefix
 
     def __repr__(self) -> str:
         return "Signer()"
 
     def sign(
-        self, content: Sequence[AssistantContent], protocol: str, model: str, before: Sequence[Message], number: int
+        self, content: Sequence[AssistantContent], protocol: str, model: str, realm: str, number: int
     ) -> tuple[AssistantContent, ...]:
-        """Sign the content of a reply as providers of this protocol do."""
-        return _WRITERS[protocol](tuple(content), lambda bound: self._token(model, bound, digest_of(before), number))
+        """Sign the content of a reply as providers of this protocol do; `number` tells replies apart."""
+        places = count()
+        return _WRITERS[protocol](
+            tuple(content), lambda bound: self._token(model, bound, realm, (number << 16) + next(places))
+        )
 
-    def _token(self, model: str, bound: bytes, prefix: bytes, number: int) -> str:
+    def _token(self, model: str, bound: bytes, realm: str, number: int) -> str:
         name = text_bytes(model)
-        head = _MARK + len(name).to_bytes(2, "big") + name + number.to_bytes(8, "big")
-        return b64encode(head + self._mac(head, bound, prefix)).decode()
+        head = _MARK + len(name).to_bytes(2, "big") + name + number.to_bytes(8, "big") + _realm_digest(realm)
+        return b64encode(head + self._mac(head, _covered(model, bound))).decode()
 
-    def _mac(self, head: bytes, bound: bytes, prefix: bytes) -> bytes:
-        covered = head + sha256(bound).digest() + (prefix if self._binds_prefix else b"")
-        return hmac.digest(self._key, covered, "sha256")[:_MAC_BYTES]
+    def _mac(self, head: bytes, bound: bytes) -> bytes:
+        return hmac.digest(self._key, head + sha256(bound).digest(), "sha256")[:_MAC_BYTES]
 
-    def is_valid(self, token: str, model: str, bound: bytes, prefix: bytes) -> bool:
-        """Whether this emulator made a token for this model and content."""
+    def read(self, token: str, bound: bytes) -> Token | None:
+        """Read a token of this emulator; None if it is damaged, or made by another one or for other content."""
         try:
             data = b64decode(token.replace("-", "+").replace("_", "/"), validate=True)
         except ValueError:
-            return False
+            return None
         head, mac = data[:-_MAC_BYTES], data[-_MAC_BYTES:]
         size = int.from_bytes(head[4:6], "big")
-        return (
-            head[:4] == _MARK
-            and head[6 : 6 + size] == text_bytes(model)
-            and hmac.compare_digest(mac, self._mac(head, bound, prefix))
-        )
+        if head[:4] != _MARK or len(head) != 6 + size + 8 + _REALM_BYTES:
+            return None
+        model = head[6 : 6 + size].decode("utf-8", "surrogatepass")
+        is_whole = hmac.compare_digest(mac, self._mac(head, _covered(model, bound)))
+        return Token(model, head[-_REALM_BYTES:]) if is_whole else None
 
-    def find_refusal(self, messages: Sequence[Message], protocol: str, model: str) -> str | None:
+    def find_refusal(self, messages: Sequence[Message], protocol: str, model: str, realm: str) -> str | None:
         """Give the provider's message about the first signature that is not valid; None if all are."""
         for place, message in enumerate(messages):
             if message.role != "assistant":
                 continue
-            prefix = digest_of(messages[:place])
-            for at, (token, bound) in enumerate(_signatures(message, protocol)):
-                if token is not None and not self.is_valid(token, model, bound, prefix):
+            for at, (text, bound) in enumerate(_signatures(message, protocol)):
+                if text is None:
+                    continue
+                token = self.read(text, bound)
+                if token is None or token.model != model:
                     return REFUSALS[protocol].format(message=place, piece=at)
+                if token.realm != _realm_digest(realm):
+                    return _OTHER_REALM.get(protocol, REFUSALS[protocol]).format(message=place, piece=at)
         return None
 
 
-def digest_of(messages: Sequence[Message]) -> bytes:
-    """Give a digest of what stands before a turn."""
-    chain = START
-    for message in messages:
-        if message.role != "system":
-            own = digest_reply(message) if message.role == "assistant" else digest_message(message)
-            chain = sha256(chain + own).digest()
-    return chain
+def _realm_digest(realm: str) -> bytes:
+    return sha256(text_bytes(realm)).digest()[:_REALM_BYTES]
+
+
+def _covered(model: str, bound: bytes) -> bytes:
+    """Give what a token of this model covers."""
+    claude = claude_of(model)
+    return b"" if claude is not None and hides_thinking(claude) else bound
 
 
 def _bound(content: AssistantContent) -> bytes:
@@ -173,6 +209,7 @@ _WRITERS: Final[Mapping[str, Callable[[tuple[AssistantContent, ...], _Sign], tup
     "openai-responses": _sign_items,
     "openai-chat": _sign_details,
     "google-genai": _sign_parts,
+    "bedrock-converse": _sign_thinking,
 }
 PROTOCOLS: Final = tuple(_WRITERS)
 """The protocols that the emulator serves."""
@@ -200,7 +237,7 @@ def _unless_accepted(token: str | None, protocol: str) -> str | None:
 
 def _thinking_tokens(piece: ThinkingContent, protocol: str) -> list[tuple[str | None, bytes]]:
     signature = piece.thinking_signature
-    if protocol == "anthropic-messages" or protocol == "google-genai":
+    if protocol in ("anthropic-messages", "bedrock-converse", "google-genai"):
         return [(signature, _bound(piece))]
     if protocol == "openai-chat":
         return [(token, b"item") for token in _encrypted(signature)] or [(None, b"")]

@@ -1,0 +1,231 @@
+"""The check of Claude thinking that comes back: account, model, conversation, and the chain of blocks.
+
+Facts this file rests on:
+- The order of the checks is account, model, conversation. What fails the first two is dropped; a mismatch of the
+  conversation is refused, dropped or let through. A damaged signature is always refused.    (anthropic 2.8.0; probed)
+- Each block remembers the one before it: kept blocks have to be one unbroken run. Blocks may be left out from the start
+  or from the end, not from the middle, and a block that is put back makes those invalid that were made without it.
+                                                                (Anthropic documentation: preserved thinking, 2026-09)
+- With `drop_block`, every block behind the first one that fails is dropped too.                           (the same)
+- A block that the model check drops does not break the chain: the advice is to send all of them.          (the same)
+- Not documented: whether a model that checks does so for a block of a model that does not. Here it does.
+- The refusal names the first block that fails, the header if the request did not send it, and what differs.
+                                           (recorded on Fable 5.1, Opus 5.5 and at Bedrock, 2026-09 to 2026-11)
+
+The emulator remembers what each of its replies was made after, as values. It uses none of the digests and tables with
+which segue decides what to send.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias, final
+
+from segue.testing.emulator.bodies import Asked, Block, Prefix, first_difference
+from segue.testing.emulator.claude import Claude, binds, enforces, is_account_bound, reads
+
+Behavior: TypeAlias = Literal["error", "drop_block"]
+Transformation: TypeAlias = Mapping[str, str]
+
+BINDING_BETA: Final = "thinking-binding-controls-2026-08-01"
+DAMAGED: Final = "{path}: Invalid `signature` in `thinking` block"
+_MISMATCH: Final = (
+    "{path}: Invalid `signature` in `thinking` block. The block is bound to a different conversation. Remove the block,"
+    ' or set `thinking.block_binding.prefix_mismatch_behavior` to "drop_block".'
+)
+_NEEDS_HEADER: Final = f" That setting requires the `{BINDING_BETA}` value in the `anthropic-beta` header."
+_SYSTEM: Final = " The `system` prompt differs from the one this block was created with."
+_TOOLS: Final = " The `tools` list differs from the one this block was created with."
+_CONTENT: Final = " Content before this block differs from when it was created, first at `{path}`."
+_CHAIN: Final = " The `thinking` block that preceded this one when it was created is missing from this request."
+
+
+@final
+class Issued(NamedTuple):
+    """A block that the emulator made: by whom, for whom, after what, and behind which block."""
+
+    model: Claude
+    organization: str
+    prefix: Prefix
+    before: str | None
+    order: int
+    """Its place among the reasoning of its reply."""
+
+
+@final
+class Caller(NamedTuple):
+    """Who sends a request: an account, what it knows, and which of a provider's endpoints it uses."""
+
+    organization: str
+    betas: frozenset[str] = frozenset()
+    old_account: bool = False
+    surface: str = ""
+
+    def with_betas(self, betas: Collection[str]) -> Caller:
+        """Add features that a body asks for itself."""
+        return self._replace(betas=self.betas | frozenset(betas))
+
+
+@final
+class Reader(NamedTuple):
+    """The model that a request is for, in which protocol, and who asks it."""
+
+    protocol: str
+    model: Claude
+    caller: Caller
+
+
+@final
+class Verdict(NamedTuple):
+    """What the check found: a refusal, or what was dropped and let through; `last` is the block to chain to."""
+
+    refusal: str | None
+    transformations: tuple[Transformation, ...]
+    last: str | None
+
+
+class Ledger:
+    """What the emulated accounts have been given. Emulators that share one remember each other's replies."""
+
+    def __init__(self) -> None:
+        self._issued: dict[str, Issued] = {}
+        self.replies: int = 0
+        """The number of replies so far: their ids and signatures contain it."""
+
+    def next_reply(self) -> int:
+        """Count a reply; no two replies of emulators that share this have the same number."""
+        self.replies += 1
+        return self.replies
+
+    def record(
+        self, tokens: Sequence[str], model: Claude, organization: str, prefix: Prefix, before: str | None
+    ) -> None:
+        """Remember the blocks of a reply."""
+        for order, token in enumerate(tokens):
+            self._issued[token] = Issued(model, organization, prefix, before, order)
+            before = token
+
+    def judge(
+        self,
+        asked: Asked,
+        producers: Mapping[str, Claude],
+        reader: Reader,
+        behavior: Behavior | None,
+    ) -> Verdict:
+        """Check the reasoning of a request whose signatures are whole; `producers` names the models that made it."""
+        found: list[Transformation] = []
+        last: str | None = None
+        failed = False
+        for block in asked.blocks:
+            issued = self._issued.get(block.token)
+            reason = _unusable(issued, producers[block.token], reader)
+            if reason is not None:
+                found.append(_report("thinking_dropped", block, reason))
+                last = block.token
+                continue
+            what = self._mismatch(issued, asked, block, last) if binds(reader.model) else None
+            if what is None and not failed:
+                last = block.token
+            elif behavior == "drop_block":
+                failed = True
+                found.append(_report("thinking_dropped", block, "prefix_binding_mismatch"))
+            elif behavior == "error" or enforces(reader.model, old_account=reader.caller.old_account):
+                return Verdict(_refusal(block, what or "", reader), (), None)
+            else:
+                found.append(_report("thinking_mismatch_allowed", block, "prefix_binding_mismatch"))
+                last = block.token
+        return Verdict(None, tuple(found), last)
+
+    def _mismatch(self, issued: Issued | None, asked: Asked, block: Block, last: str | None) -> str | None:
+        """Say what differs from when a block was made; empty if that is not known, None if nothing differs."""
+        if issued is None:
+            return ""
+        return mismatch(issued, asked.before(block.message), last)
+
+    def withheld(self, asked: Asked, known: Collection[str], reader: Reader) -> tuple[str, ...]:
+        """Give the known blocks that a request does not send although they would be accepted at their places.
+
+        These are the blocks that can be added to those it sends, and the newest block that is valid on its own, if the
+        request sends only older ones. A request that is itself refused withholds nothing.
+        """
+        sent = {block.token for block in asked.blocks}
+        if not self._accepts(asked, asked.blocks, reader):
+            return ()
+        possible = {
+            token: Block(asked.start + len(issued.prefix.messages), 0, token, "")
+            for token in known
+            if token not in sent and (issued := self._issued.get(token)) is not None
+        }
+        newest = max((self._place(block) for block in asked.blocks), default=(-1, -1))
+        found: list[Block] = []
+        for block in possible.values():
+            if block.message >= len(asked.messages) or '"role": "assistant"' not in asked.messages[block.message]:
+                continue
+            joined = sorted((*asked.blocks, block), key=self._place)
+            alone = self._place(block) > newest and self._accepts(asked, (block,), reader)
+            if alone or self._accepts(asked, joined, reader):
+                found.append(block)
+        return tuple(block.token for block in sorted(found, key=self._place))
+
+    def _place(self, block: Block) -> tuple[int, int]:
+        issued = self._issued.get(block.token)
+        return block.message, block.piece if issued is None else issued.order
+
+    def _accepts(self, asked: Asked, blocks: Sequence[Block], reader: Reader) -> bool:
+        if any(block.token not in self._issued for block in blocks):
+            return False
+        producers = {block.token: self._issued[block.token].model for block in blocks}
+        changed = asked._replace(blocks=tuple(blocks))
+        verdict = self.judge(changed, producers, reader, "error")
+        return verdict.refusal is None and not verdict.transformations
+
+
+def mismatch(issued: Issued, prefix: Prefix, last: str | None) -> str | None:
+    """Say what differs from when a block was made; None if nothing does."""
+    if differs_in_system(issued.prefix, prefix):
+        return _SYSTEM
+    if differs_in_tools(issued.prefix, prefix):
+        return _TOOLS
+    if differs_in_messages(issued.prefix, prefix):
+        return _CONTENT.format(path=first_difference(issued.prefix, prefix))
+    return _CHAIN if is_chain_broken(issued, last) else None
+
+
+def differs_in_system(made: Prefix, sent: Prefix) -> bool:
+    """Whether the system prompt is another one."""
+    return made.system != sent.system
+
+
+def differs_in_tools(made: Prefix, sent: Prefix) -> bool:
+    """Whether the tools are others."""
+    return made.tools != sent.tools
+
+
+def differs_in_messages(made: Prefix, sent: Prefix) -> bool:
+    """Whether the messages before the block are others."""
+    return made.messages != sent.messages
+
+
+def is_chain_broken(issued: Issued, last: str | None) -> bool:
+    """Whether another block stands before this one than when it was made; nothing may stand there."""
+    return last is not None and last != issued.before
+
+
+def is_foreign(issued: Issued | None, producer: Claude, caller: Caller) -> bool:
+    """Whether a block works only in another account."""
+    return issued is not None and is_account_bound(producer) and issued.organization != caller.organization
+
+
+def _unusable(issued: Issued | None, producer: Claude, reader: Reader) -> str | None:
+    if is_foreign(issued, producer, reader.caller):
+        return "organization_binding_mismatch"
+    return None if reads(reader.protocol, reader.model, producer) else "model_binding_mismatch"
+
+
+def _report(kind: str, block: Block, reason: str) -> Transformation:
+    return {"type": kind, "path": block.path, "reason": reason}
+
+
+def _refusal(block: Block, what: str, reader: Reader) -> str:
+    needs_header = reader.protocol == "anthropic-messages" and BINDING_BETA not in reader.caller.betas
+    return _MISMATCH.format(path=block.path) + (_NEEDS_HEADER if needs_header else "") + what

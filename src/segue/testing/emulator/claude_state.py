@@ -1,0 +1,131 @@
+"""A request to a Claude model: what its body says about thinking, what the check finds, and what the reply reports.
+
+Facts this file rests on:
+- `input_transformations` is in replies and counts of tokens if the header is sent; in streams it is in `message_start`.
+                                                                                    (anthropic 2.8.0, read 2026-11-16)
+- Bedrock returns fields of the model's reply that `additionalModelResponseFieldPaths` names, in a stream with
+  `messageStop`. That this holds for `input_transformations` is inferred.           (botocore 1.44.0, read 2026-11-16)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple, cast, final
+
+from segue.calls import Call
+from segue.conversation.content import AssistantContent
+from segue.protocols.registry import get_protocol
+from segue.testing.emulator.betas import behavior_of, find_beta_refusal, thinking_of
+from segue.testing.emulator.binding import BINDING_BETA, DAMAGED, Caller, Ledger, Reader, Verdict
+from segue.testing.emulator.bodies import Asked, BodyReader
+from segue.testing.emulator.claude import Claude, claude_of, hides_thinking
+from segue.testing.emulator.signing import Signer
+
+PROTOCOLS: Final = ("anthropic-messages", "bedrock-converse")
+_SHOWN: Final = ("summarized", "updates")
+_REPORT_PATH: Final = "/input_transformations"
+
+
+@final
+class RequestState(NamedTuple):
+    """A request to a Claude model, and what the check says about it."""
+
+    reader: Reader
+    asked: Asked
+    verdict: Verdict
+    is_damaged: bool
+    beta_refusal: str | None
+    hides_thinking: bool
+    is_reported: bool
+
+
+class ClaudeState:
+    """Reads requests to Claude models, checks their thinking, and remembers the replies."""
+
+    def __init__(self, signer: Signer, ledger: Ledger) -> None:
+        self._signer = signer
+        self._ledger = ledger
+        self._bodies = BodyReader()
+
+    def read(self, call: Call, caller: Caller) -> RequestState | None:
+        """Read and check a request; None if no Claude model is asked in a protocol of its own."""
+        model = claude_of(call.model or "")
+        if model is None or call.protocol not in PROTOCOLS or call.body is None or call.body_protocol != call.protocol:
+            return None
+        body = request_body(call)
+        caller = caller.with_betas(_betas_in(body))
+        reader = Reader(call.protocol, model, caller)
+        asked = self._bodies.read(call.protocol, body)
+        verdict, is_damaged = self._judge(body, asked, reader)
+        return RequestState(
+            reader=reader,
+            asked=asked,
+            verdict=verdict,
+            is_damaged=is_damaged,
+            beta_refusal=find_beta_refusal(call.protocol, body, model, caller.betas),
+            hides_thinking=hides_thinking(model) and thinking_of(call.protocol, body).get("display") not in _SHOWN,
+            is_reported=_is_reported(call.protocol, body, caller),
+        )
+
+    def _judge(self, body: Mapping[str, Any], asked: Asked, reader: Reader) -> tuple[Verdict, bool]:
+        producers: dict[str, Claude] = {}
+        for block in asked.blocks:
+            token = self._signer.read(block.token, block.text.encode("utf-8", "surrogatepass"))
+            producer = None if token is None else claude_of(token.model)
+            if producer is None:
+                return Verdict(DAMAGED.format(path=block.path), (), None), True
+            producers[block.token] = producer
+        return self._ledger.judge(asked, producers, reader, behavior_of(reader.protocol, body)), False
+
+    def record(self, state: RequestState, content: Sequence[AssistantContent]) -> None:
+        """Remember what the thinking of a reply was made after."""
+        tokens = [piece.thinking_signature for piece in content if piece.kind == "thinking"]
+        prefix = state.asked.before(len(state.asked.messages))
+        self._ledger.record(
+            [token for token in tokens if token is not None],
+            state.reader.model,
+            state.reader.caller.organization,
+            prefix,
+            state.verdict.last,
+        )
+
+
+def request_body(call: Call) -> Mapping[str, Any]:
+    """Give the body of the request whose reply, or whose tokens, are asked for."""
+    assert call.body is not None, "only requests with a body are read"
+    counted = get_protocol(call.protocol).token_count if call.kind == "count" else None
+    return call.body if counted is None else counted.request_in(call.body)
+
+
+def add_transformations(body: dict[str, object] | None, frames: Sequence[object] | None, state: RequestState) -> None:
+    """Report in a reply what happened to the thinking of the request, if the request asks for it."""
+    if not state.is_reported:
+        return
+    report = list(state.verdict.transformations)
+    if state.reader.protocol == "bedrock-converse":
+        fields: dict[str, object] = {"additionalModelResponseFields": {"input_transformations": report}}
+        holders = [body] if frames is None else [_held(frame, "messageStop") for frame in frames]
+    else:
+        fields = {"input_transformations": report}
+        holders = [body] if frames is None else [_held(frame, "message") for frame in frames]
+    for holder in holders:
+        if holder is not None:
+            holder.update(fields)
+
+
+def _held(frame: object, key: str) -> dict[str, object] | None:
+    value = cast("dict[str, object]", frame).get(key) if isinstance(frame, dict) else None
+    return cast("dict[str, object]", value) if isinstance(value, dict) else None
+
+
+def _betas_in(body: Mapping[str, Any]) -> frozenset[str]:
+    fields = body.get("additionalModelRequestFields")
+    named = cast("Mapping[str, Any]", fields).get("anthropic_beta") if isinstance(fields, Mapping) else None
+    return frozenset(map(str, cast("list[object]", named))) if isinstance(named, list) else frozenset()
+
+
+def _is_reported(protocol: str, body: Mapping[str, Any], caller: Caller) -> bool:
+    if protocol == "bedrock-converse":
+        paths = body.get("additionalModelResponseFieldPaths")
+        return isinstance(paths, list) and _REPORT_PATH in paths
+    return BINDING_BETA in caller.betas
