@@ -37,6 +37,7 @@ from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.projector import Projection, Projector
+from segue.projection.workspace.ownership import known_account
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.registry import get_protocol
@@ -189,6 +190,8 @@ class Outbox:
     def _prepare(
         self, context: Context, options: Options | None, account: str | None, refused: frozenset[str]
     ) -> Request:
+        account = known_account(context.messages, account)
+
         def projecting(asked: Options | None) -> Projection:
             return self._projector.project_for(context, options=asked, account=account, refused=refused)
 

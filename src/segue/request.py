@@ -10,7 +10,8 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec.structs import replace
 
-from segue.binding.bind import MakeStamp, Sender, bind, stamp_body
+from segue.binding.bind import MakeStamp, Sender, account_check, bind, stamp_body
+from segue.binding.run import OTHER_ACCOUNT
 from segue.binding.stamp import Stamp
 from segue.conversation.content import AnyContent
 from segue.conversation.context import Context, Options, Prompt
@@ -27,6 +28,7 @@ from segue.projection.policy import Policy, Texts
 from segue.projection.projector import Projection, project, project_for
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.requirements import Requirement, WindowTooSmall
+from segue.projection.workspace.ownership import KEY_LABEL, known_account
 from segue.protocols.api import decode_request, resolve_endpoint
 from segue.protocols.context_input import ContextInput, read_input
 from segue.protocols.detection import detect_protocol
@@ -86,7 +88,7 @@ class Request:
         """The turns of `_wire` as JSON."""
         self._made_stamp = stamp
         self._given = given
-        self._account = account if endpoint.rules.bound_account else None
+        self._account = account if endpoint.rules.bound_account != "no" else None
 
     def __repr__(self) -> str:
         return f"Request({self.model.full_name()} over {self.protocol}, {len(self.report.changes)} changes)"
@@ -218,7 +220,7 @@ class Request:
     @property
     def _is_stamped(self) -> bool:
         rules = self._endpoint.rules
-        return rules.bound_prefix or rules.bound_account or self._made_stamp is not None
+        return rules.bound_prefix or rules.bound_account != "no" or self._made_stamp is not None
 
     @property
     def binds_prefix(self) -> bool:
@@ -256,8 +258,10 @@ class Request:
         if not self._is_stamped:
             return message
         stamp = self.stamp if self.binds_prefix or self._made_stamp is not None else _NO_STAMP
-        if account is not None and self._endpoint.rules.bound_account:
-            stamp = replace(stamp, account=account)
+        if account is not None and self._endpoint.rules.bound_account != "no":
+            known = self._account
+            key = known if known is not None and known != account and known.startswith(KEY_LABEL) else None
+            stamp = replace(stamp, account=account, key=key)
         sent = stamp.sent(message, self._dropped_marks(message) if stamp.asked else None)
         return message if sent is None else replace(message, sent=sent)
 
@@ -285,25 +289,31 @@ class Request:
         return mark_of(signature) if signature else None
 
     def note_dropped(self, message: AssistantMessage) -> tuple[Change, ...]:
-        """Give the changes that a reply reports: reasoning that the server dropped from this request."""
-        dropped = self._dropped(message) if self._codec.prefix is not None else None
-        if not dropped:
+        """Give the changes that a reply reports: reasoning that the server dropped from this request.
+
+        It says so if it was asked to drop; reasoning of another account is dropped without a word.
+        """
+        if self._codec.prefix is None:
             return ()
+        dropped = self._dropped(message) or ()
         reasons = {mark: each.reason for each in dropped if (mark := self._mark_at(each.turn, each.block))}
-        given = self._given if self._given is not None else self._projection.context
-        return tuple(
-            Change(
-                code=ChangeCode.REASONING_REJECTED,
-                path=("messages", place, "content", at),
-                loss=Loss.OPAQUE,
-                detail=reasons[mark],
-            )
-            for place, each in enumerate(given.messages)
-            if each.role == "assistant"
-            for at, piece in enumerate(each.content)
-            if piece.kind == "thinking" and piece.thinking_signature
-            if (mark := mark_of(piece.thinking_signature)) in reasons
+        account = None if message.sent is None else message.sent.account
+        is_of_account, marks = (
+            account_check(account, self._endpoint),
+            self.marks if account is not None else frozenset(),
         )
+        changes: list[Change] = []
+        given = self._given if self._given is not None else self._projection.context
+        for place, each in enumerate(given.messages if reasons or marks else ()):
+            if each.role == "assistant":
+                other = "" if is_of_account(each) else OTHER_ACCOUNT
+                for at, piece in enumerate(each.content):
+                    mark = mark_of(piece.thinking_signature or "") if piece.kind == "thinking" else ""
+                    if reason := reasons.get(mark) or (other if mark in marks else ""):
+                        path = ("messages", place, "content", at)
+                        code = ChangeCode.REASONING_REJECTED
+                        changes.append(Change(code=code, path=path, loss=Loss.OPAQUE, detail=reason))
+        return tuple(changes)
 
 
 def join_headers(headers: Mapping[str, str], needed: Mapping[str, str]) -> dict[str, str]:
@@ -359,6 +369,7 @@ def prepare(
     target = get_model(model, catalogue=catalogue)
     policy = with_routers(policy, catalogue)
     given, known = read_input(context), frozenset(refused)
+    account = known_account(given.messages, account)
 
     def projecting(asked: Options | None) -> Projection:
         return project_for(given, target, options=asked, policy=policy, account=account, refused=known)
@@ -402,7 +413,7 @@ def first_stamp(endpoint: Endpoint, account: str | None, refused: frozenset[str]
     """Give the stamp of a request where nothing is bound to its prefix; None if there is nothing to remember."""
     if endpoint.rules.bound_prefix:
         return None
-    bound = account if endpoint.rules.bound_account else None
+    bound = account if endpoint.rules.bound_account != "no" else None
     return Stamp(account=bound, refused=tuple(sorted(refused))) if bound is not None or refused else None
 
 

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 from gateway.emulated_claude import BINDING, TOOL, Talk, turns
-
 from segue.testing.emulator import EmulatedCall, Emulator, Step
 
 DROP = {"type": "adaptive", "block_binding": {"prefix_mismatch_behavior": "drop_block"}}

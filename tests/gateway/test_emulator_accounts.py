@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from gateway.emulated_claude import BINDING, TOOL, Answered, Talk, turns
 
+from gateway.emulated_claude import BINDING, TOOL, Answered, Talk, turns
 from segue.testing.emulator import EmulatedCall, Emulator, Step
 
 REPORT = ["/input_transformations"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+
 from gateway import claude_scenarios as cases
 from gateway.claude_scenarios import SCENARIOS
-
 from segue.testing.emulator import binding
 from segue.testing.emulator.binding import Issued
 

@@ -127,7 +127,7 @@ def make_stamp(frame: Frame, digests: TurnDigests, run: Run, sender: Sender) -> 
         known=run.known if run.asked else None,
         asked=run.asked,
         refused=tuple(sorted(refused)),
-        account=account if endpoint.rules.bound_account else None,
+        account=account if endpoint.rules.bound_account != "no" else None,
     )
 
 
@@ -161,19 +161,24 @@ def account_check(account: str | None, endpoint: Endpoint) -> Callable[[Assistan
     """Give a function that says whether the reasoning of a message may be sent with this account."""
     if account is None:
         return _any_account
-    model = endpoint.model
 
     def is_of_account(message: AssistantMessage) -> bool:
-        if is_same_account(message, account):
-            return True
-        if (message.protocol, message.provider, message.model) == (model.protocol, model.provider, model.id):
-            return not endpoint.rules.bound_account
-        try:
-            return not resolve_rules(Model(message.model, message.provider, message.protocol)).bound_account
-        except UnknownProtocol:
-            return False
+        return not binds_account(message, endpoint) or is_same_account(
+            message, account, is_sure=endpoint.rules.bound_account == "refused"
+        )
 
     return is_of_account
+
+
+def binds_account(message: AssistantMessage, endpoint: Endpoint) -> bool:
+    """Whether the reasoning of a message is bound to an account."""
+    model = endpoint.model
+    if (message.protocol, message.provider, message.model) == (model.protocol, model.provider, model.id):
+        return endpoint.rules.bound_account != "no"
+    try:
+        return resolve_rules(Model(message.model, message.provider, message.protocol)).bound_account != "no"
+    except UnknownProtocol:
+        return True
 
 
 def _any_account(message: AssistantMessage) -> bool:  # noqa: ARG001 - as `is_of_account`

@@ -34,7 +34,7 @@ _SYSTEM: Final = "the system prompt has changed since"
 _TOOLS: Final = "the tools have changed since"
 _MESSAGES: Final = "an earlier message has changed since"
 _CUT: Final = "the conversation was cut to fit the window"
-_ACCOUNT: Final = "made with another account"
+OTHER_ACCOUNT: Final = "made with another account"
 _REFUSED: Final = "the provider refused or dropped it before"
 _UNKNOWN: Final = "what it was made after is not known"
 _SKIPPED: Final = "later reasoning was made without it"
@@ -263,7 +263,7 @@ class _Choice:
         if any(not self._may_send(reply.marks[position]) for position in left):
             return _REFUSED
         if not self.is_of_account(reply.message):
-            return _ACCOUNT
+            return OTHER_ACCOUNT
         if sent is None or not sent.messages:
             return _UNKNOWN
         if sent.system != frame.system:

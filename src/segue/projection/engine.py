@@ -245,7 +245,7 @@ class Engine:
         if rules.bound_prefix:  # decided where the request is encoded: see `segue.binding`
             return
         self._refused = refused
-        bound = account if rules.bound_account else None
+        bound = account if rules.bound_account != "no" else None
         if bound != ownership.account:
             ownership.account = bound
             self.reset()
