@@ -298,21 +298,20 @@ class Request:
         dropped = self._dropped(message) or ()
         reasons = {mark: each.reason for each in dropped if (mark := self._mark_at(each.turn, each.block))}
         account = None if message.sent is None else message.sent.account
-        is_of_account, marks = (
-            account_check(account, self._endpoint),
-            self.marks if account is not None else frozenset(),
-        )
-        changes: list[Change] = []
+        is_of_account = account_check(account, self._endpoint)
         given = self._given if self._given is not None else self._projection.context
-        for place, each in enumerate(given.messages if reasons or marks else ()):
-            if each.role == "assistant":
-                other = "" if is_of_account(each) else OTHER_ACCOUNT
-                for at, piece in enumerate(each.content):
-                    mark = mark_of(piece.thinking_signature or "") if piece.kind == "thinking" else ""
-                    if reason := reasons.get(mark) or (other if mark in marks else ""):
-                        path = ("messages", place, "content", at)
-                        code = ChangeCode.REASONING_REJECTED
-                        changes.append(Change(code=code, path=path, loss=Loss.OPAQUE, detail=reason))
+        others = {id(each) for each in given.messages if each.role == "assistant" and not is_of_account(each)}
+        if not reasons and not others:
+            return ()
+        marks, changes = self.marks, list[Change]()
+        for place, each in enumerate(given.messages):
+            other = OTHER_ACCOUNT if id(each) in others else ""
+            for at, piece in enumerate(each.content if each.role == "assistant" else ()):
+                mark = mark_of(piece.thinking_signature or "") if piece.kind == "thinking" else ""
+                if reason := reasons.get(mark) or (other if mark in marks else ""):
+                    path = ("messages", place, "content", at)
+                    code = ChangeCode.REASONING_REJECTED
+                    changes.append(Change(code=code, path=path, loss=Loss.OPAQUE, detail=reason))
         return tuple(changes)
 
 

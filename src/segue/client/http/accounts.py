@@ -27,8 +27,9 @@ class Accounts:
         return "Accounts()"
 
     def find(self, model: Model) -> str | None:
-        """Give the label of the account of a request: that of the key until a reply has named it; None if it does not
-        matter.
+        """Give the label of the account of a request; that of its key until a reply has named the account.
+
+        None if the account does not matter.
         """
         if resolve_rules(model).bound_account == "no":
             return None
