@@ -133,6 +133,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     system_messages: Literal["anywhere", "before_assistant", "none"] = "anywhere"
     """Where system messages are allowed: anywhere after the first turn; only after a user turn and before an assistant
     turn (or last); nowhere."""
+    system_fields: frozenset[str] = frozenset()
+    """Fields of a system message on the wire that make sense without content; such a message may stand anywhere."""
     instructions_alone: bool = True
     """Whether a request may have instructions and no other turn; otherwise a short user turn is added. A target that
     requires a user turn first or last requires one here too."""
