@@ -33,6 +33,7 @@ from segue.binding.digests import START, Reply, TurnDigests, encode_each
 from segue.conversation.context import Context, Options, Prompt, Tool
 from segue.conversation.exact import is_exact
 from segue.conversation.messages import Message
+from segue.fitting_requests import fit_request
 from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.projection.policy import Policy
@@ -41,7 +42,7 @@ from segue.projection.workspace.ownership import known_account
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.registry import get_protocol
-from segue.request import Request, first_stamp, fit_request, prepare, prompt_of
+from segue.request import Request, first_stamp, prepare, prompt_of
 
 _ENCODER: Final = msgspec.json.Encoder()
 

@@ -98,7 +98,7 @@ class Turns:
     # -- one turn ------------------------------------------------------------------------------------------------------
 
     def _is_setting(self, turn: Object) -> bool:
-        """Whether a system message only sets something, such as the effort. (anthropic 2.8.0: output_config)"""
+        """Whether a system message only sets something, such as the effort."""
         is_empty = turn.get("role") == "system" and not turn.get("content")
         return is_empty and not self.rules.system_fields.isdisjoint(turn)
 
