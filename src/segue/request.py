@@ -174,7 +174,7 @@ class Request:
     def needed_headers(self) -> Mapping[str, str]:
         """The headers that the content needs; each is a list, to which other values may be added."""
         form, needed = self._codec.prefix, self._codec.needed_headers
-        headers = form.headers if form is not None and self._asks else {}
+        headers: Mapping[str, str] = form.headers if form is not None and self._asks else {}
         if needed is None or not self._projection.may_need_headers:
             return headers
         prompt = Prompt(context=self._projection.context, options=self._projection.options)

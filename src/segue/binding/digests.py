@@ -35,6 +35,7 @@ class Reply(NamedTuple):
     marks: tuple[str, ...]
 
 
+@final
 class _Digest:
     """The digest behind one turn. Until it is made, it holds the turn and the digest before it."""
 
@@ -50,7 +51,7 @@ class _Digest:
         Only assistant turns hold objects whose key order is not the codec's own, the arguments of calls; it does not
         count where values are compared.
         """
-        chain = [self]
+        chain: list[_Digest] = [self]
         while (waiting := chain[-1].waiting) is not None:
             chain.append(waiting[0])
         before = chain.pop().value

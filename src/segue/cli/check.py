@@ -9,6 +9,7 @@ from typing import BinaryIO, Final, Literal, NamedTuple, final
 import click
 import msgspec
 
+from segue.checking import check as check_body
 from segue.cli.history_inputs import SourceFile
 from segue.cli.inputs import choose_input, example_option, open_input
 from segue.cli.places import Places
@@ -35,7 +36,6 @@ from segue.plurals import counted
 from segue.projection.policy import Policy
 from segue.projection.report import Loss
 from segue.protocols.api import WINDOW_EXCEEDED, find_endpoint
-from segue.protocols.api import check as check_body
 from segue.protocols.registry import PROTOCOLS
 from segue.tokens import estimate_tokens
 
@@ -76,6 +76,12 @@ class Finding(NamedTuple):
     show_default=True,
     help="How to print findings; github prints workflow commands.",
 )
+@click.option(
+    "--after",
+    type=SourceFile(),
+    metavar="FILE",
+    help="The request before FILE in the same conversation: also list what changed since, and what that costs.",
+)
 @click.option("--all", "harmless", is_flag=True, help="Also list changes that drop nothing.")
 @catalogue_option
 @click.pass_context
@@ -87,6 +93,7 @@ def command(
     target: str,
     source: str | None,
     form: str,
+    after: BinaryIO | None,
     harmless: bool,
     catalogue: str | None,
 ) -> None:
@@ -106,12 +113,13 @@ def command(
     model = find_target(None, target, catalogue) if wire_only else find_target(target, None, catalogue, FOR)
     known = open_catalogue(catalogue)
     opened = open_input(file, source)
+    before = None if after is None else _read_before(after, source)
     path = find_again(file) if opened.document is None else None
     with show_progress(None if path is None else path.stat().st_size, shows=opened.document is None) as advance:
         found = [
             finding
             for document in _documents(opened, source, advance)
-            for finding in _findings(document, model, known if wire_only else None)
+            for finding in _findings(document, model, known if wire_only else None, before)
             if harmless or finding.level != "notice"
         ]
     _PRINTERS[form](found, file.name)
@@ -127,8 +135,21 @@ def _documents(opened: Source, protocol: str | None, advance: Advance) -> Iterat
         advance(len(line), 1, 0 if isinstance(document, BadLine) else len(document.prompt.context.messages))
 
 
-def _findings(document: Document | BadLine, model: Model, known: Catalogue | None) -> Iterator[Finding]:
-    """Give the problems for a model; with the `known` models, those for the model that a request names."""
+def _read_before(file: BinaryIO, source: str | None) -> Document:
+    """Read the request before."""
+    document = open_input(file, source).document
+    if document is None or not isinstance(document.body, dict):
+        raise click.UsageError(f"--after takes one request body, and {file.name} is none; pass the request before FILE")
+    return document
+
+
+def _findings(
+    document: Document | BadLine, model: Model, known: Catalogue | None, before: Document | None = None
+) -> Iterator[Finding]:
+    """Give the problems for a model; with the `known` models, those for the model that a request names.
+
+    `before` is the request before; a request of another protocol than it cannot be compared with it.
+    """
     if isinstance(document, BadLine):
         yield Finding("error", "unreadable", (), document.reason, document.line)
         return
@@ -142,7 +163,10 @@ def _findings(document: Document | BadLine, model: Model, known: Catalogue | Non
         # With only a protocol, the check is for the model that the body names.
         named = document.prompt.model
         judged = None if known is not None and named else model
-        violations = check_body(document.body, protocol=model.protocol, model=judged, catalogue=known)
+        after = None
+        if before is not None and before.protocol == document.protocol and isinstance(before.body, dict):
+            after = before.body
+        violations = check_body(document.body, protocol=model.protocol, model=judged, catalogue=known, after=after)
         for violation in violations:
             if is_training and violation.code in ONLY_REQUESTS:
                 continue

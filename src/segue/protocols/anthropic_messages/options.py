@@ -198,12 +198,8 @@ def encode_options(options: Options, endpoint: Endpoint, named: str | None) -> W
 
 def _has_no_effort(options: Options) -> bool:
     """Whether a request asked for adaptive thinking and for no effort: then the model's default applies."""
-    given = chosen(options.extra, PROTOCOL, "thinking", options.thinking)
-    return (
-        isinstance(given, Mapping)
-        and _EFFORT not in given
-        and object_of(given.get("thinking")).get("type") == _ADAPTIVE
-    )
+    given = object_of(chosen(options.extra, PROTOCOL, "thinking", options.thinking))
+    return _EFFORT not in given and object_of(given.get("thinking")).get("type") == _ADAPTIVE
 
 
 def _encode_fields(options: Options, endpoint: Endpoint) -> Wire:
