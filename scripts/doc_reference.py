@@ -33,6 +33,7 @@ _SUBJECTS: Final = {
     "segue.projection": "one history for any model",
     "segue.request": "requests",
     "segue.outbox": "requests",
+    "segue.checking": "requests",
     "segue.client": "send",
     "segue.failures": "failures",
     "segue.protocols.registry": "models",

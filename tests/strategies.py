@@ -310,6 +310,7 @@ def sents() -> st.SearchStrategy[Sent]:
         accepted=marks,
         dropped=marks,
         account=_maybe(words()),
+        key=_maybe(words()),
         extra=extras(),
     )
 

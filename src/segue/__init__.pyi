@@ -9,6 +9,9 @@ from segue import protocols as protocols
 from segue import wire as wire
 from segue.calls import Call as Call
 from segue.calls import read_call as read_call
+from segue.checking import PrefixChange as PrefixChange
+from segue.checking import check as check
+from segue.checking import compare_requests as compare_requests
 from segue.client.flow.attempts import Attempt as Attempt
 from segue.client.flow.backoff import Retry as Retry
 from segue.client.http.async_streams import AsyncStream as AsyncStream
@@ -177,7 +180,6 @@ from segue.projection.requirements import Requirement as Requirement
 from segue.projection.requirements import SummaryWanted as SummaryWanted
 from segue.projection.requirements import ThinkingOff as ThinkingOff
 from segue.projection.requirements import WindowTooSmall as WindowTooSmall
-from segue.protocols.api import check as check
 from segue.protocols.api import decode_error as decode_error
 from segue.protocols.api import decode_request as decode_request
 from segue.protocols.api import decode_response as decode_response

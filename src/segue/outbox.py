@@ -29,18 +29,20 @@ from msgspec.structs import replace
 
 from segue.binding.bind import assistant_turns, prefix_form
 from segue.binding.binder import Binder
-from segue.binding.run import START, Reply, digest_turns, encode_each
+from segue.binding.digests import START, Reply, TurnDigests, encode_each
 from segue.conversation.context import Context, Options, Prompt, Tool
 from segue.conversation.exact import is_exact
 from segue.conversation.messages import Message
+from segue.fitting_requests import fit_request
 from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.projector import Projection, Projector
+from segue.projection.workspace.ownership import known_account
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.registry import get_protocol
-from segue.request import Request, first_stamp, fit_request, prepare, prompt_of
+from segue.request import Request, first_stamp, prepare, prompt_of
 
 _ENCODER: Final = msgspec.json.Encoder()
 
@@ -57,17 +59,6 @@ class _Seam(NamedTuple):
     repeated_messages: int
     replies: int
     digest: bytes
-
-
-@final
-class _Digested(msgspec.Struct, frozen=True):
-    """The new turns of a request: the digest behind each of them, and the assistant turns."""
-
-    after: list[bytes]
-    replies: list[Reply]
-
-
-_NOT_DIGESTED: Final = _Digested([], [])
 
 
 @final
@@ -101,7 +92,7 @@ class _Kept:
         self.digest: bytes = START
         self.replies: list[Reply] = []
         """The digest of the kept turns, and their assistant turns, where the target binds reasoning to its prefix."""
-        self.tail: tuple[Sequence[Message], _Digested] = ((), _NOT_DIGESTED)
+        self.tail: tuple[Sequence[Message], TurnDigests] | None = None
         """The messages behind the kept ones in the last request, and their digests."""
         self.seams: list[_Seam] = [_Seam(0, 0, 0, 0, START)]
         """Where the history can be split."""
@@ -122,7 +113,7 @@ class _Kept:
         self.messages = self.messages[: seam.messages]
         self.repeated_messages = self.repeated_messages[: seam.repeated_messages]
         self.digest = seam.digest
-        self.tail = ((), _NOT_DIGESTED)
+        self.tail = None
         del self.turns[seam.size :], self.replies[seam.replies :]
 
     def add(
@@ -200,6 +191,8 @@ class Outbox:
     def _prepare(
         self, context: Context, options: Options | None, account: str | None, refused: frozenset[str]
     ) -> Request:
+        account = known_account(context.messages, account)
+
         def projecting(asked: Options | None) -> Projection:
             return self._projector.project_for(context, options=asked, account=account, refused=refused)
 
@@ -269,7 +262,7 @@ class Outbox:
             return None
         gap = [msgspec.Raw(_GAP)] if kept.turns else []
         encoded = encode_each(fresh)
-        digested = _NOT_DIGESTED
+        digested = None
         if self._binder is not None:
             digested = self._digest(self._binder, kept, body, fresh, encoded)
         body[self._turns_key] = [*turns[: kept.lead], *gap, *map(msgspec.Raw, encoded)]
@@ -278,32 +271,32 @@ class Outbox:
         self._settle(kept, new, encoded, digested)
         return content
 
-    def _digest(self, binder: Binder, kept: _Kept, body: Wire, fresh: list[object], encoded: list[bytes]) -> _Digested:
+    def _digest(
+        self, binder: Binder, kept: _Kept, body: Wire, fresh: list[object], encoded: list[bytes]
+    ) -> TurnDigests:
         """Digest the new turns, and choose the reasoning that is sent."""
-        count = len(kept.messages)
+        count, size = len(kept.messages), 0
         new = binder.given_messages[count:]
-        known, digested = kept.tail
-        size = len(known)
-        if len(new) <= size or new[size].role != "assistant" or not all(map(is_, known, new)):
-            digested, size = _NOT_DIGESTED, 0  # a message more may stand in the last turn
-        done = len(digested.after)
-        after, replies = digest_turns(
-            binder.form,
-            cast("list[Block]", fresh[done:]),
-            encoded[done:],
-            assistant_turns(new[size:], count + size),
-            digested.after[-1] if done else kept.digest,
-        )
-        digested = _Digested(digested.after + after, digested.replies + replies)
-        last = digested.after[-1] if digested.after else kept.digest
-        binder.choose(body, kept.frame, kept.replies, digested.replies, last)
-        return digested
+        digests = None
+        if kept.tail is not None:
+            known, digests = kept.tail
+            size = len(known)
+            if len(new) <= size or new[size].role != "assistant" or not all(map(is_, known, new)):
+                digests, size = None, 0  # a message more may stand in the last turn
+        if digests is None:
+            digests = TurnDigests(binder.form, kept.digest)
+        done = len(digests)
+        turns, messages = cast("list[Block]", fresh[done:]), assistant_turns(new[size:], count + size)
+        digests = digests.followed_by(turns, encoded[done:], messages)
+        binder.choose(body, kept.frame, kept.replies, digests)
+        kept.tail = (new, digests)
+        return digests
 
-    def _settle(self, kept: _Kept, new: Sequence[Message], fresh: Sequence[bytes], digested: _Digested) -> None:
+    def _settle(
+        self, kept: _Kept, new: Sequence[Message], fresh: Sequence[bytes], digested: TurnDigests | None
+    ) -> None:
         seam = _find_seam(new)
         done, rest = new[:seam], new[seam:]
-        if self._binder is not None:
-            kept.tail = (self._binder.given_messages[len(kept.messages) :], digested)
         if not done or (not kept.frame.context.tools and _has_calls(done)):
             return
         behind = len(self._turns(kept, rest)) - kept.lead
@@ -312,13 +305,14 @@ class Outbox:
             return  # the conversation has its own cache marks, whose places depend on all of it
         affects_later = self._codec.affects_later
         repeated = () if affects_later is None else tuple(filter(affects_later, done))
-        if self._binder is None:
+        if digested is None or kept.tail is None:
             kept.add(done, turns, repeated, START, ())
             return
-        at, replies = len(fresh) - behind, len(assistant_turns(done))
-        kept.add(done, turns, repeated, digested.after[at - 1], digested.replies[:replies])
-        rest = self._binder.given_messages[len(kept.messages) :]
-        kept.tail = (rest, _Digested(digested.after[at:], digested.replies[replies:]))
+        at, first = len(fresh) - behind, len(kept.messages) + seam
+        replies = [reply for reply in digested.replies if reply.place < first]
+        given = kept.tail[0]
+        kept.add(done, turns, repeated, digested.digest(at), replies)
+        kept.tail = (given[seam:], digested.behind(at, len(replies)))
 
     def _turns(self, kept: _Kept, messages: Sequence[Message]) -> list[object]:
         """Encode some messages, to count their turns."""

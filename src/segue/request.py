@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property, partial
 from typing import Any, Final, cast
@@ -10,23 +10,24 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec.structs import replace
 
-from segue.binding.bind import MakeStamp, Sender, bind, stamp_body
+from segue.binding.bind import MakeStamp, Sender, account_check, bind, stamp_body
+from segue.binding.run import OTHER_ACCOUNT
 from segue.binding.stamp import Stamp
-from segue.conversation.content import AnyContent
 from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.marks import all_marks_of, mark_of, marks_of
-from segue.conversation.messages import AssistantMessage, Message
-from segue.errors import DecodeError, DoesNotFit, EmptyConversation, SettingsError, UnknownModel, render_path
+from segue.conversation.messages import AssistantMessage
+from segue.errors import DecodeError, SettingsError, UnknownModel
+from segue.fitting_requests import fit_request
 from segue.models.catalogue import Catalogue, get_model, packaged_catalogue
 from segue.models.model import Model
 from segue.models.providers import find_row
 from segue.projection.fitting.server_window import fill_window
-from segue.projection.passes.held_content import SOURCE_MARK, held_content_of, holds_content
-from segue.projection.passes.instructions import has_instructions
-from segue.projection.policy import Policy, Texts
+from segue.projection.passes.held_content import SOURCE_MARK, held_content_of
+from segue.projection.policy import Policy
 from segue.projection.projector import Projection, project, project_for
 from segue.projection.report import Change, ChangeCode, Loss, Report
-from segue.projection.requirements import Requirement, WindowTooSmall
+from segue.projection.requirements import Requirement
+from segue.projection.workspace.ownership import KEY_LABEL, known_account
 from segue.protocols.api import decode_request, resolve_endpoint
 from segue.protocols.context_input import ContextInput, read_input
 from segue.protocols.detection import detect_protocol
@@ -46,7 +47,6 @@ from segue.quoting import check_path
 
 _READER: Final = Model("reader", "plain-text", "plain-text")
 """The target of `transcribe`."""
-_DEFAULT_TEXTS: Final = Texts()
 _UNFINISHED: Final = frozenset({"error", "aborted"})
 _NO_STAMP: Final = Stamp()
 
@@ -88,7 +88,7 @@ class Request:
         """The turns of `_wire` as JSON."""
         self._made_stamp = stamp
         self._given = given
-        self._account = account if endpoint.rules.bound_account else None
+        self._account = account if endpoint.rules.bound_account != "no" else None
 
     def __repr__(self) -> str:
         return f"Request({self.model.full_name()} over {self.protocol}, {len(self.report.changes)} changes)"
@@ -185,8 +185,12 @@ class Request:
     @property
     def needed_headers(self) -> Mapping[str, str]:
         """The headers that the content needs; each is a list, to which other values may be added."""
-        form = self._codec.prefix
-        return form.headers if form is not None and self._asks else {}
+        form, needed = self._codec.prefix, self._codec.needed_headers
+        headers: Mapping[str, str] = form.headers if form is not None and self._asks else {}
+        if needed is None or not self._projection.may_need_headers:
+            return headers
+        prompt = Prompt(context=self._projection.context, options=self._projection.options)
+        return join_headers(headers, needed(prompt))
 
     @property
     def _asks(self) -> bool:
@@ -236,7 +240,7 @@ class Request:
     @property
     def _is_stamped(self) -> bool:
         rules = self._endpoint.rules
-        return rules.bound_prefix or rules.bound_account or self._made_stamp is not None
+        return rules.bound_prefix or rules.bound_account != "no" or self._made_stamp is not None
 
     @property
     def binds_prefix(self) -> bool:
@@ -274,8 +278,10 @@ class Request:
         if not self._is_stamped:
             return message
         stamp = self.stamp if self.binds_prefix or self._made_stamp is not None else _NO_STAMP
-        if account is not None and self._endpoint.rules.bound_account:
-            stamp = replace(stamp, account=account)
+        if account is not None and self._endpoint.rules.bound_account != "no":
+            known = self._account
+            key = known if known is not None and known != account and known.startswith(KEY_LABEL) else None
+            stamp = replace(stamp, account=account, key=key)
         sent = stamp.sent(message, self._dropped_marks(message) if stamp.asked or stamp.passed else None)
         return message if sent is None else replace(message, sent=sent)
 
@@ -303,25 +309,30 @@ class Request:
         return mark_of(signature) if signature else None
 
     def note_dropped(self, message: AssistantMessage) -> tuple[Change, ...]:
-        """Give the changes that a reply reports: reasoning that the server dropped from this request."""
-        dropped = self._dropped(message) if self._codec.prefix is not None else None
-        if not dropped:
+        """Give the changes that a reply reports: reasoning that the server dropped from this request.
+
+        It says so if it was asked to drop; reasoning of another account is dropped without a word.
+        """
+        if self._codec.prefix is None:
             return ()
+        dropped = self._dropped(message) or ()
         reasons = {mark: each.reason for each in dropped if (mark := self._mark_at(each.turn, each.block))}
+        account = None if message.sent is None else message.sent.account
+        is_of_account = account_check(account, self._endpoint)
         given = self._given if self._given is not None else self._projection.context
-        return tuple(
-            Change(
-                code=ChangeCode.REASONING_REJECTED,
-                path=("messages", place, "content", at),
-                loss=Loss.OPAQUE,
-                detail=reasons[mark],
-            )
-            for place, each in enumerate(given.messages)
-            if each.role == "assistant"
-            for at, piece in enumerate(each.content)
-            if piece.kind == "thinking" and piece.thinking_signature
-            if (mark := mark_of(piece.thinking_signature)) in reasons
-        )
+        others = {id(each) for each in given.messages if each.role == "assistant" and not is_of_account(each)}
+        if not reasons and not others:
+            return ()
+        marks, changes = self.marks, list[Change]()
+        for place, each in enumerate(given.messages):
+            other = OTHER_ACCOUNT if id(each) in others else ""
+            for at, piece in enumerate(each.content if each.role == "assistant" else ()):
+                mark = mark_of(piece.thinking_signature or "") if piece.kind == "thinking" else ""
+                if reason := reasons.get(mark) or (other if mark in marks else ""):
+                    path = ("messages", place, "content", at)
+                    code = ChangeCode.REASONING_REJECTED
+                    changes.append(Change(code=code, path=path, loss=Loss.OPAQUE, detail=reason))
+        return tuple(changes)
 
 
 def join_headers(headers: Mapping[str, str], needed: Mapping[str, str]) -> dict[str, str]:
@@ -377,6 +388,7 @@ def prepare(
     target = get_model(model, catalogue=catalogue)
     policy = with_routers(policy, catalogue)
     given, known = read_input(context), frozenset(refused)
+    account = known_account(given.messages, account)
 
     def projecting(asked: Options | None) -> Projection:
         return project_for(given, target, options=asked, policy=policy, account=account, refused=known)
@@ -420,7 +432,7 @@ def first_stamp(endpoint: Endpoint, account: str | None, refused: frozenset[str]
     """Give the stamp of a request where nothing is bound to its prefix; None if there is nothing to remember."""
     if endpoint.rules.bound_prefix:
         return None
-    bound = account if endpoint.rules.bound_account else None
+    bound = account if endpoint.rules.bound_account != "no" else None
     return Stamp(account=bound, refused=tuple(sorted(refused))) if bound is not None or refused else None
 
 
@@ -431,104 +443,6 @@ def with_routers(policy: Policy | None, catalogue: Catalogue | None) -> Policy |
     known = frozenset[str]() if policy is None else policy.routers
     own = catalogue.routers - packaged_catalogue().routers
     return policy if own <= known else replace(policy or Policy(), routers=known | own)
-
-
-def fit_request(
-    given: Context,
-    projecting: Callable[[Options | None], Projection],
-    model: Model,
-    options: Options | None,
-    policy: Policy | None,
-) -> Projection:
-    """Project, meet the requirements of the model, and check that there is content to send.
-
-    Raises:
-        EmptyConversation: the conversation has no content to send.
-        DoesNotFit: the window of the model is too small for what has to be sent.
-    """
-    projection = projecting(options)
-    if projection.requirements:
-        projection = _disable_thinking(projection, projecting, model, options)
-    for requirement in projection.requirements:
-        if requirement.kind == "windowTooSmall":
-            raise _does_not_fit(requirement, model)
-    sent, report = projection.context, projection.report
-    has_text = _has_text(sent.messages, _DEFAULT_TEXTS if policy is None else policy.texts)
-    # Where instructions become a user turn, that turn is not a reason to drop the results beside them.
-    if not has_text or all(message.role in ("toolResult", "system") for message in given.messages):
-        is_unpaired = bool(report.of(ChangeCode.RESULT_ORPHANED))
-        is_held = holds_content(projection.options, model.protocol)
-        if is_unpaired or not (has_text or is_held or _has_instructions(sent)):
-            raise EmptyConversation(f"the conversation has no content to send: {_explain_empty(report)}")
-    return projection
-
-
-def _has_instructions(context: Context) -> bool:
-    return has_instructions(context.system_prompt) or any(
-        message.role == "system" and has_instructions(message.content) for message in context.messages
-    )
-
-
-def _explain_empty(report: Report) -> str:
-    """Say why nothing is left to send, and what to do."""
-    if held := report.of(ChangeCode.PROVIDER_HISTORY):
-        return f"the rest of it is held by another provider ({held[0].detail}); add that content to the conversation"
-    if report.of(ChangeCode.RESULT_ORPHANED):
-        return (
-            "it has only tool results whose calls are missing, and every provider refuses a result without its call;"
-            ' add the assistant message with the calls, or send the results as text: Policy(orphan_results="text")'
-        )
-    if report.of(ChangeCode.UNFINISHED_TURN):
-        return "its turns ended in an error or were aborted, and unfinished turns are not sent; add a user message"
-    return "it has no instructions and no messages, or only empty ones; add a user message"
-
-
-def _does_not_fit(requirement: WindowTooSmall, model: Model) -> DoesNotFit:
-    path, needed, limit = requirement.path, requirement.needed, requirement.limit
-    return DoesNotFit(
-        f"the request does not fit the window of {model.full_name()}: about {needed:,} tokens are needed and {limit:,}"
-        f" fit, although everything else is left out; the largest part is {render_path(path)}. Make it shorter or"
-        " choose a model with a larger window",
-        path=path,
-        needed=needed,
-        limit=limit,
-    )
-
-
-def _disable_thinking(
-    projection: Projection,
-    projecting: Callable[[Options | None], Projection],
-    model: Model,
-    options: Options | None,
-) -> Projection:
-    """Turn thinking off for this request if the running tool cycle or the last turn requires it, and report it."""
-    is_required = any(requirement.kind == "thinkingOff" for requirement in projection.requirements)
-    if not is_required or model.thinking_levels.get("off", "") is None:
-        return projection
-    without_thinking = projecting(replace(options or Options(), thinking="off"))
-    change = Change(
-        code=ChangeCode.OPTION_REMOVED,
-        path=("options", "thinking"),
-        loss=Loss.CONTENT,
-        detail="the running tool cycle, or the turn to continue, begins without thinking that can be sent back",
-    )
-    return replace(without_thinking, report=Report((*without_thinking.report.changes, change)))
-
-
-def _has_text(messages: Sequence[Message], texts: Texts) -> bool:
-    fillers = (texts.first_turn, texts.last_turn, texts.empty_turn, texts.bridge)
-    for message in messages:
-        if message.role != "system":
-            for content in message.content:
-                if _is_visible(content, fillers):
-                    return True
-    return False
-
-
-def _is_visible(content: AnyContent, fillers: tuple[str, ...]) -> bool:
-    if content.kind == "text":
-        return bool(content.text) and not content.text.isspace() and content.text not in fillers
-    return content.kind != "thinking"
 
 
 def transcribe(context: Context, *, policy: Policy | None = None) -> str:

@@ -5,8 +5,8 @@ conversation to a model, use `segue.prepare`: it projects the conversation for t
 """
 
 from segue.calls import Call, read_call
+from segue.checking import check
 from segue.protocols.api import (
-    check,
     decode_error,
     decode_request,
     decode_response,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-import segue.outbox
 from binding.strict_server import BETA, StrictServer
 from binding.talking import LOOK, OPUS, Talk
 from segue import (
@@ -28,8 +27,8 @@ from segue import (
     prepare,
 )
 from segue.binding import binder
-from segue.binding.run import digest_turns
 from segue.conversation.marks import marks_of
+from segue.protocols.anthropic_messages.prefix import PREFIX
 
 SYSTEM = "the system prompt has changed since"
 TOOLS = "the tools have changed since"
@@ -471,19 +470,16 @@ def test_a_warm_turn_checks_only_what_is_new(monkeypatch):
     outbox.prepare(talk.context)
     monkeypatch.setattr(binder, "choose_run", None)  # the whole conversation is not looked at again
     digested: list[int] = []
-
-    def count(form, turns, *rest):
-        digested.append(len(turns))
-        return digest_turns(form, turns, *rest)
-
-    monkeypatch.setattr(segue.outbox, "digest_turns", count)
+    digest = PREFIX.turn
+    counting = replace(PREFIX, turn=lambda turn: digested.append(1) or digest(turn))
+    monkeypatch.setattr(outbox._binder, "form", counting)
     for _ in range(3):
         context = talk.context.add(UserMessage.of("Go on."))
         request = outbox.prepare(context)
         _, reply = talk.server.answer(request.body, request.headers)
         talk.context = context.add(request.decode(reply))
     assert not talk.server.refused
-    assert digested[1:] == [2, 2]  # the reply and the question behind it
+    assert len(digested) <= 3 * 2 + 1  # the reply before and the question behind it
 
 
 def test_a_turn_that_is_written_differently_without_reasoning_ends_all_of_it():

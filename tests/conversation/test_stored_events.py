@@ -12,6 +12,7 @@ from segue.events import (
     ErrorEvent,
     Event,
     NativeEvent,
+    NoticeEvent,
     PingEvent,
     StartEvent,
     TextDelta,
@@ -45,6 +46,7 @@ EVENTS: list[Event] = [
     NativeEvent(index=3, content=segue.NativeContent(protocol="openai-chat", block={"type": "x"})),
     UsageEvent(usage=Usage(input=3, output=4)),
     PingEvent(),
+    NoticeEvent(diagnostic=segue.Diagnostic(type="reasoning_dropped", details={"a": [1]})),
     DoneEvent(reason=StopReason.STOP, message=MESSAGE),
     ErrorEvent(reason=StopReason.ERROR, message=MESSAGE),
 ]

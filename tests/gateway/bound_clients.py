@@ -117,7 +117,9 @@ class ChatClient(WireClient):
         arguments: dict[str, Any] = {
             "model": question.model,
             "messages": [{"role": "system", "content": question.system}, *history],
-            "tools": [{"type": "function", "function": {"name": name, "parameters": SCHEMA}} for name in question.tools],
+            "tools": [
+                {"type": "function", "function": {"name": name, "parameters": SCHEMA}} for name in question.tools
+            ],
         }
         if question.stream:
             with self.client.chat.completions.stream(**arguments) as events:
@@ -139,7 +141,9 @@ class ResponsesClient(WireClient):
         return openai.OpenAI(base_url=f"{url}/v1", api_key="client-key", max_retries=0)
 
     def results(self, calls: list[Called], text: str) -> Entry:
-        return Entry("results", [{"type": "function_call_output", "call_id": call.id, "output": text} for call in calls])
+        return Entry(
+            "results", [{"type": "function_call_output", "call_id": call.id, "output": text} for call in calls]
+        )
 
     def ask(self, question: Question, history: Items) -> tuple[Items, list[Called]]:
         arguments: dict[str, Any] = {

@@ -250,5 +250,11 @@ def _pass_everything(*_: object) -> Stamp:
 
 
 FAULTS: dict[str, tuple[str, str, object, str, Any]] = {
-    "a state forgets what its reply was made after": ("chat", "sqlite", state.State, "made_after", property(_never_sent)),
+    "a state forgets what its reply was made after": (
+        "chat",
+        "sqlite",
+        state.State,
+        "made_after",
+        property(_never_sent),
+    ),
 }

@@ -8,7 +8,8 @@ from typing import Final, NamedTuple, TypeAlias, cast
 
 from msgspec.structs import replace
 
-from segue.binding.run import START, Frame, Reply, Run, choose_run, digest_turns, encode_each
+from segue.binding.digests import Reply, TurnDigests, encode_each
+from segue.binding.run import Frame, Run, choose_run
 from segue.binding.stamp import Stamp
 from segue.binding.withholding import note_withheld, without_blocks
 from segue.conversation.context import Context
@@ -71,35 +72,34 @@ def bind(
     if form is None or not any(map(_is_signed, projection.context.messages)):
         return Bound(projection)
     wire = encode(projection)
-    encoded, after, replies = _read(form, codec, wire, projection)
+    encoded, digests = _read(form, codec, wire, projection)
+    replies = digests.replies
     frame = make_frame(form, wire, projection, sender)
     check = account_check(account, endpoint)
     run = choose_run(replies, frame, check)
     if run.withheld:
         bare = withhold(projection, given, replies, run, policy=policy, model=endpoint.model)
         wire = encode(bare)
-        encoded, verified, _ = _read(form, codec, wire, bare)
-        if verified != after:  # a turn is written differently without its reasoning: nothing behind it is valid
+        encoded, verified = _read(form, codec, wire, bare)
+        if verified.last() != digests.last():
+            # A turn is written differently without its reasoning: nothing behind it is valid.
             everything = frozenset(mark for each in replies for mark in each.marks)
             run = choose_run(replies, replace(frame, refused=everything), check)
             bare = withhold(projection, given, replies, run, policy=policy, model=endpoint.model)
             wire = encode(bare)
-            encoded, after, _ = _read(form, codec, wire, bare)
-        projection = bare
+            encoded, verified = _read(form, codec, wire, bare)
+        projection, digests = bare, verified
     if run.asked:
         form.ask(wire, endpoint)
-    digest = after[-1] if after else START
-    stamp = partial(make_stamp, frame, digest, run, sender)
-    return Bound(projection, wire, stamp, encoded)
+    return Bound(projection, wire, partial(make_stamp, frame, digests, run, sender), encoded)
 
 
-def _read(
-    form: PrefixForm, codec: Protocol, wire: Block, projection: Projection
-) -> tuple[list[bytes], list[bytes], list[Reply]]:
-    """Give the turns of a body as JSON, the digest behind each of them, and the assistant turns."""
+def _read(form: PrefixForm, codec: Protocol, wire: Block, projection: Projection) -> tuple[list[bytes], TurnDigests]:
+    """Give the turns of a body as JSON, and their digests."""
     turns = cast("list[Block]", wire[codec.turns_key or ""])
     encoded = encode_each(turns)
-    return encoded, *digest_turns(form, turns, encoded, assistant_turns(projection.context.messages), START)
+    messages = assistant_turns(projection.context.messages)
+    return encoded, TurnDigests(form).followed_by(turns, encoded, messages)
 
 
 def make_frame(form: PrefixForm, wire: Block, projection: Projection, sender: Sender) -> Frame:
@@ -116,63 +116,69 @@ def make_frame(form: PrefixForm, wire: Block, projection: Projection, sender: Se
     )
 
 
-def make_stamp(frame: Frame, digest: bytes, run: Run, sender: Sender) -> Stamp:
-    """Give the stamp of a request; `digest` is that of all its turns."""
+def make_stamp(frame: Frame, digests: TurnDigests, run: Run, sender: Sender) -> Stamp:
+    """Give the stamp of a request; `digests` are those of its last turns."""
     endpoint, account, refused = sender
     return Stamp(
         system=frame.system,
         tools=frame.tools,
-        messages=stored_digest(digest),
+        messages=stored_digest(digests.last()),
         newest=run.newest,
         known=run.known if run.asked else None,
         asked=run.asked,
         refused=tuple(sorted(refused)),
-        account=account if endpoint.rules.bound_account else None,
+        account=account if endpoint.rules.bound_account != "no" else None,
     )
 
 
 def stamp_body(codec: Protocol, endpoint: Endpoint, body: Block) -> Stamp:
     """Give the stamp of a body as it is, whoever wrote it; an empty one where the target binds nothing."""
     form = prefix_form(codec, endpoint)
-    turns = body.get(codec.turns_key or "")
-    if form is None or not isinstance(turns, list):
+    given = body.get(codec.turns_key or "")
+    if form is None or not isinstance(given, list):
         return Stamp()
-    digest, newest = START, None
-    for turn in cast("list[Block]", turns):
-        after, _ = digest_turns(form, (turn,), encode_each((turn,)), _NOBODY, digest)
-        digest = after[0]
+    turns = cast("list[Block]", given)
+    newest = None
+    for turn in turns:
         content = turn.get("content")
         if turn.get("role") == "assistant" and isinstance(content, list):
             found = [sign for block in cast("list[Block]", content) if (sign := form.signature(block))]
             newest = mark_of(found[-1]) if found else newest
+    nobody = [(0, _NOBODY)] * len(turns)
+    digests = TurnDigests(form).followed_by(turns, encode_each(turns), nobody)
     return Stamp(
         system=digest_value(form.system(body)),
         tools=digest_value(form.tools(body)),
-        messages=stored_digest(digest),
+        messages=stored_digest(digests.last()),
         newest=newest,
     )
 
 
-_NOBODY: Final = ((0, AssistantMessage(content=())),)
+_NOBODY: Final = AssistantMessage(content=())
 
 
 def account_check(account: str | None, endpoint: Endpoint) -> Callable[[AssistantMessage], bool]:
     """Give a function that says whether the reasoning of a message may be sent with this account."""
     if account is None:
         return _any_account
-    model = endpoint.model
 
     def is_of_account(message: AssistantMessage) -> bool:
-        if is_same_account(message, account):
-            return True
-        if (message.protocol, message.provider, message.model) == (model.protocol, model.provider, model.id):
-            return not endpoint.rules.bound_account
-        try:
-            return not resolve_rules(Model(message.model, message.provider, message.protocol)).bound_account
-        except UnknownProtocol:
-            return False
+        return not binds_account(message, endpoint) or is_same_account(
+            message, account, is_sure=endpoint.rules.bound_account == "refused"
+        )
 
     return is_of_account
+
+
+def binds_account(message: AssistantMessage, endpoint: Endpoint) -> bool:
+    """Whether the reasoning of a message is bound to an account."""
+    model = endpoint.model
+    if (message.protocol, message.provider, message.model) == (model.protocol, model.provider, model.id):
+        return endpoint.rules.bound_account != "no"
+    try:
+        return resolve_rules(Model(message.model, message.provider, message.protocol)).bound_account != "no"
+    except UnknownProtocol:
+        return True
 
 
 def _any_account(message: AssistantMessage) -> bool:  # noqa: ARG001 - as `is_of_account`

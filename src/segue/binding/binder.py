@@ -7,7 +7,8 @@ from functools import partial
 from typing import Final, final
 
 from segue.binding.bind import MakeStamp, Sender, account_check, make_frame, make_stamp, strip, with_messages
-from segue.binding.run import START, Frame, Reply, Run, choose_run, grow_run
+from segue.binding.digests import Reply, TurnDigests
+from segue.binding.run import Frame, Run, choose_run, grow_run
 from segue.binding.withholding import note_withheld
 from segue.conversation.context import Context
 from segue.conversation.messages import Message
@@ -56,7 +57,6 @@ class Binder:
         self._account = account
         self._refused = refused
         self._sender = Sender(self._endpoint, account, refused)
-        self._digest = START
         self.is_settled = True
         self.projection: Projection = self._without_withheld()
 
@@ -82,12 +82,14 @@ class Binder:
         changes = sorted([*projection.report.changes, *self._changes], key=place_of)
         return with_messages(projection, stripped, Report(tuple(changes)), self._policy, self._endpoint.model)
 
-    def choose(self, body: Wire, key: object, kept: list[Reply], new: list[Reply], digest: bytes) -> None:
-        """Choose the reasoning of a request whose turns were encoded: `kept` are replies of turns that are kept.
+    def choose(self, body: Wire, key: object, kept: list[Reply], digests: TurnDigests) -> None:
+        """Choose the reasoning of a request whose turns were encoded.
 
-        `key` stands for everything in the body but the turns.
+        `kept` are replies of turns that are kept, `digests` those of the turns behind them; `key` stands for everything
+        in the body but the turns.
         """
-        self._digest = digest
+        new = digests.replies
+        self._digests = digests
         frame = self._find_frame(body, key)
         run = self._grown(frame, kept, new)
         if run is None:
@@ -120,7 +122,7 @@ class Binder:
         if len(behind) < len(self._recent):
             return None
         for known, reply in zip(self._recent, behind, strict=False):
-            if known.message is not reply.message or known.before != reply.before:
+            if known is not reply and (known.message is not reply.message or known.before != reply.before):
                 return None
         check = account_check(self._account, self._endpoint)
         return grow_run(behind[len(self._recent) :], frame, check, self._run)
@@ -150,4 +152,4 @@ class Binder:
         """Give a function that makes the stamp of the request."""
         if self._run is None or self._frame is None:
             raise AssertionError("a stamp is made for a request that was encoded")
-        return partial(make_stamp, self._frame[1], self._digest, self._run, self._sender)
+        return partial(make_stamp, self._frame[1], self._digests, self._run, self._sender)

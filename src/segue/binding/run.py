@@ -21,43 +21,24 @@ So neither the digests nor the window depend on what is left out.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from hashlib import sha256
-from typing import Final, NamedTuple, cast, final
+from typing import Final, cast, final
 
 import msgspec
 from msgspec.structs import replace
 
-from segue.conversation.marks import marks_of, stored_digest
+from segue.binding.digests import Reply
+from segue.conversation.marks import stored_digest
 from segue.conversation.messages import AssistantMessage, Sent
-from segue.protocols.kit.json_values import Block
-from segue.protocols.kit.prefix_form import PrefixForm
-
-_ENCODE: Final = msgspec.json.Encoder().encode
-_ENCODE_SORTED: Final = msgspec.json.Encoder(order="sorted").encode
-START: Final = b"\0" * 32
-"""The digest of no turns."""
 
 _SYSTEM: Final = "the system prompt has changed since"
 _TOOLS: Final = "the tools have changed since"
 _MESSAGES: Final = "an earlier message has changed since"
 _CUT: Final = "the conversation was cut to fit the window"
-_ACCOUNT: Final = "made with another account"
+OTHER_ACCOUNT: Final = "made with another account"
 _REFUSED: Final = "the provider refused or dropped it before"
 _UNKNOWN: Final = "what it was made after is not known"
 _SKIPPED: Final = "later reasoning was made without it"
 _GAP: Final = "reasoning that follows it was removed"
-
-
-class Reply(NamedTuple):
-    """An assistant turn of a request.
-
-    `place` is the index of the projected message, `before` the digest of the turns before it.
-    """
-
-    place: int
-    message: AssistantMessage
-    before: bytes
-    marks: tuple[str, ...]
 
 
 @final
@@ -87,43 +68,6 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     known: str | None = None
     """The mark of the last block before those that the server is asked about."""
     asked: tuple[str, ...] = ()
-
-
-# -- digests -----------------------------------------------------------------------------------------------------------
-
-
-def digest_turns(
-    form: PrefixForm,
-    turns: Sequence[Block],
-    encoded: Sequence[bytes],
-    replies: Sequence[tuple[int, AssistantMessage]],
-    digest: bytes,
-) -> tuple[list[bytes], list[Reply]]:
-    """Give the rolling digest behind each turn, and the assistant turns.
-
-    `encoded` are the turns as JSON, `replies` the messages of the assistant turns with their indexes, in order. Only
-    assistant turns hold objects whose key order is not the codec's own, the arguments of calls; it does not count.
-    """
-    after: list[bytes] = []
-    found: list[Reply] = []
-    for index, turn in enumerate(turns):
-        bare = form.turn(turn)
-        if turn.get("role") == "assistant":
-            place, message = replies[len(found)]
-            if form.starts(turn):
-                digest = START
-            found.append(Reply(place, message, digest, marks_of(message)))
-            data = _ENCODE_SORTED(bare)
-        else:
-            data = encoded[index] if bare is turn else _ENCODE(bare)
-        digest = sha256(digest + data).digest()
-        after.append(digest)
-    return after, found
-
-
-def encode_each(turns: Sequence[object]) -> list[bytes]:
-    """Give each turn as JSON."""
-    return [*map(_ENCODE, turns)]
 
 
 # -- the run that is sent ----------------------------------------------------------------------------------------------
@@ -319,7 +263,7 @@ class _Choice:
         if any(not self._may_send(reply.marks[position]) for position in left):
             return _REFUSED
         if not self.is_of_account(reply.message):
-            return _ACCOUNT
+            return OTHER_ACCOUNT
         if sent is None or not sent.messages:
             return _UNKNOWN
         if sent.system != frame.system:

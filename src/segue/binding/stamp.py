@@ -32,6 +32,7 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
     """Those of `passed` of which nothing is remembered: a reply shows that they were accepted."""
     refused: tuple[str, ...] = ()
     account: str | None = None
+    key: str | None = None
 
     def sent(self, message: AssistantMessage, dropped: Iterable[str] | None) -> Sent | None:
         """Give what a reply was made after; `dropped` are the marks that the server dropped, None if it does not say.
@@ -59,6 +60,7 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
             accepted=accepted,
             dropped=refused,
             account=self.account,
+            key=self.key,
         )
         return None if sent == _NOTHING else sent
 

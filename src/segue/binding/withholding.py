@@ -7,7 +7,8 @@ from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace
 
-from segue.binding.run import Reply, Run
+from segue.binding.digests import Reply
+from segue.binding.run import Run
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent
 from segue.conversation.messages import AssistantMessage, Message
 from segue.projection.report import Change, ChangeCode, Loss

@@ -9,6 +9,7 @@ from typing import BinaryIO, Final, Literal, NamedTuple, final
 import click
 import msgspec
 
+from segue.checking import check as check_body
 from segue.cli.history_inputs import SourceFile
 from segue.cli.inputs import choose_input, example_option, open_input
 from segue.cli.places import Places
@@ -35,7 +36,6 @@ from segue.plurals import counted
 from segue.projection.policy import Policy
 from segue.projection.report import Loss
 from segue.protocols.api import WINDOW_EXCEEDED, find_endpoint
-from segue.protocols.api import check as check_body
 from segue.protocols.registry import PROTOCOLS
 from segue.tokens import estimate_tokens
 
@@ -79,6 +79,12 @@ class Finding(NamedTuple):
 @click.option(
     "--api-version", metavar="VERSION", help="The version of the API that a header names, such as 2026-10-21."
 )
+@click.option(
+    "--after",
+    type=SourceFile(),
+    metavar="FILE",
+    help="The request before FILE in the same conversation: also list what changed since, and what that costs.",
+)
 @click.option("--all", "harmless", is_flag=True, help="Also list changes that drop nothing.")
 @catalogue_option
 @click.pass_context
@@ -90,6 +96,7 @@ def command(
     target: str,
     source: str | None,
     form: str,
+    after: BinaryIO | None,
     harmless: bool,
     catalogue: str | None,
     api_version: str | None,
@@ -110,12 +117,13 @@ def command(
     model = find_target(None, target, catalogue) if wire_only else find_target(target, None, catalogue, FOR)
     known = open_catalogue(catalogue)
     opened = open_input(file, source)
+    before = None if after is None else _read_before(after, source)
     path = find_again(file) if opened.document is None else None
     with show_progress(None if path is None else path.stat().st_size, shows=opened.document is None) as advance:
         found = [
             finding
             for document in _documents(opened, source, advance)
-            for finding in _findings(document, model, known if wire_only else None, api_version)
+            for finding in _findings(document, model, known if wire_only else None, before, api_version)
             if harmless or finding.level != "notice"
         ]
     _PRINTERS[form](found, file.name)
@@ -131,10 +139,25 @@ def _documents(opened: Opened, protocol: str | None, advance: Advance) -> Iterat
         advance(len(line), 1, 0 if isinstance(document, BadLine) else len(document.prompt.context.messages))
 
 
+def _read_before(file: BinaryIO, source: str | None) -> Document:
+    """Read the request before."""
+    document = open_input(file, source).document
+    if document is None or not isinstance(document.body, dict):
+        raise click.UsageError(f"--after takes one request body, and {file.name} is none; pass the request before FILE")
+    return document
+
+
 def _findings(
-    document: Document | BadLine, model: Model, known: Catalogue | None, version: str | None = None
+    document: Document | BadLine,
+    model: Model,
+    known: Catalogue | None,
+    before: Document | None = None,
+    version: str | None = None,
 ) -> Iterator[Finding]:
-    """Give the problems for a model; with the `known` models, those for the model that a request names."""
+    """Give the problems for a model; with the `known` models, those for the model that a request names.
+
+    `before` is the request before; a request of another protocol than it cannot be compared with it.
+    """
     if isinstance(document, BadLine):
         yield Finding("error", "unreadable", (), document.reason, document.line)
         return
@@ -148,7 +171,12 @@ def _findings(
         # With only a protocol, the check is for the model that the body names.
         named = document.prompt.model
         judged = None if known is not None and named else model
-        violations = check_body(document.body, protocol=model.protocol, model=judged, catalogue=known, version=version)
+        after = None
+        if before is not None and before.protocol == document.protocol and isinstance(before.body, dict):
+            after = before.body
+        violations = check_body(
+            document.body, protocol=model.protocol, model=judged, catalogue=known, after=after, version=version
+        )
         for violation in violations:
             if is_training and violation.code in ONLY_REQUESTS:
                 continue

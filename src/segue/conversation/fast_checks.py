@@ -290,6 +290,7 @@ def _check_sent(sent: Sent, free: list[object]) -> None:
         _require(str, text)
     _allow(str, sent.before)
     _allow(str, sent.account)
+    _allow(str, sent.key)
     _check_extra(sent.extra, free)
 
 

@@ -179,6 +179,11 @@ OPENAI_WITHOUT_REASONING: Final = rf"{_GPT}(?:3[-_.]?5(?!\d)|4(?!\d\d)|5[-_]chat
 MISTRAL: Final = r"(?:^|/)(?:open-)?(?:mistral|ministral|magistral|devstral|codestral|mixtral|pixtral)"
 """Models that apply the rules of Mistral's chat templates at every host. (mistral-common 1.13.0)"""
 
+CLAUDE_VERSION: Final = (
+    r"claude-(?:(?P<line>[a-z]+)-(?P<major>\d+)(?:-(?P<minor>\d{1,2}))?"
+    r"|(?P<old_major>\d+)(?:-(?P<old_minor>\d{1,2}))?-(?P<old_line>[a-z]+))"
+)
+"""The line and the version in the name of a Claude. (See `models.readers`.)"""
 CLAUDE_NAME: Final = r"(?P<name>claude-[a-z0-9-]+?)(?:[-@](?P<date>\d{8}))?"
 GEMINI_NAME: Final = r"(?P<name>gemini-[a-z0-9.-]+)(?P<date>)"
 """The name and the date in an id, for comparing ids of several providers. (See `models.equivalence`.)"""

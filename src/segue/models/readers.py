@@ -18,14 +18,11 @@ from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
 from segue.models.equivalence import find_model_family_id, is_equivalent
-from segue.models.model_ids import CLAUDE_BINDS_ACCOUNT
+from segue.models.model_ids import CLAUDE_BINDS_ACCOUNT, CLAUDE_VERSION
 
 Version: TypeAlias = tuple[int, int]
 
-_CLAUDE: Final = re.compile(
-    r"claude-(?:(?P<line>[a-z]+)-(?P<major>\d+)(?:-(?P<minor>\d{1,2}))?"
-    r"|(?P<old_major>\d+)(?:-(?P<old_minor>\d{1,2}))?-(?P<old_line>[a-z]+))"
-)
+_CLAUDE: Final = re.compile(CLAUDE_VERSION)
 _BINDS_ACCOUNT: Final = re.compile(CLAUDE_BINDS_ACCOUNT, re.IGNORECASE)
 _ALL: Final = ("opus", "sonnet", "haiku", "fable", "mythos", "instant")
 

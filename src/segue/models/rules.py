@@ -133,6 +133,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     system_messages: Literal["anywhere", "before_assistant", "none"] = "anywhere"
     """Where system messages are allowed: anywhere after the first turn; only after a user turn and before an assistant
     turn (or last); nowhere."""
+    system_fields: frozenset[str] = frozenset()
+    """Fields of a system message on the wire that make sense without content; such a message may stand anywhere."""
     instructions_alone: bool = True
     """Whether a request may have instructions and no other turn; otherwise a short user turn is added. A target that
     requires a user turn first or last requires one here too."""
@@ -167,8 +169,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     after, and only as one unbroken run; otherwise the request is refused."""
     drops_unbound: bool = False
     """Whether a request can ask the server to drop reasoning whose prefix differs, instead of refusing the request."""
-    bound_account: bool = False
-    """Whether reasoning is accepted only in the account that it was made in."""
+    bound_account: Literal["no", "dropped", "refused"] = "no"
+    """Whether reasoning is accepted only in the account that it was made in, and what happens to that of another one:
+    the server drops it, or refuses the request."""
 
     thinking_levels: frozenset[str] = frozenset({"off", "minimal", "low", "medium", "high"})
     """The levels of a reasoning model whose entry does not list them. A level that it does not have is replaced by the

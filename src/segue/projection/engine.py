@@ -92,6 +92,7 @@ class Settled:
         "fitter",
         "fitters",
         "given",
+        "has_native",
         "length",
         "marks",
         "needed",
@@ -117,6 +118,7 @@ class Settled:
         self.changed: bool = False
         self.needed: list[MediaNeeded | HistoryNeeded] = []
         self.marks: list[Mark] = []
+        self.has_native: bool = False
         self.refused: frozenset[str] = frozenset()
         """The marks of signatures that a provider refused."""
         self.prefix_state: PrefixState = PrefixState()
@@ -145,6 +147,7 @@ class Settled:
         length = workspace.length()
         self.length = None if self.length is None or length is None else self.length.plus(length)
         self.needed += workspace.needed
+        self.has_native = self.has_native or _has_native(workspace)
         if workspace.scan.refused:
             self.refused |= frozenset(workspace.scan.refused)
 
@@ -201,6 +204,11 @@ class Outcome:
         """Give all cache marks."""
         return [*self.settled.marks, *find_marks(self.workspace, len(self.settled.out))]
 
+    @property
+    def has_native(self) -> bool:
+        """Whether there may be a native block or a system message."""
+        return self.settled.has_native or _has_native(self.workspace)
+
     def refused(self) -> frozenset[str]:
         """Give the marks of all signatures that a provider refused."""
         found, last = self.settled.refused, self.workspace.scan.refused
@@ -245,7 +253,7 @@ class Engine:
         if rules.bound_prefix:  # decided where the request is encoded: see `segue.binding`
             return
         self._refused = refused
-        bound = account if rules.bound_account else None
+        bound = account if rules.bound_account != "no" else None
         if bound != ownership.account:
             ownership.account = bound
             self.reset()
@@ -317,6 +325,10 @@ class Engine:
             step(workspace)
         workspace.note_places()
         return workspace
+
+
+def _has_native(workspace: Workspace) -> bool:
+    return workspace.scan.native or "s" in workspace.scan.roles
 
 
 def _last_cut(messages: Sequence[Message], start: int) -> int:

@@ -44,7 +44,8 @@ class Projection(msgspec.Struct, frozen=True, kw_only=True):
 
     `tool_names` maps names on the wire to the given names. `window` says how much of the target's window the request
     takes and where it was cut; None if the window is not known. `refused` are the marks of signatures that a provider
-    refused before, as replies of the conversation remember them.
+    refused before, as replies of the conversation remember them. `may_need_headers` is False if there is neither a
+    native block nor a system message nor an option of one protocol, which may need a header.
     """
 
     context: Context
@@ -54,6 +55,7 @@ class Projection(msgspec.Struct, frozen=True, kw_only=True):
     tool_names: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     window: Window | None = None
     refused: frozenset[str] = frozenset()
+    may_need_headers: bool = True
 
 
 @explain_misuse
@@ -262,6 +264,7 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
         tool_names={wire: given for given, wire in workspace.prefix_state.wire_names.items()},
         window=fitted.window,
         refused=outcome.refused(),
+        may_need_headers=outcome.has_native or settings.options.extra is not None,
     )
 
 

@@ -287,6 +287,9 @@ HISTORY_CODES: Final = frozenset(
 read (`lines`, `records`, `branches`, ...) or, in `write_history`, to the given history."""
 
 
+REQUEST_CODES: Final = frozenset({ChangeCode.REASONING_WITHHELD, ChangeCode.REASONING_REJECTED})
+"""Codes of `prepare` and of the client, which know the encoded request and its reply; projection never uses them."""
+
 _SIGNED: Final = frozenset(
     {
         ChangeCode.SIGNED_BLOCK_UNUSABLE,

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from segue.testing.broken_law import BrokenLaw
 from segue.testing.format_laws import check_format, format_cases
+from segue.testing.growing import assert_continues
 from segue.testing.history_laws import HISTORY_LAWS, HistoryLaw
 from segue.testing.protocol_laws import Case, check_protocol, protocol_cases
 from segue.testing.sample_laws import SAMPLE_LAWS, SampleLaw
@@ -25,6 +26,7 @@ __all__ = [
     "Case",
     "HistoryLaw",
     "SampleLaw",
+    "assert_continues",
     "check_format",
     "check_protocol",
     "format_cases",

@@ -12,7 +12,7 @@ from typing import final
 
 from segue.models.model import Model
 from segue.projection.workspace.ownership import KEY_LABEL
-from segue.protocols.registry import resolve_dialect, resolve_rules
+from segue.protocols.registry import resolve_rules
 
 
 @final
@@ -27,18 +27,18 @@ class Accounts:
         return "Accounts()"
 
     def find(self, model: Model) -> str | None:
-        """Give the label of the account of a request; None if it is not known yet, or does not matter."""
-        if not resolve_rules(model).bound_account:
+        """Give the label of the account of a request; that of its key until a reply has named the account.
+
+        None if the account does not matter.
+        """
+        if resolve_rules(model).bound_account == "no":
             return None
         label = self._label(model)
-        named = self._named.get((model.provider, label))
-        if named is None and resolve_dialect(model).account_header is None:
-            return label
-        return named
+        return self._named.get((model.provider, label), label)
 
     def learn(self, model: Model, named: str | None) -> str | None:
         """Remember the account that a reply named, and give its label."""
-        if not resolve_rules(model).bound_account:
+        if resolve_rules(model).bound_account == "no":
             return None
         label = self._label(model)
         if named is None:

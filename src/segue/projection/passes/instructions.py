@@ -20,6 +20,7 @@ from segue.conversation.messages import SystemMessage, UserMessage
 from segue.models.rules import Rules
 from segue.projection.passes.cache_marks import last_mark
 from segue.projection.passes.extra import lost_extra
+from segue.projection.passes.turns import is_setting
 from segue.projection.policy import fill
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.scan import UNFINISHED
@@ -148,6 +149,8 @@ def _place_later(workspace: Workspace) -> None:
     previous = workspace.prefix_state.last_role
     for index, message in enumerate(workspace.messages):
         if message.role == "system":
+            if is_setting(workspace, message):
+                continue
             is_accepted = previous in ("user", "toolResult", "system") and followers[-1 - index] == "assistant"
             if not (may_stay and is_accepted):
                 _as_user(workspace, index, message)

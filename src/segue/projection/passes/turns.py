@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from segue.conversation.arguments import encode_arguments
 from segue.conversation.content import AnyContent, AssistantContent, TextContent
-from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
+from segue.conversation.messages import AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage
 from segue.models.rules import Rules
 from segue.projection.passes.cache_marks import last_mark
 from segue.projection.passes.extra import lost_extra
@@ -25,6 +25,7 @@ from segue.projection.policy import fill
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.surrogates import clean_text
 from segue.projection.workspace.workspace import INSERTED, Workspace, joined_text, roles_of
+from segue.protocols.kit.verbatim import data_of
 
 
 def repair_turns(workspace: Workspace) -> None:
@@ -204,6 +205,8 @@ def _fill_or_drop(workspace: Workspace) -> None:
             if message.role == "toolResult":
                 if not workspace.target.rules.empty_result:
                     _fill_result(workspace, index, message)
+            elif message.role == "system" and is_setting(workspace, message):
+                pass
             elif message.role == "assistant" and _has_to_stay(workspace.target.rules, previous):
                 _add_text(workspace, index, message, workspace.target.policy.texts.empty_turn)
             else:
@@ -215,6 +218,14 @@ def _fill_or_drop(workspace: Workspace) -> None:
         previous = message.role
     if len(messages) != len(workspace.messages):
         workspace.keep(messages, places, added=0)
+
+
+def is_setting(workspace: Workspace, message: SystemMessage) -> bool:
+    """Whether a system message only sets something, such as the effort, and the target reads that."""
+    fields = workspace.target.rules.system_fields
+    if not fields or message.content or message.extra is None:
+        return False
+    return not fields.isdisjoint(data_of(message.extra, workspace.target.model.protocol))
 
 
 def _has_to_stay(rules: Rules, previous: str | None) -> bool:

@@ -10,10 +10,11 @@ Facts this file rests on:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from segue.conversation.marks import all_marks_of
-from segue.conversation.messages import AssistantMessage
+from segue.conversation.messages import AssistantMessage, Message
 from segue.models.catalogue import is_router
 from segue.models.equivalence import find_model_family_id
 from segue.models.model import Model
@@ -44,7 +45,7 @@ class Ownership:
 
     def is_own(self, message: AssistantMessage) -> bool:
         """Whether the target wrote this message, and would accept the signatures in it."""
-        if self.account is not None and not is_same_account(message, self.account):
+        if self.account is not None and not is_same_account(message, self.account, is_sure=True):
             return False
         return not self.is_refused(message) and self.has_origin(message)
 
@@ -66,12 +67,25 @@ KEY_LABEL: Final = "key:"
 """How the label of an account begins that is known by its key only."""
 
 
-def is_same_account(message: AssistantMessage, account: str) -> bool:
-    """Whether a message was made with this account, as far as that is known: a key cannot be compared with a name."""
+def is_same_account(message: AssistantMessage, account: str, *, is_sure: bool) -> bool:
+    """Whether a message was made with this account.
+
+    A key cannot be compared with a name: then it is not, if one has to be `is_sure`.
+    """
     made = None if message.sent is None else message.sent.account
     if made is None or made == account:
         return True
-    return made.startswith(KEY_LABEL) != account.startswith(KEY_LABEL)
+    return not is_sure and made.startswith(KEY_LABEL) != account.startswith(KEY_LABEL)
+
+
+def known_account(messages: Sequence[Message], account: str | None) -> str | None:
+    """Give the name of an account that is known by its key, if a reply remembers it."""
+    if account is None or not account.startswith(KEY_LABEL):
+        return account
+    for message in reversed(messages):
+        if message.role == "assistant" and message.sent is not None and message.sent.key == account:
+            return message.sent.account
+    return account
 
 
 def _is_same_model(message: AssistantMessage, model: Model, routers: frozenset[str]) -> bool:

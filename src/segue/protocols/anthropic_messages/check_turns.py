@@ -66,7 +66,10 @@ class Turns:
         self.body = body
         self.endpoint = endpoint
         self.rules: Rules = endpoint.rules
-        self.turns: list[tuple[int, Mapping[str, object]]] = list(objects_of(body.get("messages")))
+        # A system message that only sets something, such as the effort, is no turn.
+        self.turns: list[tuple[int, Mapping[str, object]]] = [
+            (index, turn) for index, turn in objects_of(body.get("messages")) if not self._is_setting(turn)
+        ]
         self.runs: list[Run] = []
         for index, turn in self.turns:
             if not self.runs or self.runs[-1].role != turn.get("role"):
@@ -93,6 +96,11 @@ class Turns:
         )
 
     # -- one turn ------------------------------------------------------------------------------------------------------
+
+    def _is_setting(self, turn: Object) -> bool:
+        """Whether a system message only sets something, such as the effort."""
+        is_empty = turn.get("role") == "system" and not turn.get("content")
+        return is_empty and not self.rules.system_fields.isdisjoint(turn)
 
     def _check_turn(self, index: int, turn: Object, *, last: bool) -> Iterator[Violation]:
         role, path = turn.get("role"), ("messages", index)

@@ -55,6 +55,7 @@ class _Choice(NamedTuple):
     beside: str | None = None
 
 
+_ADAPTIVE: Final = "adaptive"
 _CHOICES: Final = (
     _Choice("thinking", "thinking", frozenset({"type", "budget_tokens"}), beside=_EFFORT),
     _Choice("tool_choice", "tool_choice", frozenset({"type", "name", "disable_parallel_tool_use"})),
@@ -185,12 +186,20 @@ def encode_options(options: Options, endpoint: Endpoint, named: str | None) -> W
                 wire.pop(key, None)
                 if before[key]:
                     wire[key] = before[key]
+    if _EFFORT in wire and object_of(wire.get("thinking")).get("type") == _ADAPTIVE and _has_no_effort(options):
+        del wire[_EFFORT]
     if _FORMAT in wire and chosen(options.extra, PROTOCOL, _OLD_FORMAT, _CONFIG, model=model) == _OLD_FORMAT:
         wire[_OLD_FORMAT] = wire.pop(_FORMAT)
     _join_config(wire)
     if named is not None:
         wire["model"] = named  # a body is written without a model again only if the caller passes none
     return wire
+
+
+def _has_no_effort(options: Options) -> bool:
+    """Whether a request asked for adaptive thinking and for no effort: then the model's default applies."""
+    given = object_of(chosen(options.extra, PROTOCOL, "thinking", options.thinking))
+    return _EFFORT not in given and object_of(given.get("thinking")).get("type") == _ADAPTIVE
 
 
 def _encode_fields(options: Options, endpoint: Endpoint) -> Wire:

@@ -178,7 +178,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=CLAUDE_BINDS_ACCOUNT,
-        rules={"bound_account": True},
+        rules={"bound_account": "dropped"},
         source="Anthropic documentation: Claude Sonnet 5.5, Claude Haiku 5.5 (2026-10); 5.2 by conclusion",
         read="2026-11-16",
     ),
@@ -190,7 +190,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=CLAUDE_READS_SYSTEM,
-        rules={"system_messages": "before_assistant"},
+        rules={"system_messages": "before_assistant", "system_fields": frozenset({"output_config"})},
         providers=("anthropic", "github-copilot", "opencode"),
         source="what's new in Claude 4.8; pi-ai 1.5.0 catalogue: which providers pass the role on",
         read="2026-11-15",

@@ -188,7 +188,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=CLAUDE_BINDS_ACCOUNT,
-        rules={"bound_account": True},
+        rules={"bound_account": "dropped"},
         source="Anthropic documentation: Claude Sonnet 5.5, Claude Haiku 5.5 (2026-10); 5.2 by conclusion",
         read="2026-11-16",
     ),

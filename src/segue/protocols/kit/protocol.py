@@ -123,6 +123,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `namespaces`: how tools are grouped in namespaces; None: they are not.
     - `cited_sources(message)`: the web pages that a reply cites in fields that only this protocol has; None: none.
       `cites_in_reply`: it reads what the message keeps of its reply, and not only the `extra` of its content.
+    - `needed_headers(prompt)`: the headers without which its content is refused, each a list; None: there are none.
     - `sdk_arguments(body, endpoint)`: the arguments of an SDK client that does not accept the keys of the body.
 
     The record wraps `decode_request`, `decode_response`, `decode_error` and `check`: these functions get plain JSON,
@@ -167,6 +168,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     model_list: ModelList | None = None
     reply_form: ReplyForm = DEFAULT_FORM
     prefix: PrefixForm | None = None
+    needed_headers: Callable[[Prompt], Mapping[str, str]] | None = None
 
     def __post_init__(self) -> None:
         """Wrap the functions that read a body, so that no codec has to expect values which cannot be stored."""

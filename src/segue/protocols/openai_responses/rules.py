@@ -63,7 +63,7 @@ RULES: Final = Rules(
     # -- reasoning
     text_phases=True,  # `phase` of a message item (openai 3.49.0)
     text_signatures=True,  # the id of the item that held the text
-    bound_account=True,  # encrypted reasoning of another organization "could not be verified" (codex #8119)
+    bound_account="refused",  # encrypted reasoning of another organization "could not be verified" (codex #8119)
     reasoning_replay="signed",
     final_thinking="drop",  # "was provided without its required following item"
     # -- settings

@@ -1,0 +1,61 @@
+"""The beta headers that the content of a request needs: the API refuses it without them.
+
+Facts this file relies on (anthropic 2.8.0: beta types; Anthropic documentation; read 2026-11-16):
+- A compaction block with a signature was made on demand, one without by a threshold: each has its own header.
+- A tool that is added by its definition needs another header than one that is added or removed by its name.
+- `clear_at` and `output_config` of a message need one each, and so does `thinking.block_binding`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from segue.conversation.context import Prompt
+from segue.conversation.messages import Message
+from segue.protocols.anthropic_messages.rules import PROTOCOL
+from segue.protocols.kit.claude_prefix import BETA, BINDING
+from segue.protocols.kit.json_values import Block, object_of
+from segue.protocols.kit.verbatim import data_of
+
+_HEADER: Final = "anthropic-beta"
+_ON_DEMAND: Final = "compact-2026-09-04"
+_BY_THRESHOLD: Final = "compact-2026-01-12"
+_TOOL_CHANGES: Final = "mid-conversation-tool-changes-2026-07-01"
+_INLINE_TOOLS: Final = "inline-tools-2026-09-15"
+_MESSAGE_FIELDS: Final[Mapping[str, str]] = {
+    "clear_at": "mid-conversation-system-clear-at-2026-08-21",
+    "output_config": "mid-conversation-output-config-2026-07-01",
+}
+
+
+def needed_headers(prompt: Prompt) -> Mapping[str, str]:
+    """Give the headers that a request needs."""
+    betas: dict[str, None] = {}
+    if prompt.options.extra is not None and BINDING in object_of(
+        data_of(prompt.options.extra, PROTOCOL).get("thinking")
+    ):
+        betas[BETA] = None
+    for message in prompt.context.messages:
+        betas.update(dict.fromkeys(_betas_of(message)))
+    return {_HEADER: ",".join(betas)} if betas else {}
+
+
+def _betas_of(message: Message) -> Iterator[str]:
+    if message.role == "system" and message.extra is not None:
+        fields = data_of(message.extra, PROTOCOL)
+        yield from (beta for field, beta in _MESSAGE_FIELDS.items() if field in fields)
+    for piece in message.content:
+        if piece.kind == "native" and piece.protocol == PROTOCOL:
+            yield from _betas_of_block(piece.block)
+
+
+def _betas_of_block(block: Block) -> Iterator[str]:
+    match block.get("type"):
+        case "compaction":
+            yield _BY_THRESHOLD if block.get("signature") is None else _ON_DEMAND
+        case "tool_addition" | "tool_removal":
+            is_inline = object_of(block.get("tool")).get("type") == "tool_definition"
+            yield _INLINE_TOOLS if is_inline else _TOOL_CHANGES
+        case _:
+            pass
