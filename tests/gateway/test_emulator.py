@@ -81,14 +81,15 @@ def test_signatures_of_another_endpoint_and_changed_content_are_refused(model: M
     with emulate(CALL) as server, emulate(key="another") as other, _client() as client:
         context = Context(messages=(UserMessage.of("read a"),), tools=(TOOL,))
         context = _loop(client, context, _at(model, server), stream=True).add(UserMessage.of("more"))
-        with pytest.raises(RequestFailed) as raised:
-            client.complete(_unretried(context), _at(model, other), options=THINK)
-        assert raised.value.failure.kind == FailureKind.OPAQUE_REJECTED
-        assert other.emulator.requests[0].refusal == "signature"
+        reply = client.stream(_running(context), _at(model, other), options=THINK)
+        reply.result()
+        kinds = [attempt.failure and attempt.failure.kind for attempt in reply.attempts]
+        assert kinds == [FailureKind.OPAQUE_REJECTED, None]  # then without the signatures
+        assert [request.refusal for request in other.emulator.requests] == ["signature", None]
 
 
-def _unretried(context: Context) -> Context:
-    """Leave only the running tool cycle, whose signatures a client does not remove on its own."""
+def _running(context: Context) -> Context:
+    """Leave only the running tool cycle."""
     return replace(context, messages=context.messages[:3])
 
 
