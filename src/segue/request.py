@@ -33,8 +33,8 @@ from segue.protocols.context_input import ContextInput, read_input
 from segue.protocols.detection import detect_protocol
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import detached
-from segue.protocols.kit.prefix_form import Dropped
 from segue.protocols.kit.owned_body import encode_owned
+from segue.protocols.kit.prefix_form import Dropped
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.reading import as_mapping
 from segue.protocols.kit.schemas import copy_title

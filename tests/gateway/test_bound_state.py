@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,8 @@ import pytest
 
 from gateway.bound_clients import WIRES
 from gateway.bound_walk import OPUS, Served, Walk, served, signature_at
-from segue.binding import passing
 from segue.binding.stamp import Stamp
-from segue.envelope import attaching, restoring, state
-from segue.gateway import exchange
-from segue.gateway.conversations import Conversations
+from segue.envelope import state
 from segue.testing.emulator import EmulatedCall, Step
 
 STORES = ("sqlite", "none")

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import cast
 
 from segue.binding.bind import Sender, account_check, assistant_turns, prefix_form
-from segue.binding.run import START, Frame, choose_run, digest_turns, encode_each
+from segue.binding.digests import TurnDigests, encode_each
+from segue.binding.run import Frame, choose_run
 from segue.binding.stamp import Stamp
 from segue.conversation.marks import all_marks_of, digest_value, mark_of, stored_digest
 from segue.conversation.messages import AssistantMessage, Message
@@ -35,7 +36,7 @@ def pass_body(codec: Protocol, body: Block, messages: Sequence[Message], sender:
     for _, reply in replies:
         if (marks := all_marks_of(reply)) and not (refused.isdisjoint(marks) and is_of_account(reply)):
             return None
-    return Stamp(account=sender.account if sender.endpoint.rules.bound_account else None)
+    return Stamp(account=sender.account if sender.endpoint.rules.bound_account != "no" else None)
 
 
 def _pass_bound(
@@ -46,7 +47,8 @@ def _pass_bound(
     signed = [_marks_in(form, turn) for turn in turns if turn.get("role") == "assistant"]
     if len(signed) != len(messages):
         return None  # what is remembered of the turns cannot be told apart
-    after, replies = digest_turns(form, turns, encode_each(turns), messages, START)
+    digests = TurnDigests(form).followed_by(turns, encode_each(turns), messages)
+    replies = digests.replies
     if any(reply.marks != marks for reply, marks in zip(replies, signed, strict=True)):
         return None
     frame = Frame(
@@ -63,11 +65,11 @@ def _pass_bound(
     return Stamp(
         system=frame.system,
         tools=frame.tools,
-        messages=stored_digest(after[-1] if after else START),
+        messages=stored_digest(digests.last()),
         newest=passed[-1] if passed else None,
         passed=passed,
         unknown=run.asked,
-        account=account if endpoint.rules.bound_account else None,
+        account=account if endpoint.rules.bound_account != "no" else None,
     )
 
 
