@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import anthropic
 import httpx2
 import openai
 import pytest
+from msgspec.structs import replace
 
 from gateway.bound_clients import WIRES
 from gateway.bound_walk import OPUS, Served, Walk, served, signature_at
+from segue.binding.bind import Sender, stamp_body
 from segue.binding.stamp import Stamp
-from segue.envelope import state
+from segue.conversation.messages import AssistantMessage
+from segue.envelope import attaching, state
+from segue.gateway import straight
+from segue.gateway.conversations import Conversations
+from segue.protocols.kit.protocol import Protocol
 from segue.testing.emulator import EmulatedCall, Step
 
+CLIENT = httpx2.Client()
 STORES = ("sqlite", "none")
 BETA = "thinking-binding-controls-2026-08-01"
 CALL = Step(thinking="Look.", calls=(EmulatedCall(name="read", arguments={"n": 1}),))
@@ -97,7 +104,7 @@ class Messages:
         if self.betas:
             headers["anthropic-beta"] = self.betas
         url = self.server.upstream.url if direct else self.server.url
-        self.last = httpx2.post(f"{url}/v1/messages", json=body, headers=headers)
+        self.last = CLIENT.post(f"{url}/v1/messages", json=body, headers=headers)
         if self.last.status_code == 200:
             self.messages.append({"role": "assistant", "content": self.last.json()["content"]})
         return len(self.emulator.requests) - before
@@ -112,7 +119,7 @@ class Messages:
         assert self.last is not None
         url = f"{self.server.url}/segue/requests/{self.last.headers['x-segue-request-id']}"
         for _ in range(1000):  # it is written after the reply
-            if (reply := httpx2.get(url)).status_code == 200:
+            if (reply := CLIENT.get(url)).status_code == 200:
                 break
         return reply.json()
 
@@ -205,7 +212,7 @@ def test_a_client_that_asks_the_server_to_drop_gets_its_answer(stored: Served) -
     assert talk.say("three") == 1
     talk.check(refused=0)
     sent = talk.emulator.requests[-1]
-    assert sent.body["thinking"] == DROP
+    assert cast("dict[str, Any]", sent.body)["thinking"] == DROP
     assert sent.headers["anthropic-beta"] == BETA
     assert talk.last is not None
     dropped = talk.last.json()["input_transformations"]
@@ -226,7 +233,7 @@ def test_a_date_in_the_system_prompt_costs_reasoning_and_is_reported(anywhere: S
     for day in range(4):
         history.append({"role": "user", "content": f"question {day}"})
         emulator.script.add(Step(thinking="Hm.", text=f"answer {day}"))
-        system = {"role": "system", "content": f"Today is day {day}."}
+        system: Any = {"role": "system", "content": f"Today is day {day}."}
         reply = client.chat.completions.with_raw_response.create(model=OPUS, messages=[system, *history])
         history.append(reply.parse().choices[0].message.model_dump(exclude_none=True))
         assert int(reply.headers["x-segue-changes"]) >= day
@@ -235,23 +242,59 @@ def test_a_date_in_the_system_prompt_costs_reasoning_and_is_reported(anywhere: S
     assert not any("signature" in str(request.body) for request in emulator.requests)
 
 
-# -- faults that the laws notice ---------------------------------------------------------------------------------------
+# -- faults that are noticed -------------------------------------------------------------------------------------------
 
 
-def _never_sent(self: state.State) -> None:
-    return None
+def _forget_head(message: AssistantMessage, *rest: Any) -> state.State:
+    return state.finish_state(replace(message, sent=None), *rest)
 
 
-def _pass_everything(*_: object) -> Stamp:
-    return Stamp()
+def _forget_partial(*given: Any) -> state.State:
+    return state.make_state(*given[:3])
 
 
-FAULTS: dict[str, tuple[str, str, object, str, Any]] = {
-    "a state forgets what its reply was made after": (
-        "chat",
-        "sqlite",
-        state.State,
-        "made_after",
-        property(_never_sent),
-    ),
+def _pass_everything(codec: Protocol, body: Any, messages: object, sender: Sender) -> Stamp:
+    return stamp_body(codec, sender.endpoint, body)
+
+
+def _forget_refusals(server: Served) -> None:
+    talk = Messages(server)
+    talk.say("one", direct=True)
+    talk.system = "Be long."
+    talk.say("two")
+    talk.messages = talk.messages[:2]
+    talk.say("another way")
+    talk.check(refused=1)
+
+
+def _walk_briefly(wire: str) -> Callable[[Served], None]:
+    def run(server: Served) -> None:
+        walk = Walk(wire, server, 0)
+        try:
+            for day in (1, 1, 2, 2):
+                walk.day = day
+                walk.turn()
+        finally:
+            walk.close()
+
+    return run
+
+
+FAULTS: dict[str, tuple[str, object, str, object, Callable[[Served], None]]] = {
+    "a stored state forgets": ("sqlite", attaching, "finish_state", _forget_head, _walk_briefly("chat")),
+    "an envelope forgets": ("none", attaching, "make_state", _forget_partial, _walk_briefly("responses")),
+    "known state passes straight": ("sqlite", straight, "pass_body", _pass_everything, _walk_briefly("messages")),
+    "a refusal is forgotten": ("sqlite", Conversations, "note_refused", lambda *_, **__: None, _forget_refusals),
 }
+
+
+@pytest.mark.parametrize("fault", [None, *FAULTS], ids=str)
+def test_a_fault_is_noticed(fault: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for store, place, name, value, run in FAULTS.values() if fault is None else (FAULTS[fault],):
+        with served(_address(store, tmp_path / name)) as server, monkeypatch.context() as patch:
+            if fault is None:
+                run(server)
+                continue
+            patch.setattr(place, name, value)
+            with pytest.raises(AssertionError):
+                run(server)
