@@ -29,7 +29,7 @@ from segue.corpus.jobs import Job
 from segue.corpus.notes import ShardNote, read_notes, write_note
 from segue.corpus.rows import Reader
 from segue.corpus.summary import ChangeCount, Sample, Summary, merge
-from segue.histories.opening import How, open_line
+from segue.histories.opening import BadLine, How, open_line
 from segue.models.catalogue import get_model
 from segue.projection.policy import Policy
 from segue.projection.report import ChangeCode, Loss
@@ -66,7 +66,9 @@ def _measure_rates(rounds: int, *, agents: int, chats: int) -> Iterator[Figure]:
 
     def prepare_all(lines: list[bytes]) -> None:
         for line in lines:
-            _ = open_line(line, How(), 1).prepare(model, policy).content
+            opened = open_line(line, How(), 1)
+            assert not isinstance(opened, BadLine)
+            _ = opened.prepare(model, policy).content
 
     batch = [_as_openai_batch(line, number) for number, line in enumerate(agent)]
     convert, batching = Converter(model), Converter(model, purpose="batch")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from typing import Any
 
 import pytest
 
@@ -112,16 +113,16 @@ def test_the_tokens_behind_the_difference_are_counted():
     body = copy.deepcopy(long)
     body["messages"] += [assistant(2), user("More.")]
     body["messages"][2] = user("other " * 1000)
-    change = compare_requests(body, long, protocol="anthropic-messages", model=MODEL)
+    change: Any = compare_requests(body, long, protocol="anthropic-messages", model=MODEL)
     assert 900 < change.tokens < 3000
     assert change.cost == pytest.approx(change.tokens * 3.8 / 1_000_000)
-    whole = compare_requests(body | {"system": "Be kind."}, long, protocol="anthropic-messages", model=MODEL)
+    whole: Any = compare_requests(body | {"system": "Be kind."}, long, protocol="anthropic-messages", model=MODEL)
     assert whole.tokens > change.tokens
     assert "tokens read anew" in whole.sentence()
 
 
 def test_a_model_without_the_check_loses_the_cache_alone():
-    change = compare_requests(
+    change: Any = compare_requests(
         changed(system="Be kind."), BEFORE, protocol="anthropic-messages", model="anthropic/claude-opus-5"
     )
     assert change.reasoning == ()
@@ -133,7 +134,8 @@ def test_other_protocols_are_compared_too():
     grown = {"model": "gpt-5", "messages": [*before["messages"], {"role": "user", "content": "More."}]}
     assert compare_requests(grown, before, protocol="openai-chat") is None
     edited = {"model": "gpt-5", "messages": [{"role": "user", "content": "Ho."}]}
-    assert compare_requests(edited, before, protocol="openai-chat").path == ("messages", 0, "content")
+    change: Any = compare_requests(edited, before, protocol="openai-chat")
+    assert change.path == ("messages", 0, "content")
 
 
 def test_the_command_compares_with_the_request_before(tmp_path):

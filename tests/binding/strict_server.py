@@ -37,7 +37,7 @@ class StrictServer:
         self.accepted: list[list[str]] = []
         """The signatures of each answered request that the model read."""
 
-    def answer(self, body: Mapping[str, Any], headers: Mapping[str, str] | None = None, *, account: str = "org"):
+    def answer(self, body: Any, headers: Mapping[str, str] | None = None, *, account: str = "org"):
         """Give the status and the body of the reply."""
         body = json.loads(json.dumps(body))
         lower = {name.lower(): value for name, value in (headers or {}).items()}

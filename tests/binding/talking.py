@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from msgspec.structs import replace
 
 from binding.strict_server import StrictServer, blocks_of
 from segue import (
-    AssistantMessage,
     ChangeCode,
     Context,
     Message,
@@ -51,7 +51,7 @@ class Talk:
         self.options = options
         self.context = Context(system_prompt=system, tools=tools)
         self.outboxes: dict[str, Outbox] = {}
-        self.request: Request | None = None
+        self.request: Any = None
 
     def ask(self, text: str | None = "Go on.", *, account: str | None = None) -> int:
         """Send the conversation with a new user message, and keep the reply; gives the blocks of thinking sent."""
@@ -120,7 +120,7 @@ class Talk:
         assert self.request is not None
         return [change.detail for change in self.request.report.of(ChangeCode.REASONING_WITHHELD)]
 
-    def reply(self, place: int) -> AssistantMessage:
+    def reply(self, place: int) -> Any:
         """Give an assistant message."""
         message = self.context.messages[place]
         assert message.role == "assistant"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec.structs import replace
 
 from segue import ChangeCode, Context, Model, Outbox, Request, UserMessage, prepare
@@ -62,11 +64,11 @@ def test_an_import_is_asked_about_in_the_fields_of_the_model():
     assert fields["anthropic_beta"] == ["thinking-binding-controls-2026-08-01"]
     assert request.body["additionalModelResponseFieldPaths"] == ["/input_transformations"]
     assert request.sdk_arguments()["additionalModelRequestFields"] == fields
-    silent = request.decode(answer(request, 9)).sent
+    silent: Any = request.decode(answer(request, 9)).sent
     assert (len(silent.accepted), len(silent.dropped)) == (0, 2)
     dropped = {"type": "thinking_dropped", "path": "messages.3.content.0", "reason": "prefix_binding_mismatch"}
     told = answer(request, 9, additionalModelResponseFields={"input_transformations": [dropped]})
-    sent = request.decode(told).sent
+    sent: Any = request.decode(told).sent
     assert (len(sent.accepted), len(sent.dropped)) == (1, 1)
     assert sent.before == sent.accepted[-1]
     again = context.add(request.decode(told), UserMessage.of("Go on."))

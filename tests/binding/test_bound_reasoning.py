@@ -19,6 +19,7 @@ from segue import (
     Policy,
     ProjectionRefused,
     Sent,
+    StopReason,
     TextContent,
     ThinkingContent,
     UserMessage,
@@ -416,7 +417,7 @@ def test_a_policy_can_refuse_to_leave_reasoning_out():
 def test_the_place_of_what_is_left_out_is_that_of_the_given_conversation():
     talk = Talk()
     talk.ask()
-    failed = AssistantMessage(content=(), stop_reason="error", error_message="no")
+    failed = AssistantMessage(content=(), stop_reason=StopReason.ERROR, error_message="no")
     talk.change(system_prompt="Be kind.", messages=(UserMessage.of("First."), failed, *talk.context.messages))
     talk.ask()
     changes = talk.request.report.of(ChangeCode.REASONING_WITHHELD)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -112,7 +114,7 @@ def test_a_refusal_is_learned_from_once(provider, tmp_path, is_looping, streamed
             talk.add_result(talk.pending_calls()[0], "seen")
         ask = talk.stream if streamed else talk.ask
         content = () if is_looping else ("Go on.",)
-        reply = ask(*content)
+        reply: Any = ask(*content)
         if streamed:
             reply.result()
         assert [attempt.reason for attempt in talk.attempts] == ["first", "without_reasoning"]
@@ -134,12 +136,19 @@ def test_what_the_server_dropped_is_reported_and_an_event(provider, streamed):
         talk.ask("Go on.")
     [change] = talk.attempts[-1].report.of(ChangeCode.REASONING_REJECTED)
     assert (change.path, change.detail) == (("messages", 1, "content", 0), "prefix_binding_mismatch")
-    [diagnostic] = talk.messages[-1].diagnostics
+    newest: Any = talk.messages[-1]
+    [diagnostic] = newest.diagnostics
     assert diagnostic.details == {"dropped": [{"path": "messages.1.content.0", "reason": "prefix_binding_mismatch"}]}
-    assert len(talk.messages[-1].sent.dropped) == 1
+    assert len(newest.sent.dropped) == 1
     talk.ask("Go on.")
     assert provider.blocks() == [1, 1]
     assert not provider.server.refused
+
+
+def accounts_in(path: Path) -> list[str]:
+    """Give the accounts of the replies in a session."""
+    sent = [message.sent for message in read_session(path).messages if message.role == "assistant"]
+    return [each.account or "" for each in sent if each is not None]
 
 
 def test_a_rotated_key_keeps_the_reasoning_and_another_organization_does_not(provider, tmp_path):
@@ -148,7 +157,7 @@ def test_a_rotated_key_keeps_the_reasoning_and_another_organization_does_not(pro
         with Conversation(SONNET, client=provider.client(key), path=path) as talk:
             for _ in range(asks):
                 talk.ask("Go on.")
-    accounts = [message.sent.account for message in read_session(path).messages if message.role == "assistant"]
+    accounts = accounts_in(path)
     assert accounts == ["org-a"] * 4 + ["org-b"] * 2
     # The first request of a new key is sent before its organization is known; the server drops what it cannot read.
     assert provider.blocks() == [0, 1, 2, 3, 4, 1]
@@ -163,7 +172,7 @@ def test_a_key_stands_for_the_account_where_the_provider_names_none(tmp_path):
         with Conversation(model, client=provider.client(key), path=path) as talk:
             talk.ask("Go on.")
             talk.ask("Go on.")
-    labels = [message.sent.account for message in read_session(path).messages if message.role == "assistant"]
+    labels = accounts_in(path)
     assert labels[0] == labels[1] != labels[2] == labels[3]
     assert all(label.startswith("key:") and "key-a" not in label for label in labels)
     assert provider.blocks() == [0, 1, 0, 1]

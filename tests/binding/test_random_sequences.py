@@ -123,7 +123,7 @@ class Walk:
         for turn, message in zip(reversed(turns), reversed(known), strict=True):
             place = context.messages.index(message)
             first = next((piece for piece in message.content if piece.kind == "thinking"), None)
-            if first is None:
+            if first is None or first.thinking_signature is None:
                 continue
             if first.thinking_signature in sent:
                 break

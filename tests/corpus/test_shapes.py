@@ -202,11 +202,13 @@ def test_a_converter_can_be_pickled_with_its_settings():
 
 def test_estimated_tokens_are_near_those_of_the_precise_count():
     from segue import estimate_tokens
-    from segue.histories.opening import How, open_line
+    from segue.histories.opening import BadLine, How, open_line
 
     for line in lines(5):
         (tokens,) = WRITER({"text": [line]})["tokens"]
-        assert tokens == pytest.approx(estimate_tokens(open_line(line, How(), 1).prompt, TARGET), rel=0.1)
+        opened = open_line(line, How(), 1)
+        assert not isinstance(opened, BadLine)
+        assert tokens == pytest.approx(estimate_tokens(opened.prompt, TARGET), rel=0.1)
 
 
 # -- Arrow -------------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ Facts this file rests on:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, cast
 
 from msgspec.structs import replace
 
@@ -34,7 +34,10 @@ def encode_owned(codec: Protocol, prompt: Prompt, endpoint: Endpoint) -> dict[st
         return detached(codec.encode_request(prompt, endpoint))
     body = codec.encode_request(prompt, replace(endpoint, owned=True))
     turns = codec.turns_key
-    return {key: value if key == turns or type(value) in _IMMUTABLE else detached(value) for key, value in body.items()}
+    for key, value in body.items():
+        if key != turns and type(value) not in _IMMUTABLE:
+            body[key] = detached(cast("dict[str, object]", value))
+    return body
 
 
 def _has_other_values(messages: Sequence[Message]) -> bool:

@@ -236,14 +236,15 @@ class StorableRequests:
 
     def _decode_plain(self, body: JsonObject | Sequence[object], endpoint: Endpoint) -> Prompt | None:
         """Decode a body of plain JSON, as nearly all are; None if this one may be another, or cannot be read."""
-        if type(body) is dict:
-            beside = [value for key, value in body.items() if key != self.turns_key]
-            if type(body.get(self.turns_key)) is not list or not is_plain(cast("list[object]", beside)):
+        given = cast("dict[str, object] | list[object]", body)
+        if type(given) is dict:
+            beside = [value for key, value in given.items() if key != self.turns_key]
+            if type(given.get(self.turns_key or "")) is not list or not is_plain(beside):
                 return None
-        elif type(body) is not list:
+        elif type(given) is not list:
             return None
         try:
-            prompt = self.decode(body, endpoint)
+            prompt = self.decode(given, endpoint)
             return prompt if is_plain(checked_values(prompt.context)) else None
         except (SegueError, WrongType, *UNEXPECTED):
             return None
