@@ -325,8 +325,11 @@ def _open(source: Source, record: Format | None, how: How, place: str) -> Opened
     found, source, sight = _recognise(source)
     if not found and is_lines and source.data is not None:
         return Opened(None, _numbered(iter(source.data.splitlines(keepends=True))))
-    if not found and source.data is not None and source.data.lstrip()[:1] in (b"{", b"["):
-        _parse(source.data)  # explains what is wrong with the JSON
+    if not found and source.data is not None:
+        try:
+            _parse(source.data)
+        except LoadError as error:
+            raise LoadError(f"{error}; it is not recognised as a history in another format either") from None
     return Opened(_read(choose(found, place), source, sight, how)._replace(data=source.data))
 
 
