@@ -242,8 +242,6 @@ __all__ = [  # noqa: RUF022 - by subject, as docs/names.md shows it
     "append_summary",
     # sessions of agents and messages of frameworks
     "read_history",
-    "recognise",
-    "Recognition",
     "write_history",
     "save_history",
     "find_sessions",

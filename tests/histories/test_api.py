@@ -134,7 +134,7 @@ BAD = {
     "no such file": ("/no/such/file", LoadError, "cannot read the file"),
     "no such session": ("claude-code:nothing", LoadError, "no session 'nothing'"),
     "an empty file": (b"", LoadError, "the file is empty"),
-    "another kind of file": (b"\x89PNG", UnknownFormat, "not recognised"),
+    "another kind of file": (b"\x89PNG", LoadError, "not valid"),
     "another value": (42, UnknownFormat, "not recognised"),
 }
 

@@ -251,11 +251,17 @@ def test_messages_with_ids_keep_their_calls():
     assert result.role == "toolResult"
 
 
+def test_a_file_that_names_its_format_is_of_that_format():
+    image = {"type": "image", "data": "aGk=", "mimeType": "image/png"}  # as MCP has it
+    stored = {"format": "segue/1", "messages": [{"role": "user", "content": [image]}]}
+    assert [claim.format for claim in recognise(stored)] == ["segue"]
+
+
 def test_two_formats_that_cannot_be_told_apart_are_an_error_that_names_both():
     both = {"appName": "a", "userId": "u", "events": [], "schema_version": "ATIF-v1.7", "steps": []}
-    with pytest.raises(UnknownFormat, match=r"google-adk .*or atif .*; name its format with format=") as raised:
+    with pytest.raises(UnknownFormat, match=r"atif .*or google-adk .*; name its format with format=") as raised:
         read_history(both)
-    assert raised.value.suggestions == ("google-adk", "atif")
+    assert raised.value.suggestions == ("atif", "google-adk")
 
 
 def test_a_file_without_a_message_is_no_success(tmp_path):

@@ -187,7 +187,7 @@ def test_an_odd_conversation_is_shown(page, text):
 UNREADABLE = {
     "no conversation": ("hello", "not valid JSON"),
     "a binary file": (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "notes.json: this is a binary file"),
-    "another encoding": ('[{"role": "user"}]'.encode("utf-16"), "not valid UTF-8"),
+    "another encoding": ('[{"role": "üser"}]'.encode("latin-1"), "not valid UTF-8"),
     "nothing": ("", "empty"),
     "blank lines": ("\n \n", "empty"),
 }

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from segue.histories.kit.evidence import Form
+from segue.histories.kit.evidence import ALL, Form
 
 _MESSAGES: Final = ("messages",)
 _AUTOGEN: Final = (
@@ -227,7 +227,7 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="object", needs=("stopReason", "role=user|assistant", "content")),
         Form(
             where="items",
-            needs=("role=user|assistant", "content", "!content[].$"),
+            needs=("role=user|assistant", "content", "!content[].$", "!stopReason", "!timestamp", "!api"),
             own=("content.mimeType", "content.toolUseId", "content[].mimeType", "content[].toolUseId"),
             under=_MESSAGES,
         ),
@@ -314,13 +314,13 @@ _ONE_MESSAGE: Final = ("stopReason", "api", "role=toolResult", "content[].type=t
 """Fields of segue's messages, and of the libraries that its format comes from, that no protocol has."""
 
 STORED: Final = (
-    Form(where="object", needs=("format^segue/",)),
+    Form(where="object", needs=("format^segue/",), over=(ALL,)),
     Form(where="object", needs=("systemPrompt", "!maxTokens", "!method", "!params", "!model")),
     Form(where="object", needs=("messages:list",), own=tuple(f"messages[].{sign}" for sign in _ONE_MESSAGE)),
 )
 """A stored conversation of segue, in one value."""
 SESSION: Final = (
-    Form(where="lines", first=("format^segue/", "!messages")),
+    Form(where="lines", first=("format^segue/", "!messages"), over=(ALL,)),
     Form(where="lines", first=("role=user|assistant|system|toolResult", "!messages", "!message")),
 )
 """A session file of segue: a message on each line."""

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 HISTORY: Final = "history"
 """The key of `Context.extra` with title, folder and times of the history, so that a stored conversation keeps them."""
+_NEITHER: Final = "this is neither a conversation nor a request; a JSON object or a list of messages is expected"
 _WHOLE: Final = frozenset({"history", "session", "chat lines", "unreadable"})
 """What a file of several lines can be as a whole."""
 
@@ -159,7 +160,7 @@ def open_value(
         LoadError, DecodeError, UnknownFormat: as `open_source`.
     """
     if not isinstance(value, (dict, list)):
-        raise LoadError("this is neither a conversation nor a request; a JSON object or a list of messages is expected")
+        raise LoadError(_NEITHER)
     how = _with_protocol(how)
     value = cast("object", value)
     if how.protocol is not None:
@@ -325,8 +326,8 @@ def _open(source: Source, record: Format | None, how: How, place: str) -> Opened
     found, source, sight = _recognise(source)
     if not found and is_lines and source.data is not None:
         return Opened(None, _numbered(iter(source.data.splitlines(keepends=True))))
-    if not found and source.data is not None and source.data.lstrip()[:1] in (b"{", b"["):
-        _parse(source.data)  # explains what is wrong with the JSON
+    if not found and source.data is not None and not isinstance(_parse(source.data), (dict, list)):
+        raise LoadError(_NEITHER)
     return Opened(_read(choose(found, place), source, sight, how)._replace(data=source.data))
 
 
@@ -392,7 +393,7 @@ def _read_body(value: object, protocol: str, model: Model | None) -> Document:
     from segue.protocols.api import decode_request  # histories of agents are listed without it
 
     if not isinstance(value, (dict, list)):
-        raise LoadError("this is neither a conversation nor a request; a JSON object or a list of messages is expected")
+        raise LoadError(_NEITHER)
     body = cast("dict[str, object] | list[object]", value)
     return Document(decode_request(body, protocol=protocol, model=model), protocol, body)
 

@@ -21,7 +21,7 @@ from segue.batch_forms import read_request_line
 from segue.conversation.limits import parse_json
 from segue.errors import LoadError, UnknownFormat
 from segue.histories.forms import CHAT_LINES, EXCHANGE, FORMS, ROWS, SESSION, STORED, UNREADABLE
-from segue.histories.kit.evidence import Certainty, Evidence, Form, Sight, find_evidence, first_key, items_under
+from segue.histories.kit.evidence import ALL, Certainty, Evidence, Form, Sight, find_evidence, first_key, items_under
 from segue.histories.kit.lines import object_of
 from segue.histories.kit.source import Source
 from segue.histories.registry import FORMATS, find_format, format_names
@@ -75,10 +75,11 @@ def recognise_sight(sight: Sight) -> list[Recognition]:
         if evidence is not None:
             claims.append((Recognition(name, kind, evidence.certainty, evidence.found), evidence.over))
     special = {name for _, over in claims for name in over}
-    found = [claim for claim, _ in claims if claim.format not in special]
+    named = [claim for claim, over in claims if ALL in over]
+    found = named or [claim for claim, _ in claims if claim.format not in special]
     if not any(claim.certainty == "certain" for claim in found):
         found += _recognise_wire(sight.value)
-    return sorted(found, key=lambda claim: claim.certainty)
+    return sorted(found, key=lambda claim: (claim.certainty, claim.format))
 
 
 def is_plain_request(value: object) -> bool:
@@ -287,7 +288,7 @@ class _Index:
         """Give the forms that the keys do not exclude."""
         table = self.by_key[where]
         given = frozenset(keys)
-        for key in table.keys() & given:
+        for key in sorted(table.keys() & given):  # in the same order in every process
             for entry in table[key]:
                 if entry.needed <= given and not (entry.any_inner and entry.any_inner.isdisjoint(inner)):
                     yield entry

@@ -30,6 +30,8 @@ Where: TypeAlias = Literal["object", "items", "lines", "database", "text", "obje
 Certainty: TypeAlias = Literal["certain", "likely"]
 _Test: TypeAlias = Callable[[object], bool]
 
+ALL: Final = "*"
+"""In `over`: the data names its format itself."""
 _START: Final = 400
 """Bytes of a text that have its signs."""
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
