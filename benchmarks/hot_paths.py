@@ -88,7 +88,7 @@ def _make_paths(length: int, folder: Path, calls: GatewayCalls) -> Iterator[HotP
         yield _relaying(case.writer, _OTHER.get(case.wire, "anthropic-messages"))
     yield from _serving(calls)
     yield from _importing()
-    yield _keeping(length)
+    yield _measuring_memory(length)
 
 
 def _folder_of(protocol: str) -> str:
@@ -300,7 +300,7 @@ def _of_children(call: Call) -> float:
     return (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) * 1e9
 
 
-def _keeping(length: int) -> HotPath:
+def _measuring_memory(length: int) -> HotPath:
     """The memory of a history that was loaded, against the same values as dicts and lists."""
     data = dump(make_history(length, SAME_MODEL_CASES[0].writer))
     return HotPath(

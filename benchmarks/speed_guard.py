@@ -121,14 +121,14 @@ def start_worker(source: Path) -> Generator[Sampler]:
     environment = {**os.environ, "PYTHONPATH": f"{source}{os.pathsep}{HERE}", "PYTHONHASHSEED": "0"}
     command = [sys.executable, str(HERE / "speed_worker.py")]
     with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        asking, answering = process.stdin, process.stdout
-        assert asking is not None
-        assert answering is not None
+        incoming, outgoing = process.stdin, process.stdout
+        assert incoming is not None
+        assert outgoing is not None
 
         def sample(name: str) -> Sequence[float] | None:
-            asking.write(name.encode() + b"\n")
-            asking.flush()
-            line = answering.readline()
+            incoming.write(name.encode() + b"\n")
+            incoming.flush()
+            line = outgoing.readline()
             if not line:
                 raise SystemExit(f"the process that measures {source} ended while it measured {name!r}")
             return msgspec.json.decode(line, type=tuple[float, float] | None)
@@ -136,8 +136,8 @@ def start_worker(source: Path) -> Generator[Sampler]:
         try:
             yield sample
         finally:
-            asking.close()
-            answering.close()
+            incoming.close()
+            outgoing.close()
 
 
 def find_slow(
