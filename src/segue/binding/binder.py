@@ -57,7 +57,7 @@ class Binder:
         self._account = account
         self._refused = refused
         self._sender = Sender(self._endpoint, account, refused)
-        self.is_settled = True
+        self.is_settled: bool = True
         self.projection: Projection = self._without_withheld()
 
     @property
