@@ -18,10 +18,10 @@ from cases import CLAUDE, DEEPSEEK
 from replies import make_history, write_reply
 from streamed import mixed_stream
 
-from segue.gateway import service
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
 from segue.gateway.service import Gateway
+from segue.gateway.transport import AiohttpTransport
 from segue.request import prepare
 
 _CONFIG: Final = '[models."m"]\ntry = ["deepseek/deepseek-v4-pro"]\n[state]\nstore = "none"\n'
@@ -38,7 +38,7 @@ class _Pieces(httpx2.AsyncByteStream):
             yield piece
 
 
-class _Upstream(httpx2.AsyncBaseTransport):
+class _Upstream:
     """Answers every request with one reply, in pieces if the request asks for a stream."""
 
     def __init__(self) -> None:
@@ -47,7 +47,7 @@ class _Upstream(httpx2.AsyncBaseTransport):
         self._whole = orjson.dumps(write_reply(reply, history))
         self._pieces = mixed_stream(DEEPSEEK, steps=3).pieces
 
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+    async def answer(self, request: httpx2.Request) -> httpx2.Response:
         body = orjson.loads(await request.aread())
         if body.get("stream"):
             headers = {"content-type": "text/event-stream"}
@@ -66,6 +66,9 @@ class GatewayCalls:
         }
 
     def __enter__(self) -> Self:
+        # The method, not the class: commits differ in the module that uses it.
+        self._transport = patch.object(AiohttpTransport, "handle_async_request", _Upstream().answer)
+        self._transport.start()
         self._runner = asyncio.Runner()
         self._gateway = self._runner.run(self._start())
         self._app = create_app(gateway=self._gateway)
@@ -74,15 +77,10 @@ class GatewayCalls:
     def __exit__(self, *_: object) -> None:
         self._runner.run(self._gateway.close())
         self._runner.close()
+        self._transport.stop()
 
     async def _start(self) -> Gateway:
-        upstream = _Upstream()
-
-        def make_transport(**_: object) -> _Upstream:
-            return upstream
-
-        with patch.object(service, "AiohttpTransport", make_transport):
-            gateway = Gateway(load_config(_CONFIG), environment=self._environment)
+        gateway = Gateway(load_config(_CONFIG), environment=self._environment)
         await gateway.start()
         return gateway
 
