@@ -233,20 +233,27 @@ def locate_history(source: object, how: How) -> tuple[Source, Format]:
 
 
 def _open_file(file: BinaryIO, how: How, name: str) -> Opened:
-    """Open a file. Of lines with one conversation each, only the beginning is read here."""
+    """Open a file. Of lines with one conversation each, only the beginning is read here.
+
+    A pipe may stay open for long: two lines that are conversations are enough there.
+    """
     head: list[bytes] = []
     size = filled = 0
+    is_pipe = not file.seekable()
     for line in file:
         head.append(line)
         size += len(line)
-        filled += not line.isspace()
-        if size >= HEAD and filled > 1:
-            break
+        if line.isspace():
+            continue
+        filled += 1
+        if filled > 1 and (size >= HEAD or (is_pipe and filled == 2)) and how.format is None:
+            sight = look(Source(data=b"".join(head), name=name), head=True)
+            is_lines = sight.value is None and bool(sight.lines) and (how.protocol or not _claims_whole(sight))
+            if is_lines and (size >= HEAD or recognise_sight(look_at_value(sight.lines[0]))):
+                return Opened(None, _numbered(chain(head, file)))
+            if size >= HEAD:
+                break
     data = b"".join(head)
-    if size >= HEAD and filled > 1 and how.format is None:
-        sight = look(Source(data=data, name=name), head=True)
-        if sight.value is None and sight.lines and (how.protocol or not _claims_whole(sight)):
-            return Opened(None, _numbered(chain(head, file)))
     path = Path(name)
     is_file = bool(name) and path.is_file()
     source = Source(
