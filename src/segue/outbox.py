@@ -191,7 +191,8 @@ class Outbox:
     def _prepare(
         self, context: Context, options: Options | None, account: str | None, refused: frozenset[str]
     ) -> Request:
-        account = known_account(context.messages, account)
+        if account is not None:
+            account = known_account(context.messages, account)
 
         def projecting(asked: Options | None) -> Projection:
             return self._projector.project_for(context, options=asked, account=account, refused=refused)
