@@ -24,13 +24,17 @@ def model_patterns(path: Path) -> Iterator[str]:
             yield value
 
 
+JUDGE = "testing/emulator/claude.py"
+"""The emulator judges what the rules say, so it knows models on its own."""
+
+
 def test_patterns_of_model_ids_stand_in_model_ids_and_in_the_rules_of_protocols():
     found = {
         path.relative_to(SOURCES).as_posix(): patterns
         for path in SOURCES.rglob("*.py")
         if path.name not in ("model_ids.py", "rules.py") and (patterns := list(model_patterns(path)))
     }
-    assert found == {}
+    assert found.keys() == {JUDGE}
 
 
 def test_a_pattern_is_found():

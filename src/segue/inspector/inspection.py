@@ -60,6 +60,9 @@ _MOST_CHANGES: Final = 50
 _UNSENDABLE: Final = (ConversationError, ProjectionError)
 """What a conversation raises that no request can be made of, such as an image that is not base64."""
 
+_NAMING: Final = "`segue import --format`, or the protocol of a request with --from"
+"""What a user of the page and of `segue ui` can do about a file that is not recognised."""
+
 
 @final
 class Opened(NamedTuple):
@@ -102,7 +105,7 @@ def open_conversation(source: object, name: str, protocol: str | None) -> Opened
             lines = list(opened.lines)
             return Opened(_read_line(*lines[0], protocol), lines)
     except UnknownFormat as error:
-        raise LoadError(str(error).replace("format=...", "`segue import --format`")) from error
+        raise LoadError(str(error).replace("format=...", _NAMING)) from error
     history = opened.document.history
     if history is None:
         return Opened(opened.document)
