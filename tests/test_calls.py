@@ -416,3 +416,16 @@ def test_token_counts_are_read_by_the_sdks():
     assert InputTokenCountResponse.model_validate(answer("openai-responses")).input_tokens == 7
     assert CountTokensResponse.model_validate(answer("google-genai")).total_tokens == 7
     assert answer("bedrock-converse") == {"inputTokens": 7}
+
+
+@pytest.mark.parametrize("text", [r"\ud83d", r"\ud83d tail", r"\ude00", r"\ud83d\ud83d", r"\ud83d\ude00"])
+@pytest.mark.parametrize("size", [10, 400_000], ids=["a small body", "a large body"])
+def test_half_a_surrogate_is_read_in_a_body_of_any_size(size, text):
+    content = "x" * size + text
+    wire = f'{{"model":"m","max_tokens":5,"messages":[{{"role":"user","content":"{content}"}}]}}'
+    for body in (wire, wire.encode()):
+        prompt = read_call("POST", "/v1/messages", {}, body).prompt
+        assert prompt is not None
+        (piece,) = prompt.context.messages[0].content
+        assert piece.kind == "text"
+        assert piece.text == json.loads(wire)["messages"][0]["content"]

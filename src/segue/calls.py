@@ -8,6 +8,7 @@ path says.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias, cast, final
@@ -35,6 +36,8 @@ _DECODE_FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _DECODE_ITEMS: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _LARGE: Final = 256_000
 """Bytes of JSON that are decoded in pieces, so that other threads can run in between."""
+_SURROGATES: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+_SURROGATES_IN_TEXT: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _MOST_LEVELS: Final = 6
 """Levels that are taken apart: each one reads the bytes once more."""
 _MODEL_KEYS: Final = ("model", "name", "modelId")
@@ -189,8 +192,9 @@ def _decode_large(data: bytes | bytearray | str) -> object:
     """Decode in pieces: the decoder does not let another thread run before it has finished."""
     try:
         return _decode_pieces(data, 0)
-    except (msgspec.DecodeError, UnicodeError) as error:
-        if "escape" in str(error) or "surrogate" in str(error):  # lone surrogates
+    except (msgspec.DecodeError, UnicodeError):
+        # Half a surrogate is read as in a small body. Nothing else is decoded again: that would let others wait.
+        if (_SURROGATES_IN_TEXT if isinstance(data, str) else _SURROGATES).search(data):  # pyright: ignore[reportArgumentType, reportCallIssue]
             return _decode_json(data)
         raise
 
