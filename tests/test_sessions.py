@@ -242,6 +242,67 @@ def test_two_processes_may_append_at_once(path):
     assert not torn(path).exists()
 
 
+def test_a_message_appended_while_the_file_is_replaced_is_in_the_new_file(path, monkeypatch):
+    write_session(path, Context())
+    lock = sessions.fcntl.flock
+    replaced: list[int] = []
+
+    def replace_first(handle: int, operation: int) -> None:
+        """Another program replaces the file after this one has opened it, and before it has the lock."""
+        monkeypatch.setattr(sessions.fcntl, "flock", lock)
+        replaced.append(handle)
+        write_session(path, Context(system_prompt="new"))
+        lock(handle, operation)
+
+    monkeypatch.setattr(sessions.fcntl, "flock", replace_first)
+    append_message(path, UserMessage.of("hi"))
+    assert replaced
+    assert read_session(path) == Context(system_prompt="new", messages=(UserMessage.of("hi"),))
+
+
+def test_a_file_is_not_replaced_while_another_program_appends(path, monkeypatch):
+    write_session(path, Context())
+    held: list[bool] = []
+    replace = os.replace
+
+    def look(source: str, target: str) -> None:
+        with path.open("ab") as other, pytest.raises(BlockingIOError):
+            sessions.fcntl.flock(other, sessions.fcntl.LOCK_EX | sessions.fcntl.LOCK_NB)
+        held.append(True)
+        replace(source, target)
+
+    monkeypatch.setattr(sessions.os, "replace", look)
+    write_session(path, Context(system_prompt="new"))
+    assert held
+
+
+@pytest.mark.skipif(os.name == "nt", reason="of links and permissions (Windows)")
+def test_files_are_for_their_owner_alone(path, tmp_path):
+    append_message(path, UserMessage.of("hi"))
+    with path.open("ab") as file:
+        file.write(b'{"role":')
+    append_message(path, UserMessage.of("ho"))
+    other = tmp_path / "other.jsonl"
+    write_session(other, Context())
+    assert {each.name: each.stat().st_mode & 0o777 for each in tmp_path.iterdir()} == {
+        path.name: 0o600,
+        torn(path).name: 0o600,
+        other.name: 0o600,
+    }
+
+
+@pytest.mark.skipif(os.name == "nt", reason="of links and pipes (Windows)")
+def test_a_torn_line_follows_no_planted_link_and_waits_for_no_planted_pipe(path, tmp_path):
+    path.write_bytes(lines(HEADER, HI) + b'{"role":')
+    victim = tmp_path / "victim"
+    torn(path).symlink_to(victim)
+    os.mkfifo(f"{torn(path)}.1")
+    append_message(path, UserMessage.of("ho"))
+    assert not victim.exists()
+    assert Path(f"{torn(path)}.2").read_bytes() == b'{"role":\n'
+    assert path.read_bytes() == lines(HEADER, HI, HO)
+
+
 # -- reading ----------------------------------------------------------------------------------------------------------
 
 READ: Final[Mapping[str, tuple[bytes, Context]]] = {

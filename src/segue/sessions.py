@@ -48,6 +48,10 @@ if sys.platform != "win32":
 StrPath: TypeAlias = str | os.PathLike[str]
 
 _FLAGS: Final = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+_NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""A planted link is not followed, and a planted pipe does not block."""
+_PRIVATE: Final = 0o600
+"""A conversation is for its owner alone. A file that exists keeps its permissions."""
 _FIRST_BLOCK: Final = 4096
 _LARGEST_BLOCK: Final = 1 << 22
 """Blocks double from the first size to this one: short lines are read at once, and long ones in few reads."""
@@ -200,13 +204,29 @@ def write_session(path: StrPath, context: Context) -> None:
             file.writelines(line + b"\n" for line in lines)
             file.flush()
             os.fsync(file.fileno())
-        with suppress(FileNotFoundError):
-            os.chmod(temporary, os.stat(target).st_mode & 0o777)  # noqa: PTH101, PTH116  # the path is a string
-        os.replace(temporary, target)  # noqa: PTH105
+        _replace(target, temporary)
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary)  # noqa: PTH108
         raise
+
+
+def _replace(target: str, temporary: str) -> None:
+    """Rename a complete file to its name, while no program appends to the file that has the name now.
+
+    Who waits to append finds then that the name leads to another file, and appends to that one.
+    """
+    replaced = None
+    # Windows does not rename to a file that is open, and has no lock. Of what cannot be opened the rename says why.
+    with suppress(OSError):
+        replaced = None if sys.platform == "win32" else _open_locked(target, os.O_RDONLY)
+    try:
+        with suppress(FileNotFoundError):
+            os.chmod(temporary, os.stat(target).st_mode & 0o777)  # noqa: PTH101, PTH116  # the path is a string
+        os.replace(temporary, target)  # noqa: PTH105
+    finally:
+        if replaced is not None:
+            os.close(replaced)
 
 
 def _new_file_beside(target: str) -> tuple[int, str]:
@@ -214,7 +234,7 @@ def _new_file_beside(target: str) -> tuple[int, str]:
     for number in count():
         temporary = f"{target}.{number}.new"
         with suppress(FileExistsError):
-            return os.open(temporary, _FLAGS | os.O_EXCL, 0o666), temporary
+            return os.open(temporary, _FLAGS | os.O_EXCL, _PRIVATE), temporary
     raise AssertionError("counting never ends")
 
 
@@ -291,11 +311,8 @@ def dump_model(model: Model) -> bytes:
 
 
 def _append(path: StrPath, line: bytes, *, begin: bytes | None, fsync: bool) -> None:
-    handle = os.open(path, _FLAGS, 0o666)
+    handle = _open_locked(path, _FLAGS)
     try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise OSError(errno.EINVAL, _NOT_A_FILE, os.fspath(path))
-        _lock(handle)
         _refuse_newer_format(handle)
         unfinished = _repair_end(handle, f"{os.fspath(path)}.torn")
         is_new = os.fstat(handle).st_size == 0
@@ -307,6 +324,23 @@ def _append(path: StrPath, line: bytes, *, begin: bytes | None, fsync: bool) -> 
             if is_new:
                 _sync_directory(path)
     finally:
+        os.close(handle)
+
+
+def _open_locked(path: StrPath, flags: int) -> int:
+    """Open the file and lock it. Another program may have replaced it while this one waited."""
+    while True:
+        handle = os.open(path, flags, _PRIVATE)
+        try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise OSError(errno.EINVAL, _NOT_A_FILE, os.fspath(path))  # noqa: TRY301  # closes the file
+            _lock(handle)
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(handle), os.stat(path)):  # noqa: PTH116  # the path is a string
+                    return handle
+        except BaseException:
+            os.close(handle)
+            raise
         os.close(handle)
 
 
@@ -361,8 +395,8 @@ def _repair_end(handle: int, torn: str) -> bool:
     start, rest = _find_rest(handle)
     if not rest or is_json(rest):
         return bool(rest)
-    is_new = not os.path.exists(torn)  # noqa: PTH110  # the path is a string
-    with Path(torn).open("ab") as file:
+    with os.fdopen(_open_torn(torn), "ab") as file:
+        is_new = file.tell() == 0
         file.write(rest)
         file.write(b"\n")
         file.flush()
@@ -371,6 +405,21 @@ def _repair_end(handle: int, torn: str) -> bool:
         _sync_directory(torn)
     os.ftruncate(handle, start)
     return False
+
+
+def _open_torn(torn: str) -> int:
+    """Open the file for incomplete lines; if its name is a link or a device, a file with a number."""
+    for number in count():
+        try:
+            handle = os.open(f"{torn}.{number}" if number else torn, _FLAGS | _NO_LINK, _PRIVATE)
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.EMLINK, errno.ENXIO):
+                continue
+            raise
+        if stat.S_ISREG(os.fstat(handle).st_mode):
+            return handle
+        os.close(handle)
+    raise AssertionError("counting never ends")
 
 
 def _find_rest(handle: int) -> tuple[int, bytes]:
