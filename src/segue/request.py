@@ -18,6 +18,7 @@ from segue.conversation.marks import all_marks_of, mark_of, marks_of
 from segue.conversation.messages import AssistantMessage
 from segue.errors import DecodeError, SettingsError, UnknownModel
 from segue.fitting_requests import fit_request
+from segue.json_text import encode_json
 from segue.models.catalogue import Catalogue, get_model, packaged_catalogue
 from segue.models.model import Model
 from segue.models.providers import find_row
@@ -115,7 +116,7 @@ class Request:
             wire, turns = self._encoded(), self._turns
             if turns is not None:
                 wire = {**wire, self._codec.turns_key or "": [*map(msgspec.Raw, turns)]}
-            self._content = msgspec.json.encode(wire)
+            self._content = encode_json(wire)
         return self._content
 
     def _encoded(self) -> dict[str, object]:

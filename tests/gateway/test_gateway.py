@@ -75,6 +75,18 @@ def test_the_next_model_answers_before_the_first_content(gateway: Running, fault
     assert reply.text.count("message_start") == (2 if stream else 0)  # the name and the type of one event
 
 
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("model", ["m-anthropic", "m-chat", "m-responses", "m-gemini"])
+def test_a_text_that_was_cut_inside_an_emoji_reaches_the_client(gateway: Running, model: str, stream: bool) -> None:
+    gateway.upstream.emulator.script.add(Step(text="cut \ud83d here"))
+    question = [{"role": "user", "content": f"cut \ud83d too {model} {stream}"}]
+    body = json.dumps({**ASK, "model": model, "messages": question, "stream": stream})
+    reply = httpx2.post(f"{gateway.url}/v1/messages", content=body, timeout=120)
+    assert reply.status_code == 200, reply.text
+    assert "here" in reply.text
+    assert not stream or _events(reply.text)[-1] == "message_stop"
+
+
 def test_there_is_no_second_answer_after_the_first_content(gateway: Running) -> None:
     gateway.upstream.emulator.script.add(Step(text="one two three four five", cut_after=5), Step(text="never"))
     reply = _stream(gateway, "auto")

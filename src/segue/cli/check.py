@@ -30,6 +30,7 @@ from segue.corpus.pieces import find_again
 from segue.corpus.training import ONLY_REQUESTS, WITH_WEIGHTS, is_training_line, writing_model
 from segue.errors import DoesNotFit, EmptyConversation, Path, render_path
 from segue.histories.opening import BadLine, Document, How, Opened, open_line
+from segue.json_text import encode_valid_json
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.plurals import counted
@@ -239,7 +240,7 @@ def _count(found: Sequence[Finding]) -> str:
 
 def _print_json(found: list[Finding], name: str) -> None:
     rows = [{"file": name, **finding._asdict()} for finding in found]
-    click.echo(msgspec.json.format(msgspec.json.encode(rows), indent=2))
+    click.echo(msgspec.json.format(encode_valid_json(rows), indent=2))
 
 
 def _print_github(found: list[Finding], name: str) -> None:

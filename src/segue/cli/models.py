@@ -21,6 +21,7 @@ from segue.cli.targets import (
     open_catalogue,
 )
 from segue.errors import UnknownModel
+from segue.json_text import encode_valid_json
 from segue.models.catalogue import Catalogue
 from segue.models.dialect import Dialect
 from segue.models.model import Modality, Model
@@ -97,7 +98,7 @@ def command(
         max_input_price=max_price,
     )
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(found), indent=2))
+        click.echo(msgspec.json.format(encode_valid_json(found), indent=2))
     else:
         _show_table(found)
     click.echo(describe_date(known, dt.datetime.now(tz=dt.UTC).date()), err=True)
@@ -213,7 +214,7 @@ def _show_one(model: Model, *, as_json: bool) -> None:
     rules, dialect = resolve_rules(model), resolve_dialect(model)
     if as_json:
         whole = {"model": model, "rules": rules, "dialect": dialect}
-        click.echo(msgspec.json.format(msgspec.json.encode(whole), indent=2))
+        click.echo(msgspec.json.format(encode_valid_json(whole), indent=2))
         return
     console = open_console()
     console.print(f"[bold]{model.full_name()}[/]  {model.name}", soft_wrap=True)

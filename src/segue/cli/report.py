@@ -16,6 +16,7 @@ from segue.corpus.jobs import JobDescription
 from segue.corpus.notes import ShardNote, find_note, read_notes
 from segue.corpus.summary import Summary, merge
 from segue.errors import CorpusError
+from segue.json_text import encode_valid_json
 from segue.plurals import counted
 
 
@@ -68,7 +69,7 @@ def _read(path: str) -> list[ShardNote]:
 
 
 def _json(job: JobDescription, total: Summary, files: int) -> str:
-    return msgspec.json.format(msgspec.json.encode({"files": files, "job": job, "summary": total}), indent=2).decode()
+    return msgspec.json.format(encode_valid_json({"files": files, "job": job, "summary": total}), indent=2).decode()
 
 
 def _show(job: JobDescription, total: Summary, files: int) -> None:

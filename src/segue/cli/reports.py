@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import click
-import msgspec
 
 from segue.cli.wording import in_program_words
 from segue.errors import render_path
+from segue.json_text import encode_valid_json
 from segue.projection.report import SENTENCES, Change, ChangeCode, Loss, Report, describe_loss
 from segue.tokens import Length
 
@@ -121,7 +121,7 @@ def _plain(text: str) -> str:
 def measured_report(report: Report, length: Length | None = None) -> bytes:
     """Write a report on one line, with the length of the request if it was measured."""
     parts: dict[str, object] = {"lossless": report.lossless, "changes": report.changes}
-    return msgspec.json.encode(parts if length is None else {**parts, "length": length_json(length)})
+    return encode_valid_json(parts if length is None else {**parts, "length": length_json(length)})
 
 
 def length_json(length: Length) -> dict[str, object]:
@@ -138,5 +138,5 @@ def length_json(length: Length) -> dict[str, object]:
 
 def numbered_report(line: int, report: bytes, file: str = "") -> bytes:
     """Add the line number to an encoded report, as its first field, after the file if there are several."""
-    named = b'"file":%b,' % msgspec.json.encode(file) if file else b""
+    named = b'"file":%b,' % encode_valid_json(file) if file else b""
     return b'{%b"line":%d,%b\n' % (named, line, report.removeprefix(b"{"))

@@ -15,6 +15,7 @@ from segue.cli.history_inputs import FORMAT_NAMES
 from segue.errors import SegueError
 from segue.histories.api import find_sessions, list_source, read_history
 from segue.histories.kit.history import Session
+from segue.json_text import encode_valid_json
 from segue.plurals import counted
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def command(
     if count:
         found = [_counted(session) for session in found]
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode([_json(session) for session in found]), indent=2))
+        click.echo(msgspec.json.format(encode_valid_json([_json(session) for session in found]), indent=2))
     else:
         _show(found)
 

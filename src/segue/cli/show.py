@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
-import msgspec
 
 from segue.cli.history_inputs import SourceFile
 from segue.cli.inputs import choose_input, example_option, open_input, raise_named
@@ -18,6 +17,7 @@ from segue.conversation.context import Prompt
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, Usage
 from segue.errors import LoadError, UnknownModel
 from segue.histories.opening import BadLine, Document, How, open_line
+from segue.json_text import encode_valid_json
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.models.price import compute_cost
@@ -161,7 +161,7 @@ class _Reader:
             case "thinking":
                 self._body(_thinking(content.thinking, full=self._full, redacted=content.redacted), style="italic dim")
             case "toolCall":
-                text = content.arguments_text or msgspec.json.encode(content.arguments).decode()
+                text = content.arguments_text or encode_valid_json(content.arguments).decode()
                 self._body(f"-> {content.name}({text})  {content.id}", style="bold")
             case "image" | "file" | "native":
                 self._body(_in_a_line(content), style="dim" if is_result else "")

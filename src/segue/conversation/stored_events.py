@@ -19,6 +19,7 @@ import msgspec
 from segue.conversation.events import Event
 from segue.conversation.limits import Stored
 from segue.errors import DumpError, LoadError, NewerFormat
+from segue.json_text import encode_json
 
 EVENTS_FORMAT: Final = "segue-events/1"
 _NAME: Final = "segue-events/"
@@ -52,7 +53,7 @@ def dump_events(events: Iterable[Event]) -> bytes:
 def _dump_slowly(event: Event, number: int) -> bytes:
     """Write what msgspec refuses: lone surrogates."""
     try:
-        return json.dumps(msgspec.to_builtins(event), separators=(",", ":")).encode("ascii")
+        return encode_json(event)
     except (TypeError, ValueError, RecursionError) as error:
         raise DumpError(f"an event holds a value that JSON cannot represent: {error}", path=(number,)) from error
 

@@ -6,9 +6,8 @@ import base64
 from collections.abc import Mapping
 from typing import NamedTuple, final
 
-import msgspec
-
 from segue.corpus.summary import Summary
+from segue.json_text import encode_valid_json
 
 
 @final
@@ -31,7 +30,7 @@ class BadRow(NamedTuple):
             entry["raw"] = self.raw.decode()
         except UnicodeDecodeError:
             entry["raw_base64"] = base64.b64encode(self.raw).decode()
-        return msgspec.json.encode(entry) + b"\n"
+        return encode_valid_json(entry) + b"\n"
 
 
 @final

@@ -12,8 +12,6 @@ from io import BytesIO
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple, TypeAlias, cast, final
 
-import msgspec
-
 from segue.conversation.context import Context
 from segue.conversation.limits import without_line
 from segue.conversation.messages import Usage
@@ -27,6 +25,7 @@ from segue.corpus.rows import Reader, Row
 from segue.corpus.summary import Sample, Summary, sample_key, smallest
 from segue.counting.counter import TokenCounter
 from segue.errors import SegueError, render_path
+from segue.json_text import encode_valid_json
 from segue.models.price import batch_share, find_cost
 from segue.projection.projector import Projection
 from segue.projection.report import Change, Report
@@ -74,7 +73,7 @@ class Made(NamedTuple):
             {"code": code, "loss": loss, "times": times}
             for (code, loss), times in zip(map(str.split, counts), counts.values(), strict=True)
         ]
-        return msgspec.json.encode(listed).decode()
+        return encode_valid_json(listed).decode()
 
 
 class RowConverter:
@@ -243,7 +242,7 @@ def died(piece: Piece, job: Job) -> Batch:
 
 def report_json(report: Report) -> bytes:
     """Write a report on one line."""
-    return msgspec.json.encode({"lossless": report.lossless, "changes": report.changes})
+    return encode_valid_json({"lossless": report.lossless, "changes": report.changes})
 
 
 def _count(report: Report, summary: Summary, given: Context, sent: Projection, place: Place) -> None:
@@ -274,6 +273,6 @@ def _shown(context: Context, change: Change) -> str:
     try:
         for step in change.path:
             value = cast("tuple[object, ...]", value)[step] if isinstance(step, int) else getattr(value, step)
-        return msgspec.json.encode(value).decode()[:_SHOWN]
+        return encode_valid_json(value).decode()[:_SHOWN]
     except (AttributeError, IndexError, TypeError, ValueError, UnicodeError):
         return ""

@@ -16,6 +16,7 @@ from segue.corpus.jobs import JobDescription
 from segue.corpus.shards import DONE, Shard
 from segue.corpus.summary import Summary
 from segue.errors import CorpusError
+from segue.json_text import encode_valid_json
 
 
 @final
@@ -81,7 +82,7 @@ def read_notes(folder: str) -> Iterator[ShardNote]:
 def write_note(files: Files, folder: str, note: ShardNote) -> None:
     """Write a note; it appears complete or not at all."""
     pending = files.begin(folder, f"{note.output}{DONE}")
-    pending.file.write(msgspec.json.format(msgspec.json.encode(note), indent=1))
+    pending.file.write(msgspec.json.format(encode_valid_json(note), indent=1))
     pending.commit()
 
 

@@ -19,13 +19,13 @@ import re
 from operator import is_
 from typing import Final, NamedTuple, final
 
-import msgspec
 from msgspec.structs import replace
 
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import Message
 from segue.errors import ProjectionError, ProjectionRefused, render_path
 from segue.histories.opening import Document
+from segue.json_text import encode_valid_json
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.projector import project
@@ -150,7 +150,7 @@ class Training:
                 " target"
             )
         kept = {key: value for key, value in body.items() if key in self._form.keys}
-        return Request(projection, self._endpoint, self._codec, msgspec.json.encode(kept))
+        return Request(projection, self._endpoint, self._codec, encode_valid_json(kept))
 
 
 def _with_weights(context: Context, protocol: str) -> Context:

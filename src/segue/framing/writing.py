@@ -15,7 +15,6 @@ A lone surrogate is written as an escape: msgspec refuses it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import lru_cache
 from struct import Struct
@@ -25,6 +24,7 @@ from zlib import crc32
 import msgspec
 
 from segue.errors import EncodeError
+from segue.json_text import encode_json
 
 StreamFrame: TypeAlias = Mapping[str, object] | str
 
@@ -184,14 +184,6 @@ def frame_encoder(framing: str) -> FrameEncoder:
     if found is None:
         raise EncodeError(f"there is no framing {framing!r}; use one of {', '.join(_ENCODERS)}")
     return found()
-
-
-def encode_json(value: object) -> bytes:
-    """Write a JSON value on one line."""
-    try:
-        return _ENCODE(value)
-    except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":")).encode("ascii")
 
 
 @lru_cache(_MOST_TYPES)

@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, TypeAlias, cast
 
-import msgspec
-
 from segue.client.http.async_streams import AsyncStream
 from segue.conversation.events import Event, StartEvent
 from segue.conversation.messages import StopReason
@@ -18,6 +16,7 @@ from segue.framing.writing import frame_encoder
 from segue.gateway.exchange import Exchange, failure_of, is_content
 from segue.gateway.service import LOG, now_ms
 from segue.gateway.writing import Headers, Send, StreamWriter
+from segue.json_text import encode_json
 from segue.models.model import Model
 from segue.protocols.api import encode_response
 from segue.quoting import quote_header
@@ -46,7 +45,7 @@ async def send_json(
     drop: Callable[[], Awaitable[None]] | None = None,
 ) -> None:
     """Send a JSON document; `drop` runs between the document and the end of the reply."""
-    data = body if isinstance(body, bytes) else msgspec.json.encode(body)
+    data = body if isinstance(body, bytes) else encode_json(body)
     given = {"content-type": "application/json", "content-length": str(len(data)), **(headers or {})}
     await send({"type": "http.response.start", "status": status, "headers": raw_headers(given)})
     if drop is not None:

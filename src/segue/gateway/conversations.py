@@ -17,6 +17,7 @@ from segue.gateway.routing import Routed
 from segue.gateway.store.database import StoreError
 from segue.gateway.store.service import StoreService
 from segue.gateway.store.store import StoredConversation
+from segue.json_text import encode_valid_json
 from segue.models.model import Model
 
 _MOST: Final = 20_000
@@ -153,4 +154,4 @@ def _stored(known: _Known) -> StoredConversation:
     row: dict[str, object] = msgspec.to_builtins(known.row)
     if known.refused:
         row["refused"] = known.refused
-    return StoredConversation(known.row.id, known.tenant, msgspec.json.encode(row))
+    return StoredConversation(known.row.id, known.tenant, encode_valid_json(row))

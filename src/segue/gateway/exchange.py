@@ -39,6 +39,7 @@ from segue.gateway.service import Gateway, now_ms
 from segue.gateway.store.store import StoredRow, StoredState
 from segue.gateway.straight import has_no_options, is_unchanged, straight_request
 from segue.gateway.transport import TAP
+from segue.json_text import encode_valid_json
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.projection.policy import Fit, Policy
@@ -454,7 +455,7 @@ class Exchange:
             unstored=self.is_unstored,
             error=error,
         )
-        self.gateway.store.put_later(StoredRow(self.id, asked.tenant, msgspec.json.encode(row), row.time), now_ms())
+        self.gateway.store.put_later(StoredRow(self.id, asked.tenant, encode_valid_json(row), row.time), now_ms())
 
     def _reports(self) -> list[Report]:
         """Give the reports of the history, of the request, and of the reply."""

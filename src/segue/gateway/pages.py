@@ -20,6 +20,7 @@ from segue.gateway.guarding import find_tenant, is_own_host, is_remote
 from segue.gateway.intake import Refused
 from segue.gateway.service import Gateway, now_ms
 from segue.gateway.store.database import StoreError
+from segue.json_text import encode_valid_json
 from segue.version import __version__
 
 _Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
@@ -162,4 +163,4 @@ def _number(text: str | None, default: int) -> int:
 
 
 def _json(value: object, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(value), status_code=status, media_type="application/json")
+    return Response(encode_valid_json(value), status_code=status, media_type="application/json")

@@ -25,6 +25,7 @@ from segue.inspector.inspection import find_target, open_conversation, wire_json
 from segue.inspector.library import SHORT, Library, OpenConversation
 from segue.inspector.local_sessions import list_sessions
 from segue.inspector.pieces import find_image
+from segue.json_text import encode_valid_json
 from segue.models.catalogue import Catalogue
 from segue.projection.policy import Policy, ReasoningPolicy
 from segue.protocols.registry import PROTOCOLS
@@ -97,7 +98,7 @@ def make_app(
                     found = open_conversation(data, name or "the pasted text", protocol)
                 except (LoadError, DecodeError) as error:
                     raise LoadError(f"{name}: {error}" if name else str(error)) from error
-            return msgspec.json.encode(library.add(name, found).describe())
+            return encode_valid_json(library.add(name, found).describe())
 
         return await _answer(request, bytes, work)
 
@@ -151,7 +152,7 @@ def _session_routes(library: Library, *, shows_sessions: bool) -> list[Route]:
     def work(query: _SessionQuery) -> bytes:
         if not shows_sessions:
             raise _Forbidden("sessions are shown only to this machine; run `segue ui` without --host and --allow-host")
-        return msgspec.json.encode(
+        return encode_valid_json(
             library.add(query.title or query.source, open_conversation(query.source, query.source, None)).describe()
         )
 
@@ -176,21 +177,21 @@ def _find(library: Library, key: str) -> OpenConversation:
 def _start(library: Library) -> bytes:
     first = library.first
     opened = None if first is None else {**first.describe(), "first": first.first_screen()}
-    return msgspec.json.encode({"protocols": list(PROTOCOLS), "opened": opened})
+    return encode_valid_json({"protocols": list(PROTOCOLS), "opened": opened})
 
 
 def _summary(query: _Query, found: OpenConversation) -> bytes:
-    return msgspec.json.encode(found.inspect(query.target, query.reasoning).summary())
+    return encode_valid_json(found.inspect(query.target, query.reasoning).summary())
 
 
 def _facts(query: _Query, found: OpenConversation) -> bytes:
-    return msgspec.json.encode(found.inspect(query.target, query.reasoning).facts)
+    return encode_valid_json(found.inspect(query.target, query.reasoning).facts)
 
 
 def _rows(query: _Query, found: OpenConversation) -> bytes:
     length = min(max(query.length, 1), _LONGEST)
     inspection = found.inspect(query.target, query.reasoning)
-    return msgspec.json.encode(inspection.rows(query.rows[:_MOST_ROWS], length, found.keep_image))
+    return encode_valid_json(inspection.rows(query.rows[:_MOST_ROWS], length, found.keep_image))
 
 
 def _file(name: str) -> Callable[[Request], Awaitable[Response]]:
@@ -227,4 +228,4 @@ async def _answer(request: Request, read: Callable[[bytes], _Asked], work: Calla
 
 
 def _json(value: object, status: int = 200) -> Response:
-    return Response(msgspec.json.encode(value), status_code=status, media_type="application/json")
+    return Response(encode_valid_json(value), status_code=status, media_type="application/json")

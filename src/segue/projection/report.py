@@ -14,6 +14,7 @@ from typing import Final, final
 import msgspec
 
 from segue.errors import Path, render_path
+from segue.json_text import encode_valid_json
 from segue.plurals import counted
 
 
@@ -377,7 +378,7 @@ class Report(msgspec.Struct, frozen=True):
 
     def to_json(self) -> bytes:
         """Write the report as JSON: a list of changes with code, path, loss, detail."""
-        return msgspec.json.encode(self)
+        return encode_valid_json(self)
 
     @classmethod
     def from_json(cls, data: bytes) -> Report:

@@ -22,7 +22,12 @@ from segue.testing.call_laws import check_sent_requests
 from segue.testing.frames import split_stream, write_stream
 from segue.testing.reply_laws import check_own_replies
 from segue.testing.stream_laws import check_stream_round_trip, check_streamed_reply, check_written_bytes
-from segue.testing.value_laws import check_call_arguments, check_shifted_indexes, check_wrong_values
+from segue.testing.value_laws import (
+    check_call_arguments,
+    check_half_surrogates,
+    check_shifted_indexes,
+    check_wrong_values,
+)
 
 SampleLaw: TypeAlias = Callable[[Protocol, Sample], None]
 """A function that checks one law on a sample of the protocol."""
@@ -265,6 +270,7 @@ SAMPLE_LAWS: Final[tuple[SampleLaw, ...]] = (
     check_damaged_stream,
     check_damaged_bodies,
     check_wrong_values,
+    check_half_surrogates,
     check_call_arguments,
     check_shifted_indexes,
     check_stream_round_trip,

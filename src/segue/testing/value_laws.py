@@ -7,23 +7,31 @@ stream. Whatever comes out can be stored, and only segue's own errors are raised
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import count
 from types import MappingProxyType
 from typing import Any, Final, cast
 
 from segue.conversation.arguments import encode_arguments
+from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage
 from segue.conversation.stored import dump, dump_message, load_message
-from segue.errors import DecodeError, Path, render_path
-from segue.protocols.api import resolve_endpoint
+from segue.errors import ConversationError, DecodeError, EmptyConversation, Path, render_path
+from segue.framing.writing import frame_encoder
+from segue.json_text import encode_json
+from segue.projection.replies.projector import ReplyProjector, project_reply
+from segue.protocols.api import decode_request, decode_response, encode_response, resolve_endpoint
 from segue.protocols.detection import detect_protocol, detect_reply
 from segue.protocols.kit.codec import JsonObject
 from segue.protocols.kit.protocol import Protocol, Sample
 from segue.protocols.kit.storable import UNREADABLE
 from segue.protocols.kit.streaming import Frame
+from segue.protocols.registry import get_protocol
+from segue.request import prepare
 from segue.testing.broken_law import expect_equal, fail
+from segue.testing.stream_laws import encode_events
 
 _TRIED: Final = 2
 """How many of the values are tried at each place; the values take turns."""
@@ -168,6 +176,75 @@ def _read_stream(record: Protocol, given: object) -> AssistantMessage:
 
 def _check_stored(message: AssistantMessage) -> None:
     load_message(dump_message(message))
+
+
+# -- half a surrogate pair ---------------------------------------------------------------------------------------------
+
+
+def check_half_surrogates(record: Protocol, sample: Sample) -> None:
+    """Half a surrogate pair in any string of a request, a reply or a stream can be sent on, as valid UTF-8.
+
+    Raises:
+        BrokenLaw: what was read cannot be written, for this protocol or for others.
+    """
+    targets = [get_protocol(name) for name in dict.fromkeys((record.name, *_HALVES_SENT_TO))]
+    for body, where in _with_halves(sample.request):
+        with _writable(record, f"{sample.name}, request, {where}"):
+            prompt = decode_request(cast("JsonObject", body), protocol=record.name, model=record.example)
+            for target in targets:
+                content = prepare(prompt.context, target.example, options=prompt.options).content
+                if b"\\ud83d" in content:
+                    fail(record, _WRITABLE, f"{sample.name}, {where}", f"the request to {target.name} has the half")
+    for body, where in _with_halves(sample.response):
+        with _writable(record, f"{sample.name}, response, {where}"):
+            message = decode_response(cast("JsonObject", body), protocol=record.name, model=record.example)
+            for target in targets:
+                reply = project_reply(message, protocol=target.name)
+                encode_json(encode_response(reply.message, protocol=target.name, model=target.example))
+    frames = list(sample.stream or ())
+    for at, frame in enumerate(frames):
+        for damaged, where in _with_halves(frame):
+            with _writable(record, f"{sample.name}, frame {at}, {where}"):
+                decoder = record.stream_decoder(resolve_endpoint(record.example), {})
+                given = [*frames[:at], cast("Frame", damaged), *frames[at + 1 :]]
+                events = [event for each in given for event in decoder.feed(each)] + decoder.finish()
+                for target in targets:
+                    _write_stream(target, events, decoder.message)
+
+
+_WRITABLE: Final = "half a surrogate pair can be sent on"
+_HALF: Final = "\ud83d"
+_HALVES_SENT_TO: Final = ("anthropic-messages", "openai-responses", "google-genai")
+
+
+def _with_halves(whole: object) -> Iterator[tuple[object, str]]:
+    for path in _places(whole):
+        value = _get(whole, path)
+        if isinstance(value, str):
+            middle = len(value) // 2
+            yield _put(whole, path, value[:middle] + _HALF + value[middle:]), render_path(path)
+
+
+@contextmanager
+def _writable(record: Protocol, where: str) -> Generator[None]:
+    """Allow errors that name what is wrong, such as an unknown role, data that is not base64, or nothing to send."""
+    try:
+        yield
+    except (DecodeError, ConversationError, EmptyConversation):
+        return
+    except UnicodeError as error:
+        fail(record, _WRITABLE, where, f"{type(error).__name__}: {error}")
+
+
+def _write_stream(target: Protocol, events: Sequence[Event], message: AssistantMessage) -> None:
+    if target.stream_encoder is None:
+        return
+    projector = ReplyProjector(protocol=target.name, model=target.example, source=message)
+    shown = [made for event in events for made in projector.feed(event)] + projector.finish()
+    encoder = frame_encoder(target.framing)
+    for frame in encode_events(target, shown):
+        encoder.feed(frame)
+    encoder.finish()
 
 
 # -- the arguments of calls --------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from segue.corpus.batches import BadRow, Batch
 from segue.corpus.files import Files, Pending
 from segue.corpus.rows import Row
 from segue.errors import CorpusError
+from segue.json_text import encode_valid_json
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.request import Request
@@ -72,8 +73,8 @@ def line_of(form: BatchForm, name: str, request: Request) -> bytes:
     if form.is_plain:
         # The body stays as it is, so it is not encoded a second time.
         body: Any = msgspec.Raw(request.content)
-        return msgspec.json.encode(form.envelope.write(name, body, form.places[request.protocol]))
-    return msgspec.json.encode(form.line(name, request.body, request.protocol))
+        return encode_valid_json(form.envelope.write(name, body, form.places[request.protocol]))
+    return encode_valid_json(form.line(name, request.body, request.protocol))
 
 
 @final
@@ -114,7 +115,7 @@ class BatchFiles:
         """Give a line another id; ids of one batch have to be different."""
         name = self._form.legal_id(given)
         written = self._form.envelope.with_id(msgspec.json.decode(line, type=dict[str, object]), name)
-        return name, msgspec.json.encode(written) + b"\n"
+        return name, encode_valid_json(written) + b"\n"
 
     def _add(self, name: str, line: bytes, sent: SentRequest) -> None:
         is_full = len(self._table.requests) >= self._form.requests or self._size + len(line) > self._form.size
@@ -132,7 +133,7 @@ class BatchFiles:
         if self._pending is None:
             return
         table = self._files.begin(self._folder, self.names[-1] + IDS)
-        table.file.write(msgspec.json.encode(self._table))
+        table.file.write(encode_valid_json(self._table))
         table.commit()
         self._pending.commit()
         self._pending, self._table, self._size = None, self._new_table(), 0

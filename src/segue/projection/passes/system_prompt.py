@@ -61,13 +61,13 @@ class _Fitting:
         text = self.text(given.text, path, lost_extra(given.extra))
         if text is None:
             return []
-        signature = clean_value(given.text_signature)
-        if signature is not given.text_signature and text is given.text:
+        signature, mark = clean_value(given.text_signature), clean_value(given.cache_mark)
+        is_same = signature is given.text_signature and mark is given.cache_mark
+        if not is_same and text is given.text:
             self.note(ChangeCode.SURROGATE_REPLACED, path, Loss.OPAQUE)
-        is_same = text is given.text and signature is given.text_signature
-        return [
-            self.keep_supported_extra(given if is_same else replace(given, text=text, text_signature=signature), path)
-        ]
+        if not is_same or text is not given.text:
+            given = replace(given, text=text, text_signature=signature, cache_mark=mark)
+        return [self.keep_supported_extra(given, path)]
 
     def native(self, given: NativeContent, path: Path) -> list[SystemContent]:
         """Keep a block of the target's protocol; replace another one by its fallback, with media as short texts."""

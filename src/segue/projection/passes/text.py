@@ -45,6 +45,8 @@ def _clean_extras(workspace: Workspace) -> None:
             workspace.note(ChangeCode.SURROGATE_REPLACED, (*workspace.path(index), "extra"), Loss.OPAQUE)
             workspace.put(index, replace(message, extra=clean_value(message.extra)))
         for piece in message.content:
+            if not is_clean_value(piece.cache_mark):
+                workspace.scan.unclean = True
             if piece.extra is not None and not is_clean_extra(piece.extra, protocol):
                 workspace.scan.unclean = True
 

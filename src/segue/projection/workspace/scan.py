@@ -297,6 +297,8 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
                         scan.text_after_call = True
                     if piece.phase is not None:
                         scan.phases = True
+                        if not piece.phase.isascii():
+                            scan.add_wide(piece.phase)
                     if piece.extra is not None or piece.cache_mark is not None:
                         scan.extra = True
                 elif type(piece) is ThinkingContent:

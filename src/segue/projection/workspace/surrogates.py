@@ -149,6 +149,8 @@ def only_joins(value: object) -> bool:
         return len(keys) == len(mapping) and all(map(only_joins, mapping)) and all(map(only_joins, mapping.values()))
     if isinstance(value, list | tuple):
         return all(map(only_joins, cast("list[object] | tuple[object, ...]", value)))
+    if isinstance(value, msgspec.Struct):
+        return all(only_joins(getattr(value, name)) for name in value.__struct_fields__)
     return True
 
 
@@ -168,4 +170,7 @@ def _clean(value: object) -> object:
         items = cast("list[object] | tuple[object, ...]", value)
         cleaned = [_clean(inner) for inner in items]
         return items if all(map(is_, cleaned, items)) else type(items)(cleaned)
+    if isinstance(value, msgspec.Struct):  # a cache mark
+        fields = {name: _clean(getattr(value, name)) for name in value.__struct_fields__}
+        return value if is_clean_value(value) else msgspec.structs.replace(value, **fields)
     return value

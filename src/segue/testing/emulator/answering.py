@@ -131,7 +131,9 @@ class Provider:
         if state is not None:
             self._claude.record(state, signed)
         usage = self._usage(
-            call, model, len(b"".join(text.text.encode() for text in content if isinstance(text, TextContent)))
+            call,
+            model,
+            len(b"".join(text.text.encode("utf-8", "replace") for text in content if isinstance(text, TextContent))),
         )
         message = AssistantMessage(
             content=signed,

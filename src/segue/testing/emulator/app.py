@@ -20,6 +20,7 @@ from segue.calls import Call, read_call
 from segue.errors import CallError, SegueError
 from segue.failures.failure import Failure, FailureKind
 from segue.framing.writing import frame_encoder
+from segue.json_text import encode_json
 from segue.models.catalogue import find_models
 from segue.reply_encoding import encode_error, encode_model_list
 from segue.testing.emulator.answering import Answer, Provider, framing_of
@@ -138,7 +139,7 @@ class Emulator:
         answer, call = self._handle(method, path, _lowered(headers), body, is_recorded=is_recorded)
         framing = "none" if call is None else framing_of(call)
         if answer.frames is None:
-            return Reply(answer.status, {**_JSON, **answer.headers}, msgspec.json.encode(answer.body))
+            return Reply(answer.status, {**_JSON, **answer.headers}, encode_json(answer.body))
         encoder = frame_encoder(framing)
         data = b"".join(encoder.feed(frame) for frame in answer.frames[: answer.step.cut_after])  # pyright: ignore[reportArgumentType]
         return Reply(answer.status, {**_stream_headers(framing), **answer.headers}, data + encoder.finish())
@@ -306,7 +307,7 @@ async def _serve_lifespan(receive: Receive, send: Send) -> None:
 
 
 async def _send_json(send: Send, status: int, value: object) -> None:
-    await _send_body(send, status, {}, msgspec.json.encode(value))
+    await _send_body(send, status, {}, encode_json(value))
 
 
 async def _send_body(send: Send, status: int, headers: dict[str, str], body: bytes) -> None:
@@ -324,7 +325,7 @@ async def _send(send: Send, answer: Answer, framing: str) -> None:
     if step.first_byte:
         await asyncio.sleep(step.first_byte)
     if answer.frames is None:
-        await _send_body(send, answer.status, answer.headers, msgspec.json.encode(answer.body))
+        await _send_body(send, answer.status, answer.headers, encode_json(answer.body))
         return
     encoder = frame_encoder(framing)
     headers = {**_stream_headers(framing), **answer.headers}
