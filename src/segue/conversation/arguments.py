@@ -81,6 +81,11 @@ class ParsedArguments(msgspec.Struct, frozen=True, kw_only=True):
     text: str | None = None
     diagnostic: Diagnostic | None = None
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing of the text is missing from `arguments`; wrong escapes may have been repaired."""
+        return self.diagnostic is None or self.diagnostic.message == _REPAIRED
+
 
 def parse_arguments(text: str | bytes) -> ParsedArguments:
     """Parse tool arguments that are complete or cut off anywhere; no text raises an error.

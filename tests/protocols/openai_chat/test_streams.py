@@ -408,13 +408,19 @@ def test_bytes_cut_anywhere_give_the_same_events(case, cuts):
 # -- how it ends -------------------------------------------------------------------------------------------------------
 
 WHOLE = chunk({"content": "a"})
+CALL = (
+    chunk({"tool_calls": [{"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a"'}}]}),
+    chunk({"tool_calls": [{"index": 0, "function": {"arguments": ":1}"}}]}),
+)
 ENDINGS = {
     "stop": ((WHOLE, STOP, DONE), "done", "stop", "stop"),
     "length": ((WHOLE, chunk(reason="length"), DONE), "done", "length", "length"),
     "a filter": ((WHOLE, chunk(reason="content_filter"), DONE), "error", "error", "content_filter"),
     "an unknown reason after text": ((WHOLE, chunk(reason="tired"), DONE), "done", "stop", "tired"),
     "an unknown reason after nothing": ((chunk(reason="tired"), DONE), "error", "error", "tired"),
-    "no reason": ((WHOLE, DONE), "error", "error", None),
+    "no reason": ((WHOLE, DONE), "done", "stop", None),
+    "no reason after a call": ((*CALL, DONE), "done", "toolUse", None),
+    "no reason after half a call": ((CALL[0], DONE), "error", "error", None),
     "a stream that just stops": ((WHOLE,), "error", "error", None),
     "a stream of nothing": ((), "error", "error", None),
     "only the end mark": ((DONE,), "error", "error", None),

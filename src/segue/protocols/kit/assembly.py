@@ -114,6 +114,8 @@ class Assembly:
         self.stamp: Callable[[AssistantMessage], AssistantMessage] | None = None
         """Adds what the request contained to the message."""
         self.extra: Extra | None = None
+        self.ended: bool = False
+        """The end mark of the stream was received (`[DONE]`)."""
         self.started: bool = False
         self.first: Mapping[str, object] | None = None
         """Keys of the first frame that an encoder of the same protocol repeats; set before `start`."""

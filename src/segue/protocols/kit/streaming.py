@@ -116,6 +116,7 @@ class StreamDecoder:
             else:
                 payload = out.make_plain(as_mapping(frame))
             if payload is None:
+                out.ended = True
                 self._reader.end(out)
             else:
                 self._reader.read(payload, out)

@@ -5,6 +5,8 @@ Facts this file rests on:
   end is `[DONE]`.                                        (openai 3.49.0; pi-ai 1.5.0; recorded traffic, 2026-11)
 - A stream whose last chunk, and no other, has usage is complete even without a finish reason.
                                                            (recorded traffic, 2026-11: openai-chat/0265 and 0307)
+- Streams of gpt-audio and of some servers behind Hugging Face end with `[DONE]` and have no finish reason. A call that
+  has half of its arguments then was cut off nevertheless.                              (recorded traffic, 2026-08)
 - Groq's `x_groq` has an id in the first chunk and usage in the last; `moderation` comes in a chunk of its own. So keys
   beside the choices are read from every chunk, and objects are merged.       (groq 1.5.0; recorded traffic, 2026-11)
 - An error may come at any point, as a chunk of its own or beside a choice.           (openai 3.49.0; OpenRouter)
@@ -17,6 +19,7 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
+from segue.conversation.arguments import parse_arguments
 from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason
 from segue.models.model import Model
@@ -93,7 +96,8 @@ class ChatReader:
         self._choice.finish(out)
         kinds: list[str] = [part.kind for part in out.parts]
         has_reasons = self._endpoint.dialect.finish_reason
-        if self._choice.finished or (kinds and (not has_reasons or self._ends_with_usage())):
+        is_ended = not has_reasons or self._ends_with_usage() or (out.ended and _has_whole_calls(out))
+        if self._choice.finished or (kinds and is_ended):
             out.raw_stop_reason = self._choice.reason
             out.stop_reason = read_stop(STOP_REASONS, self._choice.reason, kinds)
         self._keep(out)
@@ -174,6 +178,12 @@ class ChatReader:
             other.close_all()
             choices.append(_encode_choice(other.message(), reader, self._endpoint, index))
         out.extra = keep_reply(PROTOCOL, default, {**default, "choices": choices, **self._body})
+
+
+def _has_whole_calls(out: Assembly) -> bool:
+    """Whether the arguments of every call are complete."""
+    calls = [part for part in out.parts if part.kind == "toolCall" and part.chunks]
+    return all(parse_arguments("".join(call.chunks)).is_whole for call in calls)
 
 
 def _encode_choice(message: AssistantMessage, reader: ChoiceReader, endpoint: Endpoint, index: int = 0) -> Wire:
