@@ -143,6 +143,16 @@ def test_the_caller_may_put_an_opaque_text_of_its_own_in_the_place_of_a_signatur
     assert codes(shown) == ["signature_removed"]
 
 
+@of_every_protocol
+def test_a_call_that_was_cut_off_is_reported_where_it_would_look_complete(name):
+    cut = segue.ToolCall(id="c", name="f", arguments={"a": "x"}, arguments_text='{"a": "x')
+    message = segue.AssistantMessage(content=(cut,), stop_reason=segue.StopReason.LENGTH)
+    shown = segue.project_reply(message, protocol=name, model=CODECS[name].example)
+    written = repr(encode_response(shown.message, protocol=name, model=CODECS[name].example))
+    is_reported = bool(shown.report.of(segue.ChangeCode.ARGUMENTS_UNPARSED))
+    assert is_reported is ("{'a': 'x'}" in written)
+
+
 def test_a_policy_may_refuse_a_change():
     policy = segue.Policy(refuse=frozenset({segue.Loss.OPAQUE}))
     with pytest.raises(segue.ProjectionRefused, match="signature") as caught:

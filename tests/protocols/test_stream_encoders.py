@@ -290,3 +290,28 @@ def test_a_ping_is_written_as_the_heartbeat_of_the_protocol(codec):
     assert one.feed(PingEvent()) == other.heartbeat() != []
     assert one.feed(UsageEvent(usage=USAGE)) == []
     assert one.feed(replace(ThinkingStart(index=0))) is not None
+
+
+@pytest.mark.parametrize(
+    ("pieces", "status"),
+    [(['{"city": ', '"Tokyo"}'], "completed"), (['{"city": "To'], "incomplete"), ([], "completed")],
+)
+def test_the_arguments_of_a_responses_stream_are_one_text_throughout(pieces, status):
+    """The upstream may write spaces that the parsed arguments do not have."""
+    text = "".join(pieces)
+    parsed = segue.parse_arguments(text)
+    call = segue.ToolCall(
+        id="c", name="f", arguments=parsed.arguments, arguments_text=text if "incomplete" in status else None
+    )
+    stop = StopReason.LENGTH if status == "incomplete" else StopReason.TOOL_USE
+    deltas = [ToolCallDelta(index=0, delta=piece) for piece in pieces]
+    events = [StartEvent(), ToolCallStart(index=0, id="c", name="f"), *deltas, ToolCallEnd(index=0, tool_call=call)]
+    frames: Any = encode_events(
+        codec_named("openai-responses"), [*events, DoneEvent(reason=stop, message=reply(call, stop=stop))]
+    )
+    joined = "".join(frame["delta"] for frame in frames if frame["type"].endswith("arguments.delta"))
+    items = [frame["item"] for frame in frames if frame["type"] == "response.output_item.done"]
+    items += frames[-1]["response"]["output"]
+    said = [frame["arguments"] for frame in frames if frame["type"].endswith("arguments.done")]
+    assert {joined, *said, *(item["arguments"] for item in items)} == {text or "{}"}
+    assert [item["status"] for item in items] == [status, status]

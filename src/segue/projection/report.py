@@ -142,7 +142,9 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.RESULT_AS_TEXT: (
         "A tool result is converted to text, because it has no call or the target does not support tools."
     ),
-    ChangeCode.ARGUMENTS_UNPARSED: "The tool arguments are not valid JSON; the part that could be parsed is sent.",
+    ChangeCode.ARGUMENTS_UNPARSED: (
+        "The tool arguments are cut off or not valid JSON; the part that could be parsed is sent."
+    ),
     ChangeCode.NATIVE_REPLACED: "A block that only another protocol supports is replaced by its fallback content.",
     ChangeCode.NATIVE_DROPPED: "A block that only another protocol supports is removed; it has no fallback content.",
     ChangeCode.NATIVE_REFUSED: (

@@ -409,7 +409,9 @@ def test_bytes_cut_anywhere_give_the_same_events(case, cuts):
 
 WHOLE = chunk({"content": "a"})
 CALL = (
-    chunk({"tool_calls": [{"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a"'}}]}),
+    chunk(
+        {"tool_calls": [{"index": 0, "id": "c", "type": "function", "function": {"name": "f", "arguments": '{"a"'}}]}
+    ),
     chunk({"tool_calls": [{"index": 0, "function": {"arguments": ":1}"}}]}),
 )
 ENDINGS = {

@@ -23,7 +23,7 @@ from typing import Final, Literal, TypeAlias, final
 import msgspec
 from msgspec.structs import replace
 
-from segue.conversation.arguments import encode_arguments
+from segue.conversation.arguments import encode_arguments, parse_arguments
 from segue.conversation.content import Extra, TextContent, ThinkingContent
 from segue.conversation.context import Tool
 from segue.conversation.events import (
@@ -126,6 +126,7 @@ class ReplyProjector:
         self._natives: Natives = Natives(client, self._parts)
         self._calls: CallForms = CallForms(client, tools)
         self._has_tools: bool = client.record.rules.tools  # of the protocol: the client declared what is called
+        self._has_objects: bool = "arguments_text" in client.record.not_carried  # a call cut off becomes a whole one
         self._treatment: _Treatment = _treatment(client)
         deltas = (TextDelta, ThinkingDelta, ToolCallDelta) if self._has_tools else (TextDelta, ThinkingDelta)
         self._deltas: frozenset[type] = frozenset(deltas)
@@ -320,6 +321,8 @@ class ReplyProjector:
             self._parts.add_text(fill(client.policy.texts.call, name=call.name, arguments=text), out)
             return
         shown = self._calls.end(call, event.index)
+        if self._has_objects and call.arguments_text is not None and not parse_arguments(call.arguments_text).is_whole:
+            client.note(ChangeCode.ARGUMENTS_UNPARSED, path, Loss.CONTENT)
         if not client.is_same:
             extra = {**(client.kept_extra(call.extra, path) or EMPTY), **(shown.extra or EMPTY)}
             signature = client.signature(call, call.thought_signature, path)

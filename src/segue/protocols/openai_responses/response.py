@@ -16,6 +16,7 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
+from segue.conversation.arguments import parse_arguments
 from segue.conversation.content import Extra
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError, EncodeError
@@ -225,5 +226,8 @@ def as_output(item: JsonObject, index: int) -> JsonObject:
         return {**named, **item, "content": [part]}
     if "id" in item or not isinstance(kind, str) or kind not in _ID_PREFIXES:
         return item
-    status: Wire = {"status": "completed"} if kind in ("message", "function_call") else {}
+    status: Wire = {"status": "completed"} if kind == "message" else {}
+    if kind == "function_call":
+        is_whole = parse_arguments(text_of(item.get("arguments")) or "").is_whole
+        status = {"status": "completed" if is_whole else "incomplete"}
     return {"id": item_id(kind, index), **status, **item}

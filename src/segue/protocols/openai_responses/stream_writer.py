@@ -19,7 +19,8 @@ from __future__ import annotations
 
 from typing import Final, cast
 
-from segue.conversation.arguments import encode_arguments
+from msgspec.structs import replace
+
 from segue.conversation.content import AssistantContent, NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Options
 from segue.conversation.events import StartEvent
@@ -47,7 +48,7 @@ def stream_encoder(endpoint: Endpoint, options: Options | None, explain: Explain
 class _Item:
     """An item that is open: its place and id in the output, its finished texts, and whether more may follow."""
 
-    __slots__ = ("contents", "has_more", "id", "kind", "place", "texts")
+    __slots__ = ("arguments", "contents", "has_more", "id", "kind", "place", "texts")
 
     def __init__(self, kind: str, place: int, name: str, *, has_more: bool) -> None:
         self.kind = kind
@@ -56,6 +57,12 @@ class _Item:
         self.has_more = has_more
         self.contents: list[AssistantContent] = []
         self.texts = 0  # texts that began
+        self.arguments: list[str] = []  # of a call, as they were streamed
+
+    def keep(self, text: str) -> str:
+        """Keep a piece of the arguments: the end repeats the same text."""
+        self.arguments.append(text)
+        return text
 
 
 class _Writer(StreamWriter):
@@ -71,6 +78,7 @@ class _Writer(StreamWriter):
         self._items: dict[int, _Item] = {}  # by the index of their part
         self._places: dict[int, tuple[_Item, int, str]] = {}  # of open texts: item, content index, field
         self._waiting: _Item | None = None  # a message that ends when the next item begins
+        self._arguments: dict[int, ToolCall] = {}  # calls with their arguments as they were streamed, by index
         self._thought: ThinkingContent | None = None  # the last one: it decides how later items are written
 
     def _send(self, kind: str, **fields: object) -> None:
@@ -123,7 +131,7 @@ class _Writer(StreamWriter):
                     "sequence_number": self._next(),
                     "item_id": item_id,
                     "output_index": place,
-                    "delta": text,
+                    "delta": item.keep(text),
                 }
 
     def _next(self) -> int:
@@ -239,14 +247,14 @@ class _Writer(StreamWriter):
         if item.kind != "function_call":
             return  # `close_call` writes it
         place = {"item_id": item.id, "output_index": item.place}
-        self._send("response.function_call_arguments.delta", **place, delta=text)
+        self._send("response.function_call_arguments.delta", **place, delta=item.keep(text))
 
     def close_call(self, index: int, call: ToolCall) -> None:
         item = self._items.pop(index)
         place = {"item_id": item.id, "output_index": item.place}
         if item.kind == "function_call":
-            text = call.arguments_text
-            arguments = encode_arguments(call.arguments) if text is None else text
+            arguments = "".join(item.arguments)
+            call = self._arguments[index] = replace(call, arguments_text=arguments)
             self._send("response.function_call_arguments.done", **place, name=call.name, arguments=arguments)
         elif is_custom(call):
             given = call.arguments.get("input")
@@ -267,6 +275,8 @@ class _Writer(StreamWriter):
 
     def finish(self, message: AssistantMessage, *, refused: bool) -> None:
         self._end_waiting()
+        content = [self._arguments.get(index, piece) for index, piece in enumerate(message.content)]
+        message = replace(message, content=tuple(content))
         whole: Wire = {**encode_response(message, self.endpoint), "id": self._reply["id"]}
         if refused and whole.get("status") == "failed":
             whole |= {"status": "incomplete", "incomplete_details": {"reason": "content_filter"}, "error": None}
