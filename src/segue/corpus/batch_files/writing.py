@@ -8,13 +8,14 @@ from typing import Any, Final, final
 import msgspec
 from msgspec.structs import replace
 
-from segue.batch_forms import BatchForm, find_form
+from segue.batch_forms import find_form
 from segue.corpus.batches import BadRow, Batch
 from segue.corpus.files import Files, Pending
 from segue.corpus.rows import Row
 from segue.errors import CorpusError
 from segue.models.model import Model
 from segue.projection.policy import Policy
+from segue.protocols.kit.batch_form import BatchForm
 from segue.request import Request
 
 IDS: Final = ".ids.json"
@@ -72,8 +73,8 @@ def line_of(form: BatchForm, name: str, request: Request) -> bytes:
     if form.is_plain:
         # The body stays as it is, so it is not encoded a second time.
         body: Any = msgspec.Raw(request.content)
-        return msgspec.json.encode(form.envelope.write(name, body, form.places[request.protocol]))
-    return msgspec.json.encode(form.line(name, request.body, request.protocol))
+        return msgspec.json.encode(form.envelope.write(name, body, form.place))
+    return msgspec.json.encode(form.line(name, request.body))
 
 
 @final
