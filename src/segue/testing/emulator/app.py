@@ -255,6 +255,8 @@ class Emulator:
         if self._api_key is not None and _key_in("", headers, call.query) != self._api_key:
             reply = encode_error(Failure(kind=FailureKind.AUTH, status=401), protocol=call.protocol)
             return Answer(status=reply.status, headers=reply.headers, body=reply.body, refusal="key")
+        if call.answer is not None:
+            return Answer(status=200, headers={}, body=dict(call.answer))
         if call.kind == "models":
             listed = encode_model_list(find_models(protocol=call.protocol)[:50], protocol=call.protocol)
             return Answer(status=200, headers={}, body=listed)
