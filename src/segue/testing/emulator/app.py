@@ -1,4 +1,4 @@
-"""The emulator as an ASGI application: the endpoints of Anthropic, Bedrock, OpenAI and Google, and three of its own.
+"""The emulator as an ASGI application: the endpoints of every protocol, and three of its own.
 
 - `GET /emulator/requests`: the requests so far, with what was answered; `DELETE` empties the list.
 - `POST /emulator/steps`: adds steps to the script.
