@@ -181,6 +181,67 @@ def test_the_program_converts_to_the_protocol_of_a_package_and_back(site):
     assert [message["role"] for message in json.loads(back.stdout)["messages"]][-2:] == ["assistant", "tool"]
 
 
+SERVED = """
+import json
+
+import httpx2
+
+from segue.gateway.app import create_app
+from segue.gateway.config import load_config
+from segue.gateway.service import Gateway
+from segue.testing.emulator import Emulator, Step, emulate, serve_in_thread
+
+CONFIG = '[providers.cohere]\\nbase_url = "{}"\\nprotocol = "cohere-v1"\\n[state]\\nstore = "none"'
+BODY = {"model": "cohere/command-r-08-2024", "message": "Hello?"}
+CHAT = {"model": BODY["model"], "messages": [{"role": "user", "content": "Hello?"}]}
+
+refused = Emulator().respond("POST", "/v1/chat", {}, json.dumps({"message": "x", "p": 7}).encode())
+answers = [json.loads(refused.body)["message"]]
+with emulate(*(Step(text=text) for text in ("One.", "Two.", "Three."))) as upstream:
+    gateway = Gateway(load_config(CONFIG.format(upstream.url)), environment={"CO_API_KEY": "k", "XDG_STATE_HOME": "."})
+    with serve_in_thread(create_app(gateway=gateway)) as url:
+        answers.append(httpx2.post(f"{url}/v1/chat", json=BODY).json()["text"])
+        streamed = httpx2.post(f"{url}/v1/chat", json={**BODY, "stream": True}).text
+        answers.append([json.loads(line)["event_type"] for line in streamed.splitlines()])
+        chat = httpx2.post(f"{url}/v1/chat/completions", json=CHAT).json()
+        answers.append(chat["choices"][0]["message"]["content"])
+        answers.append(httpx2.post(f"{url}/v1/chat", json={"model": "no/such", "message": "x"}).json()["message"])
+    answers += [(request.protocol, request.path, request.body["message"]) for request in upstream.emulator.requests]
+print(json.dumps(answers))
+"""
+
+
+def test_the_gateway_and_the_emulator_serve_the_protocol_of_a_package(site, tmp_path):
+    done = run(site, "-c", SERVED, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    refused, whole, events, chat, unknown, *sent = json.loads(done.stdout)
+    assert refused.startswith("p: ")
+    assert (whole, chat) == ("One.", "Three.")
+    assert events[0] == "stream-start"
+    assert set(events[1:-1]) == {"text-generation"}
+    assert events[-1] == "stream-end"
+    assert "no/such" in unknown
+    assert sent == [["cohere-v1", "/v1/chat", "Hello?"]] * 3
+
+
+def test_the_program_writes_and_reads_batch_files_of_the_protocol_of_a_package(site, tmp_path):
+    target = ("--to", "cohere/command-r", "--to-protocol", "cohere-v1")
+    (tmp_path / "in.jsonl").write_text(json.dumps({**CHAT, "id": "first"}) + "\n")
+    done = run(site, "-m", "segue", "convert", "in.jsonl", *target, "--as", "batch", "-o", "batch.jsonl", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    line = json.loads((tmp_path / "batch.jsonl").read_text())
+    assert (line["custom_id"], line["body"]["preamble"]) == ("first", "Be brief.")
+    reply = {"text": "Cold.", "generation_id": "g", "finish_reason": "COMPLETE"}
+    result = {"custom_id": line["custom_id"], "response": {"status_code": 200, "body": reply}}
+    (tmp_path / "results.jsonl").write_text(json.dumps(result) + "\n")
+    joined = run(
+        site, "-m", "segue", "results", "results.jsonl", "--for", "batch.jsonl", "-o", "out.jsonl", cwd=tmp_path
+    )
+    assert joined.returncode == 0, joined.stderr
+    last = json.loads((tmp_path / "out.jsonl").read_text())["messages"][-1]
+    assert (last["protocol"], last["content"]) == ("cohere-v1", [{"type": "text", "text": "Cold."}])
+
+
 NAMES = "import segue.protocols, sys; from segue.protocols.registry import protocol_names; print(protocol_names()[-1])"
 
 

@@ -21,7 +21,7 @@ def encode_json(value: object) -> bytes:
     try:
         return _ENCODE(value)
     except UnicodeEncodeError:
-        return json.dumps(msgspec.to_builtins(value), separators=(",", ":")).encode("ascii")
+        return json.dumps(msgspec.to_builtins(value, enc_hook=_parse), separators=(",", ":")).encode("ascii")
 
 
 def encode_valid_json(value: object) -> bytes:
@@ -29,5 +29,12 @@ def encode_valid_json(value: object) -> bytes:
     try:
         return _ENCODE(value)
     except UnicodeEncodeError:
-        text = json.dumps(msgspec.to_builtins(value), ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps(msgspec.to_builtins(value, enc_hook=_parse), ensure_ascii=False, separators=(",", ":"))
         return text.encode("utf-8", "replace")
+
+
+def _parse(value: object) -> object:
+    """Read a part that is JSON already."""
+    if isinstance(value, msgspec.Raw):
+        return json.loads(bytes(value))
+    raise TypeError(f"a value of type {type(value).__name__} cannot be written as JSON")

@@ -41,12 +41,13 @@ from segue.protocols.kit.reading import as_mapping
 from segue.protocols.kit.schemas import copy_title
 from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.kit.verbatim import for_new_request
+from segue.protocols.plain_text.rules import PROTOCOL as PLAIN_TEXT
 from segue.protocols.plain_text.transcript import write_transcript
 from segue.protocols.registry import get_protocol
 from segue.provider_data import other_provider, rename_extra, rename_keys, rename_references, writer_of
 from segue.quoting import check_path
 
-_READER: Final = Model("reader", "plain-text", "plain-text")
+_READER: Final = Model("reader", PLAIN_TEXT, PLAIN_TEXT)
 """The target of `transcribe`."""
 _UNFINISHED: Final = frozenset({"error", "aborted"})
 _NO_STAMP: Final = Stamp()

@@ -12,15 +12,15 @@ import pytest
 
 from corpus.building import chat, segue, write
 from segue import Context, Model, UserMessage, check, decode_request, decode_response, load, prepare
-from segue.batch_forms import FORMS, find_form, read_request_line
+from segue.batch_forms import batch_forms, find_form, read_request_line, read_result_line
 from segue.corpus.batch_files.joining import Joiner, read_sent
-from segue.corpus.batch_files.results import read_result_line, results_of_document
 from segue.corpus.batch_files.writing import BatchFiles, line_of
 from segue.corpus.batches import Batch, RowDetails
 from segue.corpus.files import LOCAL
 from segue.corpus.summary import Summary
 from segue.errors import SegueError
 from segue.models.catalogue import get_model
+from segue.protocols.kit.batch_results import results_of_document
 
 TARGETS = {
     "openai": get_model("openai/gpt-5.4"),
@@ -158,7 +158,9 @@ def test_a_corpus_becomes_a_batch_with_ids_of_its_rows(tmp_path):
 IDS = ["simple", "task/0", "x" * 65, "Größe 設定", "a b", "-", "", "UPPER_case-9", "x" * 600, "\n"]
 
 
-@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
+@pytest.mark.parametrize(
+    "form", [pytest.param(form, id=f"{form.name}, {protocol}") for protocol, form in batch_forms()]
+)
 def test_ids_are_legal_distinct_and_the_same_again(form):
     import re
 

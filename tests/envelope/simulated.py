@@ -34,7 +34,6 @@ from segue.envelope.attaching import Attachment
 from segue.envelope.conversation import RestoredHistory, find_states, restore
 from segue.envelope.envelopes import Envelopes
 from segue.envelope.keys import keys_of_reply
-from segue.envelope.slots import find_slots
 from segue.envelope.state import State
 from segue.errors import EncodeError
 from segue.models.model import Model
@@ -83,7 +82,7 @@ class Gateway:
     ) -> tuple[list[Event], Attachment]:
         """Give the events that the client of a protocol gets of a reply."""
         attachment = Attachment(
-            find_slots(protocol),
+            get_protocol(protocol).state_slots,
             model,
             None,
             write=lambda state: self.envelopes.write(state, self.tenant),

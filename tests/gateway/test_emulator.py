@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import cast
 
 import anthropic
@@ -13,13 +14,17 @@ from msgspec.structs import replace
 from segue.client.flow.backoff import Retry
 from segue.client.http.clients import Client
 from segue.conversation.content import TextContent
-from segue.conversation.context import Context, Options, ToolDefinition
+from segue.conversation.context import Context, Options, Prompt, ToolDefinition
 from segue.conversation.messages import AssistantMessage, ToolResultMessage, UserMessage
 from segue.errors import RequestFailed, SettingsError
 from segue.failures.failure import FailureKind
 from segue.models.model import Model
+from segue.protocols.api import encode_request, resolve_endpoint
+from segue.protocols.kit.protocol import Protocol
+from segue.protocols.kit.routing import Route
+from segue.protocols.registry import all_protocols
 from segue.request import prepare
-from segue.testing.emulator import EmulatedCall, EmulatorServer, Step, emulate, load_steps
+from segue.testing.emulator import EmulatedCall, Emulator, EmulatorServer, Step, emulate, load_steps
 
 MODELS = (
     Model("claude-opus-4-8", "anthropic", "anthropic-messages", reasoning=True),
@@ -176,3 +181,23 @@ def test_steps_and_requests_are_reachable_over_http() -> None:
 def test_a_script_with_a_misspelt_key_is_refused() -> None:
     with pytest.raises(SettingsError, match="`txt`"):
         load_steps(b'[{"txt": "x"}]')
+
+
+ENDPOINTS = [
+    pytest.param(record, route, id=f"{record.name} {route.method} {route.path}")
+    for record in all_protocols()
+    for route in record.routes
+]
+
+
+@pytest.mark.parametrize(("record", "route"), ENDPOINTS)
+def test_every_endpoint_of_every_protocol_is_answered(record: Protocol, route: Route) -> None:
+    prompt = Prompt(context=Context().add(UserMessage.of("hi")), model=record.example.id)
+    body = encode_request(replace(prompt, options=Options(max_tokens=100)), model=record.example)
+    if route.kind == "count" and record.token_count is not None:
+        body = record.token_count.body(body, resolve_endpoint(record.example))
+    query = "&".join(f"{name[1:]}={value}" for name, value in route.evidence.items() if name.startswith("?"))
+    headers = {name: value for name, value in route.evidence.items() if not name.startswith("?")}
+    path = route.path.replace("{model}", record.example.id)
+    reply = Emulator().respond(route.method, f"{path}?{query}", headers, json.dumps(body).encode())
+    assert reply.status == 200, reply.body

@@ -27,7 +27,7 @@ from segue.cli.targets import (
 from segue.cli.wording import in_program_words
 from segue.conversation.context import Prompt
 from segue.corpus.pieces import find_again
-from segue.corpus.training import ONLY_REQUESTS, WITH_WEIGHTS, is_training_line, writing_model
+from segue.corpus.training import ONLY_REQUESTS, has_weights, is_training_line, writing_model
 from segue.errors import DoesNotFit, EmptyConversation, Path, render_path
 from segue.histories.opening import BadLine, Document, How, Opened, open_line
 from segue.json_text import encode_valid_json
@@ -166,7 +166,7 @@ def _findings(
     is_training = is_training_line(document)
     if is_training:
         model = writing_model(model)
-        if {document.protocol, model.protocol} <= WITH_WEIGHTS:
+        if has_weights(document.protocol or "") and has_weights(model.protocol):
             document = document._replace(protocol=model.protocol)
     if document.protocol == model.protocol and isinstance(document.body, dict):
         # With only a protocol, the check is for the model that the body names.

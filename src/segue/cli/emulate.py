@@ -45,7 +45,7 @@ def command(
     lenient: bool,
     api_key: str | None,
 ) -> None:
-    """Answer like Anthropic, Bedrock, OpenAI and Google, without a network. Ctrl-C ends it.
+    """Answer like Anthropic, Bedrock, OpenAI, Google and others, without a network. Ctrl-C ends it.
 
     Thinking is signed, and signatures that come back are verified: model, account, and for current Claude models the
     conversation. POST /emulator/steps adds steps, and GET /emulator/requests lists the requests with what was refused.

@@ -54,7 +54,7 @@ def command(*, model: str, config: Path | None, store: str | None, program: tupl
     if store is not None:
         known = replace(known, state=replace(known.state, store=store))
     gateway = Gateway(with_model(known, model))
-    gateway.router.find(model, "openai-chat")
+    gateway.router.find(model)
     name = model.rpartition("/")[2]
     protocol = guarded_protocol(lambda: gateway.config.limits)
     with _own_folder() as folder, serve_in_thread(create_app(gateway=gateway), protocol=protocol) as url:

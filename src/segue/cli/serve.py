@@ -111,7 +111,7 @@ def serve(
 
     gateway = Gateway(config, path=path, place=place, adapt=adapt)
     if model is not None:
-        gateway.router.find(model, "openai-chat")
+        gateway.router.find(model)
     listener = listen(place.name, place.port, another="choose another one with --address HOST:PORT")
     place = Address(place.name, listener.getsockname()[1])
     click.echo(f"The gateway is at {place.url}")

@@ -17,7 +17,7 @@ from segue.json_text import encode_valid_json
 from segue.models.model import Model
 from segue.projection.projector import Projection
 from segue.protocols.api import resolve_endpoint
-from segue.protocols.registry import get_protocol
+from segue.protocols.registry import DEFAULT_PROTOCOL, get_protocol
 from segue.request import Request
 
 FORMATS: Final = ("sharegpt", "hf-messages")
@@ -26,7 +26,7 @@ FORMATS: Final = ("sharegpt", "hf-messages")
 
 def data_set_model(name: str) -> Model:
     """Give the model that stands for a format where no target is named; no price and no window is known for it."""
-    return Model(name, "data-set", "openai-chat")
+    return Model(name, "data-set", DEFAULT_PROTOCOL)
 
 
 @final

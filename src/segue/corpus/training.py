@@ -3,21 +3,13 @@
 A request may be repaired: a turn "(continue)" is appended where a provider wants the user's turn last, a placeholder
 stands for a signature. In a training set such texts would be learned. So here the last turn stays the assistant's, and
 a conversation that would need an inserted text is refused.
-
-Facts this file rests on:
-- OpenAI: `messages`, `tools`, `parallel_tool_calls`, and `weight` 0 or 1 on assistant messages, whatever protocol the
-  model is used with; Together, Fireworks and Hugging Face read the same.  (fine-tuning guides, read 2026-11-15)
-- Mistral: the same with `weight`.                                 (README of mistral-finetune, read 2026-11-16)
-- Gemini on Vertex: `systemInstruction` and `contents`.                 (Vertex AI documentation, the same day)
-- Claude on Bedrock: `system` and `messages` of Anthropic, no other key; the first turn is the user's, the last one the
-  assistant's.                                                               (Anthropic cookbook, the same day)
 """
 
 from __future__ import annotations
 
 import re
 from operator import is_
-from typing import Final, NamedTuple, final
+from typing import Final, final
 
 from msgspec.structs import replace
 
@@ -31,7 +23,8 @@ from segue.projection.policy import Policy
 from segue.projection.projector import project
 from segue.projection.report import SENTENCES, ChangeCode
 from segue.protocols.api import resolve_endpoint
-from segue.protocols.registry import get_protocol, resolve_rules
+from segue.protocols.kit.facts import TrainingForm
+from segue.protocols.registry import find_protocol, get_protocol, resolve_rules
 from segue.request import Request, prompt_of
 
 INVENTED: Final = frozenset(
@@ -47,42 +40,22 @@ INVENTED: Final = frozenset(
 """Changes that put something into a conversation which nobody sent."""
 
 
-@final
-class TrainingForm(NamedTuple):
-    """The form of a line for the models of a protocol: the protocol that writes it, and the keys that it has."""
-
-    protocol: str
-    ids: str
-    """A pattern of the ids of models."""
-    writer: str
-    keys: frozenset[str]
-
-
-_ANY: Final = ""
-FORMS: Final = (
-    TrainingForm("openai-chat", _ANY, "openai-chat", frozenset({"messages", "tools", "parallel_tool_calls"})),
-    TrainingForm("openai-responses", _ANY, "openai-chat", frozenset({"messages", "tools", "parallel_tool_calls"})),
-    TrainingForm("mistral-chat", _ANY, "mistral-chat", frozenset({"messages", "tools", "parallel_tool_calls"})),
-    TrainingForm("google-genai", _ANY, "google-genai", frozenset({"systemInstruction", "contents", "tools"})),
-    TrainingForm("anthropic-messages", _ANY, "anthropic-messages", frozenset({"system", "messages", "tools"})),
-    TrainingForm("bedrock-converse", "claude", "anthropic-messages", frozenset({"system", "messages"})),
-    TrainingForm("bedrock-converse", _ANY, "bedrock-converse", frozenset({"system", "messages", "toolConfig"})),
-    TrainingForm("ollama-chat", _ANY, "ollama-chat", frozenset({"messages", "tools"})),
-    TrainingForm("cohere-chat", _ANY, "cohere-chat", frozenset({"messages", "tools"})),
-)
+_DEFAULT: Final = TrainingForm()
 _WEIGHT: Final = "weight"
-WITH_WEIGHTS: Final = frozenset({"openai-chat", "mistral-chat"})
-"""Protocols whose training lines have weights of messages; their lines look alike."""
 _CONTENT: Final = frozenset({"tools", "toolConfig", "functions"})
 """Keys that cannot be left out without a loss."""
 
 
 def find_form(model: Model) -> TrainingForm:
-    """Find the form of the training lines of a model; protocols without a row are written with all their turns."""
-    for form in FORMS:
-        if form.protocol == model.protocol and re.search(form.ids, model.id):
-            return form
-    return TrainingForm(model.protocol, _ANY, model.protocol, frozenset({"system", "messages", "tools"}))
+    """Find the form of the training lines of a model; protocols without one are written with all their turns."""
+    forms = get_protocol(model.protocol).training_forms
+    return next((form for form in forms if re.search(form.ids, model.id)), _DEFAULT)
+
+
+def has_weights(protocol: str) -> bool:
+    """Whether the training lines that a protocol writes have weights of messages; such lines look alike."""
+    record = find_protocol(protocol)
+    return record is not None and any(form.has_weights for form in record.training_forms)
 
 
 ONLY_REQUESTS: Final = frozenset({"max_tokens", "model", "no_signature"})
@@ -94,14 +67,14 @@ def is_training_line(document: Document) -> bool:
     messages, body = document.prompt.context.messages, document.body
     if not isinstance(body, dict) or not messages or messages[-1].role != "assistant":
         return False
-    keys = [form.keys for form in FORMS if form.writer == document.protocol]
-    return body.keys() <= frozenset[str]().union(*keys)
+    forms = () if document.protocol is None else get_protocol(document.protocol).training_forms
+    return body.keys() <= frozenset[str]().union(*(form.keys for form in forms if form.writer is None))
 
 
 def writing_model(model: Model) -> Model:
     """Give a model with the protocol in which its training lines are written."""
     writer = find_form(model).writer
-    return model if model.protocol == writer else replace(model, protocol=writer)
+    return model if writer is None else replace(model, protocol=writer)
 
 
 @final
@@ -155,7 +128,7 @@ class Training:
 
 def _with_weights(context: Context, protocol: str) -> Context:
     """Move the weights of messages to the protocol that is written, if its lines have them."""
-    if protocol not in WITH_WEIGHTS:
+    if not has_weights(protocol):
         return context
     messages = tuple(_with_weight(message, protocol) for message in context.messages)
     return context if all(map(is_, messages, context.messages)) else replace(context, messages=messages)

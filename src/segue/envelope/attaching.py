@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import cast
 
+import msgspec
 from msgspec.structs import replace
 
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolCall
@@ -25,9 +26,9 @@ from segue.conversation.events import (
 )
 from segue.conversation.messages import AssistantMessage, Sent
 from segue.envelope.envelopes import ID_JOINT
-from segue.envelope.slots import Slots, write_signature
 from segue.envelope.state import Piece, State, finish_state, has_opaque_data, make_piece, make_state
 from segue.models.model import Model
+from segue.protocols.kit.facts import StateSlots
 
 
 class Attachment:
@@ -40,7 +41,7 @@ class Attachment:
 
     def __init__(
         self,
-        slots: Slots,
+        slots: StateSlots,
         model: Model,
         base_url: str | None,
         *,
@@ -223,7 +224,7 @@ class Attachment:
             content = TextContent(text="", text_signature=self._take_envelope())
             written += [TextStart(index=place), TextEnd(index=place, content=content)]
         else:
-            signature = write_signature(self._slots, self._take_envelope(), self._new_name())
+            signature = _write_signature(self._slots, self._take_envelope(), self._new_name())
             content = ThinkingContent(thinking="", thinking_signature=signature, redacted=self._slots.is_redacted)
             written += [ThinkingStart(index=place), ThinkingEnd(index=place, content=content)]
         self._seen[place] = content
@@ -260,3 +261,11 @@ def _is_required(piece: Piece) -> bool:
 def _index_of(event: Event, default: int) -> int:
     """Give the index of the provider's event that an event for the client comes from."""
     return cast("int", getattr(event, "index", default))
+
+
+def _write_signature(slots: StateSlots, envelope: str, name: str) -> str:
+    """Write an envelope as the signature of thinking; `name` is unique in the reply."""
+    if slots.thinking == "details":
+        entry = {"type": "reasoning.encrypted", "data": envelope, "id": name, "format": "segue-envelope-v1"}
+        return msgspec.json.encode([entry]).decode()
+    return envelope

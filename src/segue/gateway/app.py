@@ -33,11 +33,9 @@ from segue.gateway.runtime import Runtime
 from segue.gateway.service import LOG, Gateway
 from segue.gateway.store.database import StoreError
 from segue.models.model import Model
-from segue.protocols.registry import get_protocol
+from segue.protocols.registry import DEFAULT_PROTOCOL, get_protocol
 from segue.reply_encoding import encode_model, encode_model_list, encode_token_count
 
-_DEFAULT_PROTOCOL: Final = "openai-chat"
-"""The form of errors for paths that belong to no protocol."""
 _TOO_SLOW: Final = 408
 _NO_KEY: Final = "the key is not one of this gateway"
 _BODY_STATUSES: Final[Mapping[int, FailureKind]] = {
@@ -103,7 +101,7 @@ class ProtocolApp:
                 with self._gateway.intake.admitted(tenant, runtime) as admission:
                     await self._serve(admission, headers, receive, send, method=scope["method"], path=path)
         except Refused as refused:
-            protocol = refused.protocol or find_protocol(scope["method"], path, headers) or _DEFAULT_PROTOCOL
+            protocol = refused.protocol or find_protocol(scope["method"], path, headers) or DEFAULT_PROTOCOL
             failure = Failure(kind=refused.kind, status=refused.status, message=str(refused))
             is_slow = refused.status == _TOO_SLOW
 
@@ -144,7 +142,7 @@ class ProtocolApp:
             kind = _BODY_STATUSES.get(error.status, FailureKind.NOT_FOUND)
             failure = Failure(kind=kind, status=error.status, message=str(error))
             given = {"allow": ", ".join(error.methods)} if error.methods else {}
-            await send_failure(send, failure, error.protocol or _DEFAULT_PROTOCOL, given, error.status)
+            await send_failure(send, failure, error.protocol or DEFAULT_PROTOCOL, given, error.status)
             return
         try:
             await self._answer(admission, call, headers, receive, send, raw=body)

@@ -26,7 +26,6 @@ from segue.conversation.replayed import message_events
 from segue.envelope.attaching import Attachment
 from segue.envelope.conversation import find_states, restore
 from segue.envelope.keys import keys_of_reply
-from segue.envelope.slots import find_slots
 from segue.envelope.state import State
 from segue.failures.failure import Failure, FailureKind
 from segue.gateway.cleaning import without_client_texts
@@ -48,8 +47,8 @@ from segue.projection.report import Report
 from segue.protocols.registry import get_protocol
 from segue.request import Request, prepare
 
-_FORWARDED: Final = ("anthropic-beta", "openai-beta", "traceparent")
-"""Headers of a client that are sent on to a provider of the same protocol."""
+_FORWARDED: Final = ("traceparent",)
+"""Headers of a client that are sent on to a provider of the same protocol, besides those of the protocol."""
 _CONTENT: Final = frozenset(
     {"text_start", "thinking_start", "toolcall_start", "text_delta", "thinking_delta", "toolcall_delta", "native"}
 )
@@ -260,7 +259,8 @@ class Exchange:
         self.is_passed = False
         known = refused | asked.refused
         if model.protocol == asked.call.protocol:
-            given = {name: value for name in _FORWARDED if (value := asked.headers.get(name))}
+            names = (*get_protocol(model.protocol).forwarded_headers, *_FORWARDED)
+            given = {name: value for name in names if (value := asked.headers.get(name))}
             if asked.raw:
                 given["accept-encoding"] = "identity"  # the bytes of the reply are passed on
             if given:
@@ -335,7 +335,7 @@ class Exchange:
                     tools=self.asked.sent.tools,
                 )
             self._attachment = Attachment(
-                find_slots(self.asked.call.protocol),
+                get_protocol(self.asked.call.protocol).state_slots,
                 model,
                 model.base_url,
                 write=lambda state: self.gateway.envelopes.write(state, self.asked.tenant),

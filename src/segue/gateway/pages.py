@@ -137,7 +137,7 @@ def _conversation_endpoints(gateway: Gateway) -> tuple[_TenantEndpoint, _TenantE
             return _json({"error": 'send {"model": "provider/id"}, or {"model": null} to end the choice'}, 400)
         if model is not None:
             try:
-                gateway.router.find(model, "openai-chat")
+                gateway.router.find(model)
             except UnknownModel as error:
                 return _json({"error": str(error)}, 404)
         name = str(request.path_params["name"])

@@ -1,4 +1,4 @@
-"""`previous_response_id`: conversations of the Responses protocol that the gateway keeps for the client.
+"""`previous_response_id`: conversations that the gateway keeps for the client, as providers of Responses do.
 
 A client that sends `store` (the default of the protocol) may name the last reply instead of sending the history. The
 gateway then stores each reply with the new messages before it, and the id of the reply before that. This is the one
@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from functools import partial
-from typing import Final, final
+from typing import Any, Final, final
 
 import msgspec
 from msgspec.structs import replace
@@ -23,9 +23,8 @@ from segue.conversation.stored import dump, load
 from segue.errors import LoadError
 from segue.gateway.service import Gateway
 from segue.gateway.store.store import StoredReply
+from segue.protocols.registry import find_protocol
 
-PROTOCOL: Final = "openai-responses"
-PREVIOUS: Final = "previous_response_id"
 _LONGEST: Final = 10_000
 """Replies of one conversation at most."""
 _MOST_BYTES: Final = 64_000_000
@@ -44,19 +43,20 @@ class KeptReply(msgspec.Struct, frozen=True, array_like=True):
 
 def previous_id(call: Call) -> str | None:
     """Give the id of the reply that a request continues."""
-    if call.body_protocol != PROTOCOL or call.body is None:
-        return None
-    given = call.body.get(PREVIOUS)
+    key = _reply_key(call.body_protocol)
+    given = None if key is None or call.body is None else call.body.get(key)
     return given if isinstance(given, str) and given else None
+
+
+def _reply_key(protocol: str) -> str | None:
+    record = find_protocol(protocol)
+    return None if record is None else record.held_content.reply
 
 
 def is_stored(call: Call) -> bool:
     """Whether the client asks to store the reply."""
-    return (
-        call.protocol == call.body_protocol == PROTOCOL
-        and call.body is not None
-        and call.body.get("store") is not False
-    )
+    is_kept = call.protocol == call.body_protocol and _reply_key(call.protocol) is not None
+    return is_kept and call.body is not None and call.body.get("store") is not False
 
 
 async def find_history(gateway: Gateway, name: str, tenant: str) -> tuple[Message, ...] | None:
@@ -100,10 +100,12 @@ def keep_reply(call: Call, new: Prompt, reply: AssistantMessage, name: str, tena
 
 def without_previous(options: Options) -> Options:
     """Remove the id from the options: no provider knows it."""
-    extra = options.extra
-    part: Mapping[str, object] = (extra or {}).get(PROTOCOL, {})
-    if extra is None or PREVIOUS not in part:
-        return options
-    rest = {key: value for key, value in part.items() if key != PREVIOUS}
-    parts = {**extra, PROTOCOL: rest}
-    return replace(options, extra={key: value for key, value in parts.items() if value} or None)
+    extra = options.extra or {}
+    rest = {name: _without(part, _reply_key(name)) for name, part in extra.items()}
+    return (
+        options if rest == extra else replace(options, extra={key: part for key, part in rest.items() if part} or None)
+    )
+
+
+def _without(part: Mapping[str, Any], key: str | None) -> Mapping[str, Any]:
+    return {each: value for each, value in part.items() if each != key}

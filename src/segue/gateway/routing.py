@@ -18,7 +18,7 @@ from segue.gateway.config import SAME, Config, ModelRoute
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.models.providers import find_row
-from segue.protocols.registry import get_protocol
+from segue.protocols.registry import DEFAULT_PROTOCOL, get_protocol
 
 _EVERYTHING: Final = ModelRoute(targets=(SAME,))
 _MOST_NAMES: Final = 2_000
@@ -52,7 +52,7 @@ class Router:
             sorted((name for name in config.models if "*" in name or "?" in name), key=lambda name: (-len(name), name))
         )
 
-    def find(self, name: str, protocol: str) -> Routed:
+    def find(self, name: str, protocol: str = DEFAULT_PROTOCOL) -> Routed:
         """Find the models for the name that a client asks for.
 
         Raises:

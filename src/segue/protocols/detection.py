@@ -31,6 +31,7 @@ class _Tables:
     """The clues of all protocols, indexed by key."""
 
     def __init__(self, clues: Mapping[str, Clues]) -> None:
+        self.clues = clues
         self.body_keys = _merge({name: each.body_keys for name, each in clues.items()})
         self.object_keys = _merge({name: each.object_keys for name, each in clues.items()})
         self.message_keys = _merge({name: each.message_keys for name, each in clues.items()})
@@ -114,12 +115,14 @@ def has_turns(body: object, protocol: str) -> bool:
     return any(not _TURN_KEYS.isdisjoint(item) for item in _objects(cast("object", body)))
 
 
-def detect_reply(body: object) -> str | None:
-    """Name the protocol of a whole reply; None if no clue is found."""
-    scores: dict[str, int] = {}
-    body = object_of(body)
+def detect_reply(body: object, expected: str | None = None) -> str | None:
+    """Name the protocol of a whole reply, the expected one if the reply has a key of it; None if no clue is found."""
+    tables, scores, body = _read_tables(registered_count()), dict[str, int](), object_of(body)
+    clues = tables.clues.get(expected or "")
+    if clues is not None and not body.keys().isdisjoint(clues.reply_keys.keys() | clues.shared_reply_keys):
+        return expected
     found: _Found = {}
-    _add_keys(body, _read_tables(registered_count()).reply_keys, found)
+    _add_keys(body, tables.reply_keys, found)
     for clue in found.values():
         for name, weight in clue.items():
             scores[name] = max(weight, scores.get(name, 0))

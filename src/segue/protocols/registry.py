@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from importlib import import_module
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 
 import msgspec
 
@@ -27,6 +27,7 @@ from segue.models.overrides import Settings, override
 from segue.models.provider import Provider
 from segue.models.providers import PROVIDERS, find_row
 from segue.models.rules import Rules
+from segue.protocols.kit.batch_form import BatchForm
 from segue.protocols.kit.clues import Clues
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.routing import Route
@@ -44,6 +45,9 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "cohere-chat": "segue.protocols.cohere_chat",
 }
 """Segue's own protocols, in the order of tables and tests; each folder is imported when its record is first needed."""
+
+DEFAULT_PROTOCOL: Final = "openai-chat"
+"""The protocol that most providers speak: for errors, and for models, where nothing names another one."""
 
 
 def _check_example(record: Protocol) -> None:
@@ -111,34 +115,41 @@ def all_clues() -> dict[str, Clues]:
 
     A protocol of a package that cannot be loaded is left out; `get_protocol` of its name raises the error.
     """
-    clues = {name: cast("Clues", import_module(f"{folder}.clues").CLUES) for name, folder in _FOLDERS.items()}
-    for name in protocol_names():
-        if name not in clues:
-            with suppress(UnknownProtocol):
-                clues[name] = get_protocol(name).clues
-    return clues
+    return _all_parts("clues", Clues())
 
 
 def all_routes() -> dict[str, tuple[Route, ...]]:
     """Give the endpoints of each protocol by name; of segue's own protocols only the routes are imported."""
-    routes: dict[str, tuple[Route, ...]] = {}
+    return _all_parts("routes", ())
+
+
+def all_batch_forms() -> dict[str, tuple[BatchForm, ...]]:
+    """Give the forms of batch files of each protocol by name; of segue's own protocols only these are imported."""
+    return _all_parts("batch_forms", ())
+
+
+_Part = TypeVar("_Part")
+
+
+def _all_parts(part: str, none: _Part) -> dict[str, _Part]:
+    """Give one part of every record: of a folder the module of this name alone, or `none` if it has no such module."""
+    parts: dict[str, _Part] = {}
     for name in protocol_names():
         if name in _FOLDERS:
-            routes[name] = _routes_in(f"{_FOLDERS[name]}.routes")
+            parts[name] = _part_in(f"{_FOLDERS[name]}.{part}", none)
         else:
             with suppress(UnknownProtocol):
-                routes[name] = get_protocol(name).routes
-    return routes
+                parts[name] = cast("_Part", getattr(get_protocol(name), part))
+    return parts
 
 
-def _routes_in(module: str) -> tuple[Route, ...]:
-    """Give the routes of a folder; one without the file is a format that is not sent over HTTP."""
+def _part_in(module: str, none: _Part) -> _Part:
     try:
-        return cast("tuple[Route, ...]", import_module(module).ROUTES)
+        return cast("_Part", getattr(import_module(module), module.rpartition(".")[2].upper()))
     except ModuleNotFoundError as error:
         if error.name != module:
             raise
-        return ()
+        return none
 
 
 def registered_count() -> int:

@@ -22,7 +22,7 @@ from segue.projection.replies.projector import Reply, ReplyProjector, project_re
 from segue.projection.report import ChangeCode
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.protocol import Protocol, Sample
-from segue.protocols.registry import protocol_names
+from segue.protocols.registry import all_protocols
 from segue.testing.broken_law import expect_equal, fail
 from segue.testing.stream_laws import decode_frames, encode_events
 
@@ -80,8 +80,9 @@ def check_foreign_replies(record: Protocol, model: Model, seed: int) -> None:
         BrokenLaw: a mark is written, something readable is missing, the stream differs from the whole reply, or an id
             or a name is not one that the client's provider accepts.
     """
-    names = [name for name in protocol_names() if name in (record.name, "anthropic-messages", "openai-responses")]
-    for protocol in dict.fromkeys((record.name, *names, "google-genai")):
+    # One protocol for each way in which reasoning is signed.
+    signed = {each.signatures.holder: each.name for each in reversed(all_protocols()) if each.signatures.holder}
+    for protocol in dict.fromkeys((record.name, *signed.values())):
         _check_foreign(record, model, make_foreign_reply(seed, protocol), f"seed {seed}, from {protocol}")
 
 

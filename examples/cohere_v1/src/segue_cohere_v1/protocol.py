@@ -6,10 +6,12 @@ from typing import Final
 
 from segue import Model
 from segue.protocols import NOT_IN_A_BODY, Clues, Documentation, Endpoint, Protocol, read_samples
+from segue.protocols.kit.reply_form import ReplyForm
 from segue_cohere_v1.check import check
 from segue_cohere_v1.request import decode_request, encode_request
 from segue_cohere_v1.response import decode_error, decode_response, encode_response, stream_decoder
 from segue_cohere_v1.rules import DIALECT, NAME, PROVIDER, RULES
+from segue_cohere_v1.server import BATCH_FORMS, ROUTES, encode_error, stream_encoder
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - common signature
@@ -28,7 +30,12 @@ PROTOCOL: Final = Protocol(
     encode_response=encode_response,
     decode_response=decode_response,
     stream_decoder=stream_decoder,
+    stream_encoder=stream_encoder,
     decode_error=decode_error,
+    encode_error=encode_error,
+    routes=ROUTES,
+    reply_form=ReplyForm(thinking=False, refused="ERROR_TOXIC"),
+    batch_forms=BATCH_FORMS,
     check=check,
     not_carried=NOT_IN_A_BODY
     | {

@@ -29,7 +29,7 @@ from segue.protocols.kit.reading import (
 from segue_cohere_v1.request import decode_call
 from segue_cohere_v1.rules import NAME
 
-_STOP_REASONS: Final[Mapping[str, StopReason]] = {
+STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "COMPLETE": StopReason.STOP,
     "STOP_SEQUENCE": StopReason.STOP,
     "MAX_TOKENS": StopReason.LENGTH,
@@ -80,7 +80,7 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
 
 
 def _read_stop(reason: str | None, *, has_calls: bool) -> StopReason:
-    stop = _STOP_REASONS.get(reason or "COMPLETE", StopReason.STOP)
+    stop = STOP_REASONS.get(reason or "COMPLETE", StopReason.STOP)
     return StopReason.TOOL_USE if has_calls and stop == StopReason.STOP else stop
 
 
@@ -133,8 +133,8 @@ class _Reader:
         """Read one event."""
         match frame.get("event_type"):
             case "stream-start":
-                out.start()
                 out.response_id = text_of(frame.get("generation_id"))
+                out.start()
             case "text-generation":
                 self._grow_text(text_of(frame.get("text")), out)
             case "tool-calls-chunk":

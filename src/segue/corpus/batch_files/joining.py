@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final, NamedTuple, cast, final
+from typing import NamedTuple, cast, final
 
 import msgspec
 from msgspec.structs import replace
 
-from segue.batch_forms import FORMS, Fields, read_request_line
+from segue.batch_forms import batch_forms, read_request_line
 from segue.conversation.context import Prompt
 from segue.conversation.messages import AssistantMessage
 from segue.conversation.stored import dump
-from segue.corpus.batch_files.results import Outcome, ResultLine
 from segue.corpus.batch_files.writing import BatchTable
 from segue.errors import DecodeError, SegueError, UnknownModel
 from segue.failures.classify import classify
@@ -22,15 +21,9 @@ from segue.models.catalogue import Catalogue, get_model
 from segue.models.model import Model
 from segue.models.price import batch_share, reduce_cost
 from segue.protocols.api import decode_request, decode_response
+from segue.protocols.detection import detect_reply
+from segue.protocols.kit.batch_results import Fields, Outcome, ResultLine
 from segue.protocols.registry import get_protocol
-
-_REPLY_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
-    "choices": ("openai-chat", "mistral-chat"),
-    "candidates": ("google-genai",),
-    "output": ("openai-responses", "bedrock-converse"),
-    "content": ("anthropic-messages",),
-}
-"""Keys of replies -> the protocols that have them, the most frequent first."""
 
 
 @final
@@ -88,7 +81,7 @@ class Joiner:
     def names_of(self, sent: SentLine) -> Iterator[str]:
         """Give the ids under which the result of a request may come: its own, and those that are made from it."""
         yield sent.id
-        for form in FORMS:
+        for _, form in batch_forms():
             yield form.legal_id(sent.id)
 
     def join(self, sent: SentLine, result: ResultLine | None) -> Joined:
@@ -119,7 +112,7 @@ class Joiner:
         if not isinstance(given, dict):
             raise DecodeError("the result has no reply")
         body = cast("dict[str, object]", given)
-        protocol = result.protocol or self._protocol(sent, body)
+        protocol = self._protocol(sent, body)
         model = self._model or self._named(body, sent, protocol)
         if model is not None and model.protocol != protocol:
             model = replace(model, protocol=protocol)
@@ -131,10 +124,7 @@ class Joiner:
     def _protocol(self, sent: SentLine, body: Mapping[str, object]) -> str:
         """Give the protocol of a reply by its keys; the request may stand in another provider's form."""
         likely = sent.protocol if self._model is None else self._model.protocol
-        for key, protocols in _REPLY_KEYS.items():
-            if key in body:
-                return likely if likely in protocols else protocols[0]
-        return likely
+        return detect_reply(body, likely) or likely
 
     def _named(self, body: Mapping[str, object], sent: SentLine, protocol: str) -> Model | None:
         """Find the model that a reply or its request names, at the provider of the protocol."""

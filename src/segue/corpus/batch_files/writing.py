@@ -8,7 +8,7 @@ from typing import Any, Final, final
 import msgspec
 from msgspec.structs import replace
 
-from segue.batch_forms import BatchForm, find_form
+from segue.batch_forms import find_form
 from segue.corpus.batches import BadRow, Batch
 from segue.corpus.files import Files, Pending
 from segue.corpus.rows import Row
@@ -16,6 +16,7 @@ from segue.errors import CorpusError
 from segue.json_text import encode_valid_json
 from segue.models.model import Model
 from segue.projection.policy import Policy
+from segue.protocols.kit.batch_form import BatchForm
 from segue.request import Request
 
 IDS: Final = ".ids.json"
@@ -73,8 +74,8 @@ def line_of(form: BatchForm, name: str, request: Request) -> bytes:
     if form.is_plain:
         # The body stays as it is, so it is not encoded a second time.
         body: Any = msgspec.Raw(request.content)
-        return encode_valid_json(form.envelope.write(name, body, form.places[request.protocol]))
-    return encode_valid_json(form.line(name, request.body, request.protocol))
+        return encode_valid_json(form.envelope.write(name, body, form.place))
+    return encode_valid_json(form.line(name, request.body))
 
 
 @final

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from segue.models.model import Model
+from segue.protocols.anthropic_messages.batch_forms import BATCH_FORMS
 from segue.protocols.anthropic_messages.betas import needed_headers
 from segue.protocols.anthropic_messages.check import check
 from segue.protocols.anthropic_messages.clues import CLUES
@@ -24,6 +25,7 @@ from segue.protocols.anthropic_messages.stream import stream_decoder
 from segue.protocols.anthropic_messages.stream_writer import stream_encoder
 from segue.protocols.anthropic_messages.versions import VERSIONS
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.facts import SignatureForm, StateSlots, TrainingForm
 from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.kit.token_count import TokenCount, only
@@ -122,6 +124,17 @@ PROTOCOL: Final = Protocol(
             "tool_choice",
             "tools",
         }
+    ),
+    forwarded_headers=("anthropic-beta",),
+    # Claude Code, opencode and pi return the signature of thinking, redacted thinking, and thinking after text.
+    # (run 2026-11)
+    state_slots=StateSlots(thinking="plain", insert="thinking", is_ordered=True, is_redacted=True, prefix="toolu_"),
+    batch_forms=BATCH_FORMS,
+    training_forms=(TrainingForm(keys=frozenset({"system", "messages", "tools"})),),
+    signatures=SignatureForm(
+        holder="thinking",
+        refusal="messages.{message}.content.{piece}: Invalid `signature` in `thinking` block",  # recorded, 2026-11
+        claude="messages",
     ),
     replay=REPLAY,
     copies_arguments=True,

@@ -29,4 +29,5 @@ CLUES: Final = Clues(
     reply_keys={
         "stopReason": 11,  # more than `output` of openai-responses, which replies of this protocol have too
     },
+    shared_reply_keys=frozenset({"output"}),
 )

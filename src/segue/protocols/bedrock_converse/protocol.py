@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from segue.models.model import Model
+from segue.protocols.bedrock_converse.batch_forms import BATCH_FORMS
 from segue.protocols.bedrock_converse.check import check
 from segue.protocols.bedrock_converse.clues import CLUES
 from segue.protocols.bedrock_converse.document_names import names_documents
@@ -24,6 +25,7 @@ from segue.protocols.bedrock_converse.sources import cited_sources
 from segue.protocols.bedrock_converse.stream import stream_decoder
 from segue.protocols.bedrock_converse.stream_writer import stream_encoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
+from segue.protocols.kit.facts import SignatureForm, StateSlots, TrainingForm
 from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.kit.reply_form import ReplyForm
@@ -105,6 +107,19 @@ PROTOCOL: Final = Protocol(
     },
     affects_later=names_documents,
     sdk_arguments=sdk_arguments,
+    # As at Anthropic, whose thinking this protocol has.
+    state_slots=StateSlots(thinking="plain", insert="thinking", is_ordered=True, is_redacted=True, prefix="tooluse_"),
+    batch_forms=BATCH_FORMS,
+    training_forms=(
+        # Anthropic cookbook: fine-tuning on Bedrock, read 2026-11-16: `system` and `messages`, no other key
+        TrainingForm(keys=frozenset({"system", "messages"}), writer="anthropic-messages", ids="claude"),
+        TrainingForm(keys=frozenset({"system", "messages", "toolConfig"})),
+    ),
+    signatures=SignatureForm(
+        holder="thinking",
+        refusal="messages.{message}.content.{piece}: Invalid `signature` in `thinking` block",  # recorded, 2026-11
+        claude="converse",
+    ),
     replay=REPLAY,
     prefix=PREFIX,
     copies_arguments=True,

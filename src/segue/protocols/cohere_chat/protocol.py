@@ -17,6 +17,7 @@ from segue.protocols.cohere_chat.rules import PROTOCOL as NAME
 from segue.protocols.cohere_chat.stream import stream_decoder
 from segue.protocols.cohere_chat.stream_writer import stream_encoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
+from segue.protocols.kit.facts import TrainingForm
 from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.kit.replay import CHAT_REPLAY
@@ -109,6 +110,7 @@ PROTOCOL: Final = Protocol(
         "extra",
     },
     sdk_arguments=_sdk_arguments,
+    training_forms=(TrainingForm(keys=frozenset({"messages", "tools"})),),
     replay=CHAT_REPLAY,
     copies_arguments=True,
     clues=CLUES,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from segue.models.model import Model
+from segue.protocols.google_genai.batch_forms import BATCH_FORMS
 from segue.protocols.google_genai.check import check
 from segue.protocols.google_genai.clues import CLUES
 from segue.protocols.google_genai.errors import decode_error, encode_error
@@ -22,6 +23,7 @@ from segue.protocols.google_genai.sources import cited_sources
 from segue.protocols.google_genai.stream import stream_decoder
 from segue.protocols.google_genai.stream_writer import stream_encoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
+from segue.protocols.kit.facts import SignatureForm, StateSlots, TrainingForm
 from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.kit.token_count import TokenCount
@@ -112,6 +114,14 @@ PROTOCOL: Final = Protocol(
         "options",  # levels become budgets
     },
     sdk_arguments=sdk_arguments,
+    # Clients return the signature of a call; gemini-cli drops all others, and the one of a call when a session is
+    # resumed. Ids of calls survive. Google itself signs an empty text at the end of a reply. (run 2026-11)
+    state_slots=StateSlots(thinking="plain", call=True, text=True, insert="text", long_ids=True),
+    batch_forms=BATCH_FORMS,
+    # Vertex AI documentation: tuning, read 2026-11-16
+    training_forms=(TrainingForm(keys=frozenset({"systemInstruction", "contents", "tools"})),),
+    # The Gemini API and Vertex refuse each other's signatures (recorded errors, 2026-11).
+    signatures=SignatureForm(holder="part", refusal="Corrupted thought signature.", valid_in="endpoint"),
     replay=REPLAY,
     copies_arguments=True,
     clues=CLUES,

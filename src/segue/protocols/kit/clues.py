@@ -53,3 +53,5 @@ class Clues(msgspec.Struct, frozen=True, kw_only=True):
     """Weight of a list of objects with `role`, used only where no other clue is found."""
     reply_keys: Weights = msgspec.field(default_factory=_none)
     """Keys of a whole reply; the key with the highest weight decides."""
+    shared_reply_keys: frozenset[str] = frozenset()
+    """Keys of a whole reply that count only where a reply of this protocol is expected: others have them too."""

@@ -30,6 +30,8 @@ class HeldContent(msgspec.Struct, frozen=True, kw_only=True):
     - `keys`: keys of the body whose value is an id, or an object with an `id`, and what they refer to.
     - `values`: keys of the body that refer to such content with any value.
     - `history`: those of the keys that refer to turns; these may have the calls of the results that are sent.
+    - `reply`: that of the keys which names the reply that a request continues. Providers then keep every reply, unless
+      the body says `store: false`.
     - `per_model`: those of the keys that are valid for one model only.
     - `blocks`: types of native blocks (or their only key) that name content by its id.
     - `model_pattern`: a regular expression for names of models that are stored prompts.
@@ -38,6 +40,7 @@ class HeldContent(msgspec.Struct, frozen=True, kw_only=True):
     keys: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     values: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     history: frozenset[str] = frozenset()
+    reply: str | None = None
     per_model: frozenset[str] = frozenset()
     blocks: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     model_pattern: str | None = None

@@ -28,8 +28,10 @@ from segue.models.family import Family
 from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.protocols.kit.api_versions import ApiVersions
+from segue.protocols.kit.batch_form import BatchForm
 from segue.protocols.kit.clues import Clues
 from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject, Violation, WireError
+from segue.protocols.kit.facts import NO_SIGNATURES, NO_SLOTS, SignatureForm, StateSlots, TrainingForm
 from segue.protocols.kit.held_content import NO_HELD_CONTENT, HeldContent
 from segue.protocols.kit.model_lists import ModelList
 from segue.protocols.kit.namespaces import Namespaces
@@ -106,6 +108,11 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `reply_form`: what a reply can hold of the reply of another protocol.
     - `prefix`: how a body holds what reasoning is bound to; None: no provider of this protocol is known to check it.
     - `model_list`: how the answers about models are written; None: the protocol has none.
+    - `forwarded_headers`: headers of a client that a gateway sends on to a provider of the same protocol.
+    - `state_slots`: the fields of replies that clients return unread, in which a gateway keeps state.
+    - `batch_forms`: the batch files of providers that take bodies of this protocol.
+    - `training_forms`: the lines of training files, the first whose `ids` the model has; else the default form.
+    - `signatures`: how the emulator signs replies, and refuses signatures.
 
     Functions:
 
@@ -169,6 +176,11 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     reply_form: ReplyForm = DEFAULT_FORM
     prefix: PrefixForm | None = None
     needed_headers: Callable[[Prompt], Mapping[str, str]] | None = None
+    forwarded_headers: tuple[str, ...] = ()
+    state_slots: StateSlots = NO_SLOTS
+    batch_forms: tuple[BatchForm, ...] = ()
+    training_forms: tuple[TrainingForm, ...] = ()
+    signatures: SignatureForm = NO_SIGNATURES
 
     def __post_init__(self) -> None:
         """Wrap the functions that read a body, so that no codec has to expect values which cannot be stored."""

@@ -31,4 +31,5 @@ CLUES: Final = Clues(
         "function": 2,
     },
     model_ids=dict.fromkeys(first_party_prefixes("mistral"), 4),
+    shared_reply_keys=frozenset({"choices"}),
 )

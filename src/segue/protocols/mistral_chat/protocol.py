@@ -7,9 +7,11 @@ from typing import Final
 from segue.errors import EncodeError
 from segue.models.model import Model
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
+from segue.protocols.kit.facts import TrainingForm
 from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.kit.replay import CHAT_REPLAY
+from segue.protocols.mistral_chat.batch_forms import BATCH_FORMS
 from segue.protocols.mistral_chat.check import check
 from segue.protocols.mistral_chat.clues import CLUES
 from segue.protocols.mistral_chat.errors import decode_error, encode_error
@@ -119,6 +121,9 @@ PROTOCOL: Final = Protocol(
         "extra",
     },
     sdk_arguments=_sdk_arguments,
+    batch_forms=BATCH_FORMS,
+    # README of mistral-finetune, read 2026-11-16
+    training_forms=(TrainingForm(keys=frozenset({"messages", "tools", "parallel_tool_calls"}), has_weights=True),),
     replay=CHAT_REPLAY,
     copies_arguments=True,
     clues=CLUES,

@@ -7,6 +7,7 @@ from typing import Final
 from segue.errors import EncodeError
 from segue.models.model import Model
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
+from segue.protocols.kit.facts import TrainingForm
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.kit.replay import CHAT_REPLAY
 from segue.protocols.ollama_chat.check import check
@@ -94,6 +95,7 @@ PROTOCOL: Final = Protocol(
         "extra",
     },
     sdk_arguments=_sdk_arguments,
+    training_forms=(TrainingForm(keys=frozenset({"messages", "tools"})),),
     replay=CHAT_REPLAY,
     clues=CLUES,
     example=Model("qwen3-vl", "ollama", NAME, reasoning=True),

@@ -6,11 +6,13 @@ from typing import Final
 
 from segue.models.model import Model
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.facts import SignatureForm, StateSlots, TrainingForm
 from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.model_lists import OPENAI_MODEL_LIST
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.kit.replay import CHAT_REPLAY
 from segue.protocols.kit.token_count import TokenCount, only
+from segue.protocols.openai_chat.batch_forms import BATCH_FORMS
 from segue.protocols.openai_chat.check import check
 from segue.protocols.openai_chat.clues import CLUES
 from segue.protocols.openai_chat.errors import decode_error, encode_error
@@ -135,6 +137,16 @@ PROTOCOL: Final = Protocol(
         "extra",
     },
     sdk_parameters=_SDK_PARAMETERS,
+    forwarded_headers=("openai-beta",),
+    # pi and the SDK return `reasoning_details`; every client returns the ids of calls (run 2026-11)
+    state_slots=StateSlots(thinking="details", insert="thinking", long_ids=True),
+    batch_forms=BATCH_FORMS,
+    # OpenAI, Together, Fireworks and Hugging Face: fine-tuning guides, read 2026-11-15
+    training_forms=(TrainingForm(keys=frozenset({"messages", "tools", "parallel_tool_calls"}), has_weights=True),),
+    signatures=SignatureForm(
+        holder="details",
+        refusal="Invalid encrypted reasoning content in reasoning_details.",  # recorded, 2026-11
+    ),
     replay=CHAT_REPLAY,
     copies_arguments=True,
     clues=CLUES,

@@ -6,10 +6,12 @@ from typing import Final
 
 from segue.models.model import Model
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
+from segue.protocols.kit.facts import SignatureForm, StateSlots, TrainingForm
 from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.model_lists import OPENAI_MODEL_LIST
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.kit.token_count import TokenCount, only
+from segue.protocols.openai_responses.batch_forms import BATCH_FORMS
 from segue.protocols.openai_responses.check import check
 from segue.protocols.openai_responses.clues import CLUES
 from segue.protocols.openai_responses.errors import decode_error, encode_error
@@ -98,6 +100,7 @@ _HELD_CONTENT: Final = HeldContent(
         "prompt": "a stored prompt",
     },
     history=frozenset({"previous_response_id", "conversation"}),
+    reply="previous_response_id",
     blocks={"item_reference": "a stored item", "image_generation_call": "a generated image"},
 )
 """openai 3.49.0: response_create_params, ItemReference; an image call with its id alone was accepted (recorded)."""
@@ -153,6 +156,20 @@ PROTOCOL: Final = Protocol(
     check=check,
     not_carried=_NOT_CARRIED,
     sdk_parameters=_SDK_PARAMETERS,
+    forwarded_headers=("openai-beta",),
+    # codex, opencode and pi return the encrypted content of reasoning items (run 2026-11)
+    state_slots=StateSlots(thinking="plain", insert="thinking", is_ordered=True),
+    batch_forms=BATCH_FORMS,
+    # OpenAI fine-tuning guide, read 2026-11-15: chat messages, whatever protocol the model is used with
+    training_forms=(TrainingForm(keys=frozenset({"messages", "tools", "parallel_tool_calls"}), writer="openai-chat"),),
+    signatures=SignatureForm(
+        holder="item",
+        refusal="The encrypted content could not be verified. Reason: Encrypted content could not be decrypted or"
+        " parsed.",
+        valid_in="organization",
+        other_realm="The encrypted content could not be verified. Reason: Encrypted content organization_id did not"
+        " match the target organization.",
+    ),  # recorded errors, 2026-02 to 2026-11
     replay=REPLAY,
     copies_arguments=True,
     clues=CLUES,

@@ -1,8 +1,9 @@
 """A strict emulator of the providers, for tests of programs that switch models, without a network and without keys.
 
-It answers like Anthropic, Bedrock (Converse), OpenAI (Chat and Responses) and Google. It refuses with the provider's
-own error what `check` names, signs its thinking and verifies what comes back (model, account, and for current Claude
-models the conversation before it), streams by a script, counts tokens, and fails on demand:
+It answers like Anthropic, Bedrock (Converse), OpenAI (Chat and Responses), Google, Mistral, Cohere and Ollama, and in
+the protocols of installed packages. It refuses with the provider's own error what `check` names, signs its thinking and
+verifies what comes back (model, account, and for current Claude models the conversation before it), streams by a
+script, counts tokens, and fails on demand:
 
     with emulate(Step(calls=(EmulatedCall(name="read"),)), Step(status=529)) as server:
         client = anthropic.Anthropic(base_url=server.url, api_key="any")

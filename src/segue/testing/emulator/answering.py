@@ -40,7 +40,6 @@ _STATUS_KINDS: Final[Mapping[int, FailureKind]] = {
     503: FailureKind.OVERLOADED,
     529: FailureKind.OVERLOADED,
 }
-_CALL_PREFIXES: Final[Mapping[str, str]] = {"anthropic-messages": "toolu_01"}
 
 
 @final
@@ -109,8 +108,9 @@ class Provider:
         if state is not None:
             text, reason = state.verdict.refusal, "signature" if state.is_damaged else "prefix"
         else:
-            realm, reason = realm_of(call.protocol, caller), "signature"
-            text = self._signer.find_refusal(call.prompt.context.messages, call.protocol, model.id, realm)
+            form, reason = get_protocol(call.protocol).signatures, "signature"
+            realm = realm_of(form, caller)
+            text = self._signer.find_refusal(call.prompt.context.messages, form, model.id, realm)
         if text is None:
             return None
         return Failure(kind=FailureKind.OPAQUE_REJECTED, status=400, message=text), reason
@@ -123,11 +123,15 @@ class Provider:
         assert call.prompt is not None, "only requests with a prompt are answered here"
         number = self._ledger.next_reply()
         prompt = call.prompt
-        ids = [self._name(_CALL_PREFIXES.get(call.protocol, "call_"), number, at) for at in range(len(step.calls))]
+        record = get_protocol(call.protocol)
+        ids = [self._name(record.state_slots.prefix, number, at) for at in range(len(step.calls))]
         content = content_of(step, prompt, ids)
+        if not record.reply_form.thinking:
+            content = [piece for piece in content if piece.kind != "thinking"]
         if state is not None and state.hides_thinking:
             content = [replace(piece, thinking="") if piece.kind == "thinking" else piece for piece in content]
-        signed = self._signer.sign(content, call.protocol, model.id, realm_of(call.protocol, caller), number)
+        form = record.signatures
+        signed = self._signer.sign(content, form, model.id, realm_of(form, caller), number)
         if state is not None:
             self._claude.record(state, signed)
         usage = self._usage(
@@ -141,7 +145,7 @@ class Provider:
             provider=model.provider,
             model=model.id,
             response_model=model.id,
-            response_id=self._name(get_protocol(call.protocol).reply_form.id_prefix or "emu-", number, 99),
+            response_id=self._name(record.reply_form.id_prefix or "emu-", number, 99),
             usage=usage,
             stop_reason=StopReason.TOOL_USE if step.calls else StopReason.STOP,
         )

@@ -1,4 +1,4 @@
-"""The emulator as an ASGI application: the endpoints of Anthropic, Bedrock, OpenAI and Google, and three of its own.
+"""The emulator as an ASGI application: the endpoints of every protocol, and three of its own.
 
 - `GET /emulator/requests`: the requests so far, with what was answered; `DELETE` empties the list.
 - `POST /emulator/steps`: adds steps to the script.
@@ -22,14 +22,14 @@ from segue.failures.failure import Failure, FailureKind
 from segue.framing.writing import frame_encoder
 from segue.json_text import encode_json
 from segue.models.catalogue import find_models
+from segue.protocols.registry import get_protocol, protocol_names
 from segue.reply_encoding import encode_error, encode_model_list
 from segue.testing.emulator.answering import Answer, Provider, framing_of
 from segue.testing.emulator.binding import Caller, Ledger, Reader, Transformation
 from segue.testing.emulator.bodies import BodyReader
 from segue.testing.emulator.claude import claude_of
-from segue.testing.emulator.claude_state import PROTOCOLS as CLAUDE_PROTOCOLS
 from segue.testing.emulator.script import Script, Step, load_steps
-from segue.testing.emulator.signing import PROTOCOLS, Signer
+from segue.testing.emulator.signing import Signer
 from segue.testing.emulator.versions import refuse_by_version
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -45,12 +45,6 @@ _CONTENT_TYPES: Final = {
 }
 _JSON: Final = {"content-type": "application/json"}
 _STATE_REFUSALS: Final = frozenset(("signature", "prefix"))
-_ORGANIZATION_HEADERS: Final[Mapping[str, str]] = {
-    "anthropic-messages": "anthropic-organization-id",
-    "openai-chat": "openai-organization",
-    "openai-responses": "openai-organization",
-}
-"""Where replies name the account.                                   (anthropic 2.8.0; OpenAI documentation: headers)"""
 _SIGNED: Final = re.compile(r"Credential=([^/,\s]+)/")
 
 
@@ -167,11 +161,12 @@ class Emulator:
         `known` is what the client had: signatures of Claude thinking, which the emulator made.
         """
         model = claude_of(request.model or "")
-        if model is None or request.protocol not in CLAUDE_PROTOCOLS or not request.body:
+        wire = None if request.protocol is None else get_protocol(request.protocol).signatures.claude
+        if model is None or wire is None or not request.body:
             return ()
-        asked = self._bodies.read(request.protocol, cast("Mapping[str, Any]", request.body))
+        asked = self._bodies.read(wire, cast("Mapping[str, Any]", request.body))
         caller = self._caller(request.path, request.headers)
-        return self.ledger.withheld(asked, known, Reader(request.protocol, model, caller))
+        return self.ledger.withheld(asked, known, Reader(wire, model, caller))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""
@@ -254,12 +249,15 @@ class Emulator:
         return 404, {"error": f"the emulator has no {method} {path}"}
 
     def _answer(self, call: Call, caller: Caller, headers: dict[str, str]) -> Answer:
-        if call.protocol not in PROTOCOLS:
-            body_of: dict[str, object] = {"error": f"the emulator does not serve {call.protocol}"}
+        record = get_protocol(call.protocol)
+        if record.encode_error is None or (call.stream and record.stream_encoder is None):
+            body_of: dict[str, object] = {"error": f"{call.protocol} has no errors or streams to write"}
             return Answer(status=404, headers={}, body=body_of, refusal="protocol")
         if self._api_key is not None and _key_in("", headers, call.query) != self._api_key:
             reply = encode_error(Failure(kind=FailureKind.AUTH, status=401), protocol=call.protocol)
             return Answer(status=reply.status, headers=reply.headers, body=reply.body, refusal="key")
+        if call.answer is not None:
+            return Answer(status=200, headers={}, body=dict(call.answer))
         if call.kind == "models":
             listed = encode_model_list(find_models(protocol=call.protocol)[:50], protocol=call.protocol)
             return Answer(status=200, headers={}, body=listed)
@@ -270,7 +268,7 @@ class Emulator:
 def _refuse_call(error: CallError) -> Answer:
     kind = FailureKind.NOT_FOUND if error.status in (404, 405, 426) else FailureKind.INVALID_REQUEST
     failure = Failure(kind=kind, status=error.status, message=str(error))
-    reply = encode_error(failure, protocol=error.protocol or PROTOCOLS[0])
+    reply = encode_error(failure, protocol=error.protocol or protocol_names()[0])
     return Answer(status=error.status, headers=reply.headers, body=reply.body, refusal="call")
 
 
@@ -284,8 +282,8 @@ def _key_in(path: str, headers: Mapping[str, str], query: Mapping[str, str] | No
 
 
 def _organization_header(protocol: str, caller: Caller) -> dict[str, str]:
-    name = _ORGANIZATION_HEADERS.get(protocol)
-    return {} if name is None else {name: caller.organization}
+    name = get_protocol(protocol).dialect.account_header
+    return {name: caller.organization} if name else {}
 
 
 def _lowered(headers: Mapping[str, str]) -> dict[str, str]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, TypeAlias, cast
 
+from segue.protocols.kit.facts import ClaudeWire
 from segue.testing.emulator.binding import BINDING_BETA, Behavior
 from segue.testing.emulator.claude import Claude, takes_system_messages
 
@@ -34,38 +35,38 @@ _BINDING_TYPES: Final = ("adaptive", "enabled")
 _BEHAVIORS: Final = ("error", "drop_block")
 
 
-def thinking_of(protocol: str, body: Body) -> Body:
+def thinking_of(wire: ClaudeWire, body: Body) -> Body:
     """Give the thinking parameters of a request."""
-    holder: object = body.get("additionalModelRequestFields") if protocol == "bedrock-converse" else body
+    holder: object = body.get("additionalModelRequestFields") if wire == "converse" else body
     thinking = cast("Body", holder).get("thinking") if isinstance(holder, Mapping) else None
     return cast("Body", thinking) if isinstance(thinking, Mapping) else {}
 
 
-def behavior_of(protocol: str, body: Body) -> Behavior | None:
+def behavior_of(wire: ClaudeWire, body: Body) -> Behavior | None:
     """Give what a request wants done about thinking of another conversation; None if it does not say."""
-    binding = thinking_of(protocol, body).get("block_binding")
+    binding = thinking_of(wire, body).get("block_binding")
     value = cast("Body", binding).get("prefix_mismatch_behavior") if isinstance(binding, Mapping) else None
     return value if value in _BEHAVIORS else None
 
 
-def find_beta_refusal(protocol: str, body: Body, model: Claude, betas: Collection[str]) -> str | None:
+def find_beta_refusal(wire: ClaudeWire, body: Body, model: Claude, betas: Collection[str]) -> str | None:
     """Give the message about the first field or block that this request may not have; None if there is none."""
-    return next(_refusals(protocol, body, model, betas), None)
+    return next(_refusals(wire, body, model, betas), None)
 
 
-def _refusals(protocol: str, body: Body, model: Claude, betas: Collection[str]) -> Iterator[str]:
-    yield from _binding_refusals(protocol, body, betas)
-    if protocol == "anthropic-messages":
+def _refusals(wire: ClaudeWire, body: Body, model: Claude, betas: Collection[str]) -> Iterator[str]:
+    yield from _binding_refusals(wire, body, betas)
+    if wire == "messages":
         yield from _message_refusals(body, model, betas)
 
 
-def _binding_refusals(protocol: str, body: Body, betas: Collection[str]) -> Iterator[str]:
-    thinking = thinking_of(protocol, body)
+def _binding_refusals(wire: ClaudeWire, body: Body, betas: Collection[str]) -> Iterator[str]:
+    thinking = thinking_of(wire, body)
     if "block_binding" not in thinking:
         return
     kind = thinking.get("type")
     place = f"thinking.{kind}.block_binding"
-    is_allowed = protocol == "bedrock-converse" or BINDING_BETA in betas
+    is_allowed = wire == "converse" or BINDING_BETA in betas
     if not is_allowed or kind not in _BINDING_TYPES:
         yield f"{place}: Extra inputs are not permitted"
     binding = thinking["block_binding"]

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias, final
 
+from segue.protocols.kit.facts import ClaudeWire
 from segue.testing.emulator.bodies import Asked, Block, Prefix, first_difference
 from segue.testing.emulator.claude import Claude, binds, enforces, is_account_bound, reads
 
@@ -68,9 +69,9 @@ class Caller(NamedTuple):
 
 @final
 class Reader(NamedTuple):
-    """The model that a request is for, in which protocol, and who asks it."""
+    """The model that a request is for, how the request is written, and who asks it."""
 
-    protocol: str
+    wire: ClaudeWire
     model: Claude
     caller: Caller
 
@@ -227,7 +228,7 @@ def is_foreign(issued: Issued | None, producer: Claude, caller: Caller) -> bool:
 def _unusable(issued: Issued | None, producer: Claude, reader: Reader) -> str | None:
     if is_foreign(issued, producer, reader.caller):
         return "organization_binding_mismatch"
-    return None if reads(reader.protocol, reader.model, producer) else "model_binding_mismatch"
+    return None if reads(reader.wire, reader.model, producer) else "model_binding_mismatch"
 
 
 def _report(kind: str, block: Block, reason: str) -> Transformation:
@@ -235,5 +236,5 @@ def _report(kind: str, block: Block, reason: str) -> Transformation:
 
 
 def _refusal(block: Block, what: str, reader: Reader) -> str:
-    needs_header = reader.protocol == "anthropic-messages" and BINDING_BETA not in reader.caller.betas
+    needs_header = reader.wire == "messages" and BINDING_BETA not in reader.caller.betas
     return _MISMATCH.format(path=block.path) + (_NEEDS_HEADER if needs_header else "") + what

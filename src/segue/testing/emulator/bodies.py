@@ -17,6 +17,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias, cast, final
 
+from segue.protocols.kit.facts import ClaudeWire
+
 Body: TypeAlias = Mapping[str, Any]
 Value: TypeAlias = str
 """A JSON value as text with sorted keys."""
@@ -77,9 +79,9 @@ class BodyReader:
     def __init__(self) -> None:
         self._values: dict[Value, Value] = {}
 
-    def read(self, protocol: str, body: Body) -> Asked:
+    def read(self, wire: ClaudeWire, body: Body) -> Asked:
         """Read a body of a protocol that Claude models are called with."""
-        return (self._read_converse if protocol == "bedrock-converse" else self._read_messages)(body)
+        return (self._read_converse if wire == "converse" else self._read_messages)(body)
 
     def _keep(self, value: object) -> Value:
         text = json.dumps(value, sort_keys=True)

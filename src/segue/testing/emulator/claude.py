@@ -26,6 +26,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple, TypeAlias, final
 
+from segue.protocols.kit.facts import ClaudeWire
+
 Version: TypeAlias = tuple[int, int]
 
 _ID: Final = re.compile(
@@ -88,14 +90,14 @@ _READS: Final[Mapping[Claude, Mapping[str, Version]]] = {
     Claude("sonnet", (5, 5)): {"opus": (4, 8), "sonnet": (5, 0), "haiku": (4, 5)},
 }
 """For each reader, the newest version of each family whose thinking it reads, besides its own."""
-_READS_ALSO: Final[frozenset[tuple[str, Claude, Claude]]] = frozenset(
+_READS_ALSO: Final[frozenset[tuple[ClaudeWire, Claude, Claude]]] = frozenset(
     (
-        ("anthropic-messages", Claude("fable", (5, 1)), Claude("opus", (5, 5))),
-        ("anthropic-messages", Claude("mythos", (5, 1)), Claude("opus", (5, 5))),
-        ("anthropic-messages", Claude("opus", (5, 5)), Claude("sonnet", (5, 5))),
+        ("messages", Claude("fable", (5, 1)), Claude("opus", (5, 5))),
+        ("messages", Claude("mythos", (5, 1)), Claude("opus", (5, 5))),
+        ("messages", Claude("opus", (5, 5)), Claude("sonnet", (5, 5))),
     )
 )
-"""Protocol, reader, producer."""
+"""Wire, reader, producer."""
 _TWINS: Final[frozenset[str]] = frozenset(("fable", "mythos"))
 """Families that read each other's thinking of the same version."""
 
@@ -129,11 +131,11 @@ def hides_thinking(model: Claude) -> bool:
     return model.version >= _HIDES_THINKING_SINCE
 
 
-def reads(protocol: str, reader: Claude, producer: Claude) -> bool:
+def reads(wire: ClaudeWire, reader: Claude, producer: Claude) -> bool:
     """Whether a model reads the thinking of another one."""
     if reader == producer:
         return True
     if reader.version == producer.version and frozenset((reader.family, producer.family)) == _TWINS:
         return True
     newest = _READS.get(reader, {}).get(producer.family)
-    return (newest is not None and producer.version <= newest) or (protocol, reader, producer) in _READS_ALSO
+    return (newest is not None and producer.version <= newest) or (wire, reader, producer) in _READS_ALSO

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, cast, final
 
 from segue.calls import Call
 from segue.conversation.content import AssistantContent
+from segue.protocols.kit.facts import ClaudeWire
 from segue.protocols.registry import get_protocol
 from segue.testing.emulator.betas import behavior_of, find_beta_refusal, thinking_of
 from segue.testing.emulator.binding import BINDING_BETA, DAMAGED, Caller, Ledger, Reader, Verdict
@@ -21,7 +22,6 @@ from segue.testing.emulator.bodies import Asked, BodyReader
 from segue.testing.emulator.claude import Claude, claude_of, hides_thinking
 from segue.testing.emulator.signing import Signer
 
-PROTOCOLS: Final = ("anthropic-messages", "bedrock-converse")
 _SHOWN: Final = ("summarized", "updates")
 _REPORT_PATH: Final = "/input_transformations"
 
@@ -49,22 +49,22 @@ class ClaudeState:
 
     def read(self, call: Call, caller: Caller) -> RequestState | None:
         """Read and check a request; None if no Claude model is asked in a protocol of its own."""
-        model = claude_of(call.model or "")
-        if model is None or call.protocol not in PROTOCOLS or call.body is None or call.body_protocol != call.protocol:
+        model, wire = claude_of(call.model or ""), get_protocol(call.protocol).signatures.claude
+        if model is None or wire is None or call.body is None or call.body_protocol != call.protocol:
             return None
         body = request_body(call)
         caller = caller.with_betas(_betas_in(body))
-        reader = Reader(call.protocol, model, caller)
-        asked = self._bodies.read(call.protocol, body)
+        reader = Reader(wire, model, caller)
+        asked = self._bodies.read(wire, body)
         verdict, is_damaged = self._judge(body, asked, reader)
         return RequestState(
             reader=reader,
             asked=asked,
             verdict=verdict,
             is_damaged=is_damaged,
-            beta_refusal=find_beta_refusal(call.protocol, body, model, caller.betas),
-            hides_thinking=hides_thinking(model) and thinking_of(call.protocol, body).get("display") not in _SHOWN,
-            is_reported=_is_reported(call.protocol, body, caller),
+            beta_refusal=find_beta_refusal(wire, body, model, caller.betas),
+            hides_thinking=hides_thinking(model) and thinking_of(wire, body).get("display") not in _SHOWN,
+            is_reported=_is_reported(wire, body, caller),
         )
 
     def _judge(self, body: Mapping[str, Any], asked: Asked, reader: Reader) -> tuple[Verdict, bool]:
@@ -75,7 +75,7 @@ class ClaudeState:
             if producer is None:
                 return Verdict(DAMAGED.format(path=block.path), (), None), True
             producers[block.token] = producer
-        return self._ledger.judge(asked, producers, reader, behavior_of(reader.protocol, body)), False
+        return self._ledger.judge(asked, producers, reader, behavior_of(reader.wire, body)), False
 
     def record(self, state: RequestState, content: Sequence[AssistantContent]) -> None:
         """Remember what the thinking of a reply was made after."""
@@ -102,7 +102,7 @@ def add_transformations(body: dict[str, object] | None, frames: Sequence[object]
     if not state.is_reported:
         return
     report = list(state.verdict.transformations)
-    if state.reader.protocol == "bedrock-converse":
+    if state.reader.wire == "converse":
         fields: dict[str, object] = {"additionalModelResponseFields": {"input_transformations": report}}
         holders = [body] if frames is None else [_held(frame, "messageStop") for frame in frames]
     else:
@@ -124,8 +124,8 @@ def _betas_in(body: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(map(str, cast("list[object]", named))) if isinstance(named, list) else frozenset()
 
 
-def _is_reported(protocol: str, body: Mapping[str, Any], caller: Caller) -> bool:
-    if protocol == "bedrock-converse":
+def _is_reported(wire: ClaudeWire, body: Mapping[str, Any], caller: Caller) -> bool:
+    if wire == "converse":
         paths = body.get("additionalModelResponseFieldPaths")
         return isinstance(paths, list) and _REPORT_PATH in paths
     return BINDING_BETA in caller.betas

@@ -4,9 +4,9 @@ A token names the model and the realm that it belongs to, and is bound to the te
 arguments of the call. It is authenticated with the emulator's key, so that another emulator refuses it, as one endpoint
 of a provider refuses the signatures of another.
 
+How a protocol holds a token, and how it is refused, stands in its record (`SignatureForm`).
+
 Facts this file rests on:
-- OpenAI refuses encrypted reasoning of another organization.                    (recorded errors, 2026-02 to 2026-11)
-- The Gemini API and Vertex refuse each other's signatures.                      (recorded errors, 2026-11)
 - The text of Claude's thinking is for display since Claude 5: a changed one is accepted.           (probed, 2026-09)
 
 What Claude's thinking is bound to besides is checked in `binding`.
@@ -28,11 +28,10 @@ from msgspec.structs import replace
 from segue.conversation.content import AssistantContent, ThinkingContent, ToolCall
 from segue.conversation.messages import AssistantMessage, Message
 from segue.envelope.canonical import canonical_json, text_bytes
+from segue.protocols.kit.facts import SignatureForm
 from segue.testing.emulator.binding import Caller
 from segue.testing.emulator.claude import claude_of, hides_thinking
 
-_SIGNED_PARTS: Final = frozenset({"google-genai"})
-"""Protocols whose texts and calls are signed. In others their fields hold the ids of items."""
 _MARK: Final = b"emu\x01"
 _MAC_BYTES: Final = 24
 _REALM_BYTES: Final = 8
@@ -40,27 +39,10 @@ _PLACEHOLDERS: Final = ("skip_thought_signature_validator", "context_engineering
 """What Google documents for calls of other models."""
 _ACCEPTED: Final = frozenset(_PLACEHOLDERS) | {b64encode(text.encode()).decode() for text in _PLACEHOLDERS}
 
-REFUSALS: Final[Mapping[str, str]] = {
-    "anthropic-messages": "messages.{message}.content.{piece}: Invalid `signature` in `thinking` block",
-    "openai-responses": "The encrypted content could not be verified. Reason: Encrypted content could not be decrypted"
-    " or parsed.",
-    "google-genai": "Corrupted thought signature.",
-    "openai-chat": "Invalid encrypted reasoning content in reasoning_details.",
-    "bedrock-converse": "messages.{message}.content.{piece}: Invalid `signature` in `thinking` block",
-}
-"""How providers refuse a signature.                                                   (recorded errors, 2026-11)"""
-_OTHER_REALM: Final[Mapping[str, str]] = {
-    "openai-responses": "The encrypted content could not be verified. Reason: Encrypted content organization_id did not"
-    " match the target organization.",
-}
-"""How providers refuse a whole signature of another account, where they say so."""
 
-
-def realm_of(protocol: str, caller: Caller) -> str:
-    """Give where a signature is valid: in an organization of OpenAI, or at one of Google's two endpoints."""
-    if protocol == "openai-responses":
-        return caller.organization
-    return caller.surface if protocol == "google-genai" else ""
+def realm_of(form: SignatureForm, caller: Caller) -> str:
+    """Give where a signature is valid: in an organization, or at one of a provider's endpoints."""
+    return {"organization": caller.organization, "endpoint": caller.surface, None: ""}[form.valid_in]
 
 
 @final
@@ -81,11 +63,13 @@ class Signer:
         return "Signer()"
 
     def sign(
-        self, content: Sequence[AssistantContent], protocol: str, model: str, realm: str, number: int
+        self, content: Sequence[AssistantContent], form: SignatureForm, model: str, realm: str, number: int
     ) -> tuple[AssistantContent, ...]:
         """Sign the content of a reply as providers of this protocol do; `number` tells replies apart."""
+        if form.holder is None:
+            return tuple(content)
         places = count()
-        return _WRITERS[protocol](
+        return _WRITERS[form.holder](
             tuple(content), lambda bound: self._token(model, bound, realm, (number << 16) + next(places))
         )
 
@@ -111,19 +95,21 @@ class Signer:
         is_whole = hmac.compare_digest(mac, self._mac(head, _covered(model, bound)))
         return Token(model, head[-_REALM_BYTES:]) if is_whole else None
 
-    def find_refusal(self, messages: Sequence[Message], protocol: str, model: str, realm: str) -> str | None:
+    def find_refusal(self, messages: Sequence[Message], form: SignatureForm, model: str, realm: str) -> str | None:
         """Give the provider's message about the first signature that is not valid; None if all are."""
+        if form.holder is None:
+            return None
         for place, message in enumerate(messages):
             if message.role != "assistant":
                 continue
-            for at, (text, bound) in enumerate(_signatures(message, protocol)):
+            for at, (text, bound) in enumerate(_signatures(message, form)):
                 if text is None:
                     continue
                 token = self.read(text, bound)
                 if token is None or token.model != model:
-                    return REFUSALS[protocol].format(message=place, piece=at)
+                    return form.refusal.format(message=place, piece=at)
                 if token.realm != _realm_digest(realm):
-                    return _OTHER_REALM.get(protocol, REFUSALS[protocol]).format(message=place, piece=at)
+                    return (form.other_realm or form.refusal).format(message=place, piece=at)
         return None
 
 
@@ -205,41 +191,39 @@ def _sign_parts(content: tuple[AssistantContent, ...], sign: _Sign) -> tuple[Ass
 
 
 _WRITERS: Final[Mapping[str, Callable[[tuple[AssistantContent, ...], _Sign], tuple[AssistantContent, ...]]]] = {
-    "anthropic-messages": _sign_thinking,
-    "openai-responses": _sign_items,
-    "openai-chat": _sign_details,
-    "google-genai": _sign_parts,
-    "bedrock-converse": _sign_thinking,
+    "thinking": _sign_thinking,
+    "item": _sign_items,
+    "details": _sign_details,
+    "part": _sign_parts,
 }
-PROTOCOLS: Final = tuple(_WRITERS)
-"""The protocols that the emulator serves."""
 
 
-def _signatures(message: AssistantMessage, protocol: str) -> list[tuple[str | None, bytes]]:
+def _signatures(message: AssistantMessage, form: SignatureForm) -> list[tuple[str | None, bytes]]:
     """Give, for each piece of a turn, its token and what the token has to be bound to."""
     found: list[tuple[str | None, bytes]] = []
     for piece in message.content:
         match piece.kind:
             case "thinking":
-                found += _thinking_tokens(piece, protocol)
+                found += _thinking_tokens(piece, form)
             case "text":
-                found.append((_unless_accepted(piece.text_signature, protocol), _bound(piece)))
+                found.append((_unless_accepted(piece.text_signature, form), _bound(piece)))
             case "toolCall":
-                found.append((_unless_accepted(piece.thought_signature, protocol), _bound(piece)))
+                found.append((_unless_accepted(piece.thought_signature, form), _bound(piece)))
             case "native":
                 found.append((None, b""))
     return found
 
 
-def _unless_accepted(token: str | None, protocol: str) -> str | None:
-    return None if token in _ACCEPTED or protocol not in _SIGNED_PARTS else token
+def _unless_accepted(token: str | None, form: SignatureForm) -> str | None:
+    """Give the token of a text or a call; where only thinking is signed, their fields hold the ids of items."""
+    return None if token in _ACCEPTED or form.holder != "part" else token
 
 
-def _thinking_tokens(piece: ThinkingContent, protocol: str) -> list[tuple[str | None, bytes]]:
+def _thinking_tokens(piece: ThinkingContent, form: SignatureForm) -> list[tuple[str | None, bytes]]:
     signature = piece.thinking_signature
-    if protocol in ("anthropic-messages", "bedrock-converse", "google-genai"):
+    if form.holder == "thinking" or form.holder == "part":
         return [(signature, _bound(piece))]
-    if protocol == "openai-chat":
+    if form.holder == "details":
         return [(token, b"item") for token in _encrypted(signature)] or [(None, b"")]
     if signature is not None and signature.startswith("{"):
         with suppress(msgspec.DecodeError):

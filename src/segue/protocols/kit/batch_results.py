@@ -1,6 +1,6 @@
 """The result lines of batches, of every provider: the reply or the failure of one request.
 
-Facts this file rests on (facts of each provider as in `forms`; recorded replies of five of them, August 2026):
+Facts this file rests on (facts of each provider as beside its form; recorded replies of five of them, August 2026):
 - OpenAI and Mistral: `response.status_code` and `response.body`; failures stand in `error`, or the status is not 2xx;
   at OpenAI they have a file of their own. An expired request has the code `batch_expired`.
 - Anthropic: `result.type` is `succeeded`, `errored`, `canceled` or `expired`.
@@ -13,11 +13,12 @@ Facts this file rests on (facts of each provider as in `forms`; recorded replies
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, Literal, NamedTuple, TypeAlias, cast, final
 
-from segue.batch_forms import LABEL, Fields
-
+Fields: TypeAlias = dict[str, object]
+LABEL: Final = "segue_id"
+"""The label of a Vertex request that has its id."""
 Outcome: TypeAlias = Literal["succeeded", "errored", "expired", "canceled", "missing"]
 
 
@@ -29,8 +30,6 @@ class ResultLine(NamedTuple):
     outcome: Outcome
     body: object
     status: int | None = None
-    protocol: str | None = None
-    """The protocol of the reply if the form has only one."""
 
 
 def _object(value: object) -> Fields:
@@ -50,8 +49,8 @@ def _outcome(error: Fields) -> Outcome:
     return "expired" if code in _EXPIRED else "canceled" if code in _CANCELED else "errored"
 
 
-def _read_http(line: Fields) -> ResultLine | None:
-    """Read a line of OpenAI, of Azure, of Mistral, or of a vendor with the API of OpenAI."""
+def read_http_result(line: Fields) -> ResultLine | None:
+    """Read a result of OpenAI, of Azure, of Mistral, or of a vendor with the API of OpenAI."""
     if "custom_id" not in line or not ({"response", "error"} & line.keys()) or "request" in line:
         return None
     name, response, error = _text(line["custom_id"]), _object(line.get("response")), line.get("error")
@@ -65,25 +64,27 @@ def _read_http(line: Fields) -> ResultLine | None:
     return ResultLine(name, "succeeded", response.get("body"), status)
 
 
-def _read_anthropic(line: Fields) -> ResultLine | None:
+def read_anthropic_result(line: Fields) -> ResultLine | None:
+    """Read a result of Anthropic."""
     result = _object(line.get("result"))
     if "custom_id" not in line or "type" not in result:
         return None
     name, kind = _text(line["custom_id"]), result["type"]
     if kind == "succeeded":
-        return ResultLine(name, "succeeded", result.get("message"), protocol="anthropic-messages")
+        return ResultLine(name, "succeeded", result.get("message"))
     if kind in ("canceled", "expired"):
         return ResultLine(name, kind, f"the request was {kind} before it was answered")
     return ResultLine(name, "errored", result.get("error"))
 
 
-def _read_gemini(line: Fields) -> ResultLine | None:
+def read_gemini_result(line: Fields) -> ResultLine | None:
+    """Read a result of the Gemini API."""
     metadata = _object(line.get("metadata"))
     if "key" not in line and "metadata" not in line:
         return None
     name = _text(line.get("key")) or _text(metadata.get("key"))
     if "response" in line:
-        return ResultLine(name, "succeeded", line["response"], protocol="google-genai")
+        return ResultLine(name, "succeeded", line["response"])
     error = line.get("error") or line.get("status")
     return None if error is None else _google_error(name, error)
 
@@ -96,7 +97,8 @@ def _google_error(name: str | None, error: object) -> ResultLine:
     return ResultLine(name, _outcome(fields), {"error": fields} if fields else error, status)
 
 
-def _read_vertex(line: Fields) -> ResultLine | None:
+def read_vertex_result(line: Fields) -> ResultLine | None:
+    """Read a result of Vertex AI, of Gemini or Claude."""
     if "request" not in line or not ({"response", "status"} & line.keys()) or "key" in line or "metadata" in line:
         return None
     labels = _object(_object(line["request"]).get("labels"))
@@ -105,54 +107,34 @@ def _read_vertex(line: Fields) -> ResultLine | None:
     if isinstance(status, str) and status:
         return ResultLine(name, "errored", status)
     if isinstance(response, dict) and response:
-        protocol = "anthropic-messages" if "custom_id" in line else "google-genai"
-        return ResultLine(name, "succeeded", cast("object", response), protocol=protocol)
+        return ResultLine(name, "succeeded", cast("object", response))
     return _google_error(name, status or "no response")
 
 
-def _read_bedrock(line: Fields) -> ResultLine | None:
+def read_bedrock_result(line: Fields) -> ResultLine | None:
+    """Read a result of Bedrock."""
     if "recordId" not in line or not ({"modelOutput", "error"} & line.keys()):
         return None
     name = _text(line["recordId"])
     if "modelOutput" in line and line.get("error") is None:
-        body = _object(line["modelOutput"])
-        protocol = "bedrock-converse" if "output" in body else "anthropic-messages"
-        return ResultLine(name, "succeeded", body, protocol=protocol)
+        return ResultLine(name, "succeeded", _object(line["modelOutput"]))
     error = _object(line["error"])
     code, message = error.get("errorCode"), error.get("errorMessage")
     status = int(str(code)) if str(code).isdecimal() else None
     return ResultLine(name, _outcome(error), {"message": message, "code": code}, status)
 
 
-def _read_xai(line: Fields) -> ResultLine | None:
+def read_xai_result(line: Fields) -> ResultLine | None:
+    """Read a result of xAI."""
     result = _object(line.get("batch_result"))
     if "batch_request_id" not in line or not (result or "error" in line or "error_message" in line):
         return None
     name = _text(line["batch_request_id"])
     response = _object(result.get("response"))
     if response:
-        return ResultLine(name, "succeeded", next(iter(response.values())), protocol="openai-chat")
+        return ResultLine(name, "succeeded", next(iter(response.values())))
     error = result.get("error") or line.get("error") or line.get("error_message") or "no response"
     return ResultLine(name, _outcome(_object(error)), error)
-
-
-_READERS: Final[tuple[Callable[[Fields], ResultLine | None], ...]] = (
-    _read_anthropic,
-    _read_vertex,
-    _read_bedrock,
-    _read_xai,
-    _read_gemini,
-    _read_http,
-)
-
-
-def read_result_line(line: Fields) -> ResultLine | None:
-    """Read a result of any provider; None for a line of none."""
-    for reader in _READERS:
-        found = reader(line)
-        if found is not None:
-            return found
-    return None
 
 
 _LISTS: Final = (

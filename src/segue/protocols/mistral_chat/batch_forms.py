@@ -1,0 +1,24 @@
+"""The batch files that take bodies of `mistral-chat`.
+
+Facts this file rests on (read 2026-11-15):
+- `{custom_id, body}`; 512 MB; 100,000 requests (another page says a million).           (mistralai 3.7.0; Batch guide)
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.protocols.kit.batch_form import MEGABYTE, BatchForm, Envelope
+from segue.protocols.kit.batch_results import read_http_result
+
+BATCH_FORMS: Final = (
+    BatchForm(
+        "mistral",
+        frozenset({"mistral"}),
+        Envelope(("custom_id",), ("body",), absent=frozenset({"url"})),
+        read_http_result,
+        requests=100_000,
+        size=512 * MEGABYTE,
+        recognised_by=frozenset({"messages"}),
+    ),
+)
