@@ -97,10 +97,11 @@ class Texts(msgspec.Struct, frozen=True, kw_only=True):
 class Fit(msgspec.Struct, frozen=True, kw_only=True):
     """How a conversation is cut that does not fit the window of the target. The fractions are of the input limit.
 
-    Above `high`, one cut brings a request down to `low`; so cuts are rare, and prompt caches stay valid in between. The
-    newest part, `keep`, is shortened last. `reserve` are the tokens kept free for the reply; by default an eighth of
-    the window, at most 16,384. A shortened result keeps its first `head` and its last `tail` characters. `window`
-    replaces the window of the model, in tokens.
+    Above `high`, one cut brings a request down to `low`; so cuts are rare, and prompt caches stay valid in between. If
+    the target binds reasoning to its prefix, a cut loses that too, and goes down further, at most to `keep`. The newest
+    part, `keep`, is shortened last. `reserve` are the tokens kept free for the reply; by default an eighth of the
+    window, at most 16,384. A shortened result keeps its first `head` and its last `tail` characters. `window` replaces
+    the window of the model, in tokens.
 
     Raises:
         SettingsError: a field has a value that it does not accept.
