@@ -27,13 +27,13 @@ from typing import Final, NamedTuple, cast, final
 import msgspec
 from msgspec.structs import replace
 
+from segue.appending import Known, fit_appended
 from segue.binding.bind import assistant_turns, prefix_form
 from segue.binding.binder import Binder
 from segue.binding.digests import START, Reply, TurnDigests, encode_each
 from segue.conversation.context import Context, Options, Prompt, Tool
 from segue.conversation.exact import is_exact
 from segue.conversation.messages import Message
-from segue.fitting_requests import fit_request
 from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.projection.policy import Policy
@@ -158,6 +158,7 @@ class Outbox:
         self._codec = get_protocol(self._model.protocol)
         self._turns_key = self._codec.turns_key or ""
         self._kept: _Kept | None = None
+        self._known = Known()
         form = prefix_form(self._codec, self._endpoint)
         self._binder = None if form is None else Binder(form, self._endpoint, policy)
         key = self._endpoint.rules.cache_mark_key
@@ -194,10 +195,12 @@ class Outbox:
         if account is not None:
             account = known_account(context.messages, account)
 
-        def projecting(asked: Options | None) -> Projection:
-            return self._projector.project_for(context, options=asked, account=account, refused=refused)
+        def projecting(shown: Context, asked: Options | None) -> Projection:
+            return self._projector.project_for(shown, options=asked, account=account, refused=refused)
 
-        projection = fit_request(context, projecting, self._model, options, self._policy)
+        projection, remembered = fit_appended(
+            context, projecting, self._endpoint, options=options, policy=self._policy, known=self._known
+        )
         binder = self._binder
         if binder is not None:
             binder.begin(context, projection, account, refused)
@@ -206,7 +209,9 @@ class Outbox:
         content = self._write(projection) if self._turns_key else None
         if binder is None:
             stamp = first_stamp(self._endpoint, account, refused)
-            return Request(projection, self._endpoint, self._codec, content, stamp=stamp, given=context)
+            return Request(
+                projection, self._endpoint, self._codec, content, stamp=stamp, given=context, remembered=remembered
+            )
         if not binder.is_settled:  # other reasoning has to be left out than from the request before
             binder.settle()
             content = self._write(binder.projection)
@@ -214,7 +219,15 @@ class Outbox:
                 return prepare(
                     context, self._model, options=options, policy=self._policy, account=account, refused=refused
                 )
-        return Request(binder.projection, self._endpoint, self._codec, content, stamp=binder.stamp(), given=context)
+        return Request(
+            binder.projection,
+            self._endpoint,
+            self._codec,
+            content,
+            stamp=binder.stamp(),
+            given=context,
+            remembered=remembered,
+        )
 
     def reset(self) -> None:
         """Drop the kept bytes and free their memory; the next request is encoded in full."""

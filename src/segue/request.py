@@ -10,12 +10,13 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec.structs import replace
 
+from segue.appending import Remembered, fit_appended
 from segue.binding.bind import MakeStamp, Sender, account_check, bind, stamp_body
 from segue.binding.run import OTHER_ACCOUNT
 from segue.binding.stamp import Stamp
 from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.marks import all_marks_of, mark_of, marks_of
-from segue.conversation.messages import AssistantMessage
+from segue.conversation.messages import AssistantMessage, Sent
 from segue.errors import DecodeError, SettingsError, UnknownModel
 from segue.fitting_requests import fit_request
 from segue.json_text import encode_json
@@ -74,6 +75,7 @@ class Request:
         stamp: Stamp | MakeStamp | None = None,
         given: Context | None = None,
         account: str | None = None,
+        remembered: Remembered | None = None,
     ) -> None:
         self.model: Model = endpoint.model
         self.protocol: str = codec.name
@@ -90,6 +92,7 @@ class Request:
         """The turns of `_wire` as JSON."""
         self._made_stamp = stamp
         self._given = given
+        self._remembered = remembered
         self._account = account if endpoint.rules.bound_account != "no" else None
 
     def __repr__(self) -> str:
@@ -242,7 +245,8 @@ class Request:
     @property
     def _is_stamped(self) -> bool:
         rules = self._endpoint.rules
-        return rules.bound_prefix or rules.bound_account != "no" or self._made_stamp is not None
+        is_known = self._made_stamp is not None or self._remembered is not None
+        return is_known or rules.bound_prefix or rules.bound_account != "no"
 
     @property
     def binds_prefix(self) -> bool:
@@ -285,6 +289,8 @@ class Request:
             key = known if known is not None and known != account and known.startswith(KEY_LABEL) else None
             stamp = replace(stamp, account=account, key=key)
         sent = stamp.sent(message, self._dropped_marks(message) if stamp.asked or stamp.passed else None)
+        if self._remembered is not None:
+            sent = replace(sent or Sent(), **self._remembered._asdict())
         return message if sent is None else replace(message, sent=sent)
 
     def _dropped(self, message: AssistantMessage) -> list[Dropped] | None:
@@ -392,11 +398,11 @@ def prepare(
     given, known = read_input(context), frozenset(refused)
     account = known_account(given.messages, account)
 
-    def projecting(asked: Options | None) -> Projection:
-        return project_for(given, target, options=asked, policy=policy, account=account, refused=known)
+    def projecting(shown: Context, asked: Options | None) -> Projection:
+        return project_for(shown, target, options=asked, policy=policy, account=account, refused=known)
 
-    projection = fit_request(given, projecting, target, options, policy)
     endpoint, codec = resolve_endpoint(target), get_protocol(target.protocol)
+    projection, remembered = fit_appended(given, projecting, endpoint, options=options, policy=policy)
 
     def encode(projected: Projection) -> dict[str, object]:
         return codec.encode_request(prompt_of(projected, endpoint), endpoint)
@@ -404,7 +410,15 @@ def prepare(
     bound = bind(given, projection, Sender(endpoint, account, known), codec, encode, policy=policy)
     stamp = bound.stamp or first_stamp(endpoint, account, known)
     return Request(
-        bound.projection, endpoint, codec, wire=bound.wire, turns=bound.turns, stamp=stamp, given=given, account=account
+        bound.projection,
+        endpoint,
+        codec,
+        wire=bound.wire,
+        turns=bound.turns,
+        stamp=stamp,
+        given=given,
+        account=account,
+        remembered=remembered,
     )
 
 

@@ -32,6 +32,7 @@ from segue import (
     Message,
     Model,
     Options,
+    Policy,
     Report,
     Retry,
     TextContent,
@@ -125,7 +126,15 @@ def transport(find: Callable[[], Emulator]) -> httpx2.MockTransport:
 class Walk:
     """One conversation, its accounts, and the emulator that answers."""
 
-    def __init__(self, seed: int = 0, *, models: tuple[Model, ...] = MODELS, emulator: Emulator | None = None) -> None:
+    def __init__(
+        self,
+        seed: int = 0,
+        *,
+        models: tuple[Model, ...] = MODELS,
+        emulator: Emulator | None = None,
+        policy: Policy | None = None,
+    ) -> None:
+        self.policy = policy
         self.random = random.Random(seed)
         self.models = models
         self.emulator = emulator or Emulator(organizations=ORGANIZATIONS, strict=seed % 4 == 0)
@@ -193,7 +202,7 @@ class Walk:
         attempts: list[Attempt] = []
         options = replace(OPTIONS, stream=stream)
         client = self.clients[self.account]
-        reply = client.complete(given, self.target, options=options, on_attempt=attempts.append)
+        reply = client.complete(given, self.target, options=options, policy=self.policy, on_attempt=attempts.append)
         self.report = attempts[-1].report
         return reply
 
@@ -203,7 +212,9 @@ class Walk:
     def _by_conversation(self, given: Context, text: str | None) -> AssistantMessage:
         if self.conversation is None:
             client = self.clients[self.account]
-            self.conversation = Conversation(self.target, client=client, context=self.context, options=OPTIONS)
+            self.conversation = Conversation(
+                self.target, client=client, context=self.context, options=OPTIONS, policy=self.policy
+            )
         else:
             self.conversation.add(*given.messages[len(self.conversation.messages) : -1 if text is not None else None])
         reply = self.conversation.ask(*(() if text is None else (text,)), model=self.target)
@@ -215,7 +226,7 @@ class Walk:
         organization = ORGANIZATIONS[self.account]
         named: dict[str, Any] = {"account": organization}
         accepted = {name: named[name] for name in named if name in inspect.signature(prepare).parameters}
-        request = prepare(given, self.target, options=OPTIONS, **accepted)
+        request = prepare(given, self.target, options=OPTIONS, policy=self.policy, **accepted)
         headers = {**request.headers, "authorization": f"Bearer {self.account}"}
         path = httpx2.URL(request.url).raw_path.decode()
         answer = self.emulator.respond("POST", path, headers, request.content)
@@ -462,9 +473,9 @@ def _signatures_in(request: RecordedRequest) -> Iterator[tuple[str, str]]:
                 yield f"messages.{at}.content.{piece}", signature
 
 
-def walk(seed: int, steps: int, models: tuple[Model, ...] = MODELS) -> None:
+def walk(seed: int, steps: int, models: tuple[Model, ...] = MODELS, policy: Policy | None = None) -> None:
     """Take some random steps; an error names the seed and the steps."""
-    walking = Walk(seed, models=models)
+    walking = Walk(seed, models=models, policy=policy)
     try:
         for _ in range(steps):
             walking.step()

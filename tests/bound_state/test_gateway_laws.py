@@ -6,9 +6,10 @@ allowed where the client brings its own signatures; no client sees a refusal, an
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Iterator
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, cast, final
 
 import httpx2
 import pytest
@@ -18,7 +19,14 @@ from gateway.running import running
 from segue.testing.emulator import EmulatedCall, Emulator, Step
 
 MODEL = "m-claude"
-MORE = f'[models."{MODEL}"]\ntry = ["anthropic/claude-opus-5-5"]'
+APPENDING = "m-appending"
+MORE = f"""
+[models."{MODEL}"]
+try = ["anthropic/claude-opus-5-5"]
+[models."{APPENDING}"]
+try = ["anthropic/claude-opus-5-5"]
+instructions = "append"
+"""
 THINK = Step(thinking="Hm.", text="Yes.")
 CALL = Step(thinking="Look.", calls=(EmulatedCall(name="look", arguments={"n": 1}),))
 WIRES: tuple[type[Inbound], ...] = (Chat, Messages, Responses)
@@ -88,6 +96,37 @@ def test_the_system_prompt_changes_inside_a_tool_loop(gateway: Served, wire: typ
         send(gateway, client, "", CALL)
     send(gateway, client, "", THINK)
     check(gateway, client)
+
+
+@pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.__name__)
+def test_a_changed_system_prompt_is_appended_where_the_route_says_so(gateway: Served, wire: type[Inbound]) -> None:
+    gateway.emulator.requests.clear()
+    client = wire(gateway.http, APPENDING)
+    for day in range(4):
+        client.system = f"Be brief. Today is day {day} of {wire.__name__}, appended."
+        send(gateway, client, f"appended {day}", CALL if day == 1 else THINK)
+    check(gateway, client)
+    body = gateway.emulator.requests[-1].body
+    assert str(body).count("'signature'") == 3, "all of it is sent"
+    assert [message["role"] for message in cast("Any", body)["messages"]].count("system") == 3
+
+
+@pytest.mark.parametrize("model", [MODEL, APPENDING])
+@pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.__name__)
+def test_what_stands_before_the_messages_is_the_same_on_each_request(
+    gateway: Served, wire: type[Inbound], model: str
+) -> None:
+    """The gateway adds nothing of its own that changes: earlier reasoning and the cache would be lost with it."""
+    gateway.emulator.requests.clear()
+    client = wire(gateway.http, model)
+    for number, step in enumerate((THINK, CALL, CALL, THINK, THINK)):
+        send(gateway, client, f"same {model} {number}", step)
+    frames = {
+        json.dumps([cast("Any", request.body).get(key) for key in ("system", "tools")])
+        for request in gateway.emulator.requests
+    }
+    assert len(gateway.emulator.requests) == 5
+    assert len(frames) == 1, frames
 
 
 def roam(gateway: Served, wire: type[Inbound], seed: int, steps: int) -> None:

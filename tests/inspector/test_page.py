@@ -292,6 +292,13 @@ def test_axe_finds_nothing_in_any_state(new_page, address, browser, size):
         "a change": lambda: page.keyboard.press("j"),
         "only changed": lambda: page.click("#only"),
         "details": lambda: (page.click("#compare summary"), page.click("#facts-box summary")),
+        "the request before": lambda: (
+            page.keyboard.press("b"),
+            page.fill("#before-text", stored({"role": "user", "content": "Another"})),
+            page.keyboard.press("Control+Enter"),
+            page.wait_for_selector("#before-facts dd"),
+            page.focus("#only"),
+        ),
         "request": lambda: page.keyboard.press("w"),
         "form": lambda: (page.keyboard.press("Escape"), page.click("#other")),
         "error": lambda: (

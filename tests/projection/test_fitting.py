@@ -19,7 +19,7 @@ from projection.validity import find_faults
 from property_testing import scaled_examples
 from segue.conversation.content import CacheMark, ImageContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, Options, Summary, ToolDefinition
-from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
+from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, Usage, UserMessage
 from segue.errors import DoesNotFit, SettingsError
 from segue.models.model import Model
 from segue.outbox import Outbox
@@ -105,6 +105,31 @@ def test_a_bound_is_never_below_the_estimate(protocol, data):
     assert closer is not None
     closer.left(closer.window)  # as no reply can be so long, the bound by kinds of characters is made
     assert window.estimate - 0.5 <= closer.most
+
+
+def test_a_cut_goes_further_down_where_it_loses_reasoning():
+    """Then cuts are rarer. The provider counted what is lost: its text is not always there."""
+    found: dict[tuple[str, int], list[float]] = {}
+    for name in ("claude-opus-5-5", "claude-opus-5"):
+        model = Model(name, "anthropic", "anthropic-messages", context_window=20_000, reasoning=True)
+        for reasoning in (0, 200, 100_000):
+            messages = _agent(model, seed=7, steps=110)
+            used = Usage(reasoning=reasoning)
+            messages = [replace(each, usage=used) if each.role == "assistant" else each for each in messages]
+            projector, shares, last = Projector(model), list[float](), 0.0
+            for point in _points(messages):
+                window = projector.project(Context(messages=tuple(messages[:point]))).window
+                assert window is not None
+                if window.share < last:
+                    shares.append(window.share)
+                last = window.share
+            found[name, reasoning] = shares
+    unbound = found["claude-opus-5", 0]
+    assert found["claude-opus-5", 200] == found["claude-opus-5", 100_000] == unbound == found["claude-opus-5-5", 0]
+    some, much = found["claude-opus-5-5", 200], found["claude-opus-5-5", 100_000]
+    assert len(much) <= len(some) < len(unbound), "fewer cuts"
+    assert max(some) < max(unbound)
+    assert 0.15 < min(much) <= max(much) < 0.3, "not below the newest part that stays"
 
 
 @every_protocol

@@ -82,6 +82,10 @@ class Sent(Value, frozen=True, kw_only=True):
     `dropped` are marks of blocks that it dropped or refused: they are never sent again. `account` names the account
     that the request was sent with: the organization where the provider names it. `key` is a digest of the key, the
     first time that it is seen to belong to this account.
+
+    `instructions` are the system prompt and the tools that came into force with the request, as `dump` writes them:
+    those before its messages, or, if `is_appended`, those behind them. With `Policy(instructions="append")`, they are
+    remembered by the first reply to them.
     """
 
     system: str = ""
@@ -93,6 +97,8 @@ class Sent(Value, frozen=True, kw_only=True):
     dropped: tuple[str, ...] = ()
     account: str | None = None
     key: str | None = None
+    instructions: Mapping[str, Any] | None = None
+    is_appended: bool = False
     extra: Extra | None = None
 
 

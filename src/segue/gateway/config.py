@@ -32,7 +32,7 @@ import msgspec
 
 from segue.conversation.context import ThinkingLevel
 from segue.errors import SettingsError
-from segue.projection.policy import ReasoningPolicy
+from segue.projection.policy import InstructionsPolicy, ReasoningPolicy
 
 SAME: Final = "same"
 """In `try`: the model that the client names."""
@@ -60,6 +60,7 @@ class ModelRoute(_Table, frozen=True, kw_only=True, rename={"targets": "try"}):
     - `max_price`: dollars for a million output tokens; dearer models are left out.
     - `thinking`, `max_tokens`, `temperature`: options in place of the client's own.
     - `reasoning`: what happens to the thinking of other models (`Policy.reasoning`).
+    - `instructions`: whether a changed system prompt or tool list is appended (`Policy.instructions`).
     - `fit`: a history that is too long for the window is cut instead of refused.
     - `listed`: whether lists of models have the name.
     """
@@ -71,6 +72,7 @@ class ModelRoute(_Table, frozen=True, kw_only=True, rename={"targets": "try"}):
     max_tokens: int | None = None
     temperature: float | None = None
     reasoning: ReasoningPolicy = "auto"
+    instructions: InstructionsPolicy = "replace"
     fit: bool = False
     listed: bool = True
 

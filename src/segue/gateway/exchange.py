@@ -157,7 +157,7 @@ async def read_asked(
         max_tokens=given.max_tokens if route.max_tokens is None else route.max_tokens,
         temperature=given.temperature if route.temperature is None else route.temperature,
     )
-    policy = Policy(reasoning=route.reasoning, fit=Fit() if route.fit else None)
+    policy = Policy(reasoning=route.reasoning, instructions=route.instructions, fit=Fit() if route.fit else None)
     ordered = gateway.conversations.order(conversation, routed)
     return Asked(
         admission=admission,

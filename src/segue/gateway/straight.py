@@ -45,7 +45,8 @@ def is_unchanged(raw: bytes, found: FoundStates, stored: Stored, model: Model) -
 
 def has_no_options(route: ModelRoute) -> bool:
     """Whether a route changes nothing of a request."""
-    return route.thinking is None and route.max_tokens is None and route.temperature is None and not route.fit
+    options = (route.thinking, route.max_tokens, route.temperature)
+    return options == (None, None, None) and not route.fit and route.instructions == "replace"
 
 
 def straight_request(

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, cast, final
 import msgspec
 from msgspec.structs import replace
 
+from segue.checking import check, compare_requests
 from segue.conversation.context import Context
 from segue.conversation.limits import parse_json
 from segue.conversation.messages import Message
@@ -43,9 +44,8 @@ from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.projector import Projection, project
-from segue.projection.report import SENTENCES, Change, Loss, describe_loss
+from segue.projection.report import SENTENCES, Change, ChangeCode, Loss, describe_loss
 from segue.projection.workspace.ownership import Ownership
-from segue.protocols.api import check
 from segue.protocols.registry import PROTOCOLS, get_protocol
 from segue.request import Request
 from segue.tokens import measure
@@ -259,6 +259,27 @@ class Inspection:
             "violations": violations,
             "cache": self._find_cached(request),
         }
+
+    def compare_with(self, before: Document) -> Json:
+        """Compare the request with the one that the same target would get of `before`: what it does not continue.
+
+        Raises:
+            ProjectionError, ConversationError: one of the two cannot be sent.
+        """
+        request = self._request
+        if request is None:
+            raise ProjectionError(self._problem or "")
+        earlier = before.prepare(self._model, self._policy)
+        change = compare_requests(request.body, earlier.body, protocol=self._model.protocol, model=self._model)
+        withheld = [it for it in self._changes if it.code == ChangeCode.REASONING_WITHHELD]
+        left_out = [f"{render_path(it.path)}: {it.detail}" for it in withheld[:_MOST_VIOLATIONS]]
+        shown: Json = {"withheld": len(withheld), "leftOut": left_out}
+        if change is None:
+            return shown
+        reasoning = [render_path(path) for path in change.reasoning[:_MOST_VIOLATIONS]]
+        shown |= {"where": render_path(change.path), "message": change.message, "tokens": change.tokens}
+        shown |= {"invalid": len(change.reasoning), "reasoning": reasoning}
+        return shown | ({"cost": change.cost} if change.cost is not None else {})
 
     def rows(self, wanted: Sequence[int], length: int, keep: Keep) -> list[Json]:
         """Give rows with at most `length` characters of each piece; `keep` gets the images of these rows."""

@@ -31,7 +31,7 @@ from segue.projection.policy import Policy, ReasoningPolicy
 from segue.protocols.registry import PROTOCOLS
 
 _TYPES: Final[Mapping[str, str]] = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
-_PARTS: Final = ("inspector.css", "inspector.js", "elements.js", "rows.js", "targets.js")
+_PARTS: Final = ("inspector.css", "inspector.js", "before.js", "elements.js", "rows.js", "targets.js")
 """The files of the page, besides `index.html`."""
 _LARGEST: Final = 256 * 1024 * 1024
 """Bytes of the largest conversation that the page may send; a larger one would fill the memory."""
@@ -47,6 +47,8 @@ class _Query(msgspec.Struct, frozen=True, kw_only=True):
     reasoning: ReasoningPolicy = "auto"
     rows: tuple[int, ...] = ()
     length: int = SHORT
+    before: str = ""
+    """The key of another open conversation: the request before."""
 
 
 @final
@@ -116,6 +118,10 @@ def make_app(
         model = find_target(query.target, found.document, catalogue)
         return wire_json(found.document, model, Policy(reasoning=query.reasoning))
 
+    def compared(query: _Query, found: OpenConversation) -> bytes:
+        before = _find(library, query.before).document
+        return msgspec.json.encode(found.inspect(query.target, query.reasoning).compare_with(before))
+
     async def image(request: Request) -> Response:
         found = library.find(request.path_params["document"])
         data = None if found is None else found.find_image(request.path_params["image"])
@@ -134,6 +140,7 @@ def make_app(
         Route("/api/inspect", inspected(_summary), methods=["POST"]),
         Route("/api/facts", inspected(_facts), methods=["POST"]),
         Route("/api/rows", inspected(_rows), methods=["POST"]),
+        Route("/api/before", inspected(compared), methods=["POST"]),
         Route("/api/wire", inspected(wire), methods=["POST"]),
         Route("/api/images/{document}/{image}", image),
     ]

@@ -135,6 +135,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     turn (or last); nowhere."""
     system_fields: frozenset[str] = frozenset()
     """Fields of a system message on the wire that make sense without content; such a message may stand anywhere."""
+    tool_changes: bool = False
+    """Whether a system message can add and remove tools, from its place on."""
     instructions_alone: bool = True
     """Whether a request may have instructions and no other turn; otherwise a short user turn is added. A target that
     requires a user turn first or last requires one here too."""

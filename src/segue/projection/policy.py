@@ -22,6 +22,7 @@ from segue.models.model import Model
 from segue.projection.report import ChangeCode, Loss
 
 ReasoningPolicy: TypeAlias = Literal["auto", "text", "drop", "native"]
+InstructionsPolicy: TypeAlias = Literal["replace", "append"]
 TrailingCalls: TypeAlias = Literal["close", "open"]
 OrphanResults: TypeAlias = Literal["drop", "text"]
 DuplicateResults: TypeAlias = Literal["first", "last"]
@@ -31,6 +32,7 @@ SameModel: TypeAlias = Callable[[AssistantMessage, Model], bool]
 _HALF: Final = re.compile("[\ud800-\udfff]")
 _ALLOWED_VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "reasoning": get_args(ReasoningPolicy),
+    "instructions": get_args(InstructionsPolicy),
     "trailing_calls": get_args(TrailingCalls),
     "orphan_results": get_args(OrphanResults),
     "duplicate_results": get_args(DuplicateResults),
@@ -71,6 +73,8 @@ class Texts(msgspec.Struct, frozen=True, kw_only=True):
     result_cut: str = "\n[{count} characters omitted to fit the context window]\n"
     turns_dropped: str = "(earlier messages omitted here to fit the context window: {count})"
     summary: str = "(earlier messages omitted here to fit the context window: {count}; their summary follows)\n{text}"
+    instructions_replaced: str = "These instructions replace all earlier ones:\n{text}"
+    instructions_removed: str = "The earlier instructions no longer apply."
     first_turn: str = "(continue the conversation)"
     last_turn: str = "(continue)"
     bridge: str = "I have processed the tool results."
@@ -93,10 +97,11 @@ class Texts(msgspec.Struct, frozen=True, kw_only=True):
 class Fit(msgspec.Struct, frozen=True, kw_only=True):
     """How a conversation is cut that does not fit the window of the target. The fractions are of the input limit.
 
-    Above `high`, one cut brings a request down to `low`; so cuts are rare, and prompt caches stay valid in between. The
-    newest part, `keep`, is shortened last. `reserve` are the tokens kept free for the reply; by default an eighth of
-    the window, at most 16,384. A shortened result keeps its first `head` and its last `tail` characters. `window`
-    replaces the window of the model, in tokens.
+    Above `high`, one cut brings a request down to `low`; so cuts are rare, and prompt caches stay valid in between. If
+    the target binds reasoning to its prefix, a cut loses that too, and goes down further, at most to `keep`. The newest
+    part, `keep`, is shortened last. `reserve` are the tokens kept free for the reply; by default an eighth of the
+    window, at most 16,384. A shortened result keeps its first `head` and its last `tail` characters. `window` replaces
+    the window of the model, in tokens.
 
     Raises:
         SettingsError: a field has a value that it does not accept.
@@ -127,6 +132,8 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """How the caller wants conversations projected. The defaults send as much as the target supports.
 
+    `instructions` says what a changed system prompt or tool list does: it replaces the earlier one, or, where the
+    target accepts that, is appended behind the newest message, so that everything before it stays valid and cached.
     `media` maps a URL or a provider's file id to the content to send instead. `stores` maps the id of a vector store or
     document library to the target's own, for tools that search in files. `same_model` may return True for messages
     that the target wrote although segue cannot know it. `refuse` holds losses or codes that raise `ProjectionRefused`.
@@ -140,6 +147,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     reasoning: ReasoningPolicy = "auto"
+    instructions: InstructionsPolicy = "replace"
     trailing_calls: TrailingCalls = "close"
     orphan_results: OrphanResults = "drop"
     duplicate_results: DuplicateResults = "first"

@@ -67,6 +67,7 @@ class ChangeCode(StrEnum):
     THINKING_BLANK = "thinking_blank"
     REASONING_WITHHELD = "reasoning_withheld"
     REASONING_REJECTED = "reasoning_rejected"
+    INSTRUCTIONS_APPENDED = "instructions_appended"
     SIGNATURE_REMOVED = "signature_removed"
     SIGNATURE_PLACEHOLDER = "signature_placeholder"
     EXTRA_REMOVED = "extra_removed"
@@ -193,6 +194,9 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
         "Signed thinking is left out: the provider accepts it only behind what it was made after, in one unbroken run."
     ),
     ChangeCode.REASONING_REJECTED: "The provider did not read signed thinking of this request, and said so.",
+    ChangeCode.INSTRUCTIONS_APPENDED: (
+        "The changed system prompt or tools are sent behind a later message; the model reads the earlier ones before."
+    ),
     ChangeCode.SIGNATURE_REMOVED: "A signature that only another model accepts is removed.",
     ChangeCode.SIGNATURE_PLACEHOLDER: (
         "The target requires a signature here; the placeholder that its documentation allows is added."
@@ -290,7 +294,9 @@ HISTORY_CODES: Final = frozenset(
 read (`lines`, `records`, `branches`, ...) or, in `write_history`, to the given history."""
 
 
-REQUEST_CODES: Final = frozenset({ChangeCode.REASONING_WITHHELD, ChangeCode.REASONING_REJECTED})
+REQUEST_CODES: Final = frozenset(
+    {ChangeCode.REASONING_WITHHELD, ChangeCode.REASONING_REJECTED, ChangeCode.INSTRUCTIONS_APPENDED}
+)
 """Codes of `prepare` and of the client, which know the encoded request and its reply; projection never uses them."""
 
 _SIGNED: Final = frozenset(

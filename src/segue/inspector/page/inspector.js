@@ -1,6 +1,7 @@
 // The page of the inspector: opens a conversation, gets the request for each target from the server, and shows the
 // differences. The server keeps the conversation; the page asks for the rows that are on the screen.
 
+import { Before } from "./before.js";
 import { $, make, number, plural } from "./elements.js";
 import { RowList } from "./rows.js";
 import { describeCounts, describeLength, drawFacts, drawMatrix, makeCard } from "./targets.js";
@@ -14,6 +15,11 @@ const list = new RowList($("rows"), {
   load: (rows, length) => ask("api/rows", { ...question(state.selected), rows, length }),
   imageUrl: (key) => `api/images/${state.document.document}/${key}`,
   fail: (error) => showProblem(error.message),
+});
+
+const before = new Before({
+  open: async (body, name) => (await openDocument(body, name ? { name } : {})).document,
+  compare: (key) => ask("api/before", { ...question(state.selected), before: key }),
 });
 
 async function request(path, options) {
@@ -44,9 +50,13 @@ function announce(text) {
 
 // -- the conversation --------------------------------------------------------------------------------------------------
 
+async function openDocument(body, parameters) {
+  return (await request(`api/open?${new URLSearchParams(parameters)}`, { method: "POST", body })).json();
+}
+
 async function open(body, parameters) {
   const filled = Object.entries({ source: $("source").value, ...parameters }).filter(([, value]) => value);
-  await showAnswer(request(`api/open?${new URLSearchParams(filled)}`, { method: "POST", body }).then((reply) => reply.json()));
+  await showAnswer(openDocument(body, filled));
 }
 
 async function listSessions() {
@@ -230,6 +240,7 @@ async function showSelected({ stored, first }) {
     return;
   }
   drawFacts(target.summary, target.facts ?? {}, state.document.source);
+  before.refresh();
   await drawRows(first);
   if (typeof stored === "number") await list.reveal(target.summary.stored.indexOf(stored), "start");
   if ($("result").dataset.inspected === String(state.generation)) await showFacts(target);
@@ -324,7 +335,7 @@ function pressKey(event) {
   }
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog") || $("result").hidden) return;
   const at = /^[1-9]$/.test(event.key) ? Number(event.key) - 1 : -1;
-  const act = state.targets[at] ? () => select(state.targets[at].name) : { j: () => moveChange(1), k: () => moveChange(-1), w: showWire }[event.key];
+  const act = state.targets[at] ? () => select(state.targets[at].name) : { j: () => moveChange(1), k: () => moveChange(-1), w: showWire, b: () => before.focus() }[event.key];
   if (act) {
     event.preventDefault();
     act();

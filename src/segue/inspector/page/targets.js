@@ -32,7 +32,7 @@ function compact(count) {
   return count >= 10_000 ? `${Math.round(count / 1000)}k` : number(count);
 }
 
-function money(dollars) {
+export function money(dollars) {
   if (dollars >= 1) return `$${dollars.toFixed(2)}`;
   return dollars ? `$${Number(dollars.toPrecision(2))}` : "$0";
 }

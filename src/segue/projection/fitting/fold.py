@@ -2,8 +2,9 @@
 
 A request point is a place where a request was sent, or is sent now: before each assistant turn that answers a user
 message or a tool result, and at the end. At each point, if the size is above the high mark, one cut brings it down to
-the low mark. What is decided at a point depends only on the messages before it, so a longer conversation repeats every
-earlier decision: between two cuts a request is a prefix of the next one, and prompt caches are read.
+the low mark, which is lower where a cut loses reasoning. What is decided at a point depends only on the messages before
+it, so a longer conversation repeats every earlier decision: between two cuts a request is a prefix of the next one, and
+prompt caches are read.
 
 What goes, in this order, until the size is at the low mark:
 1. The older part is shortened: long results, media, finished thinking. The newest part stays, `Fit.keep` of the limit.
@@ -42,7 +43,7 @@ _SMALLEST_RESULT: Final = 300
 class Marks:
     """Where the cuts are at one point; all of them are indexes of projected messages and only grow."""
 
-    __slots__ = ("cuts", "evicted", "gone", "lean", "point", "running", "saved")
+    __slots__ = ("cuts", "evicted", "gone", "lean", "point", "running", "saved", "since")
 
     def __init__(self, quotas: int) -> None:
         self.point: int = 1
@@ -58,11 +59,14 @@ class Marks:
         self.saved: dict[int, float] = {}
         """The tokens that this saves."""
         self.cuts: int = 0
+        self.since: int = 0
+        """Where the last cut was. The next one loses the reasoning behind it, where that is bound to its prefix."""
 
     def copy(self) -> Marks:
         """Give marks that continue from these without changing them."""
         new = Marks(0)
         new.point, new.gone, new.lean, new.cuts = self.point, self.gone, self.lean, self.cuts
+        new.since = self.since
         new.evicted, new.running, new.saved = list(self.evicted), dict(self.running), dict(self.saved)
         return new
 
@@ -208,22 +212,24 @@ class Fold:
     # -- a cut ---------------------------------------------------------------------------------------------------------
 
     def _cut(self, marks: Marks, point: int) -> None:
-        low, running = self.plan.low, self._unit_before(point)
+        reasoning = self.sizes.reasoning
+        low, running = self.plan.low_after(reasoning[point] - reasoning[marks.since]), self._unit_before(point)
         before = (marks.gone, marks.lean, len(marks.running))
         newest = self._newest_part(point, running)
         self._shorten_up_to(marks, newest, point)
         if self.size(marks, point) > low:
-            self._leave_out_up_to(marks, newest, point)
+            self._leave_out_up_to(marks, newest, point, low)
         unit = newest
         while unit < running and self.size(marks, point) > low:
             unit = self._next_unit(unit + 1, running)
             self._shorten_up_to(marks, unit, point)
         if self.size(marks, point) > low:
-            self._leave_out_up_to(marks, running, point)
+            self._leave_out_up_to(marks, running, point, low)
         if self.size(marks, point) > low:
-            self._shorten_running(marks, running, point)
+            self._shorten_running(marks, running, point, low)
         if before != (marks.gone, marks.lean, len(marks.running)):
             marks.cuts += 1
+            marks.since = point
 
     def _newest_part(self, point: int, running: int) -> int:
         """Find where the newest part begins that stays as it is."""
@@ -235,8 +241,8 @@ class Fold:
             unit = earlier
         return unit
 
-    def _leave_out_up_to(self, marks: Marks, end: int, point: int) -> None:
-        low, unit = self.plan.low, max(marks.gone, self.head)
+    def _leave_out_up_to(self, marks: Marks, end: int, point: int, low: float) -> None:
+        unit = max(marks.gone, self.head)
         while unit < end and self.size(marks, point) > low:
             unit = self._next_unit(unit + 1, end)
             if self._may_begin(unit):
@@ -284,7 +290,7 @@ class Fold:
         _, shortened, saved = self._shortened(index, finished=self._finished[index])
         return None if shortened is None else (shortened, saved)
 
-    def _shorten_running(self, marks: Marks, running: int, point: int) -> None:
+    def _shorten_running(self, marks: Marks, running: int, point: int, low: float) -> None:
         """Shorten the results of the running unit to one length, the longest that brings the size to the low mark."""
         lengths = {
             index: max((len(piece.text) for piece in message.content if piece.kind == "text"), default=0)
@@ -292,7 +298,7 @@ class Fold:
             if (message := self._messages[index]).role == "toolResult"
         }
         level = max(lengths.values(), default=0)
-        while level > _SMALLEST_RESULT and self.size(marks, point) > self.plan.low:
+        while level > _SMALLEST_RESULT and self.size(marks, point) > low:
             level = max(_SMALLEST_RESULT, level * 3 // 4)
             for index, length in lengths.items():
                 message = self._messages[index]
@@ -361,6 +367,7 @@ class Fold:
                 evicted += 1
             marks.evicted[number] = evicted
             marks.cuts += 1
+            marks.since = point
 
 
 def split_level(level: int) -> tuple[int, int]:

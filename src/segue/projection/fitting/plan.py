@@ -23,6 +23,8 @@ _LARGEST_RESERVE: Final = 16_384
 _SMALLEST_NOTE: Final = 60
 _LARGEST_SUMMARY: Final = 2000
 _DEFAULT_FIT: Final = Fit()
+_REASONING_PRICE: Final = 5.0
+"""Where prices are not known: that of Claude Opus 5.5, $20 for output, $4 for input, $0.20 from the cache."""
 
 
 @final
@@ -37,7 +39,19 @@ class Quota(msgspec.Struct, frozen=True, kw_only=True):
 class FitPlan:
     """The limits of one target under one policy, resolved once."""
 
-    __slots__ = ("counter", "fit", "high", "keep", "least_head", "limit", "low", "quotas", "summary_room", "window")
+    __slots__ = (
+        "counter",
+        "fit",
+        "high",
+        "keep",
+        "least_head",
+        "limit",
+        "low",
+        "quotas",
+        "reasoning_price",
+        "summary_room",
+        "window",
+    )
 
     def __init__(self, model: Model, rules: Rules, policy: Policy, *, window: int | None = None) -> None:
         fit = policy.fit or _DEFAULT_FIT
@@ -57,6 +71,18 @@ class FitPlan:
         self.summary_room: float = min(_LARGEST_SUMMARY, max(_SMALLEST_NOTE, self.limit / 16))
         """Kept free for what stands for the messages left out: a summary that comes later must not move the cut."""
         self.quotas: tuple[Quota, ...] = _quotas(rules)
+        self.reasoning_price: float = _reasoning_price(model) if rules.bound_prefix else 0.0
+        """What a token of reasoning is worth that a cut loses, in tokens that are read anew instead of from the cache;
+        0 where a cut loses none."""
+
+    def low_after(self, lost: float) -> float:
+        """Give the low mark of a cut that loses so many tokens of reasoning.
+
+        A cut reads what is left anew, and the model has to think again. The mark is lowered, not below the newest part
+        that stays, until a token of the room that the cut makes costs no more than without reasoning.
+        """
+        price = lost * self.reasoning_price
+        return max(self.keep, self.low - price * (self.high - self.low) / self.high) if price else self.low
 
 
 _last: tuple[Model, Rules, Policy, FitPlan] | None = None
@@ -84,6 +110,12 @@ def _input_limit(model: Model, fit: Fit, window: int) -> int:
     if model.max_input and not fit.window:
         most = min(most, model.max_input)
     return max(1, most)
+
+
+def _reasoning_price(model: Model) -> float:
+    price = model.cost
+    saved = price.input - price.cache_read
+    return price.output / saved if saved > 0 and price.output else _REASONING_PRICE
 
 
 def _quotas(rules: Rules) -> tuple[Quota, ...]:

@@ -50,7 +50,18 @@ class Media:
 class Sizes:
     """Running sums over the projected messages; index i holds the sum of the messages before i."""
 
-    __slots__ = ("_narrow", "_plan", "_recent", "_wide", "bounds", "full", "lasting", "media", "user_before")
+    __slots__ = (
+        "_narrow",
+        "_plan",
+        "_recent",
+        "_wide",
+        "bounds",
+        "full",
+        "lasting",
+        "media",
+        "reasoning",
+        "user_before",
+    )
 
     def __init__(self, plan: FitPlan) -> None:
         self._plan = plan
@@ -64,6 +75,8 @@ class Sizes:
         """The same and those that count until the next user message."""
         self.user_before: list[int] = [0]
         """The index of the last user message before; 0 if there is none."""
+        self.reasoning: list[int] = [0]
+        """Tokens of reasoning, as the provider counted them: their text is not always sent."""
         self.media: tuple[Media, ...] = tuple(Media() for _ in plan.quotas)
         self._recent: dict[int, tuple[Message, float, float]] = {}
         """What the last call counted: the newest messages are forgotten and needed again until they are settled."""
@@ -76,6 +89,7 @@ class Sizes:
                 media.truncate(count)
         if len(self.full) > count + 1:
             del self.full[count + 1 :], self.lasting[count + 1 :], self.user_before[count + 1 :]
+            del self.reasoning[count + 1 :]
 
     def extend_bounds(self, messages: Sequence[Message]) -> None:
         """Bound the tokens of new messages, and find their media."""
@@ -133,6 +147,8 @@ class Sizes:
             _, stays, passes = known
             lasting.append(lasting[-1] + stays)
             full.append(full[-1] + stays + passes)
+            usage = message.usage if message.role == "assistant" else None
+            self.reasoning.append(self.reasoning[-1] + (0 if usage is None else usage.reasoning))
             users.append(index if message.role == "user" and not additions.has(message) else users[-1])
 
 

@@ -1,4 +1,4 @@
-"""The beta headers that the content of a request needs: the API refuses it without them.
+"""Blocks that change tools, and the beta headers that the content of a request needs: it is refused without them.
 
 Facts this file relies on (anthropic 2.8.0: beta types; Anthropic documentation; read 2026-11-16):
 - A compaction block with a signature was made on demand, one without by a threshold: each has its own header.
@@ -8,7 +8,7 @@ Facts this file relies on (anthropic 2.8.0: beta types; Anthropic documentation;
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from segue.conversation.context import Prompt
@@ -59,3 +59,18 @@ def _betas_of_block(block: Block) -> Iterator[str]:
             yield _INLINE_TOOLS if is_inline else _TOOL_CHANGES
         case _:
             pass
+
+
+def write_tool_changes(
+    defined: Sequence[Mapping[str, object]], named: Sequence[str], removed: Sequence[str]
+) -> list[dict[str, object]]:
+    """Write the blocks that add tools, by definition or by name, and remove them."""
+    added = [
+        *({"type": "tool_definition", "definition": dict(tool)} for tool in defined),
+        *({"type": "tool_reference", "name": name} for name in named),
+    ]
+    gone = [{"type": "tool_reference", "name": name} for name in removed]
+    return [
+        *({"type": "tool_addition", "tool": tool} for tool in added),
+        *({"type": "tool_removal", "tool": tool} for tool in gone),
+    ]

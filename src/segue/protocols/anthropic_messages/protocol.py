@@ -6,7 +6,7 @@ from typing import Final
 
 from segue.models.model import Model
 from segue.protocols.anthropic_messages.batch_forms import BATCH_FORMS
-from segue.protocols.anthropic_messages.betas import needed_headers
+from segue.protocols.anthropic_messages.betas import needed_headers, write_tool_changes
 from segue.protocols.anthropic_messages.check import check
 from segue.protocols.anthropic_messages.clues import CLUES
 from segue.protocols.anthropic_messages.errors import decode_error, encode_error
@@ -78,6 +78,7 @@ PROTOCOL: Final = Protocol(
     reply_form=FORM,
     prefix=PREFIX,
     needed_headers=needed_headers,
+    tool_changes=write_tool_changes,
     model_list=MODEL_LIST,
     token_count=TokenCount(path=_count_path, body=only(_COUNTED), field="input_tokens"),
     encode_request=encode_request,

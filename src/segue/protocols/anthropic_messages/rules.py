@@ -196,6 +196,14 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=CLAUDE_READS_SYSTEM,
+        rules={"tool_changes": True},
+        providers=("anthropic",),
+        source="anthropic 2.8.0: tool_addition, tool_removal; betas mid-conversation-tool-changes-2026-07-01 and"
+        " inline-tools-2026-09-15, the latter at the Claude API alone (Anthropic documentation, 2026-09)",
+        read="2026-11-16",
+    ),
+    Family(
         pattern=r"claude-sonnet-5(?![-.]\d)",
         rules={"system_messages": "before_assistant"},
         providers=("anthropic",),

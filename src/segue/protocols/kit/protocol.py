@@ -131,6 +131,8 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `cited_sources(message)`: the web pages that a reply cites in fields that only this protocol has; None: none.
       `cites_in_reply`: it reads what the message keeps of its reply, and not only the `extra` of its content.
     - `needed_headers(prompt)`: the headers without which its content is refused, each a list; None: there are none.
+    - `tool_changes(defined, named, removed)`: the blocks of a system message that adds tools by their definitions, adds
+      them by name and removes them by name; None: the protocol has no such blocks.
     - `sdk_arguments(body, endpoint)`: the arguments of an SDK client that does not accept the keys of the body.
 
     The record wraps `decode_request`, `decode_response`, `decode_error` and `check`: these functions get plain JSON,
@@ -181,6 +183,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     batch_forms: tuple[BatchForm, ...] = ()
     training_forms: tuple[TrainingForm, ...] = ()
     signatures: SignatureForm = NO_SIGNATURES
+    tool_changes: Callable[[Sequence[JsonObject], Sequence[str], Sequence[str]], list[dict[str, object]]] | None = None
 
     def __post_init__(self) -> None:
         """Wrap the functions that read a body, so that no codec has to expect values which cannot be stored."""
