@@ -27,7 +27,7 @@ from typing import Final, NamedTuple, cast, final
 import msgspec
 from msgspec.structs import replace
 
-from segue.binding.bind import assistant_turns, prefix_form
+from segue.binding.bind import Sender, assistant_turns, prefix_form
 from segue.binding.binder import Binder
 from segue.binding.digests import START, Reply, TurnDigests, encode_each
 from segue.conversation.context import Context, Options, Prompt, Tool
@@ -205,7 +205,7 @@ class Outbox:
         # A wire whose turns do not stand in one list has nothing that could be kept: the body is written as a whole.
         content = self._write(projection) if self._turns_key else None
         if binder is None:
-            stamp = first_stamp(self._endpoint, account, refused)
+            stamp = first_stamp(Sender(self._endpoint, account, refused), projection.context.messages)
             return Request(projection, self._endpoint, self._codec, content, stamp=stamp, given=context)
         if not binder.is_settled:  # other reasoning has to be left out than from the request before
             binder.settle()

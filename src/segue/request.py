@@ -10,12 +10,12 @@ from typing import Any, Final, cast
 import msgspec
 from msgspec.structs import replace
 
-from segue.binding.bind import MakeStamp, Sender, account_check, bind, stamp_body
+from segue.binding.bind import MakeStamp, Sender, account_check, account_stamp, bind, stamp_body
 from segue.binding.run import OTHER_ACCOUNT
 from segue.binding.stamp import Stamp
 from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.marks import all_marks_of, mark_of, marks_of
-from segue.conversation.messages import AssistantMessage
+from segue.conversation.messages import AssistantMessage, Message
 from segue.errors import DecodeError, SettingsError, UnknownModel
 from segue.fitting_requests import fit_request
 from segue.models.catalogue import Catalogue, get_model, packaged_catalogue
@@ -262,8 +262,11 @@ class Request:
     def marks(self) -> frozenset[str]:
         """The marks of what the provider may refuse as not valid.
 
-        That is signed thinking where it is bound to what stands before it, else all signatures and native blocks.
+        That is signed thinking where it is bound to what stands before it. Elsewhere it is reasoning that no account is
+        known of; without such, all signatures and native blocks.
         """
+        if not self.binds_prefix and self.stamp.unknown:
+            return frozenset(self.stamp.unknown)
         find = marks_of if self.binds_prefix else all_marks_of
         messages = self._projection.context.messages
         return frozenset(mark for message in messages if message.role == "assistant" for mark in find(message))
@@ -318,8 +321,8 @@ class Request:
         dropped = self._dropped(message) or ()
         reasons = {mark: each.reason for each in dropped if (mark := self._mark_at(each.turn, each.block))}
         account = None if message.sent is None else message.sent.account
-        is_of_account = account_check(account, self._endpoint)
         given = self._given if self._given is not None else self._projection.context
+        is_of_account = account_check(account, self._endpoint, given.messages)
         others = {id(each) for each in given.messages if each.role == "assistant" and not is_of_account(each)}
         if not reasons and not others:
             return ()
@@ -400,7 +403,7 @@ def prepare(
         return codec.encode_request(prompt_of(projected, endpoint), endpoint)
 
     bound = bind(given, projection, Sender(endpoint, account, known), codec, encode, policy=policy)
-    stamp = bound.stamp or first_stamp(endpoint, account, known)
+    stamp = bound.stamp or first_stamp(Sender(endpoint, account, known), bound.projection.context.messages)
     return Request(
         bound.projection, endpoint, codec, wire=bound.wire, turns=bound.turns, stamp=stamp, given=given, account=account
     )
@@ -428,12 +431,15 @@ def prepare_intact(
     return Request(projection, resolve_endpoint(target), get_protocol(target.protocol), given=context)
 
 
-def first_stamp(endpoint: Endpoint, account: str | None, refused: frozenset[str]) -> Stamp | None:
-    """Give the stamp of a request where nothing is bound to its prefix; None if there is nothing to remember."""
-    if endpoint.rules.bound_prefix:
+def first_stamp(sender: Sender, messages: Sequence[Message]) -> MakeStamp | None:
+    """Give the stamp of a request where nothing is bound to its prefix; None if there is nothing to remember.
+
+    `messages` are those that are sent. The stamp is made with the reply, so the request does not wait for it.
+    """
+    rules = sender.endpoint.rules
+    if rules.bound_prefix or not (sender.refused or (sender.account is not None and rules.bound_account != "no")):
         return None
-    bound = account if endpoint.rules.bound_account != "no" else None
-    return Stamp(account=bound, refused=tuple(sorted(refused))) if bound is not None or refused else None
+    return partial(account_stamp, sender, messages)
 
 
 def with_routers(policy: Policy | None, catalogue: Catalogue | None) -> Policy | None:

@@ -13,14 +13,14 @@ from segue.binding.run import Frame, Run, choose_run
 from segue.binding.stamp import Stamp
 from segue.binding.withholding import note_withheld, without_blocks
 from segue.conversation.context import Context
-from segue.conversation.marks import digest_value, mark_of, stored_digest
+from segue.conversation.marks import digest_value, mark_of, marks_of, stored_digest
 from segue.conversation.messages import AssistantMessage, Message
 from segue.errors import UnknownProtocol
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.projector import Projection, refuse_changes
 from segue.projection.report import Report, place_of
-from segue.projection.workspace.ownership import is_same_account
+from segue.projection.workspace.ownership import ACCOUNT_BOUND, is_same_account, made_with
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.prefix_form import PrefixForm
@@ -75,7 +75,7 @@ def bind(
     encoded, digests = _read(form, codec, wire, projection)
     replies = digests.replies
     frame = make_frame(form, wire, projection, sender)
-    check = account_check(account, endpoint)
+    check = account_check(account, endpoint, given.messages)
     run = choose_run(replies, frame, check)
     if run.withheld:
         bare = withhold(projection, given, replies, run, policy=policy, model=endpoint.model)
@@ -131,6 +131,14 @@ def make_stamp(frame: Frame, digests: TurnDigests, run: Run, sender: Sender) -> 
     )
 
 
+def account_stamp(sender: Sender, messages: Sequence[Message]) -> Stamp:
+    """Give the stamp of a request where nothing is bound to its prefix; `messages` are those that are sent."""
+    endpoint, account, refused = sender
+    bound = account if endpoint.rules.bound_account != "no" else None
+    unknown = unknown_marks(messages) if bound is not None else ()
+    return Stamp(account=bound, refused=tuple(sorted(refused)), unknown=unknown)
+
+
 def stamp_body(codec: Protocol, endpoint: Endpoint, body: Block) -> Stamp:
     """Give the stamp of a body as it is, whoever wrote it; an empty one where the target binds nothing."""
     form = prefix_form(codec, endpoint)
@@ -157,26 +165,49 @@ def stamp_body(codec: Protocol, endpoint: Endpoint, body: Block) -> Stamp:
 _NOBODY: Final = AssistantMessage(content=())
 
 
-def account_check(account: str | None, endpoint: Endpoint) -> Callable[[AssistantMessage], bool]:
-    """Give a function that says whether the reasoning of a message may be sent with this account."""
+def account_check(
+    account: str | None, endpoint: Endpoint, messages: Sequence[Message] = ()
+) -> Callable[[AssistantMessage], bool]:
+    """Give a function that says whether the reasoning of a message may be sent with this account.
+
+    `messages` is the conversation: what is not known to be made with an account belongs to the one that accepted it.
+    """
     if account is None:
         return _any_account
+    is_sure = endpoint.rules.bound_account == "refused"
+    owners = {
+        mark: message.sent.account
+        for message in messages
+        if type(message) is AssistantMessage and message.sent is not None and message.sent.accepted
+        for mark in message.sent.accepted
+    }
 
     def is_of_account(message: AssistantMessage) -> bool:
-        return not binds_account(message, endpoint) or is_same_account(
-            message, account, is_sure=endpoint.rules.bound_account == "refused"
-        )
+        made = made_with(message)
+        if made is None and owners:
+            made = next((owners[mark] for mark in marks_of(message) if mark in owners), None)
+        return is_same_account(made, account, is_sure=is_sure) or not binds_account(message, endpoint)
 
     return is_of_account
 
 
+def unknown_marks(messages: Sequence[Message]) -> tuple[str, ...]:
+    """Give the marks of reasoning that no account is known of; the reply to a request shows that they are accepted."""
+    replies = [message for message in messages if type(message) is AssistantMessage]
+    unknown = [mark for reply in replies if made_with(reply) is None for mark in marks_of(reply)]
+    if not unknown:
+        return ()
+    known = {mark for reply in replies if reply.sent is not None for mark in reply.sent.accepted}
+    return tuple(mark for mark in unknown if mark not in known)
+
+
 def binds_account(message: AssistantMessage, endpoint: Endpoint) -> bool:
-    """Whether the reasoning of a message is bound to an account."""
+    """Whether the reasoning of a message is bound to an account: its writer decides that, not its reader."""
     model = endpoint.model
     if (message.protocol, message.provider, message.model) == (model.protocol, model.provider, model.id):
-        return endpoint.rules.bound_account != "no"
+        return endpoint.rules.bound_account in ACCOUNT_BOUND
     try:
-        return resolve_rules(Model(message.model, message.provider, message.protocol)).bound_account != "no"
+        return resolve_rules(Model(message.model, message.provider, message.protocol)).bound_account in ACCOUNT_BOUND
     except UnknownProtocol:
         return True
 

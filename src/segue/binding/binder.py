@@ -94,7 +94,8 @@ class Binder:
         run = self._grown(frame, kept, new)
         if run is None:
             replies = [*kept, *new]
-            run = choose_run(replies, frame, account_check(self._account, self._endpoint))
+            check = account_check(self._account, self._endpoint, self.given_messages)
+            run = choose_run(replies, frame, check)
             self._apply(replies, run)
         self._run, self._frame = run, (key, frame)
         self._kept, self._kept_count, self._recent = kept, len(kept), new
