@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from segue.binding.bind import MakeStamp, Sender, account_check, account_stamp, bind, stamp_body
+from segue.binding.digests import DigestCache
 from segue.binding.run import OTHER_ACCOUNT
 from segue.binding.stamp import Stamp
 from segue.conversation.context import Context, Options, Prompt
@@ -68,7 +69,6 @@ class Request:
         content: bytes | None = None,
         *,
         wire: dict[str, object] | None = None,
-        turns: list[bytes] | None = None,
         stamp: Stamp | MakeStamp | None = None,
         given: Context | None = None,
         account: str | None = None,
@@ -84,8 +84,6 @@ class Request:
         # Not cached properties: these take a lock for each access up to Python 3.11.
         self._wire = wire
         self._content = content
-        self._turns = turns
-        """The turns of `_wire` as JSON."""
         self._made_stamp = stamp
         self._given = given
         self._account = account if endpoint.rules.bound_account != "no" else None
@@ -112,10 +110,7 @@ class Request:
     def content(self) -> bytes:
         """The request body as JSON bytes; changes of `body` are not in it."""
         if self._content is None:
-            wire, turns = self._encoded(), self._turns
-            if turns is not None:
-                wire = {**wire, self._codec.turns_key or "": [*map(msgspec.Raw, turns)]}
-            self._content = msgspec.json.encode(wire)
+            self._content = msgspec.json.encode(self._encoded())
         return self._content
 
     def _encoded(self) -> dict[str, object]:
@@ -388,24 +383,49 @@ def prepare(
         DoesNotFit: the window of the model is too small for what has to be sent.
         ProjectionRefused: the policy refuses a necessary change.
     """
+    given = read_input(context)
+    return prepare_again(
+        given, model, options=options, policy=policy, catalogue=catalogue, account=account, refused=frozenset(refused)
+    )
+
+
+def prepare_again(
+    given: Context,
+    model: Model | str,
+    *,
+    options: Options | None = None,
+    policy: Policy | None = None,
+    catalogue: Catalogue | None = None,
+    account: str | None = None,
+    refused: frozenset[str] = frozenset(),
+    cache: DigestCache | None = None,
+) -> Request:
+    """Make a request like `prepare`; `cache` is what was digested of conversations that come again."""
     target = get_model(model, catalogue=catalogue)
     policy = with_routers(policy, catalogue)
-    given, known = read_input(context), frozenset(refused)
     account = known_account(given.messages, account)
+    sender = Sender(resolve_endpoint(target), account, refused, cache)
 
     def projecting(asked: Options | None) -> Projection:
-        return project_for(given, target, options=asked, policy=policy, account=account, refused=known)
+        return project_for(given, target, options=asked, policy=policy, account=account, refused=refused)
 
     projection = fit_request(given, projecting, target, options, policy)
-    endpoint, codec = resolve_endpoint(target), get_protocol(target.protocol)
+    endpoint, codec = sender.endpoint, get_protocol(target.protocol)
 
     def encode(projected: Projection) -> dict[str, object]:
         return codec.encode_request(prompt_of(projected, endpoint), endpoint)
 
-    bound = bind(given, projection, Sender(endpoint, account, known), codec, encode, policy=policy)
-    stamp = bound.stamp or first_stamp(Sender(endpoint, account, known), bound.projection.context.messages)
+    bound = bind(given, projection, sender, codec, encode, policy=policy)
+    stamp = bound.stamp or first_stamp(sender, bound.projection.context.messages)
     return Request(
-        bound.projection, endpoint, codec, wire=bound.wire, turns=bound.turns, stamp=stamp, given=given, account=account
+        bound.projection,
+        endpoint,
+        codec,
+        bound.content,
+        wire=bound.wire,
+        stamp=stamp,
+        given=given,
+        account=account,
     )
 
 

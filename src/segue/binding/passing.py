@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
+import msgspec
+
 from segue.binding.bind import Sender, account_check, account_stamp, assistant_turns, prefix_form
-from segue.binding.digests import TurnDigests, encode_each
+from segue.binding.digests import TurnDigests
 from segue.binding.run import Frame, choose_run
 from segue.binding.stamp import Stamp
 from segue.conversation.marks import all_marks_of, digest_value, mark_of, stored_digest
@@ -42,12 +44,15 @@ def pass_body(codec: Protocol, body: Block, messages: Sequence[Message], sender:
 def _pass_bound(
     form: PrefixForm, codec: Protocol, body: Block, messages: list[tuple[int, AssistantMessage]], sender: Sender
 ) -> Stamp | None:
-    endpoint, account, refused = sender
+    endpoint, account, refused, cache = sender
     turns = cast("list[Block]", body.get(codec.turns_key or ""))
     signed = [_marks_in(form, turn) for turn in turns if turn.get("role") == "assistant"]
     if len(signed) != len(messages):
         return None  # what is remembered of the turns cannot be told apart
-    digests = TurnDigests(form).followed_by(turns, encode_each(turns), messages)
+    if cache is None:
+        digests = TurnDigests(form).followed_by(turns, messages)
+    else:
+        digests = TurnDigests.cached(form, turns, messages, (msgspec.json.encode(turns), 1), cache)
     replies = digests.replies
     if any(reply.marks != marks for reply, marks in zip(replies, signed, strict=True)):
         return None
