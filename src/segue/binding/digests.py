@@ -67,7 +67,9 @@ class _Digest:
             digest = chain.pop()
             assert digest.waiting is not None
             turn = digest.waiting[1]
-            if turn["role"] == "assistant" and form.starts(turn):
+            if digest.reply is not None:
+                before = digest.reply[0]
+            elif turn["role"] == "assistant" and form.starts(turn):
                 before = START
             before = digest.value = sha256(before + _ENCODE_SORTED(form.turn(turn))).digest()
             digest.waiting = None
@@ -110,7 +112,7 @@ class DigestCache:
 
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
         self._most = most_bytes
-        self._bytes = 0
+        self.held_bytes: int = 0
         self._known: OrderedDict[tuple[object, ...], _Known] = OrderedDict()
         self._lock = Lock()
 
@@ -140,9 +142,9 @@ class DigestCache:
         with self._lock:
             last = self._known.pop(key, _NOTHING)
             self._known[key] = known
-            self._bytes += len(known.turns) - len(last.turns)
-            while self._bytes > self._most:
-                self._bytes -= len(self._known.popitem(last=False)[1].turns)
+            self.held_bytes += len(known.turns) - len(last.turns)
+            while self.held_bytes > self._most:
+                self.held_bytes -= len(self._known.popitem(last=False)[1].turns)
 
 
 _NOTHING: Final = _Known(memoryview(b""), [], [_Digest(START)])
@@ -154,23 +156,22 @@ class TurnDigests:
 
     __slots__ = ("_digests", "_form", "replies")
 
-    def __init__(self, form: PrefixForm, start: bytes = START) -> None:
+    def __init__(self, form: PrefixForm, start: bytes | list[_Digest] = START, replies: Sequence[Reply] = ()) -> None:
         self._form = form
-        self._digests: list[_Digest] = [_Digest(start)]
+        self._digests: list[_Digest] = [_Digest(start)] if isinstance(start, bytes) else start
         """The digest before the turns, then that behind each of them."""
-        self.replies: list[Reply] = []
+        self.replies: list[Reply] = [*replies]
 
     def __len__(self) -> int:
         return len(self._digests) - 1
 
     def followed_by(self, turns: Sequence[Block], messages: Sequence[tuple[int, AssistantMessage]]) -> TurnDigests:
         """Give these turns and more; `messages` are those of the new assistant turns, with their indexes."""
-        grown = TurnDigests(self._form)
         digests = [*self._digests]
         for turn in turns:
             digests.append(_Digest(waiting=(digests[-1], turn)))
-        grown._digests, grown.replies = digests, [*self.replies]
-        grown._add_replies(turns, len(self), messages)
+        grown = TurnDigests(self._form, digests, self.replies)
+        grown._add_replies(turns, len(self._digests) - 1, messages)
         return grown
 
     @classmethod
@@ -183,8 +184,7 @@ class TurnDigests:
         cache: DigestCache,
     ) -> TurnDigests:
         """Give the turns of a body; `content` has them as JSON, with the place of the first one."""
-        digests = cls(form)
-        digests._digests = cache.read(form, turns, *content)
+        digests = cls(form, cache.read(form, turns, *content))
         digests._add_replies(turns, 0, messages)
         return digests
 
@@ -205,9 +205,7 @@ class TurnDigests:
 
     def behind(self, count: int, replies: int) -> TurnDigests:
         """Give all but the first turns, of which so many are replies."""
-        rest = TurnDigests(self._form)
-        rest._digests, rest.replies = self._digests[count:], self.replies[replies:]
-        return rest
+        return TurnDigests(self._form, self._digests[count:], self.replies[replies:])
 
     def last(self) -> bytes:
         """Give the digest behind all turns."""
