@@ -1,8 +1,8 @@
 """What it costs to keep reasoning valid: requests to a Claude that binds it, against the same model without the check.
 
 Two ways of sending: an outbox makes one more turn of a conversation that it knows, and a gateway makes the whole
-request of a conversation that it has just decoded. The stamp of the reply is measured too: it is made when the reply arrives,
-so the request does not wait for it.
+request of a conversation that it has just decoded. The stamp of the reply is measured too: it is made when the reply
+arrives, so the request does not wait for it.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ _INTRODUCTIONS: Final[Mapping[str, str]] = {
     ),
     "bound": (
         "What it costs to keep reasoning valid: a request to a model that accepts it only behind what it was made\n"
-        "after, compared with the same model without that check, for a warm turn and for a whole request of the gateway."
+        "after, compared with the same model without that check, for a warm turn and a whole request of the gateway."
     ),
     "windows": (
         "The same step with a history that is larger than the window of the model: what counting and fitting add to a\n"

@@ -259,7 +259,7 @@ class Walk:
 
     def _is_first_answer(self, given: Context, request: RecordedRequest) -> bool:
         """Whether a refusal told something about reasoning of which the conversation remembered no answer."""
-        told = {message.response_id for message in given.messages if message.role == "assistant"}
+        told = {message.response_id for message in given.messages if message.role == "assistant"} - {None}
         return any(token in self.ownerless and self.ownerless[token] not in told for token in _encrypted_in(request))
 
     def _is_known(self, given: Context, block: Signed) -> bool:
