@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 from hashlib import sha256
-from threading import Lock
 from typing import Final, NamedTuple, final
 
 import msgspec
@@ -112,15 +112,17 @@ class DigestCache:
 
     def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
         self._most = most_bytes
-        self.held_bytes: int = 0
         self._known: OrderedDict[tuple[object, ...], _Known] = OrderedDict()
-        self._lock = Lock()
+
+    @property
+    def held_bytes(self) -> int:
+        """How much is kept."""
+        return sum([len(known.turns) for known in list(self._known.values())])
 
     def read(self, form: PrefixForm, turns: Sequence[Block], content: bytes, start: int) -> list[_Digest]:
         """Give the digest before the turns, then that behind each of them; `content` has them as JSON from `start`."""
         key = (form.turn, *map(_ENCODE, turns[:2]))
-        with self._lock:
-            known = self._known.get(key, _NOTHING)
+        known = self._known.get(key, _NOTHING)
         count = known.common(content, start)
         ends, digests, last = known.ends[:count], known.digests[: count + 1], len(known.ends)
         for at in range(count, len(turns)):
@@ -139,12 +141,11 @@ class DigestCache:
         return digests
 
     def _keep(self, key: tuple[object, ...], known: _Known) -> None:
-        with self._lock:
-            last = self._known.pop(key, _NOTHING)
+        with suppress(KeyError):  # another thread may have removed it
             self._known[key] = known
-            self.held_bytes += len(known.turns) - len(last.turns)
+            self._known.move_to_end(key)
             while self.held_bytes > self._most:
-                self.held_bytes -= len(self._known.popitem(last=False)[1].turns)
+                self._known.popitem(last=False)
 
 
 _NOTHING: Final = _Known(memoryview(b""), [], [_Digest(START)])
