@@ -36,6 +36,8 @@ GOALS: Final[Mapping[str, Goal]] = {
     "growth.prepare": Goal(must=2.0, aim=1.3),
     "warm.copy": Goal(must=3.0, aim=1.5),
     "warm.pydantic-ai": Goal(must=1 / 50),
+    "bound.warm": Goal(must=1.08, aim=1.03),
+    "bound.whole": Goal(must=1.3, aim=1.1),
     "windows.added": Goal(must=200.0, aim=80.0),
     "windows.count": Goal(must=150.0, aim=70.0),
     "streams.mixed": Goal(must=5.0, aim=3.0),

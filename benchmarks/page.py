@@ -39,6 +39,10 @@ _INTRODUCTIONS: Final[Mapping[str, str]] = {
         "the body: `Outbox(model).prepare(context).content`, compared with one copy of those bytes, and with\n"
         "pydantic-ai, which each time encodes the whole history and serializes it."
     ),
+    "bound": (
+        "What it costs to keep reasoning valid: a request to a model that accepts it only behind what it was made\n"
+        "after, compared with the same model without that check, for a warm turn and a whole request of the gateway."
+    ),
     "windows": (
         "The same step with a history that is larger than the window of the model: what counting and fitting add to a\n"
         "warm turn of `Projector`, and counting alone, for a million tokens."

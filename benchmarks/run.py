@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from batches import measure_batches
+from bound_turns import measure_bound
 from client_costs import measure_client
 from corpus_costs import measure_corpus
 from figures import Figure, render_table
@@ -149,6 +150,7 @@ GROUPS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
         bench.effort, (10, 40, 100) if bench.quick else (10, 100, 1_000, 10_000), bench.environments()
     ),
     "warm": _measure_warm,
+    "bound": lambda bench: measure_bound(bench.effort, bench.lengths[0]),
     "windows": lambda bench: measure_windows(bench.effort, bench.lengths),
     "streams": lambda bench: measure_streams(bench.effort, (1_000, 4_000) if bench.quick else (12_000, 200_000)),
     "relays": lambda bench: measure_relays(bench.effort, (1_000, 4_000) if bench.quick else (12_000, 200_000)),

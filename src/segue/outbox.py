@@ -28,9 +28,9 @@ import msgspec
 from msgspec.structs import replace
 
 from segue.appending import Known, fit_appended
-from segue.binding.bind import assistant_turns, prefix_form
+from segue.binding.bind import Sender, assistant_turns, prefix_form
 from segue.binding.binder import Binder
-from segue.binding.digests import START, Reply, TurnDigests, encode_each
+from segue.binding.digests import START, Reply, TurnDigests
 from segue.conversation.context import Context, Options, Prompt, Tool
 from segue.conversation.exact import is_exact
 from segue.conversation.messages import Message
@@ -208,7 +208,7 @@ class Outbox:
         # A wire whose turns do not stand in one list has nothing that could be kept: the body is written as a whole.
         content = self._write(projection) if self._turns_key else None
         if binder is None:
-            stamp = first_stamp(self._endpoint, account, refused)
+            stamp = first_stamp(Sender(self._endpoint, account, refused), projection.context.messages)
             return Request(
                 projection, self._endpoint, self._codec, content, stamp=stamp, given=context, remembered=remembered
             )
@@ -275,19 +275,17 @@ class Outbox:
         if kept.turns and self._requests_marks(kept.frame) and not self._is_marked(_ENCODER.encode(fresh)):
             return None
         gap = [msgspec.Raw(_GAP)] if kept.turns else []
-        encoded = encode_each(fresh)
+        encoded = [*map(_ENCODER.encode, fresh)]
         digested = None
         if self._binder is not None:
-            digested = self._digest(self._binder, kept, body, fresh, encoded)
+            digested = self._digest(self._binder, kept, body, fresh)
         body[self._turns_key] = [*turns[: kept.lead], *gap, *map(msgspec.Raw, encoded)]
         head, _, foot = _ENCODER.encode(body).partition(_GAP)
         content = b"".join((head, kept.turns, foot)) if gap else head
         self._settle(kept, new, encoded, digested)
         return content
 
-    def _digest(
-        self, binder: Binder, kept: _Kept, body: Wire, fresh: list[object], encoded: list[bytes]
-    ) -> TurnDigests:
+    def _digest(self, binder: Binder, kept: _Kept, body: Wire, fresh: list[object]) -> TurnDigests:
         """Digest the new turns, and choose the reasoning that is sent."""
         count, size = len(kept.messages), 0
         new = binder.given_messages[count:]
@@ -301,7 +299,7 @@ class Outbox:
             digests = TurnDigests(binder.form, kept.digest)
         done = len(digests)
         turns, messages = cast("list[Block]", fresh[done:]), assistant_turns(new[size:], count + size)
-        digests = digests.followed_by(turns, encoded[done:], messages)
+        digests = digests.followed_by(turns, messages)
         binder.choose(body, kept.frame, kept.replies, digests)
         kept.tail = (new, digests)
         return digests

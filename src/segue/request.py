@@ -11,12 +11,13 @@ import msgspec
 from msgspec.structs import replace
 
 from segue.appending import Remembered, fit_appended
-from segue.binding.bind import MakeStamp, Sender, account_check, bind, stamp_body
+from segue.binding.bind import MakeStamp, Sender, account_check, account_stamp, bind, stamp_body
+from segue.binding.digests import DigestCache
 from segue.binding.run import OTHER_ACCOUNT
 from segue.binding.stamp import Stamp
 from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.marks import all_marks_of, mark_of, marks_of
-from segue.conversation.messages import AssistantMessage, Sent
+from segue.conversation.messages import AssistantMessage, Message, Sent
 from segue.errors import DecodeError, SettingsError, UnknownModel
 from segue.fitting_requests import fit_request
 from segue.json_text import encode_json
@@ -71,7 +72,6 @@ class Request:
         content: bytes | None = None,
         *,
         wire: dict[str, object] | None = None,
-        turns: list[bytes] | None = None,
         stamp: Stamp | MakeStamp | None = None,
         given: Context | None = None,
         account: str | None = None,
@@ -88,8 +88,6 @@ class Request:
         # Not cached properties: these take a lock for each access up to Python 3.11.
         self._wire = wire
         self._content = content
-        self._turns = turns
-        """The turns of `_wire` as JSON."""
         self._made_stamp = stamp
         self._given = given
         self._remembered = remembered
@@ -117,10 +115,7 @@ class Request:
     def content(self) -> bytes:
         """The request body as JSON bytes; changes of `body` are not in it."""
         if self._content is None:
-            wire, turns = self._encoded(), self._turns
-            if turns is not None:
-                wire = {**wire, self._codec.turns_key or "": [*map(msgspec.Raw, turns)]}
-            self._content = encode_json(wire)
+            self._content = encode_json(self._encoded())
         return self._content
 
     def _encoded(self) -> dict[str, object]:
@@ -268,8 +263,11 @@ class Request:
     def marks(self) -> frozenset[str]:
         """The marks of what the provider may refuse as not valid.
 
-        That is signed thinking where it is bound to what stands before it, else all signatures and native blocks.
+        That is signed thinking where it is bound to what stands before it. Elsewhere it is reasoning that no account is
+        known of; without such, all signatures and native blocks.
         """
+        if not self.binds_prefix and self.stamp.unknown:
+            return frozenset(self.stamp.unknown)
         find = marks_of if self.binds_prefix else all_marks_of
         messages = self._projection.context.messages
         return frozenset(mark for message in messages if message.role == "assistant" for mark in find(message))
@@ -326,8 +324,8 @@ class Request:
         dropped = self._dropped(message) or ()
         reasons = {mark: each.reason for each in dropped if (mark := self._mark_at(each.turn, each.block))}
         account = None if message.sent is None else message.sent.account
-        is_of_account = account_check(account, self._endpoint)
         given = self._given if self._given is not None else self._projection.context
+        is_of_account = account_check(account, self._endpoint, given.messages)
         others = {id(each) for each in given.messages if each.role == "assistant" and not is_of_account(each)}
         if not reasons and not others:
             return ()
@@ -393,28 +391,46 @@ def prepare(
         DoesNotFit: the window of the model is too small for what has to be sent.
         ProjectionRefused: the policy refuses a necessary change.
     """
+    given = read_input(context)
+    return prepare_again(
+        given, model, options=options, policy=policy, catalogue=catalogue, account=account, refused=frozenset(refused)
+    )
+
+
+def prepare_again(
+    given: Context,
+    model: Model | str,
+    *,
+    options: Options | None = None,
+    policy: Policy | None = None,
+    catalogue: Catalogue | None = None,
+    account: str | None = None,
+    refused: frozenset[str] = frozenset(),
+    cache: DigestCache | None = None,
+) -> Request:
+    """Make a request like `prepare`; `cache` is what was digested of conversations that come again."""
     target = get_model(model, catalogue=catalogue)
     policy = with_routers(policy, catalogue)
-    given, known = read_input(context), frozenset(refused)
     account = known_account(given.messages, account)
+    sender = Sender(resolve_endpoint(target), account, refused, cache)
 
     def projecting(shown: Context, asked: Options | None) -> Projection:
-        return project_for(shown, target, options=asked, policy=policy, account=account, refused=known)
+        return project_for(shown, target, options=asked, policy=policy, account=account, refused=refused)
 
-    endpoint, codec = resolve_endpoint(target), get_protocol(target.protocol)
+    endpoint, codec = sender.endpoint, get_protocol(target.protocol)
     projection, remembered = fit_appended(given, projecting, endpoint, options=options, policy=policy)
 
     def encode(projected: Projection) -> dict[str, object]:
         return codec.encode_request(prompt_of(projected, endpoint), endpoint)
 
-    bound = bind(given, projection, Sender(endpoint, account, known), codec, encode, policy=policy)
-    stamp = bound.stamp or first_stamp(endpoint, account, known)
+    bound = bind(given, projection, sender, codec, encode, policy=policy)
+    stamp = bound.stamp or first_stamp(sender, bound.projection.context.messages)
     return Request(
         bound.projection,
         endpoint,
         codec,
+        bound.content,
         wire=bound.wire,
-        turns=bound.turns,
         stamp=stamp,
         given=given,
         account=account,
@@ -444,12 +460,15 @@ def prepare_intact(
     return Request(projection, resolve_endpoint(target), get_protocol(target.protocol), given=context)
 
 
-def first_stamp(endpoint: Endpoint, account: str | None, refused: frozenset[str]) -> Stamp | None:
-    """Give the stamp of a request where nothing is bound to its prefix; None if there is nothing to remember."""
-    if endpoint.rules.bound_prefix:
+def first_stamp(sender: Sender, messages: Sequence[Message]) -> MakeStamp | None:
+    """Give the stamp of a request where nothing is bound to its prefix; None if there is nothing to remember.
+
+    `messages` are those that are sent. The stamp is made with the reply, so the request does not wait for it.
+    """
+    rules = sender.endpoint.rules
+    if rules.bound_prefix or not (sender.refused or (sender.account is not None and rules.bound_account != "no")):
         return None
-    bound = account if endpoint.rules.bound_account != "no" else None
-    return Stamp(account=bound, refused=tuple(sorted(refused))) if bound is not None or refused else None
+    return partial(account_stamp, sender, messages)
 
 
 def with_routers(policy: Policy | None, catalogue: Catalogue | None) -> Policy | None:

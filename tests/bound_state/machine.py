@@ -3,7 +3,9 @@
 A `Walk` holds a conversation and sends it in one of the ways that the library offers. After each request it checks the
 laws of bound state:
 
-- Never refused: the emulator refuses no request because of reasoning that came back.
+- Never refused: the emulator refuses no request because of reasoning that came back. One exception: nobody can know
+  the account of imported OpenAI reasoning, and only a refusal tells. It may be refused once, while the conversation
+  remembers no answer.
 - Nothing given up without need: reasoning whose prefix is known, and that the emulator would accept, is sent.
 - Said: reasoning that is not sent, or that the server dropped, is in the report.
 
@@ -144,6 +146,8 @@ class Walk:
         self.context = Context(system_prompt="Be brief.", tools=(LOOK,))
         self.unknown: set[str] = set()
         """Signatures whose prefix the library cannot know: of imports."""
+        self.ownerless: dict[str, str | None] = {}
+        """Encrypted reasoning whose account the library cannot know, with the id of the reply that told it."""
         self.clients = {key: self._client(key) for key in ORGANIZATIONS}
         self.conversation: Conversation | None = None
         self.report = Report()
@@ -187,6 +191,8 @@ class Walk:
         self.context = given.add(reply)
         if is_checked:
             self.check(given, self.emulator.requests[start:])
+        for request in self.emulator.requests[start:]:
+            self.ownerless.update(dict.fromkeys(self.ownerless.keys() & _encrypted_in(request), reply.response_id))
         return reply
 
     def signatures(self) -> list[str]:
@@ -230,6 +236,9 @@ class Walk:
         headers = {**request.headers, "authorization": f"Bearer {self.account}"}
         path = httpx2.URL(request.url).raw_path.decode()
         answer = self.emulator.respond("POST", path, headers, request.content)
+        if answer.status == 400 and self.model is GPT:
+            request = prepare(given, self.target, options=OPTIONS, refused=request.marks, **accepted)
+            answer = self.emulator.respond("POST", path, headers, request.content)
         assert answer.status == 200, answer.body
         decoded = {name: named[name] for name in named if name in inspect.signature(request.decode).parameters}
         reply = request.decode(json.loads(answer.body), **decoded)
@@ -242,7 +251,7 @@ class Walk:
 
     def check(self, given: Context, requests: list[RecordedRequest]) -> None:
         """Check the laws for the requests of one turn."""
-        refused = [request for request in requests if request.refusal is not None]
+        refused = [each for each in requests if each.refusal is not None and not self._is_first_answer(given, each)]
         assert not refused, f"refused ({refused[0].refusal}): {refused[0].body}"
         assert not self.emulator.repeated(), "a refused body was sent again"
         last = requests[-1]
@@ -258,6 +267,11 @@ class Walk:
             withheld = set(self.emulator.withheld(last, known))
             places = [block for block in blocks if block.signature in withheld]
             assert not places, f"valid, but not sent: {places} in {self.report.changes}"
+
+    def _is_first_answer(self, given: Context, request: RecordedRequest) -> bool:
+        """Whether a refusal told something about reasoning of which the conversation remembered no answer."""
+        told = {message.response_id for message in given.messages if message.role == "assistant"} - {None}
+        return any(token in self.ownerless and self.ownerless[token] not in told for token in _encrypted_in(request))
 
     def _is_known(self, given: Context, block: Signed) -> bool:
         """Whether the library can know what a block was made after: models without the check say nothing about it."""
@@ -281,6 +295,7 @@ class Walk:
     def forget(self) -> None:
         """Make the history an imported one: what its replies were made after is not known."""
         self.unknown.update(block.signature for block in signed_blocks(self.context.messages))
+        self.ownerless.update(dict.fromkeys(_encrypted_of(self.context.messages)))
         if hasattr(AssistantMessage, "sent"):
             messages = self.context.messages
             self.change(messages=tuple(replace(m, sent=None) if m.role == "assistant" else m for m in messages))
@@ -471,6 +486,20 @@ def _signatures_in(request: RecordedRequest) -> Iterator[tuple[str, str]]:
             signature = block.get("signature") or reasoning.get("signature")
             if signature:
                 yield f"messages.{at}.content.{piece}", signature
+
+
+def _encrypted_in(request: RecordedRequest) -> set[str]:
+    """Find the encrypted reasoning of a body."""
+    items = cast("dict[str, Any]", request.body).get("input") or ()
+    return {item["encrypted_content"] for item in items if "encrypted_content" in item}
+
+
+def _encrypted_of(messages: tuple[Message, ...]) -> Iterator[str]:
+    """Find the encrypted reasoning of a conversation."""
+    for message in messages:
+        for piece in message.content if message.role == "assistant" and message.protocol == GPT.protocol else ():
+            if piece.kind == "thinking" and piece.thinking_signature:
+                yield json.loads(piece.thinking_signature)["encrypted_content"]
 
 
 def walk(seed: int, steps: int, models: tuple[Model, ...] = MODELS, policy: Policy | None = None) -> None:

@@ -212,6 +212,46 @@ def test_another_account_does_not_get_what_it_cannot_read(walk: Walk, model: Mod
     assert all(request.status == 200 for request in walk.emulator.requests)
 
 
+@pytest.mark.parametrize("way", EVERY_WAY)
+def test_another_model_reads_in_another_account(walk: Walk, way: str) -> None:
+    """Thinking of Sonnet 5.5 is bound to its account, also where Opus 5.5 reads it, whose own is not."""
+    walk.model = SONNET
+    walk.ask("first", THINK, way=way)
+    walk.account, walk.model = "key-b", OPUS
+    walk.leave()
+    walk.ask("second", THINK, way=way)
+    assert "another account" in causes(walk)
+    walk.ask("third", THINK, way=way)
+    assert walk.sent_signatures() == walk.signatures()[1:2], "once the account is known, it is not sent"
+
+
+@pytest.mark.parametrize("way", EVERY_WAY)
+def test_imported_encrypted_reasoning_is_refused_once(walk: Walk, way: str) -> None:
+    walk.model = GPT
+    talk(walk, 2, way=way)
+    walk.forget()
+    walk.account = "key-b"
+    walk.ask("in another account", THINK, way=way)
+    assert [request.status for request in walk.emulator.requests] == [200, 200, 400, 200]
+    walk.reload()
+    walk.restart()
+    talk(walk, 2, way=way)
+    assert len(walk.emulator.refused_for_state()) == 1
+    assert str(walk.emulator.requests[-1].body).count("'encrypted_content':") == 2, "its own comes back"
+
+
+@pytest.mark.parametrize("model", [GPT, BEDROCK_SONNET, SONNET], ids=lambda model: model.id)
+def test_imported_reasoning_belongs_to_the_account_that_accepted_it(walk: Walk, model: Model) -> None:
+    walk.model = model
+    talk(walk, 2)
+    walk.forget()
+    walk.ask("accepted", Step(text="Yes."))
+    walk.account = "key-b"
+    walk.ask("in another account", THINK)
+    assert walk.emulator.refused_for_state() == []
+    assert walk.report.changes, "what was left out is said"
+
+
 def test_another_account_is_used_for_the_first_time(walk: Walk) -> None:
     for model in (SONNET, GPT):
         walk.model = model

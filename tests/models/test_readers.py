@@ -67,9 +67,14 @@ def test_a_model_does_not_read_the_reasoning_of_another(case):
 def test_what_reasoning_is_bound_to_follows_the_version(model, prefix, account):
     rules = resolve_rules(Model(model, "anthropic", "anthropic-messages"))
     assert (rules.bound_prefix, rules.drops_unbound) == (prefix, prefix)
-    assert rules.bound_account == ("dropped" if account else "no")
+    assert (rules.bound_account == "dropped") == account
     at_bedrock = resolve_rules(Model(f"us.anthropic.{model}-v1:0", "amazon-bedrock", "bedrock-converse"))
     assert (at_bedrock.bound_prefix, at_bedrock.bound_account != "no") == (prefix, account)
+
+
+def test_the_account_matters_to_a_model_that_reads_what_is_bound_to_one():
+    for model, bound in (("claude-opus-5-5", "read"), ("claude-opus-5", "no"), ("claude-fable-5-1", "no")):
+        assert resolve_rules(Model(model, "anthropic", "anthropic-messages")).bound_account == bound
 
 
 def test_only_the_clouds_are_asked_to_drop():

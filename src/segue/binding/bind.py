@@ -6,21 +6,22 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias, cast
 
+import msgspec
 from msgspec.structs import replace
 
-from segue.binding.digests import Reply, TurnDigests, encode_each
+from segue.binding.digests import DigestCache, Reply, TurnDigests
 from segue.binding.run import Frame, Run, choose_run
 from segue.binding.stamp import Stamp
 from segue.binding.withholding import note_withheld, without_blocks
 from segue.conversation.context import Context
-from segue.conversation.marks import digest_value, mark_of, stored_digest
+from segue.conversation.marks import digest_value, mark_of, marks_of, stored_digest
 from segue.conversation.messages import AssistantMessage, Message
 from segue.errors import UnknownProtocol
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.projector import Projection, refuse_changes
 from segue.projection.report import Report, place_of
-from segue.projection.workspace.ownership import is_same_account
+from segue.projection.workspace.ownership import ACCOUNT_BOUND, is_same_account, made_with
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.prefix_form import PrefixForm
@@ -38,18 +39,20 @@ class Sender(NamedTuple):
     endpoint: Endpoint
     account: str | None = None
     refused: frozenset[str] = frozenset()
+    cache: DigestCache | None = None
+    """What was digested for earlier requests, where the same turns come again."""
 
 
 class Bound(NamedTuple):
     """A request whose reasoning the target accepts: the projection, and the body and stamp if they were made.
 
-    `turns` are the turns of the body as JSON.
+    `content` is the body as JSON, if it was needed.
     """
 
     projection: Projection
     wire: Wire | None = None
     stamp: MakeStamp | None = None
-    turns: list[bytes] | None = None
+    content: bytes | None = None
 
 
 def prefix_form(codec: Protocol, endpoint: Endpoint) -> PrefixForm | None:
@@ -67,45 +70,51 @@ def bind(
     policy: Policy | None = None,
 ) -> Bound:
     """Leave out the reasoning that the target would refuse. A conversation without reasoning costs nothing."""
-    endpoint, account, _ = sender
+    endpoint, account = sender.endpoint, sender.account
     form, policy = prefix_form(codec, endpoint), policy or _DEFAULT_POLICY
     if form is None or not any(map(_is_signed, projection.context.messages)):
         return Bound(projection)
     wire = encode(projection)
-    encoded, digests = _read(form, codec, wire, projection)
+    content, digests = _read(form, codec, wire, projection, sender.cache)
     replies = digests.replies
     frame = make_frame(form, wire, projection, sender)
-    check = account_check(account, endpoint)
+    check = account_check(account, endpoint, given.messages)
     run = choose_run(replies, frame, check)
     if run.withheld:
         bare = withhold(projection, given, replies, run, policy=policy, model=endpoint.model)
         wire = encode(bare)
-        encoded, verified = _read(form, codec, wire, bare)
+        content, verified = _read(form, codec, wire, bare, sender.cache)
         if verified.last() != digests.last():
             # A turn is written differently without its reasoning: nothing behind it is valid.
             everything = frozenset(mark for each in replies for mark in each.marks)
             run = choose_run(replies, replace(frame, refused=everything), check)
             bare = withhold(projection, given, replies, run, policy=policy, model=endpoint.model)
             wire = encode(bare)
-            encoded, verified = _read(form, codec, wire, bare)
+            content, verified = _read(form, codec, wire, bare, sender.cache)
         projection, digests = bare, verified
     if run.asked:
         form.ask(wire, endpoint)
-    return Bound(projection, wire, partial(make_stamp, frame, digests, run, sender), encoded)
+        content = None
+    return Bound(projection, wire, partial(make_stamp, frame, digests, run, sender), content)
 
 
-def _read(form: PrefixForm, codec: Protocol, wire: Block, projection: Projection) -> tuple[list[bytes], TurnDigests]:
-    """Give the turns of a body as JSON, and their digests."""
-    turns = cast("list[Block]", wire[codec.turns_key or ""])
-    encoded = encode_each(turns)
-    messages = assistant_turns(projection.context.messages)
-    return encoded, TurnDigests(form).followed_by(turns, encoded, messages)
+def _read(
+    form: PrefixForm, codec: Protocol, wire: Block, projection: Projection, cache: DigestCache | None
+) -> tuple[bytes | None, TurnDigests]:
+    """Give the digests of a body, and the body as JSON where it is compared with what was digested before."""
+    key = codec.turns_key or ""
+    turns, messages = cast("list[Block]", wire[key]), assistant_turns(projection.context.messages)
+    if cache is None:
+        return None, TurnDigests(form).followed_by(turns, messages)
+    content = msgspec.json.encode(wire)
+    start = msgspec.json.encode({**wire, key: [msgspec.Raw(b"\0")]}).index(b"\0")
+    return content, TurnDigests.cached(form, turns, messages, (content, start), cache)
 
 
 def make_frame(form: PrefixForm, wire: Block, projection: Projection, sender: Sender) -> Frame:
     """Give what the reasoning of a body is compared with."""
     window = projection.window
-    endpoint, account, refused = sender
+    endpoint, account, refused, _ = sender
     return Frame(
         system=digest_value(form.system(wire)),
         tools=digest_value(form.tools(wire)),
@@ -118,7 +127,7 @@ def make_frame(form: PrefixForm, wire: Block, projection: Projection, sender: Se
 
 def make_stamp(frame: Frame, digests: TurnDigests, run: Run, sender: Sender) -> Stamp:
     """Give the stamp of a request; `digests` are those of its last turns."""
-    endpoint, account, refused = sender
+    endpoint, account, refused, _ = sender
     return Stamp(
         system=frame.system,
         tools=frame.tools,
@@ -129,6 +138,14 @@ def make_stamp(frame: Frame, digests: TurnDigests, run: Run, sender: Sender) -> 
         refused=tuple(sorted(refused)),
         account=account if endpoint.rules.bound_account != "no" else None,
     )
+
+
+def account_stamp(sender: Sender, messages: Sequence[Message]) -> Stamp:
+    """Give the stamp of a request where nothing is bound to its prefix; `messages` are those that are sent."""
+    endpoint, account, refused, _ = sender
+    bound = account if endpoint.rules.bound_account != "no" else None
+    unknown = unknown_marks(messages) if bound is not None else ()
+    return Stamp(account=bound, refused=tuple(sorted(refused)), unknown=unknown)
 
 
 def stamp_body(codec: Protocol, endpoint: Endpoint, body: Block) -> Stamp:
@@ -145,7 +162,7 @@ def stamp_body(codec: Protocol, endpoint: Endpoint, body: Block) -> Stamp:
             found = [sign for block in cast("list[Block]", content) if (sign := form.signature(block))]
             newest = mark_of(found[-1]) if found else newest
     nobody = [(0, _NOBODY)] * len(turns)
-    digests = TurnDigests(form).followed_by(turns, encode_each(turns), nobody)
+    digests = TurnDigests(form).followed_by(turns, nobody)
     return Stamp(
         system=digest_value(form.system(body)),
         tools=digest_value(form.tools(body)),
@@ -157,26 +174,49 @@ def stamp_body(codec: Protocol, endpoint: Endpoint, body: Block) -> Stamp:
 _NOBODY: Final = AssistantMessage(content=())
 
 
-def account_check(account: str | None, endpoint: Endpoint) -> Callable[[AssistantMessage], bool]:
-    """Give a function that says whether the reasoning of a message may be sent with this account."""
+def account_check(
+    account: str | None, endpoint: Endpoint, messages: Sequence[Message] = ()
+) -> Callable[[AssistantMessage], bool]:
+    """Give a function that says whether the reasoning of a message may be sent with this account.
+
+    `messages` is the conversation: what is not known to be made with an account belongs to the one that accepted it.
+    """
     if account is None:
         return _any_account
+    is_sure = endpoint.rules.bound_account == "refused"
+    owners = {
+        mark: message.sent.account
+        for message in messages
+        if type(message) is AssistantMessage and message.sent is not None and message.sent.accepted
+        for mark in message.sent.accepted
+    }
 
     def is_of_account(message: AssistantMessage) -> bool:
-        return not binds_account(message, endpoint) or is_same_account(
-            message, account, is_sure=endpoint.rules.bound_account == "refused"
-        )
+        made = made_with(message)
+        if made is None and owners:
+            made = next((owners[mark] for mark in marks_of(message) if mark in owners), None)
+        return is_same_account(made, account, is_sure=is_sure) or not binds_account(message, endpoint)
 
     return is_of_account
 
 
+def unknown_marks(messages: Sequence[Message]) -> tuple[str, ...]:
+    """Give the marks of reasoning that no account is known of; the reply to a request shows that they are accepted."""
+    replies = [message for message in messages if type(message) is AssistantMessage]
+    unknown = [mark for reply in replies if made_with(reply) is None for mark in marks_of(reply)]
+    if not unknown:
+        return ()
+    known = {mark for reply in replies if reply.sent is not None for mark in reply.sent.accepted}
+    return tuple(mark for mark in unknown if mark not in known)
+
+
 def binds_account(message: AssistantMessage, endpoint: Endpoint) -> bool:
-    """Whether the reasoning of a message is bound to an account."""
+    """Whether the reasoning of a message is bound to an account: its writer decides that, not its reader."""
     model = endpoint.model
     if (message.protocol, message.provider, message.model) == (model.protocol, model.provider, model.id):
-        return endpoint.rules.bound_account != "no"
+        return endpoint.rules.bound_account in ACCOUNT_BOUND
     try:
-        return resolve_rules(Model(message.model, message.provider, message.protocol)).bound_account != "no"
+        return resolve_rules(Model(message.model, message.provider, message.protocol)).bound_account in ACCOUNT_BOUND
     except UnknownProtocol:
         return True
 

@@ -56,7 +56,6 @@ class Binder:
         self._projected = projection
         self._account = account
         self._refused = refused
-        self._sender = Sender(self._endpoint, account, refused)
         self.is_settled: bool = True
         self.projection: Projection = self._without_withheld()
 
@@ -94,7 +93,8 @@ class Binder:
         run = self._grown(frame, kept, new)
         if run is None:
             replies = [*kept, *new]
-            run = choose_run(replies, frame, account_check(self._account, self._endpoint))
+            check = account_check(self._account, self._endpoint, self.given_messages)
+            run = choose_run(replies, frame, check)
             self._apply(replies, run)
         self._run, self._frame = run, (key, frame)
         self._kept, self._kept_count, self._recent = kept, len(kept), new
@@ -109,7 +109,10 @@ class Binder:
             is_cut = window is not None and bool(window.lean or window.gone)
             if frame.account == self._account and frame.refused == refused and frame.is_cut == is_cut:
                 return frame
-        return make_frame(self.form, body, self._projected, self._sender)
+        return make_frame(self.form, body, self._projected, self._sender())
+
+    def _sender(self) -> Sender:
+        return Sender(self._endpoint, self._account, self._refused)
 
     def _grown(self, frame: Frame, kept: list[Reply], new: list[Reply]) -> Run | None:
         """Add the new replies to the last choice; None if they do not only continue it."""
@@ -152,4 +155,4 @@ class Binder:
         """Give a function that makes the stamp of the request."""
         if self._run is None or self._frame is None:
             raise AssertionError("a stamp is made for a request that was encoded")
-        return partial(make_stamp, self._frame[1], self._digests, self._run, self._sender)
+        return partial(make_stamp, self._frame[1], self._digests, self._run, self._sender())

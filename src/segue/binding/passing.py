@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from segue.binding.bind import Sender, account_check, assistant_turns, prefix_form
-from segue.binding.digests import TurnDigests, encode_each
+import msgspec
+
+from segue.binding.bind import Sender, account_check, account_stamp, assistant_turns, prefix_form
+from segue.binding.digests import TurnDigests
 from segue.binding.run import Frame, choose_run
 from segue.binding.stamp import Stamp
 from segue.conversation.marks import all_marks_of, digest_value, mark_of, stored_digest
@@ -32,22 +34,25 @@ def pass_body(codec: Protocol, body: Block, messages: Sequence[Message], sender:
     form = prefix_form(codec, sender.endpoint)
     if form is not None:
         return _pass_bound(form, codec, body, replies, sender._replace(refused=refused))
-    is_of_account = account_check(sender.account, sender.endpoint)
+    is_of_account = account_check(sender.account, sender.endpoint, messages)
     for _, reply in replies:
         if (marks := all_marks_of(reply)) and not (refused.isdisjoint(marks) and is_of_account(reply)):
             return None
-    return Stamp(account=sender.account if sender.endpoint.rules.bound_account != "no" else None)
+    return account_stamp(sender, messages)
 
 
 def _pass_bound(
     form: PrefixForm, codec: Protocol, body: Block, messages: list[tuple[int, AssistantMessage]], sender: Sender
 ) -> Stamp | None:
-    endpoint, account, refused = sender
+    endpoint, account, refused, cache = sender
     turns = cast("list[Block]", body.get(codec.turns_key or ""))
     signed = [_marks_in(form, turn) for turn in turns if turn.get("role") == "assistant"]
     if len(signed) != len(messages):
         return None  # what is remembered of the turns cannot be told apart
-    digests = TurnDigests(form).followed_by(turns, encode_each(turns), messages)
+    if cache is None:
+        digests = TurnDigests(form).followed_by(turns, messages)
+    else:
+        digests = TurnDigests.cached(form, turns, messages, (msgspec.json.encode(turns), 1), cache)
     replies = digests.replies
     if any(reply.marks != marks for reply, marks in zip(replies, signed, strict=True)):
         return None
@@ -58,7 +63,8 @@ def _pass_bound(
         refused=refused,
         can_ask=True,  # unknown blocks may be sent
     )
-    run = choose_run(replies, frame, account_check(account, endpoint))
+    remembered = [message for _, message in messages]
+    run = choose_run(replies, frame, account_check(account, endpoint, remembered))
     if run.withheld and not form.asks(body):
         return None
     passed = tuple(mark for marks in signed for mark in marks)

@@ -75,7 +75,25 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
 def choose_run(replies: Sequence[Reply], frame: Frame, is_of_account: Callable[[AssistantMessage], bool]) -> Run:
     """Choose the reasoning that is sent."""
-    return _Choice(replies, frame, is_of_account).run()
+    return _whole_run(replies, frame, is_of_account) or _Choice(replies, frame, is_of_account).run()
+
+
+def _whole_run(replies: Sequence[Reply], frame: Frame, is_of_account: Callable[[AssistantMessage], bool]) -> Run | None:
+    """Choose all reasoning, if it is one run whose newest reply holds; None if it is not. Most requests are so."""
+    newest, last, refused = None, None, frame.refused
+    for reply in replies:
+        marks = reply.marks
+        if not marks:
+            continue
+        sent = reply.message.sent
+        if sent is None or sent.before != newest or sent.blocks != marks or not is_of_account(reply.message):
+            return None
+        if refused and not refused.isdisjoint(marks):
+            return None
+        newest, last = marks[-1], reply
+    if last is None or last.message.sent is None or not _holds(last, last.message.sent, frame):
+        return None
+    return Run(count=len(replies), withheld={}, newest=newest, known=newest)
 
 
 def grow_run(

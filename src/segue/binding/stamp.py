@@ -29,7 +29,7 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
     passed: tuple[str, ...] = ()
     """The marks of all blocks of a body that is sent as somebody else wrote it, in order."""
     unknown: tuple[str, ...] = ()
-    """Those of `passed` of which nothing is remembered: a reply shows that they were accepted."""
+    """The marks of blocks of which nothing is remembered: a reply shows that they were accepted."""
     refused: tuple[str, ...] = ()
     account: str | None = None
     key: str | None = None
@@ -46,7 +46,7 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
             accepted = tuple(mark for mark in self.asked if mark not in gone)
             refused = (*refused, *(mark for mark in self.asked if mark in gone))
             newest = accepted[-1] if accepted else self.known
-        elif self.passed:
+        elif self.passed or self.unknown:
             gone = set(dropped or ())
             accepted = tuple(mark for mark in self.unknown if mark not in gone)
             refused = (*refused, *(mark for mark in self.passed if mark in gone))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64encode
+from binascii import b2a_base64
 from functools import lru_cache
 from hashlib import sha256
 from typing import Final
@@ -15,11 +15,12 @@ from segue.conversation.messages import AssistantMessage
 _ENCODE: Final = msgspec.json.Encoder(order="sorted").encode
 _STORED_BYTES: Final = 9
 """The length of a stored digest, before base64: 12 characters."""
+_URL_SAFE: Final = bytes.maketrans(b"+/", b"-_")
 
 
 def stored_digest(digest: bytes) -> str:
     """Give the form of a digest that is stored."""
-    return urlsafe_b64encode(digest[:_STORED_BYTES]).decode()
+    return b2a_base64(digest[:_STORED_BYTES], newline=False).translate(_URL_SAFE).decode()
 
 
 def digest_value(value: object) -> str:

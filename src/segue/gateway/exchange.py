@@ -45,7 +45,7 @@ from segue.projection.policy import Fit, Policy
 from segue.projection.replies.projector import ReplyProjector
 from segue.projection.report import Report
 from segue.protocols.registry import get_protocol
-from segue.request import Request, prepare
+from segue.request import Request, prepare_again
 
 _FORWARDED: Final = ("traceparent",)
 """Headers of a client that are sent on to a provider of the same protocol, besides those of the protocol."""
@@ -272,7 +272,10 @@ class Exchange:
                     return request
         else:
             context = without_client_texts(context)
-        return prepare(context, model, options=options, policy=policy, account=account, refused=known)
+        cache = self.gateway.digests
+        return prepare_again(
+            context, model, options=options, policy=policy, account=account, refused=known, cache=cache
+        )
 
     def _pass(
         self, context: Context, model: Model, options: Options | None, account: str | None, refused: frozenset[str]
@@ -283,7 +286,10 @@ class Exchange:
         versions = get_protocol(model.protocol).versions
         if versions is not None and (version := self.asked.headers.get(versions.header)):
             model = replace(model, headers={**model.headers, versions.header: version})
-        return straight_request(self.asked.raw, body, context, model, options, account=account, refused=refused)
+        cache = self.gateway.digests
+        return straight_request(
+            self.asked.raw, body, context, model, options, account=account, refused=refused, cache=cache
+        )
 
     @property
     def is_straight(self) -> bool:

@@ -14,6 +14,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from segue.binding.digests import DigestCache
 from segue.envelope.envelopes import Envelopes
 from segue.errors import SegueError, SettingsError
 from segue.gateway.config import Config, read_config, read_secret
@@ -69,6 +70,8 @@ class Gateway:
         )
         self.store: StoreService = StoreService(store, limits, LOG.warning)
         self.conversations: Conversations = Conversations(self.store)
+        self.digests: DigestCache = DigestCache()
+        """What was digested of the conversations that clients send again with each request."""
         self.envelopes: Envelopes = Envelopes(self._read_envelope_keys(config))
         self._tasks: set[asyncio.Task[None]] = set()
         self._retired: set[Runtime] = set()

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from segue.binding.bind import Sender
+from segue.binding.digests import DigestCache
 from segue.binding.passing import pass_body
 from segue.conversation.context import Context, Options
 from segue.envelope.conversation import FoundStates, Stored
@@ -58,15 +59,16 @@ def straight_request(
     *,
     account: str | None = None,
     refused: frozenset[str] = frozenset(),
+    cache: DigestCache | None = None,
 ) -> Request | None:
     """Make a request whose body are the client's own bytes; None if the model is known to refuse something in it.
 
     `body` are the bytes parsed, `context` is the history in them with its states, `refused` are the marks of what the
-    provider refused before.
+    provider refused before, `cache` is what was digested of earlier requests.
     """
     endpoint, codec = resolve_endpoint(model), get_protocol(model.protocol)
     try:
-        stamp = pass_body(codec, body, context.messages, Sender(endpoint, account, refused))
+        stamp = pass_body(codec, body, context.messages, Sender(endpoint, account, refused, cache))
     except (KeyError, TypeError, AttributeError):  # a body in which blocks are not blocks; projection reads it
         return None
     if stamp is None:

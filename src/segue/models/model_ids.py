@@ -121,6 +121,8 @@ CLAUDE_BINDS_ACCOUNT: Final = (
 
 (Anthropic documentation: Claude Sonnet 5.5, Claude Haiku 5.5, 2026-10; concluded for Fable and Mythos 5.2)
 """
+CLAUDE_READS_BOUND: Final = r"claude-opus-5[-.]5(?!\d)"
+"""Models that read thinking of `CLAUDE_BINDS_ACCOUNT`, and whose own is read in every account: see `readers`."""
 
 GEMINI_1_AND_2: Final = r"gemini-[12]\."
 """These have thinking budgets and no levels, and no JSON schema beside tools. (Roo-Code #10700, symfony/ai #1777)"""

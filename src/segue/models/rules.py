@@ -171,9 +171,10 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     after, and only as one unbroken run; otherwise the request is refused."""
     drops_unbound: bool = False
     """Whether a request can ask the server to drop reasoning whose prefix differs, instead of refusing the request."""
-    bound_account: Literal["no", "dropped", "refused"] = "no"
+    bound_account: Literal["no", "read", "dropped", "refused"] = "no"
     """Whether reasoning is accepted only in the account that it was made in, and what happens to that of another one:
-    the server drops it, or refuses the request."""
+    the server drops it, or refuses the request. With "read" the model's own reasoning is accepted everywhere, but it
+    reads that of models whose reasoning is not, and the server drops it."""
 
     thinking_levels: frozenset[str] = frozenset({"off", "minimal", "low", "medium", "high"})
     """The levels of a reasoning model whose entry does not list them. A level that it does not have is replaced by the

@@ -39,6 +39,7 @@ from segue.projection.passes.unfinished import leave_out_unfinished
 from segue.projection.report import Change, place_of
 from segue.projection.requirements import HistoryNeeded, MediaNeeded
 from segue.projection.workspace.namespace_table import read_table
+from segue.projection.workspace.ownership import ACCOUNT_BOUND
 from segue.projection.workspace.prefix_state import PrefixState
 from segue.projection.workspace.scan import UNFINISHED
 from segue.projection.workspace.surrogates import Length
@@ -253,7 +254,7 @@ class Engine:
         if rules.bound_prefix:  # decided where the request is encoded: see `segue.binding`
             return
         self._refused = refused
-        bound = account if rules.bound_account != "no" else None
+        bound = account if rules.bound_account in ACCOUNT_BOUND else None
         if bound != ownership.account:
             ownership.account = bound
             self.reset()

@@ -90,10 +90,11 @@ def _max_input(model: Model) -> int:
 def find_refused(request: Request) -> frozenset[str]:
     """Give the marks of what has to be left out after a request was refused for its signatures; empty if nothing can.
 
-    That is everything before the last user message. The running tool cycle, which is behind it, keeps its signatures
-    unless nothing else is left, or the target binds them to what stands before.
+    That is what the provider was asked about: reasoning that no account is known of. Without such, it is everything
+    before the last user message. The running tool cycle, which is behind it, keeps its signatures unless nothing else
+    is left, or the target binds them to what stands before.
     """
-    if request.binds_prefix:
+    if request.binds_prefix or request.stamp.unknown:
         return request.marks
     messages = request.projection.context.messages
     users = [index for index, message in enumerate(messages) if message.role == "user"]

@@ -45,9 +45,11 @@ class Ownership:
 
     def is_own(self, message: AssistantMessage) -> bool:
         """Whether the target wrote this message, and would accept the signatures in it."""
-        if self.account is not None and not is_same_account(message, self.account, is_sure=True):
-            return False
-        return not self.is_refused(message) and self.has_origin(message)
+        return self.is_same_account(message) and not self.is_refused(message) and self.has_origin(message)
+
+    def is_same_account(self, message: AssistantMessage) -> bool:
+        """Whether this message may be one of the account that the request is sent with."""
+        return self.account is None or is_same_account(made_with(message), self.account, is_sure=True)
 
     def has_origin(self, message: AssistantMessage) -> bool:
         """Whether the target wrote this message, or reads what its writer signs."""
@@ -67,12 +69,21 @@ KEY_LABEL: Final = "key:"
 """How the label of an account begins that is known by its key only."""
 
 
-def is_same_account(message: AssistantMessage, account: str, *, is_sure: bool) -> bool:
-    """Whether a message was made with this account.
+ACCOUNT_BOUND: Final = frozenset({"dropped", "refused"})
+"""The values of `Rules.bound_account` of models whose own signatures are valid in one account only."""
 
-    A key cannot be compared with a name: then it is not, if one has to be `is_sure`.
+
+def made_with(message: AssistantMessage) -> str | None:
+    """Give the account that a message was made with, if it remembers that."""
+    return None if message.sent is None else message.sent.account
+
+
+def is_same_account(made: str | None, account: str, *, is_sure: bool) -> bool:
+    """Whether what was made with one account may belong to another one, which a request is sent with.
+
+    Of what is remembered nothing, the provider is asked once. A key cannot be compared with a name: then it is another
+    account, if one has to be `is_sure`.
     """
-    made = None if message.sent is None else message.sent.account
     if made is None or made == account:
         return True
     return not is_sure and made.startswith(KEY_LABEL) != account.startswith(KEY_LABEL)

@@ -254,8 +254,10 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
             if message.prefix:
                 scan.extra = True
             sent = message.sent
-            if sent is not None and sent.dropped and ownership.has_origin(message):
+            if sent is not None and (sent.dropped or sent.accepted) and ownership.has_origin(message):
                 scan.refused += sent.dropped
+                if not ownership.is_same_account(message):
+                    scan.refused += sent.accepted  # they belong to the account that accepted them
             kind = None
             first = called + 1
             for piece in message.content:

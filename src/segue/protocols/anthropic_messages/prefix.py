@@ -68,7 +68,10 @@ def _starts(turn: Block) -> bool:
     content = turn.get("content")
     if type(content) is not list:
         return False
-    return any(block.get("type") == "compaction" for block in cast("list[Block]", content))
+    for block in cast("list[Block]", content):  # noqa: SIM110 - every assistant turn passes here
+        if block.get("type") == "compaction":
+            return True
+    return False
 
 
 def _signature(block: Block) -> str | None:

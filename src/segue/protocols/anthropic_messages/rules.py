@@ -24,6 +24,7 @@ from segue.models.model_ids import (
     CLAUDE_BINDS_ACCOUNT,
     CLAUDE_BINDS_PREFIX,
     CLAUDE_ONE_SAMPLING_PARAMETER,
+    CLAUDE_READS_BOUND,
     CLAUDE_READS_SYSTEM,
     CLAUDE_REFUSES_FORCED_CHOICE,
     CLAUDE_UP_TO_4_5,
@@ -180,6 +181,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         pattern=CLAUDE_BINDS_ACCOUNT,
         rules={"bound_account": "dropped"},
         source="Anthropic documentation: Claude Sonnet 5.5, Claude Haiku 5.5 (2026-10); 5.2 by conclusion",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=CLAUDE_READS_BOUND,
+        rules={"bound_account": "read"},
+        providers=("anthropic", "google-vertex"),
+        source="Anthropic documentation: preserved thinking (2026-11-09): Opus 5.5 reads Sonnet 5.5 there",
         read="2026-11-16",
     ),
     Family(
