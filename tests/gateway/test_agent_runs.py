@@ -39,9 +39,9 @@ CASES = (
     Case("codex", "responses", 12_500),
     Case("gemini-cli", "gemini", 14_000),
     Case("pi", "messages", 19_000),
-    Case("pi", "responses", 19_000),
-    Case("pi", "chat", 19_000),
-    Case("pi", "gemini", 19_000),
+    Case("pi", "responses", 17_500),
+    Case("pi", "chat", 17_500),
+    Case("pi", "gemini", 17_500),
     Case("opencode", "messages", 12_500),
     Case("opencode", "responses", 12_500),
     Case("opencode", "chat", 12_500),
@@ -60,6 +60,7 @@ class Session:
     def ask(self, prompt: str, *, calls: int, model: str = OPUS) -> None:
         """Let the program do a prompt with so many calls, and check everything that the provider got."""
         self.upstream.left = calls
+        first = len(self.emulator.requests)
         done = self.agent.ask(prompt, model)
         assert done.code == 0, done.said[-2000:]
         assert self.upstream.left == 0, done.said[-2000:]
@@ -67,13 +68,17 @@ class Session:
         assert not refused, [(request.path, request.refusal, request.transformations) for request in refused]
         rows = self.agent.rows()
         assert {row["status"] for row in rows} <= {200}, [row for row in rows if row["status"] != 200]
-        if self.has_store and (last := self.last()) is not None:
-            assert not self.emulator.withheld(last, self.emulator.ledger.bound()), "valid thinking was given up"
+        known = self.emulator.ledger.bound() if self.has_store else ()
+        for request in self.main(first):
+            assert not self.emulator.withheld(request, known), "valid thinking was given up"
+
+    def main(self, first: int = 0) -> list[RecordedRequest]:
+        """Give the requests of the conversation itself to Claude."""
+        return [each for each in self.emulator.requests[first:] if each.model == OPUS and find_shell(each.body)]
 
     def last(self) -> RecordedRequest | None:
-        """Give the last request of the conversation itself to Claude."""
-        found = [each for each in self.emulator.requests if each.model == OPUS and find_shell(each.body)]
-        return found[-1] if found else None
+        """Give the last one of them."""
+        return next(reversed(self.main()), None)
 
     def sent(self) -> int:
         """Give the number of thinking blocks in that request."""
