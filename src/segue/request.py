@@ -219,20 +219,20 @@ class Request:
             arguments["extra_headers"] = headers
         return arguments
 
-    def decode(self, body: object, *, account: str | None = None) -> AssistantMessage:
+    def decode(self, body: object, *, account: str | None = None, key: str | None = None) -> AssistantMessage:
         """Decode a reply that was not streamed; renamed tools get their own names back.
 
         The message remembers what it was made after (`AssistantMessage.sent`), where the target binds reasoning to it.
-        `account` names the account that the request was sent with: see `account_in`.
+        `account` names the account that the request was sent with: see `account_in`. `key` is the label of its key.
         """
         message = self._codec.decode_response(as_mapping(body), self._endpoint, self.tool_names)
-        return self.stamped(message, account=account)
+        return self.stamped(message, account=account, key=key)
 
-    def stream_decoder(self, *, account: str | None = None) -> StreamDecoder:
+    def stream_decoder(self, *, account: str | None = None, key: str | None = None) -> StreamDecoder:
         """Make a decoder for a streamed reply; its message is stamped like that of `decode`."""
         decoder = self._codec.stream_decoder(self._endpoint, self.tool_names)
         if self._is_stamped:
-            decoder.stamp_with(partial(self.stamped, account=account))
+            decoder.stamp_with(partial(self.stamped, account=account, key=key))
         return decoder
 
     # -- what the reply is bound to ------------------------------------------------------------------------------------
@@ -277,15 +277,17 @@ class Request:
         name = self._endpoint.dialect.account_header
         return None if name is None else headers.get(name) or None
 
-    def stamped(self, message: AssistantMessage, *, account: str | None = None) -> AssistantMessage:
+    def stamped(
+        self, message: AssistantMessage, *, account: str | None = None, key: str | None = None
+    ) -> AssistantMessage:
         """Give a reply to this request with what it was made after."""
         if not self._is_stamped:
             return message
         stamp = self.stamp if self.binds_prefix or self._made_stamp is not None else _NO_STAMP
         if account is not None and self._endpoint.rules.bound_account != "no":
-            known = self._account
-            key = known if known is not None and known != account and known.startswith(KEY_LABEL) else None
-            stamp = replace(stamp, account=account, key=key)
+            known = key or self._account
+            is_key = known is not None and known != account and known.startswith(KEY_LABEL)
+            stamp = replace(stamp, account=account, key=known if is_key else None)
         sent = stamp.sent(message, self._dropped_marks(message) if stamp.asked or stamp.passed else None)
         if self._remembered is not None:
             sent = replace(sent or Sent(), **self._remembered._asdict())

@@ -226,6 +226,19 @@ def test_a_client_that_asks_the_server_to_drop_gets_its_answer(stored: Served) -
     assert not any(signature in str(talk.emulator.requests[-1].body) for signature in gone)
 
 
+def test_a_text_that_becomes_a_string_when_its_cache_mark_moves_keeps_the_thinking(stored: Served) -> None:
+    """As Claude Code does: the newest message is a block with a mark, and a string from then on."""
+    talk = Messages(stored)
+    for number in range(4):
+        if talk.messages:
+            talk.messages[-2]["content"] = talk.messages[-2]["content"][0]["text"]
+        marked = {"type": "text", "text": f"question {number}", "cache_control": {"type": "ephemeral"}}
+        assert talk.send({"role": "user", "content": [marked]}) == 1
+        talk.check(refused=0)
+        assert talk.sent() == number
+        assert talk.row["straight"]
+
+
 def test_a_date_in_the_system_prompt_costs_reasoning_and_is_reported(anywhere: Served) -> None:
     emulator = anywhere.upstream.emulator
     client = openai.OpenAI(base_url=f"{anywhere.url}/v1", api_key="k", max_retries=0)

@@ -27,6 +27,7 @@ DEFAULTS = {
     "rules": {},
     "dialect": {},
     "headers": {},
+    "account": "",
 }
 
 

@@ -63,10 +63,12 @@ def _pass_bound(
         refused=refused,
         can_ask=True,  # unknown blocks may be sent
     )
-    remembered = [message for _, message in messages]
-    run = choose_run(replies, frame, account_check(account, endpoint, remembered))
+    is_of_account = account_check(account, endpoint, [message for _, message in messages])
+    run = choose_run(replies, frame, is_of_account)
     if run.withheld and not form.asks(body):
         return None
+    if any(reply.marks and not is_of_account(reply.message) for reply in replies):
+        return None  # the client may ask the server to drop it, but another account never gets it
     passed = tuple(mark for marks in signed for mark in marks)
     return Stamp(
         system=frame.system,

@@ -13,6 +13,10 @@
     base_url = "https://proxy.example"   # in place of the provider's own
     key = "env:MY_KEY"                   # in place of the usual variable
 
+    [providers.openai.accounts]          # several accounts, in place of one key
+    team-a.key = "env:OPENAI_KEY_A"
+    team-b.key = "env:OPENAI_KEY_B"
+
     [state]
     store = "sqlite:gateway.db"          # or "postgresql://...", or "none"
 
@@ -78,11 +82,19 @@ class ModelRoute(_Table, frozen=True, kw_only=True, rename={"targets": "try"}):
 
 
 @final
+class AccountTable(_Table, frozen=True, kw_only=True):
+    """One of several accounts at a provider: its key. The name of the table is shown in reports; it is no secret."""
+
+    key: str
+
+
+@final
 class ProviderTable(_Table, frozen=True, kw_only=True):
-    """A provider: its address, its key, its protocol if it is one of your own, and further headers."""
+    """A provider: its address, its key or its accounts, its protocol if it is one of your own, and further headers."""
 
     base_url: str | None = None
     key: str | None = None
+    accounts: dict[str, AccountTable] = msgspec.field(default_factory=dict[str, AccountTable])
     protocol: str | None = None
     headers: dict[str, str] = msgspec.field(default_factory=dict[str, str])
 
@@ -180,6 +192,15 @@ def load_config(data: bytes | str, *, name: str = "the configuration") -> Config
     for asked, route in config.models.items():
         if not route.targets:
             raise SettingsError(f'{name}: models."{asked}".try is empty; name at least one model', key=name)
+    for provider, table in config.providers.items():
+        if table.accounts and table.key is not None:
+            raise SettingsError(
+                f"{name}: providers.{provider} has a key and accounts; make the key that of an account", key=name
+            )
+        if "" in table.accounts:
+            raise SettingsError(
+                f"{name}: an account in providers.{provider}.accounts has no name; give it one", key=name
+            )
     return config
 
 
@@ -203,7 +224,7 @@ def _explain(text: str, parsed: Mapping[str, Any]) -> str:
         return text.replace("$.", "").replace("Object missing required field", "there is no")
     path = (found["path"] or "$").removeprefix("$").lstrip(".")
     table = path.partition(".")[0].partition("[")[0]
-    kind = _PLACES.get(table, Config)
+    kind = AccountTable if ".accounts" in path else _PLACES.get(table, Config)
     names = [field.encode_name for field in msgspec.structs.fields(kind)]
     near = get_close_matches(found["name"], names, n=2)
     hint = f"did you mean {' or '.join(near)}?" if near else f"the keys there are {', '.join(names)}"
@@ -215,8 +236,14 @@ def _place_of(table: str, name: str, parsed: Mapping[str, Any]) -> str:
     if not table:
         return "the file"
     for key, inner in cast("dict[str, Any]", parsed.get(table, {})).items():
-        if isinstance(inner, dict) and name in inner:
+        if not isinstance(inner, dict):
+            continue
+        if name in inner:
             return f'[{table}."{key}"]'
+        accounts = cast("dict[str, Any]", inner).get("accounts")
+        for account, values in cast("dict[str, Any]", accounts).items() if isinstance(accounts, dict) else ():
+            if isinstance(values, dict) and name in values:
+                return f'[{table}."{key}".accounts."{account}"]'
     return f"[{table}]"
 
 

@@ -1,4 +1,4 @@
-"""Which model answered a conversation last, which one the user chose for it, and what providers refused of its state.
+"""Which model and account answered a conversation last, which model the user chose, and what providers refused of it.
 
 All of it is in memory and in the store, so that they outlive a restart. A store on another machine is shared by several
 gateways: there the store is asked for every request, because the last one may have gone to another gateway.
@@ -7,18 +7,23 @@ gateways: there the store is asked for every request, because the last one may h
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from hashlib import sha256
 from typing import Final, NamedTuple, final
 
 import msgspec
 from msgspec.structs import replace
 
+from segue.conversation.marks import all_marks_of
+from segue.conversation.messages import Message
 from segue.gateway.routing import Routed
 from segue.gateway.store.database import StoreError
 from segue.gateway.store.service import StoreService
 from segue.gateway.store.store import StoredConversation
 from segue.json_text import encode_valid_json
 from segue.models.model import Model
+from segue.projection.workspace.ownership import is_same_account, known_account, made_with
 
 _MOST: Final = 20_000
 """Conversations in memory; the oldest are dropped."""
@@ -31,13 +36,17 @@ _PATIENCE: Final = 60_000
 
 @final
 class ConversationRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation in a list: when it was last used (Unix milliseconds), by which client, and its models."""
+    """A conversation in a list: when it was last used (Unix milliseconds), by which client, and its models.
+
+    `account` is the account that answered last, if the provider has several.
+    """
 
     id: str
     time: int
     client: str = ""
     model: str | None = None
     chosen: str | None = None
+    account: str | None = None
 
 
 @final
@@ -73,10 +82,10 @@ class Conversations:
             self._keep(found)
 
     def note(self, conversation: str, model: Model, *, client: str, tenant: str, now: int) -> None:
-        """Note the model that answered."""
+        """Note the model that answered, and with which account."""
         known = self._rows.get(conversation)
         row = ConversationRow(id=conversation, time=now) if known is None else known.row
-        noted = replace(row, time=now, client=client, model=model.full_name())
+        noted = replace(row, time=now, client=client, model=model.full_name(), account=model.account or None)
         if known is not None and noted == replace(row, time=now) and now - row.time < _PATIENCE:
             return
         self._keep_later(_Known(tenant, noted, () if known is None else known.refused), now)
@@ -126,6 +135,33 @@ class Conversations:
         last = known.row.model if known is not None and routed.route.sticky else None
         return tuple(sorted(routed.models, key=lambda model: model.full_name() != last))
 
+    def order_accounts(
+        self,
+        conversation: str,
+        models: Sequence[Model],
+        messages: Sequence[Message],
+        accounts_of: Callable[[str], Sequence[str]],
+        label_of: Callable[[Model], str | None],
+    ) -> tuple[Model, ...]:
+        """Give each model once for each account of its provider, in the order in which they are tried.
+
+        The account that holds the newest state of the history comes first, then the one that answered last. A new
+        conversation begins with an account that its name decides: on every gateway the same one, and each account gets
+        an equal share.
+        """
+        known = self._rows.get(conversation)
+        last = None if known is None else known.row.account
+        ordered: list[Model] = []
+        for model in models:
+            accounts = accounts_of(model.provider)
+            candidates = [replace(model, account=name) for name in accounts] or [model]
+            if len(candidates) > 1:
+                labels = {each.account: known_account(messages, label_of(each)) for each in candidates}
+                holders = _find_holders(messages, model.provider, labels)
+                candidates.sort(key=lambda each: _rank(each.account, holders, last, conversation))
+            ordered += candidates
+        return tuple(ordered)
+
     async def list_rows(self, tenant: str) -> list[ConversationRow]:
         """Give the conversations of a tenant, the latest first."""
         store = self._store.store
@@ -148,6 +184,26 @@ class Conversations:
         self._rows.move_to_end(known.row.id)
         if len(self._rows) > _MOST:
             self._rows.popitem(last=False)
+
+
+def _find_holders(messages: Sequence[Message], provider: str, labels: Mapping[str, str | None]) -> set[str]:
+    """Find the accounts that hold the newest state: several, if their keys are of one account."""
+    for message in reversed(messages):
+        if message.role != "assistant" or message.provider != provider or not all_marks_of(message):
+            continue
+        if message.sent is None or message.sent.account is None:
+            continue
+        found = {
+            name for name, label in labels.items() if label and is_same_account(made_with(message), label, is_sure=True)
+        }
+        if found:
+            return found
+    return set()
+
+
+def _rank(account: str, holders: AbstractSet[str], last: str | None, conversation: str) -> tuple[bool, bool, bytes]:
+    """Give the place of an account. By the digest, another account less or more moves no other conversation."""
+    return account not in holders, account != last, sha256(f"{conversation}\x00{account}".encode()).digest()
 
 
 def _stored(known: _Known) -> StoredConversation:

@@ -75,7 +75,8 @@ def complete_config(config: Config, environment: Mapping[str, str]) -> Config:
     if config.models:
         return config
     has_key = any(environment.get(name) for row in PROVIDERS.values() for name in row.key_variables)
-    has_provider = any(table.key is not None or table.base_url is not None for table in config.providers.values())
+    tables = config.providers.values()
+    has_provider = any(table.key is not None or table.accounts or table.base_url is not None for table in tables)
     local = find_local_models()
     routes = {model.id: ModelRoute(targets=(model.full_name(),)) for model in local}
     providers = dict(config.providers)

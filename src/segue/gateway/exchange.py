@@ -33,7 +33,7 @@ from segue.gateway.hints import find_client, find_conversation
 from segue.gateway.intake import Admission
 from segue.gateway.records import RequestRow, attempt_rows, change_rows
 from segue.gateway.responses import is_stored, keep_reply, without_previous
-from segue.gateway.routing import Routed
+from segue.gateway.routing import Routed, name_of
 from segue.gateway.service import Gateway, now_ms
 from segue.gateway.store.store import StoredRow, StoredState
 from segue.gateway.straight import has_no_options, is_unchanged, straight_request
@@ -158,7 +158,13 @@ async def read_asked(
         temperature=given.temperature if route.temperature is None else route.temperature,
     )
     policy = Policy(reasoning=route.reasoning, instructions=route.instructions, fit=Fit() if route.fit else None)
-    ordered = gateway.conversations.order(conversation, routed)
+    ordered = gateway.conversations.order_accounts(
+        conversation,
+        gateway.conversations.order(conversation, routed),
+        restored.context.messages,
+        router.accounts_of,
+        runtime.client.find_account,
+    )
     return Asked(
         admission=admission,
         call=call,
@@ -311,8 +317,8 @@ class Exchange:
 
     def rest_after(self, candidates: tuple[Model, ...], failed: Model) -> tuple[Model, ...]:
         """Give the models after the one that failed."""
-        names = [model.full_name() for model in candidates]
-        at = names.index(failed.full_name()) if failed.full_name() in names else len(names)
+        names = [name_of(model) for model in candidates]
+        at = names.index(name_of(failed)) if name_of(failed) in names else len(names)
         return candidates[at + 1 :]
 
     # -- what the client sees ------------------------------------------------------------------------------------------

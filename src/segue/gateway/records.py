@@ -14,10 +14,14 @@ from segue.projection.report import ChangeCode, Report
 
 @final
 class AttemptRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """One request to a provider: the model, why it was made, how it failed, and how long it took."""
+    """One request to a provider: the model, why it was made, how it failed, and how long it took.
+
+    `account` is the name of the account, if the provider has several.
+    """
 
     model: str
     reason: str
+    account: str | None = None
     kind: str | None = None
     status: int | None = None
     message: str | None = None
@@ -67,6 +71,7 @@ def attempt_rows(attempts: Sequence[Attempt]) -> tuple[AttemptRow, ...]:
         AttemptRow(
             model=attempt.model.full_name(),
             reason=attempt.reason,
+            account=attempt.model.account or None,
             kind=None if attempt.failure is None else str(attempt.failure.kind),
             status=None if attempt.failure is None else attempt.failure.status,
             message=None if attempt.failure is None else (attempt.failure.message or None),

@@ -144,6 +144,11 @@ class Router:
             headers={**model.headers, **table.headers} if table.headers else model.headers,
         )
 
+    def accounts_of(self, provider: str) -> tuple[str, ...]:
+        """Give the names of the accounts that the configuration has at a provider; empty if there is one key."""
+        table = self.config.providers.get(provider)
+        return () if table is None else tuple(table.accounts)
+
     def base_url_of(self, provider: str, model_id: str) -> str | None:
         """Give the base URL that the configuration has for a model; None for the provider's own."""
         key = (provider, model_id)
@@ -175,18 +180,26 @@ def _once(models: Sequence[Model]) -> list[Model]:
     return list(seen.values())
 
 
+def name_of(model: Model) -> tuple[str, str]:
+    """Give what identifies a candidate: the model, and the account that its requests are sent with."""
+    return model.full_name(), model.account
+
+
 class Breaker:
-    """Leaves out a model for some seconds after several failures in a row. `now` is seconds of a monotonic clock."""
+    """Leaves out a model for some seconds after several failures in a row, for each account of its own.
+
+    `now` is seconds of a monotonic clock.
+    """
 
     def __init__(self, failures: int, seconds: float) -> None:
         self._most = failures
         self._seconds = seconds
-        self._failures: dict[str, int] = {}
-        self._until: dict[str, float] = {}
+        self._failures: dict[tuple[str, str], int] = {}
+        self._until: dict[tuple[str, str], float] = {}
 
     def note(self, model: Model, now: float, *, failed: bool) -> None:
         """Note how a request ended."""
-        name = model.full_name()
+        name = name_of(model)
         if not failed:
             self._failures.pop(name, None)
             self._until.pop(name, None)
@@ -197,12 +210,12 @@ class Breaker:
 
     def is_open(self, model: Model, now: float) -> bool:
         """Whether the model is left out now. When the time is over, one request tries it again."""
-        until = self._until.get(model.full_name())
+        until = self._until.get(name_of(model))
         if until is None:
             return False
         if now < until:
             return True
-        self._until[model.full_name()] = now + self._seconds
+        self._until[name_of(model)] = now + self._seconds
         return False
 
     def order(self, models: Sequence[Model], now: float) -> tuple[Model, ...]:

@@ -97,11 +97,15 @@ def _check_targets(config: Config, router: Router) -> None:
 
 
 def _make_client(config: Config, environment: Mapping[str, str], catalogue: Catalogue) -> AsyncClient:
-    keys = {
-        name: read_secret(table.key, environment, key=f"providers.{name}.key")
-        for name, table in config.providers.items()
-        if table.key is not None
-    }
+    keys: dict[str, str | dict[str, str]] = {}
+    for name, table in config.providers.items():
+        if table.key is not None:
+            keys[name] = read_secret(table.key, environment, key=f"providers.{name}.key")
+        elif table.accounts:
+            keys[name] = {
+                account: read_secret(each.key, environment, key=f"providers.{name}.accounts.{account}.key")
+                for account, each in table.accounts.items()
+            }
     transport = AiohttpTransport(read_timeout=config.limits.timeout_seconds)
     return AsyncClient(
         api_key=keys,

@@ -51,7 +51,8 @@ class Model(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, for
     unknown; the window holds input and output together, `max_input` the input alone. `router` marks an id under which
     different models answer. `thinking_levels` maps a level to the provider's value for it, or to None if the model does
     not have the level. `rules` and `dialect` override single fields of the resolved records, by field name. `headers`
-    are sent with every request; they are not treated as secret, so do not put a key there.
+    are sent with every request; they are not treated as secret, so do not put a key there. `account` names one of
+    several accounts at the provider: requests are sent with the key that the client has under this name.
     """
 
     id: str
@@ -71,6 +72,7 @@ class Model(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, for
     rules: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
     dialect: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
     headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    account: str = ""
 
     def __rich_repr__(self) -> list[tuple[str, object]]:
         """Show all fields, with the values of headers masked: some people put keys there, and this is logged."""

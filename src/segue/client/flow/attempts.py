@@ -40,6 +40,8 @@ def note_attempt(attempt: Attempt) -> Diagnostic:
         "reason": attempt.reason,
         "durationMs": round(attempt.duration * 1000),
     }
+    if attempt.model.account:
+        details["account"] = attempt.model.account
     if failure is not None:
         details["kind"] = str(failure.kind)
         if failure.status is not None:

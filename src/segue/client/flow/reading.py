@@ -47,8 +47,8 @@ class StreamReading:
 
     __slots__ = ("_cut", "_decoder", "_document", "_feed", "_frames")
 
-    def __init__(self, request: Request, account: str | None = None) -> None:
-        self._decoder: StreamDecoder = request.stream_decoder(account=account)
+    def __init__(self, request: Request, account: str | None = None, key: str | None = None) -> None:
+        self._decoder: StreamDecoder = request.stream_decoder(account=account, key=key)
         self._feed = self._decoder.feed
         framing = get_protocol(request.protocol).framing
         self._frames = _FRAMINGS[framing]()
@@ -158,8 +158,8 @@ def parse_body(body: bytes) -> object:
         return text
 
 
-def read_whole(body: bytes, request: Request, account: str | None = None) -> AssistantMessage:
-    """Decode a reply that was not streamed; `account` is the one that the request was sent with.
+def read_whole(body: bytes, request: Request, account: str | None = None, key: str | None = None) -> AssistantMessage:
+    """Decode a reply that was not streamed; `account` and `key` are the labels that the request was sent with.
 
     Raises:
         DecodeError: the body does not fit the protocol.
@@ -167,4 +167,4 @@ def read_whole(body: bytes, request: Request, account: str | None = None) -> Ass
     parsed = parse_body(body)
     if not isinstance(parsed, Mapping):
         raise DecodeError("the reply is not a JSON object")
-    return request.decode(cast("Mapping[str, object]", parsed), account=account)
+    return request.decode(cast("Mapping[str, object]", parsed), account=account, key=key)

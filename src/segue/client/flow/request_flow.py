@@ -95,6 +95,10 @@ class Accounts(Protocol):
         """Remember the account that a reply named, and give its label; None if nothing is known of it."""
         ...
 
+    def key_label(self, model: Model) -> str | None:
+        """Give the label of the key that requests are sent with; None if there is none."""
+        ...
+
 
 WithWindow: TypeAlias = Callable[[Policy | None, int], Policy]
 _Result = TypeVar("_Result")
@@ -173,7 +177,7 @@ class Flow:
         self._has_emitted = False
         self._outcome: _Outcome | None = None
         self._is_recorded = False
-        self._account: str | None = None  # that of the current attempt
+        self._sender: tuple[str | None, str | None] = (None, None)  # account and key of the current attempt
         self._refused: frozenset[str] = frozenset()  # marks that some attempt showed to be refused
         self._request: Request | None = None  # of the current attempt; after an overflow, the one that is sent next
 
@@ -358,8 +362,11 @@ class Flow:
     def _read_reply(self, request: Request, head: Head) -> _StepsFor[_Outcome]:
         if head.status >= 300:
             return (yield from self._read_error(head))
-        named = request.account_in(head.headers)
-        self._account = named if self.ask.accounts is None else self.ask.accounts.learn(self.model, named)
+        named, accounts = request.account_in(head.headers), self.ask.accounts
+        if accounts is None:
+            self._sender = named, None
+        else:
+            self._sender = accounts.learn(self.model, named), accounts.key_label(self.model)
         if is_streamed(request, head.headers):
             return (yield from self._read_stream(request, head))
         body = yield from self._read_body()
@@ -369,7 +376,7 @@ class Flow:
 
     def _read_document(self, body: bytes, request: Request, head: Head) -> _Outcome:
         try:
-            message = read_whole(body, request, self._account)
+            message = read_whole(body, request, *self._sender)
         except DecodeError as error:
             text = self._conceal(body.decode("utf-8", "replace"))
             return self._failed(explain_document(text, self._conceal_head(head), self.model.provider, error))
@@ -377,7 +384,7 @@ class Flow:
         return self._check_reply([StartEvent(), event(reason=message.stop_reason, message=message)])
 
     def _read_stream(self, request: Request, head: Head) -> _StepsFor[_Outcome]:
-        reading = self._reading = StreamReading(request, self._account)
+        reading = self._reading = StreamReading(request, *self._sender)
         answer = yield ReadEvents(reading.feed, self.ask.emits)
         if answer is None and (document := reading.document) is not None:
             self._reading = None

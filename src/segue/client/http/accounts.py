@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import final
 
 from segue.models.model import Model
-from segue.projection.workspace.ownership import KEY_LABEL
+from segue.projection.workspace.ownership import KEY_LABEL, ONE_OF_SEVERAL
 from segue.protocols.registry import resolve_rules
 
 
@@ -33,19 +33,22 @@ class Accounts:
         """
         if resolve_rules(model).bound_account == "no":
             return None
-        label = self._label(model)
-        return self._named.get((model.provider, label), label)
+        label = self.key_label(model)
+        if named := self._named.get((model.provider, label)):
+            return named
+        return ONE_OF_SEVERAL + label if model.account and label is not None else label
 
     def learn(self, model: Model, named: str | None) -> str | None:
         """Remember the account that a reply named, and give its label."""
         if resolve_rules(model).bound_account == "no":
             return None
-        label = self._label(model)
+        label = self.key_label(model)
         if named is None:
             return label
         self._named[model.provider, label] = named
         return named
 
-    def _label(self, model: Model) -> str | None:
+    def key_label(self, model: Model) -> str | None:
+        """Give the label of the key: a digest, by which replies are recognised until the account has a name."""
         key = self._find_key(model)
         return None if key is None else KEY_LABEL + sha256(key.encode()).hexdigest()[:12]

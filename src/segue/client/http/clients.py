@@ -93,6 +93,10 @@ class _BaseClient:
         """The models and providers of the user's own, if any."""
         return self._setup.catalogue
 
+    def find_account(self, model: Model) -> str | None:
+        """Give the label of the account that requests to a model are sent with; None if the account does not matter."""
+        return self._builder.accounts.find(model)
+
     def has_key(self, model: Model) -> bool:
         """Whether a request to a model would carry a key, a token or a signature."""
         return self._builder.has_key(model)

@@ -38,7 +38,9 @@ class Counting:
         # As `estimate_tokens` counts: with nothing left out, and nothing refused.
         policy = replace(self._policy or Policy(), fit=None, refuse=frozenset())
         try:
-            request = prepare(self._prompt.context, self.model, options=self._prompt.options, policy=policy)
+            account = self._builder.accounts.find(self.model)
+            prompt = self._prompt
+            request = prepare(prompt.context, self.model, options=prompt.options, policy=policy, account=account)
         except (EmptyConversation, EncodeError):
             return None
         return None if request.count_body is None else request

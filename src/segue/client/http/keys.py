@@ -28,6 +28,9 @@ Token: TypeAlias = str | Mapping[str, str]
 """The result of an `auth` function: a token, sent as a bearer, or the headers themselves."""
 Auth: TypeAlias = Callable[[], Token | Awaitable[Token]] | Callable[[Model], Token | Awaitable[Token]]
 
+ApiKey: TypeAlias = str | Mapping[str, str | Mapping[str, str]] | None
+"""A key, or by provider a key or keys by the names of accounts."""
+
 _Value = TypeVar("_Value")
 
 _KEY_HEADERS: Final[Mapping[str, tuple[str, str]]] = {
@@ -52,6 +55,24 @@ def choose_for(given: _Value | Mapping[str, _Value] | None, provider: str, first
     if isinstance(given, Mapping):
         return cast("Mapping[str, _Value]", given).get(provider)
     return given if provider == first else None
+
+
+def choose_key(given: ApiKey, model: Model, first: str) -> str | None:
+    """Find the key for a model: that of its account, if it names one.
+
+    Raises:
+        SettingsError: there is no key for the account.
+    """
+    found = choose_for(given, model.provider, first)
+    if not model.account:
+        return next(iter(found.values()), None) if isinstance(found, Mapping) else found
+    if isinstance(found, Mapping) and (key := found.get(model.account)):
+        return key
+    raise SettingsError(
+        f"there is no key for the account {model.account!r} of {model.provider};"
+        f" pass api_key={{{model.provider!r}: {{{model.account!r}: ...}}}}",
+        key="api_key",
+    )
 
 
 def find_key(row: Provider | None, environment: Mapping[str, str]) -> str | None:

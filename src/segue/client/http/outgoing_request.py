@@ -22,6 +22,7 @@ from segue.client.http.keys import (
     Auth,
     Token,
     choose_for,
+    choose_key,
     conceal,
     explain_missing,
     find_key,
@@ -82,9 +83,7 @@ class RequestBuilder:
         setup = self.setup
         if self.find_auth(model, model.provider) is not None:
             return None
-        return choose_for(setup.api_key, model.provider, model.provider) or find_key(
-            self._find_row(model), setup.environment
-        )
+        return choose_key(setup.api_key, model, model.provider) or find_key(self._find_row(model), setup.environment)
 
     def __repr__(self) -> str:
         return "RequestBuilder()"
@@ -115,7 +114,7 @@ class RequestBuilder:
         setup = self.setup
         return (
             self.find_auth(model, model.provider) is not None
-            or bool(choose_for(setup.api_key, model.provider, model.provider))
+            or bool(choose_key(setup.api_key, model, model.provider))
             or find_key(self._find_row(model), setup.environment) is not None
             or resolve_dialect(model).auth == "aws"
             or any(_SECRET_NAME.search(name) for name in setup.headers)
@@ -146,7 +145,7 @@ class RequestBuilder:
         headers = {name: check_header(value, name=name) for name, value in headers.items()}
         if options.stream:
             headers["accept-encoding"] = "identity"  # compression would delay events
-        key = choose_for(setup.api_key, model.provider, first) or find_key(row, setup.environment)
+        key = choose_key(setup.api_key, model, first) or find_key(row, setup.environment)
         is_signed = True
         if token is not None:
             secret = token_headers(token)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypedDict, cast
 
 from segue.client.flow.attempts import Attempt
 from segue.client.flow.backoff import Retry
-from segue.client.http.keys import Auth
+from segue.client.http.keys import ApiKey, Auth
 from segue.client.local.echo import echo_mounts
 from segue.conversation.context import Options
 from segue.errors import MissingExtra, SettingsError
@@ -36,9 +36,10 @@ CONNECT_TIMEOUT: Final = 10.0
 class ClientSettings(TypedDict, total=False):
     """Settings of a client; all are optional."""
 
-    api_key: str | Mapping[str, str] | None
+    api_key: ApiKey
     """An API key, or keys by provider. A single key is for the provider of the first model. Any other provider's key is
-    read from its environment variable."""
+    read from its environment variable. For several accounts at one provider, the keys by the names of the accounts:
+    `Model.account` chooses one, without it the first is used."""
     auth: Auth | Mapping[str, Auth] | None
     """A function for tokens that expire. It is called before each attempt, with the model if it takes an argument, and
     returns a token, sent as a bearer, or headers. By provider like `api_key`. It may be async in an `AsyncClient`."""
@@ -83,7 +84,7 @@ class Setup:
             if isinstance(settings.get(name), str):  # mostly from a file or an environment variable
                 raise SettingsError(f"{name}= takes {meant}, but it is the string {settings.get(name)!r}", key=name)
         retry = settings.get("retry")
-        self.api_key: str | Mapping[str, str] | None = settings.get("api_key")
+        self.api_key: ApiKey = settings.get("api_key")
         self.auth: Auth | Mapping[str, Auth] | None = settings.get("auth")
         self.base_url: str | Mapping[str, str] | None = settings.get("base_url")
         self.headers: dict[str, str] = {name.lower(): value for name, value in (settings.get("headers") or {}).items()}

@@ -67,6 +67,8 @@ class Ownership:
 
 KEY_LABEL: Final = "key:"
 """How the label of an account begins that is known by its key only."""
+ONE_OF_SEVERAL: Final = "one-of-several-"
+"""What is put before that label if the sender has other accounts too: then it has to be sure which one it is."""
 
 
 ACCOUNT_BOUND: Final = frozenset({"dropped", "refused"})
@@ -84,17 +86,19 @@ def is_same_account(made: str | None, account: str, *, is_sure: bool) -> bool:
     Of what is remembered nothing, the provider is asked once. A key cannot be compared with a name: then it is another
     account, if one has to be `is_sure`.
     """
+    is_one, account = account.startswith(ONE_OF_SEVERAL), account.removeprefix(ONE_OF_SEVERAL)
     if made is None or made == account:
         return True
-    return not is_sure and made.startswith(KEY_LABEL) != account.startswith(KEY_LABEL)
+    return not is_sure and not is_one and made.startswith(KEY_LABEL) != account.startswith(KEY_LABEL)
 
 
 def known_account(messages: Sequence[Message], account: str | None) -> str | None:
     """Give the name of an account that is known by its key, if a reply remembers it."""
-    if account is None or not account.startswith(KEY_LABEL):
+    key = None if account is None else account.removeprefix(ONE_OF_SEVERAL)
+    if key is None or not key.startswith(KEY_LABEL):
         return account
     for message in reversed(messages):
-        if message.role == "assistant" and message.sent is not None and message.sent.key == account:
+        if message.role == "assistant" and message.sent is not None and message.sent.key == key:
             return message.sent.account
     return account
 

@@ -3,6 +3,8 @@
 Facts this file relies on (Anthropic documentation: preserved thinking; anthropic 2.8.0; read 2026-11-16):
 - The prefix of a thinking block is `system`, `tools` and every message before it, as the client sent them; behind a
   `compaction` block only what follows it. Cache marks do not count, nor does a tool with `defer_loading`.
+- A string as the content of a message is short for one text block. Claude Code sends a message as a block with a cache
+  mark while it is the newest, and as a string from then on.     (API reference: Messages; Claude Code 2.1.325, 2026-11)
 - How the server is asked to drop, and what it answers: see `kit.claude_prefix`.
 """
 
@@ -17,6 +19,8 @@ from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.prefix_form import Dropped, PrefixForm
 
 _THINKING: Final = frozenset({"thinking", "redacted_thinking"})
+_PLAIN: Final = frozenset({"type", "text"})
+"""The fields of a text block that a string is short for."""
 
 
 def _without_mark(block: Block) -> Block:
@@ -59,9 +63,11 @@ def _turn(turn: Block) -> Block:
             for each in cast("list[Block]", inner):
                 if CACHE_CONTROL in each:
                     is_changed = True
-    if not is_changed:
-        return turn
-    return {**turn, "content": [_without_mark(block) for block in blocks if block["type"] not in _THINKING]}
+    if is_changed:
+        blocks = [_without_mark(block) for block in blocks if block["type"] not in _THINKING]
+    if len(blocks) == 1 and set(blocks[0]) == _PLAIN and blocks[0]["type"] == "text":
+        return {**turn, "content": blocks[0]["text"]}
+    return {**turn, "content": blocks} if is_changed else turn
 
 
 def _starts(turn: Block) -> bool:

@@ -28,7 +28,7 @@ class PrefixForm(msgspec.Struct, frozen=True, kw_only=True):
     """The functions that read and change a body for this.
 
     - `system(body)`, `tools(body)`: the values that are compared, without cache marks; None if there are none.
-    - `turn(turn)`: a turn without reasoning and cache marks; the same object if it has none.
+    - `turn(turn)`: a turn without reasoning and cache marks; of two forms with the same meaning, always the same one.
     - `starts(turn)`: whether the compared prefix starts with this turn, whatever stands before it.
     - `signature(block)`: the signature of a block of reasoning; None for every other block.
     - `asks(body)`: whether the body asks the server to drop reasoning that is not valid behind its prefix.

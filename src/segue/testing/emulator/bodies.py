@@ -5,8 +5,10 @@ Facts this file rests on:
   order of keys does not count.                                 (Anthropic documentation: preserved thinking, 2026-09)
 - A tool with `defer_loading` that nothing has referenced does not count.                         (the same; probed)
 - With a compaction block, the conversation starts at the newest one.                                     (the same)
-- Whether a text equals a list with one text block, and whether the order of tools counts, is not documented. Here they
-  count: what passes here passes there.
+- A string as the content of a message is short for one text block: Claude Code sends a message as a block with a cache
+  mark while it is the newest, then as a string.                 (API reference: Messages; Claude Code 2.1.325, 2026-11)
+- Whether that holds for `system`, and whether the order of tools counts, is not documented. Here they count: what
+  passes here passes there.
 
 Values are compared as JSON text with sorted keys. Equal texts are one object, so comparing is cheap.
 """
@@ -108,6 +110,8 @@ class BodyReader:
         start = 0
         for at, message in enumerate(_objects(body.get("messages"))):
             content = message.get("content")
+            if isinstance(content, str):
+                content = [{"type": "text", "text": content}]
             if isinstance(content, list):
                 kept: list[object] = []
                 for piece, block in enumerate(_objects(cast("list[object]", content))):
