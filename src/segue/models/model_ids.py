@@ -154,6 +154,10 @@ OPENAI_GPT_5_5_UP: Final = _GPT + r"5(?:\.\d\d|[-_.]?[5-9])(?!\d)"
 """Thinking is on unless it is disabled, and only then sampling parameters are accepted. (litellm #34210, live)"""
 OPENAI_GPT_6_ON: Final = _GPT + r"(?:(?:[6-9](?:[-_.]?\d)?|1\d)" + _NOT_A_SIZE + r"|(?:astra|luna|sol|terra)-latest)"
 """No sampling parameters at all. (@ai-sdk/openai 4.0.73; the names ending in `latest`: catalogue of pi-ai 1.5.0)"""
+OPENAI_FUNCTIONS_WITHOUT_LEVEL: Final = _GPT + r"5[-_.]?[45](?!\d|[-_]chat)"
+"""Chat Completions refuses functions beside an effort. (pipecat #4043, openai-openapi #541; crush #2913 for 5.5)"""
+OPENAI_FUNCTIONS_WITHOUT_THINKING: Final = rf"{_GPT}5(?:\.\d\d|[-_.]?[6-9])(?!\d)|{OPENAI_GPT_6_ON}"
+"""Chat Completions refuses functions unless the effort is `none`. (litellm #34569, livekit/agents #7169, both live)"""
 OPENAI_GPT_5_5_ON: Final = f"{OPENAI_GPT_5_5_UP}|{OPENAI_GPT_6_ON}"
 
 OPENAI_THINKING_LEVELS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
@@ -163,11 +167,12 @@ OPENAI_THINKING_LEVELS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     (_GPT + r"5[-_.]?1(?!\d|[-_]chat|-codex-max)", ("off", "low", "medium", "high")),
     (OPENAI_GPT_5_5_ON, ("off", "low", "medium", "high", "xhigh", "max")),
     (_GPT + r"5[-_.]?5(?!\d)", ("off", "low", "medium", "high", "xhigh")),
+    (_GPT + r"(?:6-astra|6\.1-sol|astra-latest)", ("low", "medium", "high", "xhigh", "max")),
 )
 """The levels that a generation of OpenAI's models has; a later row wins.
 
 "Unsupported value: 'minimal' is not supported with the 'o4-mini' model. Supported values are: 'low', 'medium', and
-'high'." (OpenAI API; OpenAI documentation: reasoning effort by model; catalogue of pi-ai 1.5.0.)
+'high'." (OpenAI API; OpenAI documentation: reasoning effort by model; catalogue of pi-ai 1.5.0; litellm 1.108.4 for the last row.)
 """
 
 OPENAI_WITHOUT_REASONING: Final = rf"{_GPT}(?:3[-_.]?5(?!\d)|4(?!\d\d)|5[-_]chat)|chatgpt-4o"

@@ -46,6 +46,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     on the wire: it is the default when no choice is sent."""
     forced_choice_with_thinking: bool = True
     """Whether a tool may be forced (`required` or by name) while thinking is on."""
+    functions_with_thinking: Literal["allowed", "unset", "off"] = "allowed"
+    """Whether functions may be sent while the model thinks: always; only if the request sets no level; only if it
+    disables thinking explicitly. Projection disables thinking then, so that the tools are kept."""
     choice_of_functions: bool = False
     """Whether a tool choice is refused if all tools are the provider's own."""
     paired_calls: bool = True

@@ -24,6 +24,8 @@ from segue.models.model_ids import (
     CLAUDE_UP_TO_4_5,
     GEMINI_3_ON,
     MISTRAL,
+    OPENAI_FUNCTIONS_WITHOUT_LEVEL,
+    OPENAI_FUNCTIONS_WITHOUT_THINKING,
     OPENAI_GPT_5_1_TO_4,
     OPENAI_GPT_5_5_ON,
     OPENAI_GPT_5_5_UP,
@@ -84,6 +86,22 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={"refused_unless_off": _SAMPLING, "refused_options": ["stop"]},
         source="litellm #34210 (live, 2026-07-22); accepted with effort none (experiential #738, 2026-09-03)",
         read="2026-11-15",
+    ),
+    Family(
+        pattern=OPENAI_FUNCTIONS_WITHOUT_LEVEL,
+        rules={"functions_with_thinking": "unset"},
+        dialect={"off_value": "none"},
+        providers=("openai", "azure"),
+        source="'Function tools with reasoning_effort are not supported' (pipecat #4043, openai-openapi #541, crush #2913)",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=OPENAI_FUNCTIONS_WITHOUT_THINKING,
+        rules={"functions_with_thinking": "off"},
+        dialect={"off_value": "none"},
+        providers=("openai", "azure"),
+        source="'set reasoning_effort to 'none'': also refused without an effort (litellm #34569, live, 2026-07-24)",
+        read="2026-11-16",
     ),
     *(
         Family(
