@@ -61,6 +61,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     server_tools_with_functions: Literal["allowed", "flag", "refused"] = "allowed"
     """Whether server tools and functions may stand in one request; `flag`: only with a field that the row of the tool
     names."""
+    refused_tool_types: frozenset[str] = frozenset()
+    """Types of tools that the protocol has and this model refuses."""
     tool_namespaces: bool = False
     """Whether functions may be grouped in a namespace; otherwise they are sent one by one."""
     pending_calls: bool = True
@@ -179,6 +181,11 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     thinking_levels: frozenset[str] = frozenset({"off", "minimal", "low", "medium", "high"})
     """The levels of a reasoning model whose entry does not list them. A level that it does not have is replaced by the
     next higher one, else by the next lower one; so `off` becomes the lowest level of a model that always thinks."""
+
+    thinking_types: frozenset[str] | None = None
+    """The types of thinking that a request may name, where the protocol has such types; None: unknown."""
+    efforts_without_thinking: frozenset[str] | None = None
+    """The efforts that are accepted while thinking is disabled; None: all that the model has."""
 
     min_thinking_budget: int = 0
     max_thinking_budget: int = 0

@@ -92,7 +92,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={"functions_with_thinking": "unset"},
         dialect={"off_value": "none"},
         providers=("openai", "azure"),
-        source="'Function tools with reasoning_effort are not supported' (pipecat #4043, openai-openapi #541, crush #2913)",
+        source="'Function tools with reasoning_effort are not supported' (pipecat #4043, crush #2913)",
         read="2026-11-16",
     ),
     Family(
