@@ -162,8 +162,9 @@ OPENAI_GPT_6_ON: Final = _GPT + r"(?:(?:[6-9](?:[-_.]?\d)?|1\d)" + _NOT_A_SIZE +
 """No sampling parameters at all. (@ai-sdk/openai 4.0.73; the names ending in `latest`: catalogue of pi-ai 1.5.0)"""
 OPENAI_FUNCTIONS_WITHOUT_LEVEL: Final = _GPT + r"5[-_.]?[45](?!\d|[-_]chat)"
 """Chat Completions refuses functions beside an effort. (pipecat #4043, openai-openapi #541; crush #2913 for 5.5)"""
-OPENAI_FUNCTIONS_WITHOUT_THINKING: Final = rf"{_GPT}5(?:\.\d\d|[-_.]?[6-9])(?!\d)|{OPENAI_GPT_6_ON}"
-"""Chat Completions refuses functions unless the effort is `none`. (litellm #34569, livekit/agents #7169, live)"""
+OPENAI_GPT_5_6_ON: Final = rf"{_GPT}5(?:\.\d\d|[-_.]?[6-9])(?!\d)|{OPENAI_GPT_6_ON}"
+"""Chat Completions refuses functions unless the effort is `none` (litellm #34569, livekit/agents #7169, live); cache
+breakpoints are explicit, and writes are billed (openai 3.49.0)."""
 OPENAI_GPT_5_5_ON: Final = f"{OPENAI_GPT_5_5_UP}|{OPENAI_GPT_6_ON}"
 
 OPENAI_THINKING_LEVELS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (

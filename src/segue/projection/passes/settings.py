@@ -138,7 +138,7 @@ class _Tools:
                 continue
             out.append(fitted)
             places.append(index)
-        if self.rules.cache_mark_refused_beside:
+        if self.rules.cache_mark_refused_beside or self.rules.input_cache_marks:
             self.changes += move_tool_marks(out, places, self.rules, self.target.model.protocol)
         return given if len(out) == len(given) and all(map(is_, out, given)) else tuple(out)
 

@@ -21,6 +21,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
+from msgspec.structs import replace
+
 from segue.conversation.content import (
     AssistantContent,
     Extra,
@@ -306,7 +308,11 @@ def _encode_messages(messages: Sequence[Message], items: list[Wire], endpoint: E
                 content, call_id = message.content, message.tool_call_id
                 kind = _CUSTOM_OUTPUT if call_id in custom else _FUNCTION_OUTPUT
                 only = content[0] if len(content) == 1 else None
-                if type(only) is TextContent and only.extra is None and message.extra is None and only.text:
+                if message.cache_mark is not None and content:
+                    # A result has no breakpoint of its own: its last part has it.
+                    content = (*content[:-1], replace(content[-1], cache_mark=message.cache_mark))
+                    only = None
+                if type(only) is TextContent and only.extra is only.cache_mark is message.extra is None and only.text:
                     # Fast path: most messages of an agent are such results.
                     items.append({"type": kind, "call_id": call_id, "output": only.text})
                 else:
@@ -334,7 +340,7 @@ def _note_custom(content: Sequence[AssistantContent], custom: set[str]) -> None:
 def _encode_parts(content: Sequence[UserContent], extra: Extra | None, role: str, items: list[Wire]) -> None:
     """Write a user or system turn: one message, or several items where native blocks in it are items of their own."""
     only = content[0] if len(content) == 1 else None
-    if type(only) is TextContent and only.text and only.extra is extra is None:
+    if type(only) is TextContent and only.text and only.extra is only.cache_mark is extra is None:
         items.append({"role": role, "content": only.text})
         return
     run: list[UserContent] = []
