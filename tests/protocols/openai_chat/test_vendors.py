@@ -349,8 +349,8 @@ def test_one_reasoning_model_accepts_stop_texts(model, taken):
 @pytest.mark.parametrize("has_thinking", [True, False])
 def test_reasoning_of_earlier_turns_is_kept_without_a_level(has_thinking):
     thought = (ThinkingContent(thinking="t", thinking_signature="reasoning_content"),) if has_thinking else ()
-    origin = {"protocol": PROTOCOL, "provider": "zai", "model": "glm-5.3"}
-    turn = AssistantMessage(content=(*thought, TextContent(text="a")), **origin)
+    content = (*thought, TextContent(text="a"))
+    turn = AssistantMessage(content=content, protocol=PROTOCOL, provider="zai", model="glm-5.3")
     prepared = prepare(Context(messages=(HELLO, turn, HELLO)), "zai/glm-5.3")
     kept = {"type": "enabled", "clear_thinking": False}
     assert prepared.body.get("thinking") == (kept if has_thinking else None)
