@@ -61,7 +61,7 @@ from msgspec.structs import replace
 from segue.models.catalogue import Catalogue
 from segue.models.dialect import Dialect
 from segue.models.model import Modality, Model, Price, PriceTier
-from segue.models.model_ids import first_party_providers, is_claude
+from segue.models.model_ids import OPENAI_WITHOUT_REASONING, first_party_providers, is_claude
 from segue.models.rules import Rules
 
 TARGET: Final = Path(__file__).parent.parent / "src" / "segue" / "models" / "catalogue.json"
@@ -436,7 +436,7 @@ def row_model(model_id: str, provider: str, protocol: str, row: Row) -> Model:
         id=model_id,
         provider=provider,
         protocol=protocol,
-        reasoning=row.get("supports_reasoning") is True,
+        reasoning=row.get("supports_reasoning") is True and not re.search(OPENAI_WITHOUT_REASONING, model_id),
         input=(*images, *row_modalities(row)),
         context_window=window,
         max_tokens=output,
