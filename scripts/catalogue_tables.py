@@ -276,3 +276,78 @@ RELAYS: Final = frozenset({"cloudflare-ai-gateway", "opencode", "opencode-go", "
 
 FIRST_PARTY: Final[Mapping[str, str]] = {"anthropic": "", "openai": "", "google": "gemini/", "xai": "xai/"}
 """First-party provider -> the prefix of the id in litellm's keys."""
+
+
+class RowProvider(NamedTuple):
+    """A provider whose models of litellm's table are listed too, with the protocol of those that pi does not list."""
+
+    provider: str
+    protocol: str
+    prefix: str = ""
+
+
+ROW_PROVIDERS: Final[Mapping[str, RowProvider]] = {
+    "anthropic": RowProvider("anthropic", "anthropic-messages"),
+    "azure": RowProvider("azure", "openai-responses", "azure/"),
+    "bedrock": RowProvider("amazon-bedrock", "bedrock-converse"),
+    "bedrock_converse": RowProvider("amazon-bedrock", "bedrock-converse"),
+    "cerebras": RowProvider("cerebras", "openai-chat", "cerebras/"),
+    "cohere_chat": RowProvider("cohere", "cohere-chat"),
+    "dashscope": RowProvider("alibaba", "openai-chat", "dashscope/"),
+    "deepseek": RowProvider("deepseek", "openai-chat", "deepseek/"),
+    "gemini": RowProvider("google", "google-genai", "gemini/"),
+    "groq": RowProvider("groq", "openai-chat", "groq/"),
+    "minimax": RowProvider("minimax", "anthropic-messages", "minimax/"),
+    "mistral": RowProvider("mistral", "mistral-chat", "mistral/"),
+    "moonshot": RowProvider("moonshotai", "openai-chat", "moonshot/"),
+    "openai": RowProvider("openai", "openai-responses"),
+    "perplexity": RowProvider("perplexity", "openai-chat", "perplexity/"),
+    "together_ai": RowProvider("together", "openai-chat", "together_ai/"),
+    "vertex_ai-language-models": RowProvider("google-vertex", "google-genai"),
+    "xai": RowProvider("xai", "openai-responses", "xai/"),
+    "zai": RowProvider("zai", "openai-chat", "zai/"),
+}
+"""litellm's name of a provider -> how its models are listed."""
+
+CHAT_ONLY: Final = r"search|audio"
+"""Models of OpenAI that only Chat Completions serves. (openai 3.49.0; OpenAI documentation: models)"""
+
+NOT_LISTED: Final = r"^ft:|embed|moderation|/|^claude-(?:2\.1|instant|.*:0$)"
+"""Keys of litellm's table that are not listed: fine-tuned models as a pattern, regions of a cloud, ids of two forms."""
+
+
+class AddedModel(NamedTuple):
+    """A model that neither source lists yet: like another one of the provider, with other prices."""
+
+    name: str
+    title: str
+    like: str
+    price: tuple[float, float, float, float, float]
+    source: str
+
+
+ADDED: Final[tuple[AddedModel, ...]] = (
+    AddedModel(
+        "anthropic/claude-fable-5-2",
+        "Claude Fable 5.2",
+        "anthropic/claude-fable-5-1",
+        (8.0, 40.0, 0.2, 10.0, 16.0),
+        "Anthropic documentation: models overview, pricing; released 2026-11-09, read 2026-11-16",
+    ),
+    AddedModel(
+        "anthropic/claude-mythos-5-2",
+        "Claude Mythos 5.2",
+        "anthropic/claude-fable-5-1",
+        (8.0, 40.0, 0.2, 10.0, 16.0),
+        "the same",
+    ),
+)
+"""Prices of input, output, cache reads, cache writes and those for an hour, in US dollars for a million tokens."""
+
+LEVELS: Final[Mapping[str, Mapping[str, str | None]]] = {
+    r"^deepseek/deepseek-v4": {"xhigh": "high"},
+}
+"""Patterns of full names -> values of thinking levels that pi has otherwise.
+
+DeepSeek has the efforts low, high and max, and reads xhigh as high. (DeepSeek documentation: thinking mode, 2026-11-16)
+"""

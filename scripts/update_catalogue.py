@@ -2,11 +2,15 @@
 
     python scripts/update_catalogue.py                            downloads the newest version of both
     python scripts/update_catalogue.py --pi DIR --litellm WHEEL   reads local copies
+    python scripts/update_catalogue.py --older WHEEL              also models that an earlier litellm listed
 
 The two sources:
 - npm `@earendil-works/pi-ai`: the models of each provider and their APIs, prices, context windows, thinking levels, and
-  `compat` flags for differences between providers. It decides which models are in the catalogue.
-- PyPI `litellm`, its price table: retirement dates, input limits, PDF / audio / video, parameters a model refuses.
+  `compat` flags for differences between providers. It decides which models of a relay are in the catalogue.
+- PyPI `litellm`, its price table: retirement dates, input limits, PDF / audio / video, parameters a model refuses; and
+  models of the providers in `ROW_PROVIDERS` that pi does not list: older and dated ids, and those of other providers.
+
+`ADDED` in `catalogue_tables.py` has models that neither source lists yet.
 
 If one of them cannot be downloaded or read, its part comes from the existing catalogue, with the version and date of
 that source; the script prints the reason. Without both, it changes nothing and exits with 1.
@@ -34,16 +38,21 @@ from typing import Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 from catalogue_tables import (
+    ADDED,
     ADDED_UP,
+    CHAT_ONLY,
     DEPENDING,
     FIRST_PARTY,
     LEFT_OUT,
+    LEVELS,
     MEANINGS,
+    NOT_LISTED,
     PASSED_ON,
     PROTOCOLS,
     RELAYS,
     ROW_FLAGS,
     ROW_PREFIXES,
+    ROW_PROVIDERS,
     Flagged,
     Overrides,
 )
@@ -52,7 +61,7 @@ from msgspec.structs import replace
 from segue.models.catalogue import Catalogue
 from segue.models.dialect import Dialect
 from segue.models.model import Modality, Model, Price, PriceTier
-from segue.models.model_ids import first_party_providers, is_claude
+from segue.models.model_ids import OPENAI_WITHOUT_REASONING, first_party_providers, is_claude
 from segue.models.rules import Rules
 
 TARGET: Final = Path(__file__).parent.parent / "src" / "segue" / "models" / "catalogue.json"
@@ -354,7 +363,128 @@ def build_model(model: PiModel, rows: Mapping[str, Row]) -> Model:
 
 def build_models(models: Iterable[PiModel], rows: Mapping[str, Row]) -> list[Model]:
     """Merge both sources for all models, sorted by provider and id."""
-    return sorted((build_model(model, rows) for model in models), key=lambda model: (model.provider, model.id))
+    listed = [correct_levels(build_model(model, rows)) for model in models]
+    return sort_models(add_models([*listed, *row_models(rows, listed)]))
+
+
+def sort_models(models: Iterable[Model]) -> list[Model]:
+    """Sort models by provider and id."""
+    return sorted(models, key=lambda model: (model.provider, model.id))
+
+
+def correct_levels(model: Model) -> Model:
+    """Replace the values of thinking levels that `LEVELS` lists."""
+    for pattern, levels in LEVELS.items():
+        if re.search(pattern, model.full_name()):
+            return replace(model, thinking_levels={**model.thinking_levels, **levels})
+    return model
+
+
+def add_models(models: list[Model]) -> list[Model]:
+    """Add the models that no source lists, each like the one that its row names."""
+    named = {model.full_name(): model for model in models}
+    for row in ADDED:
+        base = named.get(row.like)
+        if base is None or row.name in named:
+            continue  # a source lists it by now: the row can go
+        prices = dict(zip(("input", "output", "cache_read", "cache_write", "cache_write_long"), row.price, strict=True))
+        cost = replace(base.cost, tiers=(), **prices)
+        models.append(replace(base, id=row.name.partition("/")[2], name=row.title, cost=cost))
+    return models
+
+
+# -- models that only litellm lists -----------------------------------------------------------------------------------
+
+
+def row_models(rows: Mapping[str, Row], listed: Iterable[Model]) -> Iterator[Model]:
+    """Give the models of `ROW_PROVIDERS` that are not listed."""
+    known = {model.full_name().lower() for model in listed}
+    for key, row in rows.items():
+        host = ROW_PROVIDERS.get(str(row.get("litellm_provider")))
+        model_id = key.removeprefix(host.prefix) if host is not None else key
+        # Ids of Together are those of the makers, with a slash; elsewhere a slash is a region or an option.
+        if host is None or re.search(
+            NOT_LISTED, model_id if host.provider != "together" else model_id.partition("/")[2]
+        ):
+            continue
+        name = f"{host.provider}/{model_id}".lower()
+        has_window = _number(row, "max_input_tokens") or _number(row, "max_tokens")
+        if (
+            name in known
+            or not has_window
+            or (_number(row, "input_cost_per_token") is None and not row.get("tiered_pricing"))
+        ):
+            continue
+        known.add(name)
+        yield correct_levels(row_model(model_id, host.provider, host.protocol, row))
+
+
+def row_model(model_id: str, provider: str, protocol: str, row: Row) -> Model:
+    """Make a model of litellm's row alone."""
+    endpoints = row.get("supported_endpoints")
+    if protocol == "openai-responses" and (
+        re.search(CHAT_ONLY, model_id)
+        or (isinstance(endpoints, list) and "/v1/responses" not in msgspec.convert(endpoints, list[str]))
+    ):
+        protocol = "openai-chat"
+    retired = row.get("deprecation_date")
+    window = int(_number(row, "max_input_tokens") or _number(row, "max_tokens") or 0)
+    output = int(_number(row, "max_output_tokens") or _number(row, "max_tokens") or window)
+    overrides = fold(row_overrides(protocol, row, relayed=False))
+    images: tuple[Modality, ...] = ("text", "image") if row.get("supports_vision") is True else ("text",)
+    return Model(
+        id=model_id,
+        provider=provider,
+        protocol=protocol,
+        reasoning=row.get("supports_reasoning") is True and not re.search(OPENAI_WITHOUT_REASONING, model_id),
+        input=(*images, *row_modalities(row)),
+        context_window=window,
+        max_tokens=output,
+        cost=row_price(row),
+        thinking_levels={"off": None} if row.get("thinking_always_on") is True else {},
+        deprecated=retired if isinstance(retired, str) else None,
+        rules=overrides.rules,
+        dialect=overrides.dialect,
+    )
+
+
+_RATES: Final[Mapping[str, str]] = {
+    "input": "input_cost_per_token",
+    "output": "output_cost_per_token",
+    "cache_read": "cache_read_input_token_cost",
+    "cache_write": "cache_creation_input_token_cost",
+}
+
+
+def row_price(row: Row) -> Price:
+    """Read the prices of litellm's row, with the tiers for long requests in either of its forms."""
+    steps = msgspec.convert(row.get("tiered_pricing") or [], list[dict[str, object]])
+    tiers = [(_start(step), {field: step.get(key) for field, key in _RATES.items()}) for step in steps]
+    first = tiers.pop(0)[1] if tiers else {field: row.get(key) for field, key in _RATES.items()}
+    for key in row:
+        if found := re.fullmatch(r"input_cost_per_token_above_(\d+)k_tokens", key):
+            ending = key.removeprefix("input_cost_per_token")
+            tiers.append((int(found[1]) * 1000, {field: row.get(name + ending) for field, name in _RATES.items()}))
+    long_write = _number(row, "cache_creation_input_token_cost_above_1hr")
+    return Price(
+        **_rates(first),
+        cache_write_long=round(long_write * 1e6, 6) if long_write else None,
+        tiers=tuple(PriceTier(input_above=above, **_rates(rates)) for above, rates in tiers if above),
+    )
+
+
+def _start(step: Mapping[str, object]) -> int:
+    limits = msgspec.convert(step.get("range") or [0], list[float])
+    return int(limits[0])
+
+
+def _rates(given: Mapping[str, object]) -> dict[str, float]:
+    return {field: round(value * 1e6, 6) if isinstance(value, int | float) else 0.0 for field, value in given.items()}
+
+
+def _number(row: Row, key: str) -> float | None:
+    value = row.get(key)
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 # -- one source missing ----------------------------------------------------------------------------------------------
@@ -498,6 +628,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Update the model catalogue.")
     parser.add_argument("--pi", type=Path, help=f"an unpacked {PI_PACKAGE} (default: download the newest)")
     parser.add_argument("--litellm", type=Path, help="a litellm wheel (default: download the newest)")
+    parser.add_argument("--older", type=Path, action="append", default=[], help="an earlier wheel, for retired models")
     parser.add_argument("--date", default=dt.datetime.now(tz=dt.UTC).date().isoformat(), help="the date of the sources")
     parser.add_argument("--existing", type=Path, default=TARGET, help="the catalogue to update")
     parser.add_argument("--output", type=Path, default=TARGET, help="the file to write")
@@ -505,6 +636,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as folder:
         pi = read_or_explain(PI_PACKAGE, lambda: read_pi(given.pi or fetch_pi(Path(folder))))
         litellm = read_or_explain("litellm", lambda: read_litellm(given.litellm or fetch_litellm(Path(folder))))
+    if litellm is not None:
+        older: list[Path] = given.older
+        for wheel in older:  # the newest first: a row of a later version counts
+            litellm = (litellm[0], {**read_litellm(wheel)[1], **litellm[1]})
     if pi is None and litellm is None:
         print(f"neither source could be read: {given.output} is unchanged")
         return 1

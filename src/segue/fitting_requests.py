@@ -10,14 +10,16 @@ from msgspec.structs import replace
 from segue.conversation.content import AnyContent
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import Message
-from segue.errors import DoesNotFit, EmptyConversation, render_path
+from segue.errors import DoesNotFit, EmptyConversation, ProjectionError, render_path
 from segue.models.model import Model
+from segue.models.thinking import supported_thinking_levels
 from segue.projection.passes.held_content import holds_content
 from segue.projection.passes.instructions import has_instructions
 from segue.projection.policy import Policy, Texts
 from segue.projection.projector import Projection
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.requirements import WindowTooSmall
+from segue.protocols.api import resolve_endpoint
 
 _DEFAULT_TEXTS: Final = Texts()
 
@@ -34,8 +36,11 @@ def fit_request(
     Raises:
         EmptyConversation: the conversation has no content to send.
         DoesNotFit: the window of the model is too small for what has to be sent.
+        ProjectionError: the model refuses functions while it thinks, and cannot stop thinking.
     """
     projection = projecting(options)
+    if projection.options.thinking == "off" and projection.context.tools:
+        _check_functions(projection, model)
     if projection.requirements:
         projection = _disable_thinking(projection, projecting, model, options)
     for requirement in projection.requirements:
@@ -50,6 +55,18 @@ def fit_request(
         if is_unpaired or not (has_text or is_held or _has_instructions(sent)):
             raise EmptyConversation(f"the conversation has no content to send: {_explain_empty(report)}")
     return projection
+
+
+def _check_functions(projection: Projection, model: Model) -> None:
+    """Refuse functions where they need thinking to be off and the model cannot disable it."""
+    rules = resolve_endpoint(model).rules
+    if rules.functions_with_thinking == "allowed" or all(tool.kind != "function" for tool in projection.context.tools):
+        return
+    if "off" not in supported_thinking_levels(replace(model, reasoning=True), rules.thinking_levels):
+        raise ProjectionError(
+            f"{model.full_name()} does not accept functions on {model.protocol}, because it cannot disable thinking;"
+            " use the protocol openai-responses"
+        )
 
 
 def _has_instructions(context: Context) -> bool:

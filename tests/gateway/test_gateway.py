@@ -192,6 +192,31 @@ def test_a_broken_stream_has_one_end(gateway: Running, wire: str) -> None:
     assert reply.text.count("response.completed") == 0
 
 
+CUT = Step(text="Once upon a", too_long=True)
+CUT_CALL = Step(text="So", calls=(EmulatedCall(name="f", arguments={}),), too_long=True)
+CODEX = "codex_exec/0.166.0 (Debian 12.0.0; aarch64)"
+
+
+@pytest.mark.parametrize(
+    ("agent", "step", "event"),
+    [
+        pytest.param("openai/3.49.0", CUT, "response.incomplete", id="the event of the protocol"),
+        pytest.param(CODEX, CUT, "response.completed", id="the event on which codex ends its turn"),
+        pytest.param(CODEX, CUT_CALL, "response.incomplete", id="a call that was cut is never run"),
+    ],
+)
+def test_a_reply_cut_at_its_length_has_its_reason_and_an_end(
+    gateway: Running, agent: str, step: Step, event: str
+) -> None:
+    gateway.upstream.emulator.script.__init__((step,))
+    body = {"model": "m-anthropic", "input": "hi", "stream": True, "tools": [{"type": "function", "name": "f"}]}
+    reply = _post(gateway.url, "/v1/responses", body, **{"user-agent": agent})
+    assert _events(reply.text)[-1] == event
+    last = json.loads(reply.text.rpartition("data: ")[2])
+    assert (last["type"], last["response"]["status"]) == (event, "incomplete")
+    assert last["response"]["incomplete_details"] == {"reason": "max_output_tokens"}
+
+
 def test_a_failure_after_the_head_is_an_event(gateway: Running) -> None:
     gateway.upstream.emulator.script.add(Step(status=500, first_byte=0.8))
     reply = _stream(gateway, "m-responses")

@@ -24,6 +24,7 @@ from segue.models.third_party import THIRD_PARTY
 PACKAGED = packaged_catalogue()
 
 PROTOCOLS = {
+    "cohere-chat",
     "anthropic-messages",
     "bedrock-converse",
     "google-genai",
@@ -445,3 +446,42 @@ def test_a_server_of_the_users_own_may_serve_every_model():
     )
     model = Catalogue(models=(), providers=(row,)).get("shelf/tiny")
     assert model == Model("tiny", "shelf", "openai-chat", base_url="http://shelf:1/v1")
+
+
+# -- ids and names of this autumn --------------------------------------------------------------------------------------
+
+NAMES = {
+    "a codex model belongs to OpenAI": ("gpt-5-codex", "openai/gpt-5-codex"),
+    "a model of DeepSeek": ("deepseek/deepseek-v4-flash", "deepseek/deepseek-v4-flash"),
+    "the short name of a generation": ("gpt-5.6", "openai/gpt-5.6"),
+    "a model that no source lists yet": ("claude-fable-5-2", "anthropic/claude-fable-5-2"),
+    "a model of Cohere": ("command-a-03-2025", "cohere/command-a-03-2025"),
+    "a model of Perplexity": ("perplexity/sonar-pro", "perplexity/sonar-pro"),
+    "another name of Alibaba": ("qwen/qwen3-max", "alibaba/qwen3-max"),
+    "another name of Vercel": ("vercel/openai/gpt-5.4", "vercel-ai-gateway/openai/gpt-5.4"),
+    "another name of Bedrock": ("bedrock/amazon.nova-pro-v1:0", "amazon-bedrock/amazon.nova-pro-v1:0"),
+    "in any case": ("TogetherAI/openai/gpt-oss-120b", "together/openai/gpt-oss-120b"),
+}
+
+
+@pytest.mark.parametrize(("name", "full_name"), NAMES.values(), ids=NAMES.keys())
+def test_a_name_of_today_is_found(name, full_name):
+    assert get_model(name).full_name() == full_name
+
+
+def test_a_retired_model_has_its_date():
+    assert get_model("openai/gpt-5-codex").deprecated == "2026-07-23"
+
+
+def test_models_are_listed_by_another_name_of_their_provider():
+    assert find_models(provider="qwen") == find_models(provider="alibaba") != ()
+
+
+def test_an_unknown_name_is_searched_once():
+    catalogue = Catalogue(models=PACKAGED.models)
+    found: list[tuple[str, ...]] = []
+    for _ in range(2):
+        with pytest.raises(UnknownModel) as error:
+            catalogue.get("gpt-55-nano")
+        found.append(error.value.suggestions)
+    assert found[0] is found[1] != ()

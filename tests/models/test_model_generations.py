@@ -63,7 +63,8 @@ CLAUDE_NAMES: dict[str, str] = {
     "": "claude-opus-4.7 claude-sonnet-5 claude-haiku-latest claude-opus-latest claude-sonnet-latest",
     "READS_SYSTEM": "claude-haiku-5.5 claude-opus-4.8 claude-opus-5",
     "READS_SYSTEM ALWAYS_THINKS": "claude-fable-5 claude-fable-latest",
-    "READS_SYSTEM REFUSES_FORCED_CHOICE ALWAYS_THINKS": "claude-fable-5.1 claude-opus-5.5 claude-sonnet-5.5",
+    "READS_SYSTEM REFUSES_FORCED_CHOICE ALWAYS_THINKS": """claude-fable-5.1 claude-fable-5.2 claude-mythos-5.2
+        claude-opus-5.5 claude-sonnet-5.5""",
 }
 GEMINI_NAMES: dict[str, str] = {
     "1_AND_2": "gemini-2.5-computer-use-preview-10-2025 gemini-2.5-flash gemini-2.5-flash-lite",
@@ -185,7 +186,8 @@ def expected() -> dict[str, str]:
 def known_ids() -> Iterator[tuple[str, str | None]]:
     """Give the ids of the catalogue with their generation: "" for other makers, None if the tables lack a name."""
     table = expected()
-    for model_id in sorted({model.id for model in packaged_catalogue().models}):
+    # Entries without a name are older or dated ids of the second source.
+    for model_id in sorted({model.id for model in packaged_catalogue().models if model.name}):
         name = bare(model_id)
         is_listed = name.startswith(("gpt-", "o1", "o3", "o4", "chat-latest", "claude-", "gemini-"))
         yield model_id, table.get(name) if is_listed else ""

@@ -10,6 +10,7 @@ from segue.conversation.context import Context, NativeTool, Options, ToolDefinit
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from segue.models.model import Model
 from segue.projection.projector import Projector, project
+from segue.projection.report import ChangeCode
 from segue.protocols.api import check, decode_request, encode_request
 from segue.request import convert, prepare
 
@@ -195,3 +196,67 @@ def test_a_removed_mark_of_a_changed_prompt_is_reported_at_the_prompt():
     projection = project(Context(system_prompt=given, messages=(HI,)), replace(GPT, rules={"refused_text": "blank"}))
     removed = [change.path for change in projection.report.changes if change.code == "cache_mark_removed"]
     assert removed == [("system_prompt",)]
+
+
+# -- breakpoints of OpenAI ---------------------------------------------------------------------------------------------
+
+MARKED = {
+    "model": "claude-opus-5-5",
+    "max_tokens": 100,
+    "system": [{"type": "text", "text": "S", "cache_control": {"type": "ephemeral", "ttl": "1h"}}],
+    "tools": [{"name": "f", "input_schema": {"type": "object"}, "cache_control": {"type": "ephemeral"}}],
+    "messages": [
+        {"role": "user", "content": [{"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}}]},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "text", "text": "so", "cache_control": {"type": "ephemeral"}},
+                {"type": "tool_use", "id": "t", "name": "f", "input": {}},
+            ],
+        },
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t", "content": "ok"}]},
+    ],
+}
+
+
+MARKED_RESULT = {
+    "type": "tool_result",
+    "tool_use_id": "t",
+    "content": "ok",
+    "cache_control": {"type": "ephemeral"},
+}
+
+
+def test_marks_become_breakpoints_and_marks_again():
+    there = convert(MARKED, source="anthropic-messages", target="openai/gpt-5.6-sol")
+    system, user, *_ = there.body["input"]
+    assert system["content"][0]["prompt_cache_breakpoint"] == {"mode": "explicit", "ttl": "12h"}
+    assert user["content"][0]["prompt_cache_breakpoint"] == {"mode": "explicit"}
+    removed = {change.path for change in there.report.of(ChangeCode.CACHE_MARK_REMOVED)}
+    assert removed == {("tools", 0), ("messages", 1, "content", 0)}  # only input has breakpoints
+    back = convert(there.body, source="openai-responses", target="anthropic/claude-opus-5-5")
+    assert back.body["system"] == MARKED["system"]
+    assert back.body["messages"][0] == MARKED["messages"][0]
+
+
+def test_a_result_has_its_breakpoint_on_its_last_part():
+    body = {**MARKED, "messages": [*MARKED["messages"][:2], {"role": "user", "content": [MARKED_RESULT]}]}
+    request = convert(body, source="anthropic-messages", target="openai/gpt-6-sol")
+    part = {"type": "input_text", "text": "ok", "prompt_cache_breakpoint": {"mode": "explicit"}}
+    assert request.body["input"][-1]["output"] == [part]
+
+
+def test_a_model_before_breakpoints_gets_none():
+    request = convert(MARKED, source="anthropic-messages", target="openai/gpt-5.4")
+    assert "prompt_cache_breakpoint" not in str(request.body)
+    assert len(request.report.of(ChangeCode.CACHE_MARK_REMOVED)) == 4
+
+
+@pytest.mark.parametrize(
+    "breakpoint_", [{"mode": "explicit"}, {"mode": "explicit", "ttl": "30m"}, {"mode": "new", "ttl": "1y"}]
+)
+def test_a_breakpoint_is_written_back(breakpoint_):
+    part = {"type": "input_text", "text": "x", "prompt_cache_breakpoint": breakpoint_}
+    body = {"model": "gpt-5.6-sol", "input": [{"role": "user", "content": [part]}]}
+    request = convert(body, source="openai-responses", target="openai/gpt-5.6-sol")
+    assert request.body["input"] == body["input"]

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from segue.conversation.content import FileContent, ImageContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
 from segue.conversation.messages import AssistantMessage, StopReason, ToolResultMessage, UserMessage
+from segue.errors import ProjectionError
 from segue.models.model import Model
 from segue.outbox import Outbox
 from segue.projection.policy import Policy, Texts
@@ -176,6 +177,41 @@ def test_a_tool_choice_names_an_existing_tool(model, tools, given, expected):
         expected = projection.context.tools[0].name  # pyright: ignore[reportAttributeAccessIssue]
         assert projection.tool_names == {expected: "mcp.read"}
     assert projection.options.tool_choice == expected
+
+
+FUNCTIONS = {
+    "GPT-5.6 and later accept functions only if thinking is disabled": ("gpt-5.6-luna", None, "none"),
+    "whatever level is set": ("gpt-5.6", "medium", "none"),
+    "also if it is disabled already": ("gpt-6-sol", "off", "none"),
+    "GPT-5.4 accepts them beside no effort": ("gpt-5.4", None, None),
+    "and not beside another one": ("gpt-5.4-mini", "low", "none"),
+    "so does GPT-5.5": ("gpt-5.5", "high", "none"),
+    "GPT-5.1 accepts them beside every effort": ("gpt-5.1", "medium", "medium"),
+}
+
+
+@pytest.mark.parametrize("provider", ["openai", "azure"])
+@pytest.mark.parametrize(("name", "thinking", "effort"), FUNCTIONS.values(), ids=FUNCTIONS.keys())
+def test_functions_are_kept_where_they_exclude_thinking(provider, name, thinking, effort):
+    model = Model(name, provider, "openai-chat", reasoning=True)
+    request = prepare(Context(messages=(HI,), tools=(READ,)), model, options=Options(thinking=thinking))
+    assert request.body.get("reasoning_effort") == effort
+    assert len(request.body["tools"]) == 1
+    assert [change.path for change in request.report.changes] == (
+        [("options", "thinking")] if effort == "none" and thinking != "off" else []
+    )
+    assert not check(request.body, protocol="openai-chat", model=model)
+    refused = {**request.body, "reasoning_effort": "medium"}
+    found = [violation.code for violation in check(refused, protocol="openai-chat", model=model)]
+    assert found == ([] if name == "gpt-5.1" else ["functions_with_effort"])
+
+
+@pytest.mark.parametrize("name", ["gpt-6-astra", "gpt-6.1-sol"])
+def test_functions_are_refused_where_thinking_cannot_be_disabled(name):
+    model = Model(name, "openai", "openai-chat", reasoning=True)
+    with pytest.raises(ProjectionError, match="use the protocol openai-responses"):
+        prepare(Context(messages=(HI,), tools=(READ,)), model)
+    assert "reasoning_effort" not in prepare(Context(messages=(HI,)), model).body
 
 
 def test_a_forced_tool_choice_is_removed_where_thinking_refuses_it():

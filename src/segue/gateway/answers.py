@@ -14,6 +14,7 @@ from segue.failures.classify import classify
 from segue.failures.failure import Failure, FailureKind
 from segue.framing.writing import frame_encoder
 from segue.gateway.exchange import Exchange, failure_of, is_content
+from segue.gateway.hints import fit_last_frame
 from segue.gateway.service import LOG, now_ms
 from segue.gateway.writing import Headers, Send, StreamWriter
 from segue.json_text import encode_json
@@ -248,7 +249,7 @@ async def _relay(
         try:
             frames = [frame for event in converted for frame in encode(event)]
             if last.type == "done":
-                _mark_stored(exchange, frames)
+                _fit_end(exchange, frames)
         except EncodeError as error:
             LOG.warning("a reply could not be written: %s", error)
             return Failure(kind=FailureKind.SERVER, message="the reply cannot be written in this protocol")
@@ -267,12 +268,16 @@ async def _relay(
     return failure_of(stream)
 
 
-def _mark_stored(exchange: Exchange, frames: list[Any]) -> None:
-    """Write into the whole reply at the end of a stream of the Responses protocol whether it is stored."""
+def _fit_end(exchange: Exchange, frames: list[Any]) -> None:
+    """Complete the last frame of a stream of the Responses protocol: whether the reply is stored; the client's end."""
     last: object = frames[-1] if frames else None
-    whole = cast("dict[str, object]", last).get("response") if isinstance(last, dict) else None
+    if not isinstance(last, dict):
+        return
+    frame = cast("dict[str, object]", last)
+    whole = frame.get("response")
     if isinstance(whole, dict):
         exchange.mark_stored(cast("dict[str, Any]", whole))
+        fit_last_frame(exchange.asked.client, frame)
 
 
 async def _end_with(

@@ -1,9 +1,11 @@
-"""Which conversation a request belongs to, by what clients send, as data.
+"""Which client sent a request and which conversation it belongs to, by what clients send, as data.
 
 Facts this file relies on (clients of 2026-11; each was run):
 - Claude Code sends its session in a header; sub-agents share it and have an id of their own.
 - codex sends its thread in a header and in `prompt_cache_key`; opencode and pi send a session in headers.
 - gemini-cli, qwen-code and cline send nothing: there the first message of the user stands for the conversation.
+- codex ends its turn at `response.completed` alone, whatever the status in it: `response.incomplete` fails the turn
+  (0.166), or sends the request again five times (0.159).
 - The title request of opencode has the session of the conversation, so the hint alone is no key for states.
 """
 
@@ -11,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Final
+from typing import Final, cast
 
 from segue.conversation.context import Prompt
 from segue.envelope.keys import digest_message
@@ -42,6 +44,9 @@ _AGENTS: Final[tuple[tuple[str, str], ...]] = (
 )
 """The beginning of a user agent, in lower case, and the name of the client."""
 
+_ENDS: Final[Mapping[str, Mapping[str, str]]] = {"codex": {"response.incomplete": "response.completed"}}
+"""The last event of a reply that was cut at its length, for clients that cannot read the protocol's own."""
+
 
 def find_conversation(headers: Mapping[str, str], prompt: Prompt, tenant: str) -> str:
     """Give the name of a conversation: a digest, so that it can be shown and stored."""
@@ -58,3 +63,22 @@ def find_client(headers: Mapping[str, str]) -> str:
     """Give the name of the client by its user agent."""
     agent = headers.get("user-agent", "").lower()
     return next((name for beginning, name in _AGENTS if beginning in agent), agent.partition("/")[0][:40] or "unknown")
+
+
+def fit_last_frame(client: str, frame: dict[str, object]) -> None:
+    """Give the last frame of a reply without calls the event on which this client ends its turn.
+
+    The reply in it is unchanged: it has the status `incomplete` and the reason. A call that was cut keeps the event of
+    the protocol, so that no client runs it.
+    """
+    event = _ENDS.get(client, {}).get(str(frame.get("type")))
+    reply = frame.get("response")
+    if event is None or not isinstance(reply, dict):
+        return
+    whole = cast("dict[str, object]", reply)
+    details, output = whole.get("incomplete_details"), whole.get("output")
+    if not isinstance(details, dict) or cast("dict[str, object]", details).get("reason") != "max_output_tokens":
+        return
+    items = cast("list[dict[str, object]]", output) if isinstance(output, list) else []
+    if not any(str(item.get("type")).endswith("_call") for item in items):
+        frame["type"] = event

@@ -17,13 +17,15 @@ loaded when a name is not found in the packaged one, or when all models are list
 
 A full name is `provider/id`. An id alone is enough if it is unambiguous: the model at its first-party provider, or the
 only model with that id. A name that begins with a provider means a model of that provider: `cohere/command-a` is never
-the model of a gateway whose id begins so. Case is ignored. Nothing else is guessed: the error lists similar names.
+the model of a gateway whose id begins so. Case is ignored, and a provider may have another name (`togetherai/...`).
+Nothing else is guessed: the error lists similar names.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from difflib import SequenceMatcher, get_close_matches
 from functools import cached_property, lru_cache
@@ -43,15 +45,17 @@ from segue.models.catalogue_file import CatalogueFile, Source, parse_catalogue, 
 from segue.models.model import Modality, Model
 from segue.models.model_ids import first_party_providers
 from segue.models.provider import Provider
-from segue.models.providers import PROVIDERS
+from segue.models.providers import PROVIDERS, provider_name
 
 _NEAR_PROVIDER: Final = 0.75
 """How alike the name of a provider has to be to be suggested."""
 _NEAR: Final = 0.6
 _PART: Final = 3
 _SUGGESTIONS: Final = 5
+_COMPARED: Final = 60
+_REMEMBERED: Final = 256
 """The similarity from which a name is suggested; the length from which a substring counts as similar; the number of
-suggestions."""
+suggestions, of names that are compared, and of unknown names whose suggestions are kept."""
 
 _THIRD_PARTY_RANK: Final = 9
 """The sort key of third-party providers, behind all first-party ones."""
@@ -143,6 +147,12 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         wanted = name.lower()
         if (model := self._by_name.get(wanted)) is not None:
             return model
+        provider, slash, model_id = wanted.partition("/")
+        if slash and provider not in self._rows:
+            # Under another name of its provider; ids of gateways begin with the same names, so it has to be listed.
+            model = self._by_name.get(f"{provider_name(provider)}/{model_id}")
+            if model is not None:
+                return model
         served = self._by_id.get(wanted, ())
         if providers := first_party_providers(wanted):
             # An id with the prefix of a first-party provider means the model there, never one of a third party.
@@ -206,6 +216,8 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         without tiers; a model without a price counts as free.
         """
         words = [_plain(word) for word in (query or "").split()]
+        if provider is not None and provider.lower() not in self._rows:
+            provider = provider_name(provider)
         needed: Collection[str] = (input,) if isinstance(input, str) else input or ()
 
         def fits(model: Model) -> bool:
@@ -255,6 +267,47 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             served.setdefault(model.id.lower(), []).append(model)
         return {key: tuple(models) for key, models in served.items()}
 
+    @cached_property
+    def _suggestions(self) -> dict[str, tuple[str, ...]]:
+        """Similar names of unknown ones: programs ask for the same name again and again."""
+        return {}
+
+    @cached_property
+    def _by_grams(self) -> Mapping[str, tuple[int, ...]]:
+        """The models whose names have a group of characters."""
+        found: dict[str, list[int]] = {}
+        for index, model in enumerate(self.models):
+            for gram in _grams(_plain(model.full_name())):
+                found.setdefault(gram, []).append(index)
+        return {gram: tuple(indexes) for gram, indexes in found.items()}
+
+    def _nearest(self, name: str) -> Iterator[str]:
+        """Give the most similar full names, the best first; each model once, preferably at its first-party provider.
+
+        Only the models that have most groups of characters in common with the name are compared.
+        """
+        wanted = _plain(name)
+        shared = Counter(index for gram in _grams(wanted) for index in self._by_grams.get(gram, ()))
+        least = min((count for _, count in shared.most_common(_COMPARED)), default=0)
+        matcher = SequenceMatcher(b=wanted, autojunk=False)
+        ranked: list[tuple[float, int, str, str]] = []
+        for index, count in shared.items():
+            if count < least:
+                continue
+            model = self.models[index]
+            bare = model.id.rsplit("/", 1)[-1]
+            score = max(_likeness(wanted, _plain(text), matcher) for text in (model.full_name(), bare))
+            if score >= _NEAR:
+                providers = first_party_providers(bare.lower())
+                rank = providers.index(model.provider) if model.provider in providers else _THIRD_PARTY_RANK
+                ranked.append((-score, rank, _plain(bare), model.full_name()))
+        ranked.sort(key=lambda row: row[2], reverse=True)  # among equals the higher version first
+        ranked.sort(key=lambda row: row[:2])
+        best: dict[str, str] = {}
+        for _score, _rank, plain, full_name in ranked:
+            best.setdefault(plain, full_name)
+        return islice(best.values(), _SUGGESTIONS)
+
     @property
     def date(self) -> str | None:
         """The day, as `YYYY-MM-DD`, on which the oldest of the sources was read; None without sources."""
@@ -273,7 +326,12 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             if self._serves_loaded(provider):
                 text = f"{provider} serves the models that you have loaded there; name one of them: {provider}/NAME"
                 return UnknownModel(text, name=name, suggestions=(f"{provider}/NAME",))
-            names = tuple(islice(dict.fromkeys((*self._near_own(name), *_nearest(name, self.models))), _SUGGESTIONS))
+            names = self._suggestions.get(name)
+            if names is None:
+                names = tuple(islice(dict.fromkeys((*self._near_own(name), *self._nearest(name))), _SUGGESTIONS))
+                if len(self._suggestions) >= _REMEMBERED:
+                    self._suggestions.clear()
+                self._suggestions[name] = names
             hint = f"did you mean {', '.join(names)}?" if names else 'pass a Model("id", "provider", "protocol")'
             text = f"the catalogue has no model {name!r}; {hint}"
             return UnknownModel(text, name=name, suggestions=names)
@@ -301,35 +359,19 @@ def _has_all(text: str, words: Iterable[str]) -> bool:
     return all(word in plain for word in words)
 
 
-def _nearest(name: str, models: Iterable[Model]) -> Iterator[str]:
-    """Give the most similar full names, the best first; each model once, preferably at its first-party provider."""
-    wanted = _plain(name)
-    matcher = SequenceMatcher(b=wanted, autojunk=False)
+def _grams(plain: str) -> set[str]:
+    """Give the groups of three characters of a name, by which similar names are found."""
+    return {plain[at : at + _PART] for at in range(len(plain) - _PART + 1)}
 
-    def likeness(text: str) -> float:
-        plain = _plain(text)
-        matcher.set_seq1(plain)
-        if len(wanted) >= _PART and wanted in plain:
-            return _NEAR + (1 - _NEAR) * matcher.ratio()
-        # Both are upper bounds of `ratio`, and many times faster.
-        if matcher.real_quick_ratio() < _NEAR or matcher.quick_ratio() < _NEAR:
-            return 0.0
-        return matcher.ratio()
 
-    ranked: list[tuple[float, int, str, str]] = []
-    for model in models:
-        bare = model.id.rsplit("/", 1)[-1]
-        score = max(likeness(model.full_name()), likeness(bare))
-        if score >= _NEAR:
-            providers = first_party_providers(bare.lower())
-            rank = providers.index(model.provider) if model.provider in providers else _THIRD_PARTY_RANK
-            ranked.append((-score, rank, _plain(bare), model.full_name()))
-    ranked.sort(key=lambda row: row[2], reverse=True)  # among equals the higher version first
-    ranked.sort(key=lambda row: row[:2])
-    best: dict[str, str] = {}
-    for _score, _rank, plain, full_name in ranked:
-        best.setdefault(plain, full_name)
-    return islice(best.values(), _SUGGESTIONS)
+def _likeness(wanted: str, plain: str, matcher: SequenceMatcher[str]) -> float:
+    matcher.set_seq1(plain)
+    if len(wanted) >= _PART and wanted in plain:
+        return _NEAR + (1 - _NEAR) * matcher.ratio()
+    # Both are upper bounds of `ratio`, and many times faster.
+    if matcher.real_quick_ratio() < _NEAR or matcher.quick_ratio() < _NEAR:
+        return 0.0
+    return matcher.ratio()
 
 
 @lru_cache(maxsize=1)

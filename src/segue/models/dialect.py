@@ -69,6 +69,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Budgets of thinking levels, if they differ from the defaults. Used where only budgets are accepted."""
     off_value: str | None = None
     """The value that disables thinking, where thinking is set by name and the model's entry has no such value."""
+    default_effort: Literal["low", "medium", "high"] = "high"
+    """The effort of a request that asks for thinking without one, where the model decides how long it thinks."""
     effort: bool = True
     """The provider accepts an effort besides its switch for thinking."""
     store: bool = False

@@ -94,10 +94,16 @@ CLAUDE_READS_SYSTEM: Final = (
 
 (Anthropic documentation: what's new in Claude 4.8; sources disagree on Sonnet 5: see the rules of anthropic-messages.)
 """
-CLAUDE_REFUSES_FORCED_CHOICE: Final = r"claude-(?:(?:fable|mythos)-5[-.]1|(?:opus|sonnet)-5[-.]5)(?!\d)"
-"""These refuse a forced tool choice, with and without thinking. (vercel/ai #21364, oh-my-pi #12939)"""
+CLAUDE_REFUSES_FORCED_CHOICE: Final = r"claude-(?:(?:fable|mythos)-5[-.][1-9]|(?:opus|sonnet)-5[-.]5)(?!\d)"
+"""These refuse a forced tool choice, with and without thinking. (vercel/ai #21364, oh-my-pi #12939; 5.2 concluded)"""
 CLAUDE_ALWAYS_THINKS: Final = r"claude-(?:(?:fable|mythos)-(?:\d|preview|latest)|(?:opus|sonnet)-5[-.]5(?!\d))"
 """Thinking cannot be disabled. (pydantic-ai 2.66.0, live; @ai-sdk/anthropic 3.0.138)"""
+CLAUDE_BETWEEN_TOOLS: Final = r"claude-sonnet-(?:5[-.][5-9]|[6-9])(?!\d)"
+"""These have a type of thinking with notes between calls alone. (anthropic 2.8.0; documentation of Sonnet 5.5)"""
+CLAUDE_COMPUTER_TOOLSET: Final = (
+    r"claude-(?:(?:opus|sonnet|haiku)-(?:5[-.][5-9]|[6-9])|(?:fable|mythos)-(?:5[-.][2-9]|[6-9]))(?!\d)"
+)
+"""These refuse the tools `computer_*` and accept a toolset instead. (Anthropic documentation: computer use, 2026-11)"""
 CLAUDE_ONE_SAMPLING_PARAMETER: Final = r"claude-(?:opus-4[-.]1|\w+-4[-.]5|4[-.]1-opus|4[-.]5-)(?!\d)"
 """Opus 4.1 and the 4.5 generation; earlier models accept both sampling parameters at once.
 
@@ -156,6 +162,11 @@ OPENAI_GPT_5_5_UP: Final = _GPT + r"5(?:\.\d\d|[-_.]?[5-9])(?!\d)"
 """Thinking is on unless it is disabled, and only then sampling parameters are accepted. (litellm #34210, live)"""
 OPENAI_GPT_6_ON: Final = _GPT + r"(?:(?:[6-9](?:[-_.]?\d)?|1\d)" + _NOT_A_SIZE + r"|(?:astra|luna|sol|terra)-latest)"
 """No sampling parameters at all. (@ai-sdk/openai 4.0.73; the names ending in `latest`: catalogue of pi-ai 1.5.0)"""
+OPENAI_FUNCTIONS_WITHOUT_LEVEL: Final = _GPT + r"5[-_.]?[45](?!\d|[-_]chat)"
+"""Chat Completions refuses functions beside an effort. (pipecat #4043, openai-openapi #541; crush #2913 for 5.5)"""
+OPENAI_GPT_5_6_ON: Final = rf"{_GPT}5(?:\.\d\d|[-_.]?[6-9])(?!\d)|{OPENAI_GPT_6_ON}"
+"""Chat Completions refuses functions unless the effort is `none` (litellm #34569, livekit/agents #7169, live); cache
+breakpoints are explicit, and writes are billed (openai 3.49.0)."""
 OPENAI_GPT_5_5_ON: Final = f"{OPENAI_GPT_5_5_UP}|{OPENAI_GPT_6_ON}"
 
 OPENAI_THINKING_LEVELS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
@@ -165,11 +176,13 @@ OPENAI_THINKING_LEVELS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
     (_GPT + r"5[-_.]?1(?!\d|[-_]chat|-codex-max)", ("off", "low", "medium", "high")),
     (OPENAI_GPT_5_5_ON, ("off", "low", "medium", "high", "xhigh", "max")),
     (_GPT + r"5[-_.]?5(?!\d)", ("off", "low", "medium", "high", "xhigh")),
+    (_GPT + r"(?:6-astra|6\.1-sol|astra-latest)", ("low", "medium", "high", "xhigh", "max")),
 )
 """The levels that a generation of OpenAI's models has; a later row wins.
 
 "Unsupported value: 'minimal' is not supported with the 'o4-mini' model. Supported values are: 'low', 'medium', and
-'high'." (OpenAI API; OpenAI documentation: reasoning effort by model; catalogue of pi-ai 1.5.0.)
+'high'." (OpenAI API; OpenAI documentation: reasoning effort by model; catalogue of pi-ai 1.5.0; litellm 1.108.4 for
+the last row.)
 """
 
 OPENAI_WITHOUT_REASONING: Final = rf"{_GPT}(?:3[-_.]?5(?!\d)|4(?!\d\d)|5[-_]chat)|chatgpt-4o"

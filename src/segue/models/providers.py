@@ -17,9 +17,60 @@ from segue.models.first_party import FIRST_PARTY
 from segue.models.provider import Provider
 from segue.models.third_party import THIRD_PARTY
 
-__all__ = ["PROVIDERS", "Provider", "find_row"]
+__all__ = ["OTHER_NAMES", "PROVIDERS", "Provider", "find_row", "provider_name"]
 
 PROVIDERS: Final[Mapping[str, Provider]] = {row.name: row for row in (*FIRST_PARTY, *THIRD_PARTY)}
+
+OTHER_NAMES: Final[Mapping[str, str]] = {
+    "aws": "amazon-bedrock",
+    "bedrock": "amazon-bedrock",
+    "bedrock_converse": "amazon-bedrock",
+    "azure-openai": "azure",
+    "azure_openai": "azure",
+    "chatgpt": "openai-codex",
+    "cloudflare": "cloudflare-workers-ai",
+    "dashscope": "alibaba",
+    "fireworks-ai": "fireworks",
+    "fireworks_ai": "fireworks",
+    "fireworksai": "fireworks",
+    "gemini": "google",
+    "google-cloud": "google-vertex",
+    "google-genai": "google",
+    "github_copilot": "github-copilot",
+    "githubcopilot": "github-copilot",
+    "google_genai": "google",
+    "google_vertexai": "google-vertex",
+    "hf": "huggingface",
+    "mistralai": "mistral",
+    "moonshot": "moonshotai",
+    "openai-chat": "openai",
+    "openai-responses": "openai",
+    "qwen": "alibaba",
+    "together-ai": "together",
+    "together_ai": "together",
+    "togetherai": "together",
+    "vercel": "vercel-ai-gateway",
+    "vercel_ai_gateway": "vercel-ai-gateway",
+    "vercelaigateway": "vercel-ai-gateway",
+    "vertex": "google-vertex",
+    "vertex-ai": "google-vertex",
+    "vertex_ai": "google-vertex",
+    "vertexai": "google-vertex",
+    "x-ai": "xai",
+    "xiaomimimo": "xiaomi",
+    "zhipu": "zai",
+    "zhipuai": "zai",
+}
+"""Other names of providers, in lower case.
+
+(models.dev, LiteLLM, LangChain, pydantic-ai, genai-prices and LobeHub: registries of these packages, read 2026-11-16.)
+"""
+
+
+def provider_name(name: str) -> str:
+    """Give segue's name of a provider, in lower case; a name that is not in the tables is given back."""
+    wanted = name.lower()
+    return wanted if wanted in PROVIDERS else OTHER_NAMES.get(wanted, wanted)
 
 
 def _host(url: str | None) -> str | None:
@@ -41,4 +92,4 @@ _BY_HOST: Final[Mapping[str | None, Provider]] = {
 
 def find_row(name: str, base_url: str | None = None) -> Provider | None:
     """Find a row by its name, else by the host of a base URL, for a provider under another name."""
-    return PROVIDERS.get(name) or _BY_HOST.get(_host(base_url))
+    return PROVIDERS.get(name) or _BY_HOST.get(_host(base_url)) or PROVIDERS.get(OTHER_NAMES.get(name.lower(), ""))

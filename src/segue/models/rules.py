@@ -46,6 +46,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     on the wire: it is the default when no choice is sent."""
     forced_choice_with_thinking: bool = True
     """Whether a tool may be forced (`required` or by name) while thinking is on."""
+    functions_with_thinking: Literal["allowed", "unset", "off"] = "allowed"
+    """Whether functions may be sent while the model thinks: always; only if the request sets no level; only if it
+    disables thinking explicitly. Projection disables thinking then, so that the tools are kept."""
     choice_of_functions: bool = False
     """Whether a tool choice is refused if all tools are the provider's own."""
     paired_calls: bool = True
@@ -58,6 +61,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     server_tools_with_functions: Literal["allowed", "flag", "refused"] = "allowed"
     """Whether server tools and functions may stand in one request; `flag`: only with a field that the row of the tool
     names."""
+    refused_tool_types: frozenset[str] = frozenset()
+    """Types of tools that the protocol has and this model refuses."""
     tool_namespaces: bool = False
     """Whether functions may be grouped in a namespace; otherwise they are sent one by one."""
     pending_calls: bool = True
@@ -180,6 +185,11 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The levels of a reasoning model whose entry does not list them. A level that it does not have is replaced by the
     next higher one, else by the next lower one; so `off` becomes the lowest level of a model that always thinks."""
 
+    thinking_types: frozenset[str] | None = None
+    """The types of thinking that a request may name, where the protocol has such types; None: unknown."""
+    efforts_without_thinking: frozenset[str] | None = None
+    """The efforts that are accepted while thinking is disabled; None: all that the model has."""
+
     min_thinking_budget: int = 0
     max_thinking_budget: int = 0
     """The smallest and the largest thinking budget."""
@@ -230,6 +240,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The field of the wire that holds a cache mark."""
     result_cache_marks: bool = True
     """Whether content of a tool result may have a cache mark; otherwise the result itself gets it."""
+    input_cache_marks: bool = False
+    """Whether only input may have cache marks: the system prompt, user messages and content of tool results."""
     cache_mark_refused_beside: frozenset[str] = frozenset()
     """Fields of a tool beside which a cache mark is refused, if they are set and not false."""
     portable_extra: frozenset[str] = frozenset()

@@ -44,7 +44,8 @@ def check_request_round_trip(record: Protocol, sample: Sample) -> None:
     law, endpoint = "a request is written back unchanged", resolve_endpoint(record.example)
     prompt = record.decode_request(sample.request, endpoint)
     expect_equal(record, law, sample.name, record.encode_request(prompt, endpoint), sample.request)
-    if violations := record.check(sample.request, endpoint):
+    named = endpoint if prompt.model is None else resolve_endpoint(replace(record.example, id=prompt.model))
+    if violations := record.check(sample.request, named):
         fail(record, "check accepts a request that the provider accepts", sample.name, repr(violations))
 
 

@@ -14,6 +14,7 @@ RESULT = {"type": "tool_result", "tool_use_id": "t1", "content": "ok"}
 RESULT2 = {**RESULT, "tool_use_id": "t2"}
 SIGNED = {"type": "thinking", "thinking": "hm", "signature": "s"}
 TOOL = {"name": "f", "input_schema": {"type": "object"}}
+COMPUTER = {"type": "computer_20251124", "name": "computer", "display_width_px": 9, "display_height_px": 9}
 MARK = {"cache_control": {"type": "ephemeral"}}
 HOUR = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}
 PNG = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}
@@ -179,6 +180,37 @@ REFUSED = {
         body(thinking={"type": "disabled"}),
         endpoint_of("claude-fable-5", "somebody"),
     ),
+    **{
+        f"a budget for a model without budgets: {name}": ("thinking_type", body(**BUDGET), endpoint_of(name))
+        for name in ("claude-opus-4-7", "claude-sonnet-5", "claude-opus-5-5", "claude-haiku-5-5", "claude-fable-5-2")
+    },
+    "adaptive thinking for an older model": ("thinking_type", body(thinking={"type": "adaptive"}), SONNET),
+    "notes between calls of another model": (
+        "thinking_type",
+        body(thinking={"type": "between_tools"}),
+        endpoint_of("claude-opus-5-5"),
+    ),
+    "notes between calls beside another field": (
+        "thinking_type",
+        body(thinking={"type": "between_tools", "display": "omitted"}),
+        endpoint_of("claude-sonnet-5-5"),
+    ),
+    "notes between calls with a high effort": (
+        "effort",
+        body(thinking={"type": "between_tools"}, output_config={"effort": "max"}),
+        endpoint_of("claude-sonnet-5-5"),
+    ),
+    "a high effort without thinking": (
+        "effort",
+        body(thinking={"type": "disabled"}, output_config={"effort": "max"}),
+        endpoint_of("claude-haiku-5-5"),
+    ),
+    "a computer of an earlier generation": ("tool_type", body(tools=[COMPUTER]), endpoint_of("claude-opus-5-5")),
+    "a forced tool for Fable 5.2": (
+        "tool_choice",
+        body(tools=[TOOL], tool_choice={"type": "any"}),
+        endpoint_of("claude-fable-5-2", "somebody"),
+    ),
     "an effort the model does not have": ("effort", body(output_config={"effort": "xhigh"}), OLD),
     "an effort that does not exist": ("effort", body(output_config={"effort": "minimal"}), OPUS),
     "a temperature for a model that takes none": ("sampling", body(temperature=0.5), OPUS),
@@ -228,6 +260,20 @@ def test_a_violation_leads_to_its_place(code, given, endpoint):
 
 
 ACCEPTED = {
+    "a budget for 4.6": (body(**BUDGET), OLD),
+    "notes between calls": (
+        body(thinking={"type": "between_tools"}, output_config={"effort": "high"}),
+        endpoint_of("claude-sonnet-5-5"),
+    ),
+    "no thinking at a high effort": (
+        body(thinking={"type": "disabled"}, output_config={"effort": "high"}),
+        endpoint_of("claude-haiku-5-5"),
+    ),
+    "a computer of an earlier generation at Bedrock": (
+        body(tools=[COMPUTER]),
+        endpoint_of("anthropic.claude-opus-5-5", "amazon-bedrock"),
+    ),
+    "a computer of an earlier generation for Opus 5": (body(tools=[COMPUTER]), endpoint_of("claude-opus-5")),
     "a temperature and top_p for Sonnet 4": (
         body(temperature=0.5, top_p=0.9),
         endpoint_of("claude-sonnet-4-20250514"),

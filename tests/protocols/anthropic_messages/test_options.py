@@ -429,3 +429,20 @@ def test_a_new_request_has_the_newer_name_of_the_output_format():
     other = convert(body, source="anthropic-messages", target="openai/gpt-5")
     assert other.body["text"]["format"]["schema"] == SCHEMA
     assert other.report.lossless
+
+
+@pytest.mark.parametrize(
+    ("model", "effort"),
+    [("claude-opus-5-5", "medium"), ("claude-sonnet-5-5", "high"), ("claude-opus-4-6", "high")],
+)
+def test_thinking_without_an_effort_has_the_default_of_its_model_elsewhere(model, effort):
+    given = {
+        "model": model,
+        "max_tokens": 9000,
+        "messages": [{"role": "user", "content": "hi"}],
+        "thinking": {"type": "adaptive"},
+    }
+    same = convert(given, source="anthropic-messages", target="anthropic/claude-haiku-5-5")
+    assert "output_config" not in same.body
+    other = convert(given, source="anthropic-messages", target="openai/gpt-5.6-sol")
+    assert other.body["reasoning"]["effort"] == effort

@@ -344,3 +344,16 @@ STOPS = {
 def test_one_reasoning_model_accepts_stop_texts(model, taken):
     prepared = prepare(Context(messages=(HELLO,)), Model(model, "openai", PROTOCOL), options=Options(stop=("x",)))
     assert prepared.body.get("stop") == (["x"] if taken else None)
+
+
+@pytest.mark.parametrize("has_thinking", [True, False])
+def test_reasoning_of_earlier_turns_is_kept_without_a_level(has_thinking):
+    thought = (ThinkingContent(thinking="t", thinking_signature="reasoning_content"),) if has_thinking else ()
+    content = (*thought, TextContent(text="a"))
+    turn = AssistantMessage(content=content, protocol=PROTOCOL, provider="zai", model="glm-5.3")
+    prepared = prepare(Context(messages=(HELLO, turn, HELLO)), "zai/glm-5.3")
+    kept = {"type": "enabled", "clear_thinking": False}
+    assert prepared.body.get("thinking") == (kept if has_thinking else None)
+    body = {key: value for key, value in prepared.body.items() if key != "thinking"}
+    at = endpoint("zai", "glm-5.3", reasoning=True)
+    assert CODEC.encode_request(CODEC.decode_request(body, at), at) == body

@@ -14,8 +14,9 @@ from segue.conversation.messages import AssistantMessage, SystemMessage, ToolRes
 from segue.errors import DecodeError, EncodeError
 from segue.models.model import Model
 from segue.projection.projector import project
+from segue.protocols.api import decode_request, encode_request
 from segue.protocols.openai_responses.protocol import PROTOCOL as CODEC
-from segue.request import prepare
+from segue.request import convert, prepare
 
 P = "openai-responses"
 IMAGE = "data:image/png;base64,iVBORw0KGgo="
@@ -589,3 +590,29 @@ def test_format_of_an_older_file_is_ignored():
         "input": [user("Be brief.", role="developer"), user(), output(call_id="c")],
         "tools": [{"type": "function", "name": "f", "parameters": {}, "strict": False}],
     }
+
+
+SHELL = {"type": "function", "name": "shell", "parameters": {"type": "object", "properties": {}}, "strict": False}
+PATCH = {"type": "custom", "name": "apply_patch", "format": {"type": "text"}}
+ADDED = {"type": "additional_tools", "role": "developer", "tools": [SHELL, PATCH]}
+
+
+@pytest.mark.parametrize("more", [{}, {"instructions": ""}, {"instructions": "Be brief."}])
+def test_tools_in_the_first_item_are_the_tools_of_the_request(more):
+    body = {"model": "gpt-6-astra", "input": [ADDED, {"role": "user", "content": "hi"}], **more}
+    prompt = decode_request(body, protocol="openai-responses")
+    assert [getattr(tool, "name", "") for tool in prompt.context.tools] == ["shell", "apply_patch"]
+    assert encode_request(prompt, protocol="openai-responses") == body
+    same = convert(body, source="openai-responses", target="openai/gpt-6-astra")
+    assert same.body["input"] == body["input"]
+    assert "tools" not in same.body
+    other = convert(body, source="openai-responses", target="anthropic/claude-opus-5-5")
+    assert [tool["name"] for tool in other.body["tools"]] == ["shell", "apply_patch"]
+    vendor = convert(body, source="openai-responses", target="xai/grok-4.5")
+    assert [tool["name"] for tool in vendor.body["tools"]] == ["shell", "apply_patch"]
+
+
+def test_an_item_that_becomes_the_system_prompt_stays_an_item():
+    item = {"type": "configuration_update", "reasoning": {"effort": "low"}}
+    body = {"model": "gpt-6-astra", "input": [item, {"role": "user", "content": "hi"}], "tools": [SHELL]}
+    assert convert(body, source="openai-responses", target="openai/gpt-6-astra").body["input"][0] == item

@@ -109,6 +109,8 @@ def move_tool_marks(tools: list[Tool], given: list[int], rules: Rules, protocol:
 
 def is_markable_tool(tool: Tool, rules: Rules, protocol: str) -> bool:
     """Whether a tool may have a mark; the target refuses it beside some of the tool's own fields."""
+    if rules.input_cache_marks:
+        return False
     fields = tool.definition if tool.kind == "native" else (tool.extra or {}).get(protocol, {})
     return not any(fields.get(key) for key in rules.cache_mark_refused_beside)
 
@@ -209,7 +211,15 @@ def limit_marks(
     pieces = prompt if isinstance(prompt, tuple) else ()
     places: list[Path] = [("tools", index) for index, tool in enumerate(tools) if tool.cache_mark is not None]
     places += [("system_prompt", index) for index, piece in enumerate(pieces) if _is_marked(piece)]
-    refused = [mark for mark in marks if mark[1] is not None and not _is_markable(messages[mark[0]].content[mark[1]])]
+    is_input = target.rules.input_cache_marks
+    refused = [
+        mark
+        for mark in marks
+        if mark[1] is not None
+        and (
+            not _is_markable(messages[mark[0]].content[mark[1]]) or (is_input and messages[mark[0]].role == "assistant")
+        )
+    ]
     if refused:
         marks = [mark for mark in marks if mark not in refused]
     excess = max(0, len(places) + len(marks) - target.rules.cache_marks)

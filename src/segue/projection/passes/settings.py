@@ -58,7 +58,7 @@ def fit_settings(workspace: Workspace) -> None:
     fitted = _fit_tools(workspace, workspace.settings.tools, given.extra)
     tools = _add_called(workspace, fitted.tools)
     options = given if fitted.extra is given.extra else replace(given, extra=fitted.extra)
-    if options is not given or options != _NO_OPTIONS:
+    if options is not given or options != _NO_OPTIONS or workspace.target.rules.functions_with_thinking == "off":
         options = workspace.settings.options = _Options(workspace, tools).fit(options)
     workspace.settings.tools = tools
 
@@ -138,7 +138,7 @@ class _Tools:
                 continue
             out.append(fitted)
             places.append(index)
-        if self.rules.cache_mark_refused_beside:
+        if self.rules.cache_mark_refused_beside or self.rules.input_cache_marks:
             self.changes += move_tool_marks(out, places, self.rules, self.target.model.protocol)
         return given if len(out) == len(given) and all(map(is_, out, given)) else tuple(out)
 
@@ -246,13 +246,19 @@ class _Options:
 
     def fit(self, given: Options) -> Options:
         """Fit the options; the same object when nothing changes."""
-        if given.extra is not None and replace(given, extra=None) == _NO_OPTIONS:
+        if (
+            given.extra is not None
+            and replace(given, extra=None) == _NO_OPTIONS
+            and self.rules.functions_with_thinking != "off"
+        ):
             self.fit_extra(given, thinks=False)
             return replace(given, **self.changed) if self.changed else given
         self.fit_thinking(given)
+        self.disable_thinking(given)
         fitted = replace(given, **self.changed)
         thinks = is_thinking(fitted)
-        self.is_off = self.model.reasoning and fitted.thinking in ("off", 0)
+        has_off = self.model.reasoning or self.rules.functions_with_thinking == "off"
+        self.is_off = has_off and fitted.thinking in ("off", 0)
         self.remove_refused(given, thinks=thinks)
         self.fit_numbers(given)
         self.fit_tool_choice(given, thinks=thinks)
@@ -274,6 +280,15 @@ class _Options:
         for step in fit_thinking(given.thinking, self.target, given.max_tokens):
             self.note(step.code, ("options", "thinking"), step.loss, step.detail)
             self.changed["thinking"] = step.thinking
+
+    def disable_thinking(self, given: Options) -> None:
+        """Disable thinking where the target refuses functions beside it; they matter more than the reasoning."""
+        allowed = self.rules.functions_with_thinking
+        fitted = self.changed.get("thinking", given.thinking)
+        if allowed == "allowed" or fitted in ("off", 0) or (fitted is None and allowed == "unset"):
+            return
+        if any(tool.kind == "function" for tool in self.tools):
+            self.clamp("thinking", "off", Loss.CONTENT, "off: the target refuses functions while thinking is on")
 
     def remove_refused(self, given: Options, *, thinks: bool) -> None:
         chosen: str | None = None

@@ -19,6 +19,7 @@ from segue.conversation.context import CacheRetention
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.option_table import wire_ttl
 from segue.protocols.kit.verbatim import keep, restore
 
 CACHE_CONTROL: Final = "cache_control"
@@ -45,8 +46,9 @@ def decode_mark(wire: Block) -> CacheMark | None:
 def encode_mark(mark: CacheMark) -> Wire:
     """Write a mark."""
     wire: Wire = {"type": _EPHEMERAL}
-    if mark.ttl is not None:
-        wire["ttl"] = mark.ttl
+    ttl = wire_ttl(mark.ttl, "5m", "1h")
+    if ttl is not None:
+        wire["ttl"] = ttl
     return wire if mark.extra is None else restore(wire, mark.extra, PROTOCOL)
 
 

@@ -21,6 +21,7 @@ from segue.protocols.kit.ranges import check_range, check_stops, check_user_ids
 from segue.protocols.kit.reading import text_of
 
 _EFFORTS: Final = frozenset({"low", "medium", "high", "xhigh", "max"})  # anthropic 2.8.0
+_THINKING_TYPES: Final = frozenset({"adaptive", "between_tools", "enabled"})  # `disabled` is the level `off`
 _FORCED: Final = frozenset({"any", "tool"})
 _THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 _SAMPLING: Final[Mapping[str, str]] = {"temperature": "temperature", "top_p": "top_p", "top_k": "temperature"}
@@ -78,6 +79,10 @@ def _check_tools(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vio
             )
         if isinstance(name, str):
             seen.add(name)
+        if text_of(tool.get("type")) in rules.refused_tool_types:
+            # Refused by the 5.5 generation and Fable 5.2 (Anthropic documentation: computer use, 2026-11)
+            message = f"{endpoint.model.id} does not support {tool['type']}; use a newer version of the tool"
+            yield Violation(code="tool_type", path=(*path, "type"), message=message)
         if tool.get("type") not in (None, "custom") or not ("name" in tool or "input_schema" in tool):
             continue
         # "tools.7.custom.name: String should match pattern" (tester-mcp-client #11)
@@ -138,7 +143,25 @@ def _check_choice(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vi
 
 def _check_thinking(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
     thinking, rules = object_of(body.get("thinking")), endpoint.rules
-    if thinking.get("type") == "enabled":
+    kind = text_of(thinking.get("type"))
+    effort, place = object_of(body.get("output_config")).get("effort"), ("output_config", "effort")
+    if kind in _THINKING_TYPES and rules.thinking_types is not None and kind not in rules.thinking_types:
+        # `enabled` from Opus 4.7 on, `adaptive` before 4.6, `between_tools` on all but Sonnet 5.5 (anthropic 2.8.0:
+        # ThinkingTypes; Anthropic documentation: thinking types by model, 2026-11)
+        message = f"{endpoint.model.id} does not support thinking of type {kind!r}; use another type or remove it"
+        yield Violation(code="thinking_type", path=("thinking", "type"), message=message)
+    elif kind == "between_tools" and len(thinking) > 1:
+        # "Extra inputs are not permitted": the type has no other field (anthropic 2.8.0)
+        message = (
+            f"thinking of type {kind!r} has no other fields; remove {', '.join(sorted(thinking.keys() - {'type'}))}"
+        )
+        yield Violation(code="thinking_type", path=("thinking",), message=message)
+    efforts = rules.efforts_without_thinking if kind in ("between_tools", "disabled") else None
+    if efforts is not None and effort is not None and text_of(effort) not in efforts:
+        # Anthropic documentation: Claude Sonnet 5.5, Claude Haiku 5.5; anthropic 2.8.0: ThinkingTypes
+        message = f"the effort {effort!r} needs thinking; lower it, or use adaptive thinking"
+        yield Violation(code="effort", path=place, message=message)
+    if kind == "enabled":
         budget, most = thinking.get("budget_tokens"), body.get("max_tokens")
         path: Path = ("thinking", "budget_tokens")
         # "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024" (anthropic 2.8.0)
@@ -151,11 +174,10 @@ def _check_thinking(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[
             # rounds of interleaved thinking (documentation: extended thinking)
             message = f"max_tokens must be greater than the budget of {budget} tokens; raise it, or lower the budget"
             yield Violation(code="thinking_budget", path=path, message=message)
-    elif thinking.get("type") == "disabled" and "off" not in rules.thinking_levels:
+    elif kind == "disabled" and "off" not in rules.thinking_levels:
         # Refused by Fable, Mythos and the 5.5 generation (pydantic-ai 2.66.0, live)
         message = f"{endpoint.model.id} does not support disabled thinking; remove `thinking`"
         yield Violation(code="thinking_off", path=("thinking", "type"), message=message)
-    effort, place = object_of(body.get("output_config")).get("effort"), ("output_config", "effort")
     if effort is not None and (text_of(effort) not in _EFFORTS or "output_config.effort" in rules.refused_extra):
         # "This model does not support the effort parameter." (documentation: effort, from Opus 4.5 on)
         message = f"{endpoint.model.id} does not support effort level {effort!r}; remove it or choose another level"

@@ -21,8 +21,10 @@ from segue.models.model_ids import (
     CLAUDE,
     CLAUDE_4_6,
     CLAUDE_ALWAYS_THINKS,
+    CLAUDE_BETWEEN_TOOLS,
     CLAUDE_BINDS_ACCOUNT,
     CLAUDE_BINDS_PREFIX,
+    CLAUDE_COMPUTER_TOOLSET,
     CLAUDE_ONE_SAMPLING_PARAMETER,
     CLAUDE_READS_BOUND,
     CLAUDE_READS_SYSTEM,
@@ -114,6 +116,8 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "max_images": 600,
             "refused_options": _SAMPLING,
             "thinking_levels": frozenset({"off", "low", "medium", "high", "xhigh", "max"}),  # efforts: anthropic 2.8.0
+            # "thinking.type.enabled is not supported for this model" from Opus 4.7 on (migration guide of 4.7)
+            "thinking_types": frozenset({"adaptive", "disabled"}),
         },
         dialect={"thinking_format": "adaptive"},
         source="what's new in Claude 4.6 (prefill); `temperature` is deprecated from Opus 4.7 on (pi #7961)",
@@ -126,6 +130,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "max_images": 100,
             "thinking_before_calls": True,
             "thinking_levels": frozenset({"off", "minimal", "low", "medium", "high"}),  # sent as budgets
+            "thinking_types": frozenset({"enabled", "disabled"}),
             "forced_choice_with_thinking": False,
             "refused_options": ["-temperature", "-top_p"],
             "refused_extra": frozenset({"output_config.effort", "thinking.type"}),  # documentation: effort, thinking
@@ -151,6 +156,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={
             "exclusive_options": _SAMPLING,
             "refused_options": ["-temperature", "-top_p"],
+            "thinking_types": frozenset({"adaptive", "enabled", "disabled"}),  # anthropic 2.8.0: deprecated only
             # the API refuses xhigh and lists these (recorded 400)
             "thinking_levels": frozenset({"off", "low", "medium", "high", "max"}),
         },
@@ -192,9 +198,43 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=CLAUDE_ALWAYS_THINKS,
-        rules={"thinking_levels": frozenset({"low", "medium", "high", "xhigh", "max"})},
+        rules={
+            "thinking_levels": frozenset({"low", "medium", "high", "xhigh", "max"}),
+            "thinking_types": frozenset({"adaptive"}),
+        },
         source="thinking of type `disabled` answers 400 (pydantic-ai 2.66.0, live; @ai-sdk/anthropic 3.0.138)",
         read="2026-11-15",
+    ),
+    Family(
+        pattern=r"claude-mythos-preview",
+        rules={"thinking_types": frozenset({"adaptive", "enabled"})},
+        source="anthropic 2.8.0: `enabled` is deprecated for this model",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=CLAUDE_BETWEEN_TOOLS,
+        rules={"thinking_types": frozenset({"adaptive", "between_tools"})},
+        source="anthropic 2.8.0; Anthropic documentation: Claude Sonnet 5.5 (2026-09-28)",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=CLAUDE_BINDS_PREFIX,
+        rules={"efforts_without_thinking": frozenset({"low", "medium", "high"})},
+        source="Anthropic documentation: Claude Sonnet 5.5, Claude Haiku 5.5 (2026-10)",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=r"claude-opus-5[-.]5(?!\d)",
+        dialect={"default_effort": "medium"},
+        source="Anthropic documentation: Claude Opus 5.5 (2026-09-22)",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=CLAUDE_COMPUTER_TOOLSET,
+        rules={"refused_tool_types": frozenset({"computer_20250124", "computer_20251124"})},
+        providers=("anthropic", "google-vertex"),
+        source="Anthropic documentation: computer use, only computer_toolset_20260801; Bedrock accepts the older ones",
+        read="2026-11-16",
     ),
     Family(
         pattern=CLAUDE_READS_SYSTEM,

@@ -2,8 +2,8 @@
 
 Facts this file relies on:
 - Newer models think adaptively, with an effort; older ones with a budget of at least 1,024 tokens that has to be
-  smaller than `max_tokens`. The default effort is `high`. An effort without `thinking` applies to the whole answer,
-  thinking included where the model decides on it; models before Opus 4.5 refuse it.
+  smaller than `max_tokens`. The default effort is `high`, that of Opus 5.5 `medium`. An effort without `thinking`
+  applies to the whole answer, thinking included where the model decides on it; models before Opus 4.5 refuse it.
                                                              (Anthropic documentation: thinking, effort; 2026-11-15)
 - A budget leaves 1,024 tokens for the answer.                                       (pi-ai 1.5.0 and ktsoator/or)
 - There is no effort `minimal`; `low` is sent for it.                                                (pi-ai 1.5.0)
@@ -42,7 +42,7 @@ def decode_thinking(thinking: Block | None, effort: str, endpoint: Endpoint) -> 
     """
     if thinking is None:
         return _LEVELS.get(effort) if endpoint.dialect.thinking_format == "adaptive" else None
-    return decode_thinking_object(thinking, _LEVELS.get(effort))
+    return decode_thinking_object(thinking, _LEVELS.get(effort), endpoint)
 
 
 def is_effort_read(decoded: Thinking, thinking: object) -> bool:

@@ -21,6 +21,7 @@ from segue.conversation.messages import ToolResultMessage
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire, object_of
+from segue.protocols.kit.option_table import wire_ttl
 from segue.protocols.kit.verbatim import keep, restore
 
 MARK: Final = "cachePoint"
@@ -53,7 +54,7 @@ def _decode_mark(block: Block) -> CacheMark | None:
         return None
     wire = cast("Wire", point)
     ttl = wire.get("ttl")
-    if wire.get("type") != _TYPE or not (ttl is None or isinstance(ttl, str)):
+    if wire.get("type") != _TYPE or not (ttl is None or isinstance(ttl, str)) or wire_ttl(ttl, "5m", "1h") != ttl:
         return None
     mark = CacheMark(ttl=ttl)
     if len(wire) == 1 + (ttl is not None):
@@ -67,7 +68,8 @@ def encode_mark(mark: CacheMark) -> Wire:
 
 
 def _default_point(mark: CacheMark) -> Wire:
-    return {"type": _TYPE} if mark.ttl is None else {"type": _TYPE, "ttl": mark.ttl}
+    ttl = wire_ttl(mark.ttl, "5m", "1h")
+    return {"type": _TYPE} if ttl is None else {"type": _TYPE, "ttl": ttl}
 
 
 def restore_block(wire: Wire, extra: Extra | None) -> Wire:

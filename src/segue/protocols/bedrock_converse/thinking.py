@@ -12,7 +12,6 @@ from typing import Final
 from segue.conversation.context import Options, ThinkingLevel
 from segue.models.thinking import LEVELS_BY_EFFORT, level_for_budget
 from segue.protocols.kit.claude_thinking import (
-    DEFAULT_LEVEL,
     EFFORTS,
     Thinking,
     decode_thinking_object,
@@ -23,6 +22,7 @@ from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Wire, object_of
 from segue.protocols.kit.reading import text_of
 
+_NOVA_DEFAULT: Final[ThinkingLevel] = "high"
 _NOVA_EFFORTS: Final[Mapping[ThinkingLevel, str]] = {**EFFORTS, "xhigh": "high", "max": "high"}
 
 
@@ -32,7 +32,7 @@ def decode_thinking(body: Mapping[str, object], endpoint: Endpoint) -> Thinking:
     effort = object_of(fields.get("output_config")).get("effort")
     effort = text_of(effort) or text_of(object_of(body.get("outputConfig")).get("effort"))
     if "thinking" in fields:
-        return decode_thinking_object(object_of(fields["thinking"]), LEVELS_BY_EFFORT.get(effort or ""))
+        return decode_thinking_object(object_of(fields["thinking"]), LEVELS_BY_EFFORT.get(effort or ""), endpoint)
     if effort is not None and endpoint.dialect.thinking_format == "adaptive":
         return LEVELS_BY_EFFORT.get(effort)
     if "reasoning_effort" in fields:
@@ -49,7 +49,7 @@ def _decode_nova(config: Mapping[str, object]) -> Thinking:
         case "disabled":
             return "off"
         case "enabled":
-            return LEVELS_BY_EFFORT.get(text_of(config.get("maxReasoningEffort")) or "") or DEFAULT_LEVEL
+            return LEVELS_BY_EFFORT.get(text_of(config.get("maxReasoningEffort")) or "") or _NOVA_DEFAULT
         case _:
             return None
 

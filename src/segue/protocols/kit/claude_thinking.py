@@ -16,8 +16,6 @@ from segue.protocols.kit.reading import integer_of
 
 Thinking: TypeAlias = ThinkingLevel | int | None
 
-DEFAULT_LEVEL: Final[ThinkingLevel] = "high"
-"""What the API does when a request asks for thinking without an effort; also what an unknown effort is read as."""
 EFFORTS: Final[Mapping[ThinkingLevel, str]] = {
     "minimal": "low",
     "low": "low",
@@ -33,16 +31,19 @@ def effort_of(level: ThinkingLevel, endpoint: Endpoint) -> str:
     return endpoint.model.thinking_levels.get(level) or EFFORTS[level]
 
 
-def decode_thinking_object(thinking: Block, level: ThinkingLevel | None) -> Thinking:
-    """Read `thinking`; `level` is that of the effort beside it, which counts where the model decides itself."""
+def decode_thinking_object(thinking: Block, level: ThinkingLevel | None, endpoint: Endpoint) -> Thinking:
+    """Read `thinking`; `level` is that of the effort beside it, which counts where the model decides itself.
+
+    Without an effort, and for an unknown one, it is the default of the model.
+    """
     match thinking.get("type"):
         case "disabled":
             return "off"
         case "adaptive":
-            return level or DEFAULT_LEVEL
+            return level or endpoint.dialect.default_effort
         case "enabled":
             budget = integer_of(thinking.get("budget_tokens"))
-            return DEFAULT_LEVEL if budget is None else budget
+            return endpoint.dialect.default_effort if budget is None else budget
         case _:
             return None
 

@@ -171,3 +171,10 @@ def listed(key: str) -> Writer:
         return {key: list(cast("Sequence[object]", value))}
 
     return write
+
+
+def wire_ttl(ttl: str | None, short: str, long: str) -> str | None:
+    """Give the lifetime of a cache mark on a wire that has these two; the short one of another protocol is no value."""
+    if ttl in ("5m", "30m"):
+        return ttl if ttl == short else None
+    return long if ttl in ("1h", "12h") else ttl

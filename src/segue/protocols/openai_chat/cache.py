@@ -18,6 +18,7 @@ from segue.conversation.content import CacheMark
 from segue.conversation.context import CacheRetention
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire, object_of
+from segue.protocols.kit.option_table import wire_ttl
 from segue.protocols.kit.verbatim import keep, restore
 from segue.protocols.openai_chat.rules import PROTOCOL
 
@@ -44,8 +45,8 @@ def find_mark(block: Block) -> CacheMark | None:
 def encode_mark(mark: CacheMark) -> Wire:
     """Write a mark."""
     wire: Wire = {"type": _TYPE}
-    if mark.ttl is not None:
-        wire["ttl"] = mark.ttl
+    if (ttl := wire_ttl(mark.ttl, "5m", "1h")) is not None:
+        wire["ttl"] = ttl
     return restore(wire, mark.extra, PROTOCOL)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 from segue.errors import Path
-from segue.protocols.kit.checking import Found, Messages, check_base64, data_urls, messages_of, run_checks
+from segue.protocols.kit.checking import Found, Messages, check_base64, data_urls, messages_of, objects_of, run_checks
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.ranges import check_range, check_user_ids
@@ -121,6 +121,21 @@ def _check_effort(body: JsonObject, endpoint: Endpoint) -> Found:
         yield from check_effort(body.get("reasoning_effort"), ("reasoning_effort",), endpoint, "effort_refused")
 
 
+def _check_functions(body: JsonObject, endpoint: Endpoint) -> Found:
+    """Functions beside an effort, and since GPT-5.6 without the effort `none`.
+
+    "Function tools with reasoning_effort are not supported for gpt-5.6-terra in /v1/chat/completions. To use function
+    tools, use /v1/responses or set reasoning_effort to 'none'." (webmcp-tools #417, 2026-09-03; litellm #34569: also
+    without an effort).
+    """
+    allowed, effort = endpoint.rules.functions_with_thinking, body.get("reasoning_effort")
+    if allowed == "allowed" or effort == "none" or (effort is None and allowed == "unset"):
+        return
+    if any(tool.get("type") == "function" for _, tool in objects_of(body.get("tools"))):
+        message = f"{endpoint.model.id} refuses functions while it thinks; use openai-responses or the effort 'none'"
+        yield Violation(code="functions_with_effort", path=("reasoning_effort",), message=message)
+
+
 def _check_search(body: JsonObject, endpoint: Endpoint) -> Found:
     """Search, where it is refused: "Web search options not supported with this model." (recorded 400, 2026-11)."""
     if body.get("web_search_options") is not None and "web_search_options" in endpoint.rules.refused_extra:
@@ -159,6 +174,7 @@ _BODY_CHECKS: Final[tuple[Callable[[JsonObject, Endpoint], Found], ...]] = (
     _check_user,
     _check_refused,
     _check_effort,
+    _check_functions,
     _check_search,
     _check_limit,
     _check_reasoning,

@@ -167,13 +167,25 @@ _INDEXES: Final = {key: index for index, setting in enumerate(_SETTINGS) for key
 
 
 def _additions(options: Options, context: Context, endpoint: Endpoint) -> Wire:
-    """Give the parameters that segue adds: do not store the request; stream the arguments of calls."""
+    """Give the parameters that segue adds: do not store the request; stream arguments of calls; keep reasoning."""
     additions: Wire = {}
     if endpoint.dialect.store:
         additions["store"] = False
     if endpoint.dialect.tool_stream and options.stream and context.tools:
         additions["tool_stream"] = True
+    if endpoint.dialect.thinking_format == "zai" and options.thinking is None and _has_thinking(context):
+        # Without it, the reasoning of earlier turns is cleared. (Z.ai documentation: preserved thinking)
+        additions["thinking"] = {"type": "enabled", "clear_thinking": False}
     return additions
+
+
+def _has_thinking(context: Context) -> bool:
+    return any(
+        piece.kind == "thinking"
+        for message in context.messages
+        if message.role == "assistant"
+        for piece in message.content
+    )
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------

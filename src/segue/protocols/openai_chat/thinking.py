@@ -50,6 +50,8 @@ def encode_thinking(thinking: ThinkingLevel | int, endpoint: Endpoint) -> Wire:
             return budget
     level = level_for_budget(thinking) if isinstance(thinking, int) else thinking
     if level == "off":
+        if dialect.off_value and "off" not in model.thinking_levels and dialect.thinking_format == "effort":
+            return {"reasoning_effort": dialect.off_value}
         return _OFF[dialect.thinking_format](model) if model.reasoning else {}
     effort = model.thinking_levels.get(level) or level
     wire = _ON[dialect.thinking_format](effort, model, level)

@@ -6,6 +6,8 @@ Facts this file rests on:
                                                                             (openai 3.49.0; read 2026-11-15)
 - The types of the official client require `detail`; the server does not.     (openai 3.49.0; recorded traffic, 2026-11)
 - `file_data` without a `filename` is refused.                                (OpenAI documentation: file inputs)
+- A part of input may end with a cache breakpoint, `{"mode": "explicit"}`, whose `ttl` is "30m" or "12h".
+                                                                            (openai 3.49.0; read 2026-11-16)
 - A single text may be a plain string, and usually is one.                               (recorded traffic, 2026-11)
 """
 
@@ -17,6 +19,7 @@ from typing import Final, cast
 from msgspec.structs import replace
 
 from segue.conversation.content import (
+    CacheMark,
     Extra,
     FallbackContent,
     FileContent,
@@ -27,10 +30,12 @@ from segue.conversation.content import (
 )
 from segue.errors import EncodeError, Path
 from segue.protocols.kit.json_values import Block, Wire, object_of, same
+from segue.protocols.kit.option_table import wire_ttl
 from segue.protocols.kit.reading import data_url, native_block, split_data_url, standard_base64
 from segue.protocols.kit.verbatim import data_of, keep, restore
 from segue.protocols.openai_responses.rules import PROTOCOL
 
+_MARK: Final = "prompt_cache_breakpoint"
 _TEXT_TYPES: Final = ("input_text", "text", "output_text")
 _AUDIO_TYPES: Final[Mapping[str, str]] = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 _FILE_EXTENSIONS: Final[Mapping[str, str]] = {
@@ -85,8 +90,26 @@ def decode_part(part: Block) -> UserContent:
         content = _decode_file(part)
     if content is None:
         return NativeContent(protocol=PROTOCOL, block=dict(part), fallback=_part_fallback(part))
+    content = replace(content, cache_mark=_decode_mark(part.get(_MARK)))
     extra = _keep_part(part, content)
     return content if extra is None else replace(content, extra=extra)
+
+
+def _decode_mark(given: object) -> CacheMark | None:
+    """Read a breakpoint; None if there is none, or one of an unknown mode, which is data."""
+    wire = object_of(given)
+    if wire.get("mode") != "explicit":
+        return None
+    ttl = wire.get("ttl")
+    plain = CacheMark(ttl=ttl if isinstance(ttl, str) else None)
+    return replace(plain, extra=keep(PROTOCOL, wire, encode_mark(plain)))
+
+
+def encode_mark(mark: CacheMark) -> Wire:
+    """Write a breakpoint; without a lifetime it has that of the request, 30 minutes by default."""
+    ttl = wire_ttl(mark.ttl, "30m", "12h")
+    wire: Wire = {"mode": "explicit"} if ttl is None else {"mode": "explicit", "ttl": ttl}
+    return wire if mark.extra is None else restore(wire, mark.extra, PROTOCOL)
 
 
 def _keep_part(part: Block, content: UserContent) -> Extra | None:
@@ -155,6 +178,8 @@ def _is_string(content: Sequence[UserContent]) -> bool:
     only = content[0] if content else None
     if only is None:
         return True
+    if only.cache_mark is not None:
+        return False
     return only.kind == "text" and bool(only.text) and not (only.extra is not None and only.extra.get(PROTOCOL))
 
 
@@ -173,6 +198,8 @@ def encode_part(content: UserContent, path: Path) -> Wire:
             part = _encode_file(content, path)
         case "native":
             return dict(native_block(PROTOCOL, content, path))
+    if content.cache_mark is not None:
+        part[_MARK] = encode_mark(content.cache_mark)
     return part if content.extra is None else restore(part, content.extra, PROTOCOL)
 
 

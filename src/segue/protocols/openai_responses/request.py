@@ -8,14 +8,20 @@ Facts this file rests on:
 - Outputs name their call by `call_id` alone; those of custom tools have a type of their own.       (openai 3.49.0)
 - Adjacent items of the model do not show where one reply ended: they are read as one turn.
 
-Choice kept in `extra`: `field`, the key that holds the system prompt ("instructions", default "input") or a native
-block of a user or system turn ("input" for an item of its own, default "content").
+- codex sends its tools as the first item, `additional_tools`, and no `tools`, for models whose entry says so. They are
+  the tools of the request: other protocols have to get them.                       (codex @343074d4; read 2026-11-16)
+
+Choices kept in `extra`: `field`, the key that holds the system prompt ("instructions", default "input") or a native
+block of a user or system turn ("input" for an item of its own, default "content"); `tools`, the item that holds the
+tools (default "tools", the key of the body).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
+
+from msgspec.structs import replace
 
 from segue.conversation.content import (
     AssistantContent,
@@ -50,6 +56,7 @@ from segue.protocols.openai_responses.turns import TurnReader, is_custom, write_
 
 _FUNCTION_OUTPUT: Final = "function_call_output"
 _CUSTOM_OUTPUT: Final = "custom_tool_call_output"
+_TOOLS_ITEM: Final = "additional_tools"
 _SYSTEM: Final = "system"
 """In the `extra` of a context: the message item of the system prompt."""
 
@@ -76,10 +83,22 @@ def decode_request(body: JsonObject | Sequence[object], endpoint: Endpoint) -> P
         items = [{"role": "user", "content": given}]
     else:
         items = expect_list(given, ("input",))
-    transcript.read(items)
     tools = decode_tools(body["tools"]) if isinstance(body.get("tools"), list) else ()
+    if "tools" not in body and items and (found := _tools_item(items[0])) is not None:
+        transcript.tools_item, tools = found
+    transcript.read(items)
     context = transcript.context(tools, body)
     return Prompt(context=context, options=decode_options(body, endpoint, tools), model=model)
+
+
+def _tools_item(first: object) -> tuple[Block, tuple[Tool, ...]] | None:
+    """Read the tools of the first item, if it is the one that holds them; and the item without them."""
+    item = object_of(first)
+    given = item.get("tools")
+    tools = cast("list[object]", given) if item.get("type") == _TOOLS_ITEM and isinstance(given, list) else []
+    if not tools or not all(isinstance(tool, Mapping) for tool in tools):
+        return None
+    return {key: None if key == "tools" else value for key, value in item.items()}, decode_tools(tools)
 
 
 class _Transcript:
@@ -90,6 +109,7 @@ class _Transcript:
         self.model = model
         self.system_prompt: str | tuple[SystemContent, ...] | None = None
         self.prompt_item: Block | None = None
+        self.tools_item: Block | None = None
         self.messages: list[Message] = []
         self.turn: list[AssistantContent] = []
         self.reader = TurnReader(checks_ids=endpoint.model.provider == PROVIDER)
@@ -98,6 +118,8 @@ class _Transcript:
     def read(self, items: list[object]) -> None:
         """Read the items in order."""
         for index, entry in enumerate(items):
+            if index == 0 and self.tools_item is not None:
+                continue
             item = cast("Block", entry) if isinstance(entry, dict) else expect_object(entry, ("input", index))
             match side_of(item):
                 case "assistant":
@@ -137,6 +159,8 @@ class _Transcript:
             default[_SYSTEM] = {"role": system_role(self.endpoint), "content": self.prompt_item.get("content")}
         known = (f"{_SYSTEM}.type", "tools") if isinstance(body.get("tools"), list) else (f"{_SYSTEM}.type",)
         choices = choose("field", "input", "instructions") if isinstance(body.get("instructions"), str) else EMPTY
+        if self.tools_item is not None:
+            choices = {**choices, **choose("tools", "tools", self.tools_item)}
         return Context(
             system_prompt=self.system_prompt,
             messages=tuple(self.messages),
@@ -245,12 +269,19 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
     system_prompt = context.system_prompt
     if isinstance(system_prompt, str) and chosen(extra, PROTOCOL, "field", "input") == "instructions":
         body["instructions"] = system_prompt
+    elif isinstance(system_prompt, tuple) and any(p.kind == "native" and _is_own_item(p) for p in system_prompt):
+        _encode_parts(system_prompt, None, system_role(endpoint), items)
     elif system_prompt is not None and system_prompt != ():
         items.append(_encode_prompt(system_prompt, extra, endpoint))
     _encode_messages(context.messages, items, endpoint)
     body["input"] = items
     if context.tools:
-        body["tools"] = encode_tools(context.tools)
+        tools = encode_tools(context.tools)
+        item = object_of(chosen(extra, PROTOCOL, "tools", "tools")) if endpoint.rules.tool_namespaces else EMPTY
+        if item:
+            items.insert(0, {**item, "tools": tools})
+        else:
+            body["tools"] = tools
     if extra is not None:
         restore(body, extra, PROTOCOL).pop(_SYSTEM, None)
     for key, value in encode_options(prompt.options, endpoint, context.tools, prompt.model).items():
@@ -277,7 +308,11 @@ def _encode_messages(messages: Sequence[Message], items: list[Wire], endpoint: E
                 content, call_id = message.content, message.tool_call_id
                 kind = _CUSTOM_OUTPUT if call_id in custom else _FUNCTION_OUTPUT
                 only = content[0] if len(content) == 1 else None
-                if type(only) is TextContent and only.extra is None and message.extra is None and only.text:
+                if message.cache_mark is not None and content:
+                    # A result has no breakpoint of its own: its last part has it.
+                    content = (*content[:-1], replace(content[-1], cache_mark=message.cache_mark))
+                    only = None
+                if type(only) is TextContent and only.extra is only.cache_mark is message.extra is None and only.text:
                     # Fast path: most messages of an agent are such results.
                     items.append({"type": kind, "call_id": call_id, "output": only.text})
                 else:
@@ -305,7 +340,7 @@ def _note_custom(content: Sequence[AssistantContent], custom: set[str]) -> None:
 def _encode_parts(content: Sequence[UserContent], extra: Extra | None, role: str, items: list[Wire]) -> None:
     """Write a user or system turn: one message, or several items where native blocks in it are items of their own."""
     only = content[0] if len(content) == 1 else None
-    if type(only) is TextContent and only.text and only.extra is extra is None:
+    if type(only) is TextContent and only.text and only.extra is only.cache_mark is extra is None:
         items.append({"role": role, "content": only.text})
         return
     run: list[UserContent] = []

@@ -20,6 +20,7 @@ from segue.models.family import Family
 from segue.models.model_ids import (
     OPENAI_GPT_5_1_TO_4,
     OPENAI_GPT_5_5_UP,
+    OPENAI_GPT_5_6_ON,
     OPENAI_GPT_5_ALONE,
     OPENAI_GPT_6_ON,
     OPENAI_O_SERIES,
@@ -112,6 +113,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
             read="2026-11-15",
         )
         for pattern, levels in OPENAI_THINKING_LEVELS
+    ),
+    Family(
+        pattern=OPENAI_GPT_5_6_ON,
+        rules={"cache_marks": 4, "cache_mark_key": "prompt_cache_breakpoint", "input_cache_marks": True},
+        providers=("openai", "azure"),
+        source="openai 3.49.0: breakpoints on parts of input, for gpt-5.6 and later; up to four are written",
+        read="2026-11-16",
     ),
     Family(
         pattern=r"deepseek-v[4-9]",

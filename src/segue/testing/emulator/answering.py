@@ -139,6 +139,7 @@ class Provider:
             model,
             len(b"".join(text.text.encode("utf-8", "replace") for text in content if isinstance(text, TextContent))),
         )
+        ended = StopReason.TOOL_USE if step.calls else StopReason.STOP
         message = AssistantMessage(
             content=signed,
             protocol=call.protocol,
@@ -147,7 +148,7 @@ class Provider:
             response_model=model.id,
             response_id=self._name(record.reply_form.id_prefix or "emu-", number, 99),
             usage=usage,
-            stop_reason=StopReason.TOOL_USE if step.calls else StopReason.STOP,
+            stop_reason=StopReason.LENGTH if step.too_long else ended,
         )
         if not call.stream:
             body = encode_response(message, protocol=call.protocol, model=model)
