@@ -67,7 +67,7 @@ CONTENTS: Final = {
     ),
     "Programs": ("command-line", "gateway", "clients/README", "emulator", "inspector"),
     "Look up": ("reference/README", "names", "glossary", "protocols/README", "vendors", "rules"),
-    "The project": ("decisions/README", "benchmarks/README", "first-minutes", "contributing", "changelog"),
+    "The project": ("stability", "decisions/README", "benchmarks/README", "first-minutes", "contributing", "changelog"),
 }
 FOLDERS: Final = {
     "guides/README": "guides",
