@@ -18,13 +18,13 @@ from segue.conversation.marks import all_marks_of, mark_of, marks_of
 from segue.conversation.messages import AssistantMessage
 from segue.errors import DecodeError, SettingsError, UnknownModel
 from segue.fitting_requests import fit_request
-from segue.models.catalogue import Catalogue, get_model, packaged_catalogue
+from segue.models.catalogue import Catalogue, get_model
 from segue.models.model import Model
 from segue.models.providers import find_row
 from segue.projection.fitting.server_window import fill_window
 from segue.projection.passes.held_content import SOURCE_MARK, held_content_of
 from segue.projection.policy import Policy
-from segue.projection.projector import Projection, project, project_for
+from segue.projection.projector import Projection, project, project_for, with_routers
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.requirements import Requirement
 from segue.projection.workspace.ownership import KEY_LABEL, known_account
@@ -434,15 +434,6 @@ def first_stamp(endpoint: Endpoint, account: str | None, refused: frozenset[str]
         return None
     bound = account if endpoint.rules.bound_account != "no" else None
     return Stamp(account=bound, refused=tuple(sorted(refused))) if bound is not None or refused else None
-
-
-def with_routers(policy: Policy | None, catalogue: Catalogue | None) -> Policy | None:
-    """Give a policy that knows the routers of the user's own catalogue; the same object where there are none."""
-    if catalogue is None:
-        return policy
-    known = frozenset[str]() if policy is None else policy.routers
-    own = catalogue.routers - packaged_catalogue().routers
-    return policy if own <= known else replace(policy or Policy(), routers=known | own)
 
 
 def transcribe(context: Context, *, policy: Policy | None = None) -> str:
