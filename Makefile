@@ -4,11 +4,13 @@
 #   make PYTEST=-x test              options for pytest
 #   make EXPLORE_MINUTES=60 explore  how long to look for failing examples
 #   make BENCH=--quick bench         options for the benchmarks
+#   make RELEASE='--tag v0.1.0' release-check  what a release has to be
 
 PYTHON ?= python3
 PYTEST ?=
 EXPLORE_MINUTES ?= 10
 BENCH ?=
+RELEASE ?=
 
 # What `make quick` runs: the core types, the laws of projection and codecs, one exchange of each protocol, the flow of a
 # request.
@@ -32,10 +34,10 @@ TOOLS := $(VENV)/.tools
 WRITERS := $(sort $(wildcard scripts/write_*.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test explore proof check format docs pictures site bench clean
+.PHONY: help demo quick test explore proof check format docs pictures site bench release-check clean
 
 help: ## list these commands
-	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## /  make \1\t/'
+	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/'
 
 demo: $(LIBRARY) ## show an example conversation that ran over several providers
 	$(PY) examples/first_minute.py
@@ -82,6 +84,10 @@ site: $(TOOLS) ## build the documentation, into docs/_build
 
 bench: $(TOOLS) ## measure what segue costs and write docs/benchmarks
 	$(PY) benchmarks/run.py $(BENCH)
+
+release-check: $(LIBRARY) ## build the package twice, compare, inspect it, install it on every interpreter; the result is in dist
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[cli,release]'
+	$(PY) scripts/release_check.py $(RELEASE)
 
 clean: ## remove the virtual environment and everything the tools left
 	rm -rf $(VENV) .bench dist docs/_build .hypothesis .import_linter_cache .pytest_cache .ruff_cache

@@ -66,8 +66,8 @@ CONTENTS: Final = {
         "speed",
     ),
     "Programs": ("command-line", "gateway", "clients/README", "emulator", "inspector"),
-    "Look up": ("reference/README", "names", "glossary", "protocols/README", "vendors", "rules"),
-    "The project": ("decisions/README", "benchmarks/README", "first-minutes", "contributing", "changelog"),
+    "Look up": ("types", "reference/README", "names", "glossary", "protocols/README", "vendors", "rules"),
+    "The project": ("stability", "decisions/README", "benchmarks/README", "first-minutes", "contributing", "changelog"),
 }
 FOLDERS: Final = {
     "guides/README": "guides",

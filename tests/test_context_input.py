@@ -20,12 +20,12 @@ from segue import (
     DecodeError,
     EmptyConversation,
     Outbox,
+    Projector,
     UserMessage,
     decode_request,
     dump,
     get_model,
     prepare,
-    project,
 )
 from segue.protocols.registry import PROTOCOLS, get_protocol
 
@@ -122,7 +122,11 @@ def test_a_wrong_message_is_located():
 
 def test_functions_of_stored_conversations_take_a_context_alone():
     model = get_model("echo")
-    calls: Sequence[Any] = (lambda: project("hi", model), lambda: Outbox(model).prepare("hi"), lambda: dump("hi"))  # pyright: ignore[reportArgumentType]
+    calls: Sequence[Any] = (
+        lambda: Projector(model).project("hi"),  # pyright: ignore[reportArgumentType]
+        lambda: Outbox(model).prepare("hi"),  # pyright: ignore[reportArgumentType]
+        lambda: dump("hi"),  # pyright: ignore[reportArgumentType]
+    )
     for call in calls:
         with pytest.raises(segue.SegueError):
             call()

@@ -21,13 +21,13 @@ from segue.conversation.messages import AssistantMessage, Message, Sent
 from segue.errors import DecodeError, SettingsError, UnknownModel
 from segue.fitting_requests import fit_request
 from segue.json_text import encode_json
-from segue.models.catalogue import Catalogue, get_model, packaged_catalogue
+from segue.models.catalogue import Catalogue, get_model
 from segue.models.model import Model
 from segue.models.providers import find_row
 from segue.projection.fitting.server_window import fill_window
 from segue.projection.passes.held_content import SOURCE_MARK, held_content_of
 from segue.projection.policy import Policy
-from segue.projection.projector import Projection, project, project_for
+from segue.projection.projector import Projection, project, project_for, with_routers
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.requirements import Requirement
 from segue.projection.workspace.ownership import KEY_LABEL, known_account
@@ -471,15 +471,6 @@ def first_stamp(sender: Sender, messages: Sequence[Message]) -> MakeStamp | None
     if rules.bound_prefix or not (sender.refused or (sender.account is not None and rules.bound_account != "no")):
         return None
     return partial(account_stamp, sender, messages)
-
-
-def with_routers(policy: Policy | None, catalogue: Catalogue | None) -> Policy | None:
-    """Give a policy that knows the routers of the user's own catalogue; the same object where there are none."""
-    if catalogue is None:
-        return policy
-    known = frozenset[str]() if policy is None else policy.routers
-    own = catalogue.routers - packaged_catalogue().routers
-    return policy if own <= known else replace(policy or Policy(), routers=known | own)
 
 
 def transcribe(context: Context, *, policy: Policy | None = None) -> str:

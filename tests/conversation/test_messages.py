@@ -169,6 +169,7 @@ def test_a_value_cannot_be_changed_and_can_be_copied(value):
     assert pickle.loads(pickle.dumps(value)) == value == deepcopy(value)
 
 
-def test_values_take_their_fields_by_name_only():
+def test_values_take_their_fields_by_name_only_but_a_text():
+    assert TextContent("hi") == TextContent(text="hi")
     with pytest.raises(TypeError):
-        TextContent("hi")  # type: ignore[misc]  # pyright: ignore[reportCallIssue]
+        ThinkingContent("hm")  # type: ignore[misc]  # pyright: ignore[reportCallIssue]

@@ -51,8 +51,14 @@ class CacheMark(Value, frozen=True, kw_only=True):
     extra: Extra | None = None
 
 
+class _Text(Content, frozen=True):
+    """The one field that may be given without its name: `TextContent("hi")`."""
+
+    text: str
+
+
 @final
-class TextContent(Content, frozen=True, kw_only=True, tag="text"):
+class TextContent(_Text, frozen=True, kw_only=True, tag="text"):
     """A text.
 
     `text_signature` is opaque provider data, valid only for the model that produced it. `phase` is "commentary" for
@@ -60,7 +66,6 @@ class TextContent(Content, frozen=True, kw_only=True, tag="text"):
     """
 
     kind: ClassVar[Literal["text"]] = "text"
-    text: str
     text_signature: str | None = None
     phase: str | None = None
     cache_mark: CacheMark | None = None

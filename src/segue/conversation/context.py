@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, final
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, cast, final, get_args
 
 import msgspec
 
 from segue.conversation.content import CacheMark, Extra, SystemContent, Value
-from segue.conversation.messages import Message
+from segue.conversation.messages import Message, UserMessage
+from segue.errors import ConversationError
 
 ThinkingLevel: TypeAlias = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
 CacheRetention: TypeAlias = Literal["none", "short", "long"]
+_MESSAGES: Final = frozenset(get_args(Message))
 
 
 class _Tool(Value, frozen=True, kw_only=True, tag_field="type"):
@@ -84,13 +86,26 @@ class Context(Value, frozen=True, kw_only=True):
     summaries: tuple[Summary, ...] = ()
     extra: Extra | None = None
 
-    def add(self, *messages: Message) -> Context:
-        """Give a new conversation with the messages appended; this one is unchanged."""
-        return msgspec.structs.replace(self, messages=(*self.messages, *messages))
+    def add(self, *messages: Message | str) -> Context:
+        """Give a new conversation with the messages appended; this one is unchanged. A text is a message of the user.
+
+        Raises:
+            ConversationError: a value is neither a message nor a text.
+        """
+        added = tuple([each if type(each) in _MESSAGES else _read_message(each) for each in messages])
+        return msgspec.structs.replace(self, messages=(*self.messages, *cast("tuple[Message, ...]", added)))
 
     def add_summary(self, summary: Summary) -> Context:
         """Give a new conversation with the summary appended; this one is unchanged."""
         return msgspec.structs.replace(self, summaries=(*self.summaries, summary))
+
+
+def _read_message(given: object) -> Message:
+    """Read a text as a message of the user."""
+    if isinstance(given, str):
+        return UserMessage.of(given)
+    name = type(given).__name__
+    raise ConversationError(f"expected a message or a text, got {name}; write context.add(UserMessage.of(...))")
 
 
 @final

@@ -19,7 +19,7 @@ from segue.conversation.messages import AssistantMessage, Diagnostic, StopReason
 
 
 class _Event(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", rename="camel", omit_defaults=True):
-    """The base class of all events."""
+    """The base class of all events; the tag is `type` in JSON and in Python, and `kind` as for messages and content."""
 
 
 @final
@@ -32,6 +32,7 @@ class StartEvent(_Event, frozen=True, kw_only=True, tag="start"):
     """
 
     type: ClassVar[Literal["start"]] = "start"
+    kind: ClassVar[Literal["start"]] = "start"
     id: str | None = None
     model: str | None = None
     usage: Usage | None = None
@@ -43,6 +44,7 @@ class TextStart(_Event, frozen=True, kw_only=True, tag="text_start"):
     """A text begins. `extra` of the start of a part has the keys that only its protocol has, as in `StartEvent`."""
 
     type: ClassVar[Literal["text_start"]] = "text_start"
+    kind: ClassVar[Literal["text_start"]] = "text_start"
     index: int
     extra: Extra | None = None
 
@@ -52,6 +54,7 @@ class TextDelta(_Event, frozen=True, kw_only=True, tag="text_delta", gc=False):
     """More of a text. A delta may end in half a surrogate pair; the halves are joined in the finished text."""
 
     type: ClassVar[Literal["text_delta"]] = "text_delta"
+    kind: ClassVar[Literal["text_delta"]] = "text_delta"
     index: int
     delta: str
 
@@ -61,6 +64,7 @@ class TextEnd(_Event, frozen=True, kw_only=True, tag="text_end"):
     """A text is complete."""
 
     type: ClassVar[Literal["text_end"]] = "text_end"
+    kind: ClassVar[Literal["text_end"]] = "text_end"
     index: int
     content: TextContent
 
@@ -70,6 +74,7 @@ class ThinkingStart(_Event, frozen=True, kw_only=True, tag="thinking_start"):
     """Thinking begins."""
 
     type: ClassVar[Literal["thinking_start"]] = "thinking_start"
+    kind: ClassVar[Literal["thinking_start"]] = "thinking_start"
     index: int
     extra: Extra | None = None
 
@@ -79,6 +84,7 @@ class ThinkingDelta(_Event, frozen=True, kw_only=True, tag="thinking_delta", gc=
     """More of the thinking."""
 
     type: ClassVar[Literal["thinking_delta"]] = "thinking_delta"
+    kind: ClassVar[Literal["thinking_delta"]] = "thinking_delta"
     index: int
     delta: str
 
@@ -88,6 +94,7 @@ class ThinkingEnd(_Event, frozen=True, kw_only=True, tag="thinking_end"):
     """Thinking is complete, including its signature."""
 
     type: ClassVar[Literal["thinking_end"]] = "thinking_end"
+    kind: ClassVar[Literal["thinking_end"]] = "thinking_end"
     index: int
     content: ThinkingContent
 
@@ -97,6 +104,7 @@ class ToolCallStart(_Event, frozen=True, kw_only=True, tag="toolcall_start"):
     """A tool call begins. Some providers send the id or the name only later; then they are empty here."""
 
     type: ClassVar[Literal["toolcall_start"]] = "toolcall_start"
+    kind: ClassVar[Literal["toolcall_start"]] = "toolcall_start"
     index: int
     id: str
     name: str
@@ -108,6 +116,7 @@ class ToolCallDelta(_Event, frozen=True, kw_only=True, tag="toolcall_delta", gc=
     """More of the JSON text of a call's arguments."""
 
     type: ClassVar[Literal["toolcall_delta"]] = "toolcall_delta"
+    kind: ClassVar[Literal["toolcall_delta"]] = "toolcall_delta"
     index: int
     delta: str
 
@@ -117,6 +126,7 @@ class ToolCallEnd(_Event, frozen=True, kw_only=True, tag="toolcall_end"):
     """A tool call is complete, its arguments parsed."""
 
     type: ClassVar[Literal["toolcall_end"]] = "toolcall_end"
+    kind: ClassVar[Literal["toolcall_end"]] = "toolcall_end"
     index: int
     tool_call: ToolCall
 
@@ -126,6 +136,7 @@ class NativeEvent(_Event, frozen=True, kw_only=True, tag="native"):
     """A block that only one protocol has, complete."""
 
     type: ClassVar[Literal["native"]] = "native"
+    kind: ClassVar[Literal["native"]] = "native"
     index: int
     content: NativeContent
 
@@ -135,6 +146,7 @@ class UsageEvent(_Event, frozen=True, kw_only=True, tag="usage"):
     """The token counts so far; they replace earlier ones. The final counts are those of the finished message."""
 
     type: ClassVar[Literal["usage"]] = "usage"
+    kind: ClassVar[Literal["usage"]] = "usage"
     usage: Usage
 
 
@@ -143,6 +155,7 @@ class PingEvent(_Event, frozen=True, kw_only=True, tag="ping"):
     """The provider sent a heartbeat: the connection is alive, and nothing was added."""
 
     type: ClassVar[Literal["ping"]] = "ping"
+    kind: ClassVar[Literal["ping"]] = "ping"
 
 
 @final
@@ -150,6 +163,7 @@ class NoticeEvent(_Event, frozen=True, kw_only=True, tag="notice"):
     """What the provider says about the request, such as reasoning that it did not read; the message has it too."""
 
     type: ClassVar[Literal["notice"]] = "notice"
+    kind: ClassVar[Literal["notice"]] = "notice"
     diagnostic: Diagnostic
 
 
@@ -158,6 +172,7 @@ class DoneEvent(_Event, frozen=True, kw_only=True, tag="done"):
     """The reply is complete."""
 
     type: ClassVar[Literal["done"]] = "done"
+    kind: ClassVar[Literal["done"]] = "done"
     reason: StopReason
     message: AssistantMessage
 
@@ -167,6 +182,7 @@ class ErrorEvent(_Event, frozen=True, kw_only=True, tag="error"):
     """The reply was cut off; `message` is what had arrived, with the stop reason `error` or `aborted`. Store it."""
 
     type: ClassVar[Literal["error"]] = "error"
+    kind: ClassVar[Literal["error"]] = "error"
     reason: StopReason
     message: AssistantMessage
 

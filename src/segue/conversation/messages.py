@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Literal, TypeAlias, final
 
 from segue.conversation.content import (
+    AnyContent,
     AssistantContent,
     CacheMark,
     Extra,
@@ -103,7 +104,11 @@ class Sent(Value, frozen=True, kw_only=True):
 
 
 class _Message(Value, frozen=True, kw_only=True, tag_field="role"):
-    """The base class of all messages; the tag is `role` in JSON and in Python."""
+    """The base class of all messages; the tag is `role` in JSON and in Python, and `kind` as for content and events."""
+
+
+def _join_texts(content: tuple[AnyContent, ...]) -> str:
+    return "".join([piece.text for piece in content if piece.kind == "text"])
 
 
 @final
@@ -111,6 +116,7 @@ class UserMessage(_Message, frozen=True, kw_only=True, tag="user"):
     """A message of the user. `timestamp` is Unix milliseconds."""
 
     role: ClassVar[Literal["user"]] = "user"
+    kind: ClassVar[Literal["user"]] = "user"
     content: tuple[UserContent, ...]
     timestamp: int | None = None
     extra: Extra | None = None
@@ -123,6 +129,10 @@ class UserMessage(_Message, frozen=True, kw_only=True, tag="user"):
             timestamp=timestamp,
         )
 
+    def text(self) -> str:
+        """Join the text of all text content; images and files are skipped."""
+        return _join_texts(self.content)
+
 
 @final
 class AssistantMessage(_Message, frozen=True, kw_only=True, tag="assistant"):
@@ -134,6 +144,7 @@ class AssistantMessage(_Message, frozen=True, kw_only=True, tag="assistant"):
     """
 
     role: ClassVar[Literal["assistant"]] = "assistant"
+    kind: ClassVar[Literal["assistant"]] = "assistant"
     content: tuple[AssistantContent, ...]
     protocol: str = ""
     provider: str = ""
@@ -152,7 +163,7 @@ class AssistantMessage(_Message, frozen=True, kw_only=True, tag="assistant"):
 
     def text(self) -> str:
         """Join the text of all text content; thinking and calls are skipped."""
-        return "".join(content.text for content in self.content if content.kind == "text")
+        return _join_texts(self.content)
 
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """Give the tool calls, in order."""
@@ -164,6 +175,7 @@ class ToolResultMessage(_Message, frozen=True, kw_only=True, tag="toolResult"):
     """The result of one tool call. `details` are for the application and never sent to a model."""
 
     role: ClassVar[Literal["toolResult"]] = "toolResult"
+    kind: ClassVar[Literal["toolResult"]] = "toolResult"
     tool_call_id: str
     tool_name: str = ""
     content: tuple[ToolResultContent, ...]
@@ -173,12 +185,17 @@ class ToolResultMessage(_Message, frozen=True, kw_only=True, tag="toolResult"):
     timestamp: int | None = None
     extra: Extra | None = None
 
+    def text(self) -> str:
+        """Join the text of all text content; images and files are skipped."""
+        return _join_texts(self.content)
+
 
 @final
 class SystemMessage(_Message, frozen=True, kw_only=True, tag="system"):
     """Instructions in the middle of a conversation. Those before the first message are `Context.system_prompt`."""
 
     role: ClassVar[Literal["system"]] = "system"
+    kind: ClassVar[Literal["system"]] = "system"
     content: tuple[SystemContent, ...]
     extra: Extra | None = None
 
@@ -186,6 +203,10 @@ class SystemMessage(_Message, frozen=True, kw_only=True, tag="system"):
     def of(cls, *content: str | SystemContent) -> SystemMessage:
         """Build a message from plain strings and content, in order."""
         return cls(content=tuple(TextContent(text=piece) if isinstance(piece, str) else piece for piece in content))
+
+    def text(self) -> str:
+        """Join the text of all text content; native blocks are skipped."""
+        return _join_texts(self.content)
 
 
 Message: TypeAlias = UserMessage | AssistantMessage | ToolResultMessage | SystemMessage

@@ -17,6 +17,7 @@ from segue.corpus.shards import DONE, Shard
 from segue.corpus.summary import Summary
 from segue.errors import CorpusError
 from segue.json_text import encode_valid_json
+from segue.version import __version__
 
 
 @final
@@ -62,9 +63,28 @@ def read_note(path: str, files: Files) -> ShardNote:
     try:
         return msgspec.json.decode(data, type=ShardNote)
     except (msgspec.DecodeError, UnicodeError) as error:
-        raise CorpusError(
-            f"{path}: this is not a note of segue: {error}; remove it, or choose another output"
-        ) from None
+        reason = later_writer(data) or f"this is not a note of segue: {error}"
+        raise CorpusError(f"{path}: {reason}; remove it, or choose another output") from None
+
+
+class _Written(msgspec.Struct):
+    """The version that wrote a note or a progress file; all other fields are skipped."""
+
+    class Job(msgspec.Struct):
+        version: str
+
+    job: Job
+
+
+def later_writer(data: bytes) -> str | None:
+    """Say that another version of segue wrote what this one cannot read; None if the data names no version."""
+    try:
+        version = msgspec.json.decode(data, type=_Written).job.version
+    except (msgspec.DecodeError, UnicodeError):
+        return None
+    if version == __version__:
+        return None
+    return f"segue {version} wrote it, and this is segue {__version__}, which cannot read it; use that version"
 
 
 def read_notes(folder: str) -> Iterator[ShardNote]:

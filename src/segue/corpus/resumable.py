@@ -15,7 +15,7 @@ import msgspec
 from segue.corpus.batches import Batch
 from segue.corpus.files import LOCAL, sync_folder
 from segue.corpus.jobs import JobDescription
-from segue.corpus.notes import ShardNote, find_note, refuse_other_job, write_note
+from segue.corpus.notes import ShardNote, find_note, later_writer, refuse_other_job, write_note
 from segue.corpus.shards import BAD, DONE
 from segue.corpus.summary import Summary, rounded
 from segue.errors import CorpusError
@@ -77,12 +77,12 @@ class ResumableOutput:
     def _read_progress(self) -> _Progress | None:
         if not self._progress.exists():
             return None
+        data = self._progress.read_bytes()
         try:
-            found = msgspec.json.decode(self._progress.read_bytes(), type=_Progress)
+            found = msgspec.json.decode(data, type=_Progress)
         except msgspec.DecodeError as error:
-            raise CorpusError(
-                f"{self._progress}: cannot resume, because this is not a progress file: {error}; run without --resume"
-            ) from error
+            reason = later_writer(data) or f"this is not a progress file: {error}"
+            raise CorpusError(f"{self._progress}: cannot resume, because {reason}; run without --resume") from error
         refuse_other_job(found.job, self._job, str(self._path))
         if found.stamp != self._stamp:
             return None  # the input has changed, so all of it is converted again

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from operator import is_
 from threading import RLock
 from typing import Final, final
@@ -15,7 +16,7 @@ from segue.conversation.context import Context, Options, Tool
 from segue.conversation.messages import Message
 from segue.conversation.validation import check_options, explain_misuse
 from segue.errors import ProjectionRefused, SettingsError
-from segue.models.catalogue import get_model
+from segue.models.catalogue import Catalogue, get_model, packaged_catalogue
 from segue.models.model import Model
 from segue.projection.engine import PASSES, Engine, Outcome, assign_ids_and_names
 from segue.projection.fitting.given import Given
@@ -32,6 +33,7 @@ from segue.projection.report import Change, ChangeCode, Loss, Report, place_of
 from segue.projection.requirements import Requirement, ThinkingOff
 from segue.projection.workspace.workspace import Target, Workspace
 from segue.protocols.api import resolve_endpoint
+from segue.protocols.context_input import ContextInput, read_input
 
 _NO_OPTIONS: Final = Options()
 _DEFAULT_POLICY: Final = Policy()
@@ -60,20 +62,34 @@ class Projection(msgspec.Struct, frozen=True, kw_only=True):
 
 @explain_misuse
 def project(
-    context: Context, model: Model | str, *, options: Options | None = None, policy: Policy | None = None
+    context: ContextInput,
+    model: Model | str,
+    *,
+    options: Options | None = None,
+    policy: Policy | None = None,
+    catalogue: Catalogue | None = None,
+    account: str | None = None,
+    refused: AbstractSet[str] = frozenset(),
 ) -> Projection:
     """Convert a conversation to one that the target accepts, with as few losses as its rules and the policy allow.
 
-    The function is pure: the given conversation is not changed, unchanged parts are the same objects, and the same
-    input gives the same output in every process. If nothing has to change, `context` and `options` are the given
-    objects.
+    The arguments are those of `prepare`: `context` may also be a text or a list of messages. The function is pure: the
+    given conversation is not changed, unchanged parts are the same objects, and the same input gives the same output in
+    every process. If nothing has to change, `context` and `options` of the result are the given objects.
 
     Raises:
         UnknownModel, UnknownProtocol: the target is not known.
         ProjectionRefused: the policy refuses a change that is needed.
         ConversationError, SettingsError: the conversation or the options hold a value of the wrong type.
     """
-    return project_for(context, model, options=options, policy=policy)
+    return project_for(
+        read_input(context),
+        get_model(model, catalogue=catalogue),
+        options=options,
+        policy=with_routers(policy, catalogue),
+        account=account,
+        refused=frozenset(refused),
+    )
 
 
 @explain_misuse
@@ -114,6 +130,15 @@ def transform_messages(
     outcome = Engine(resolve_target(model, _TRANSFORM_POLICY), passes).run(Context(messages=given), _NO_OPTIONS)
     out = outcome.messages()
     return given if len(out) == len(given) and all(map(is_, out, given)) else out
+
+
+def with_routers(policy: Policy | None, catalogue: Catalogue | None) -> Policy | None:
+    """Give a policy that knows the routers of the user's own catalogue; the same object where there are none."""
+    if catalogue is None:
+        return policy
+    known = frozenset[str]() if policy is None else policy.routers
+    own = catalogue.routers - packaged_catalogue().routers
+    return policy if own <= known else replace(policy or Policy(), routers=known | own)
 
 
 def resolve_target(model: Model | str, policy: Policy | None) -> Target:

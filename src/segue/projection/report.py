@@ -338,6 +338,9 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
         detail = f" ({self.detail})" if self.detail else ""
         return f"{render_path(self.path)}: {SENTENCES[self.code]}{detail}"
 
+    def __str__(self) -> str:
+        return self.sentence()
+
 
 _ROOTS: Final = {"extra": -3, "system_prompt": -2, "messages": -1, "tools": sys.maxsize - 1, "options": sys.maxsize}
 

@@ -1,7 +1,7 @@
-"""What functions that send a request accept as a conversation: a `Context`, a text, or a list of messages.
+"""What functions that make a request accept as a conversation: a `Context`, a text, or a list of messages.
 
 Most programs have their messages in the form of OpenAI chat already, and a first request is often one text. Functions
-that only work with stored conversations, such as `project` and `dump`, take a `Context` alone.
+that only work with stored conversations, such as `Projector` and `dump`, take a `Context` alone.
 """
 
 from __future__ import annotations

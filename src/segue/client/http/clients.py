@@ -27,8 +27,8 @@ from segue.conversation.messages import AssistantMessage
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.projection.policy import Policy
+from segue.projection.projector import with_routers
 from segue.protocols.context_input import ContextInput, read_input
-from segue.request import with_routers
 
 if TYPE_CHECKING:
     import httpx2

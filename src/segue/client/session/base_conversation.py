@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from threading import Lock
-from typing import Final, Protocol, TypeVar, cast, get_args
+from typing import Protocol, TypeVar, cast
 from weakref import ref
 
 from segue.client.flow.attempts import Attempt
@@ -28,11 +28,10 @@ from segue.models.catalogue import Catalogue, get_model, installed_catalogue
 from segue.models.model import Model
 from segue.plurals import counted
 from segue.projection.policy import Policy
+from segue.projection.report import Report
 from segue.protocols.context_input import read_input
 
 _Reply = TypeVar("_Reply", bound=Shell)
-
-_MESSAGES: Final = get_args(Message)
 
 
 class _AnyHistory(Protocol):
@@ -137,6 +136,11 @@ class BaseConversation:
         return self._attempts
 
     @property
+    def report(self) -> Report:
+        """What was changed for the last request that was sent; empty before the first one."""
+        return self._attempts[-1].report if self._attempts else Report(())
+
+    @property
     def unkept(self) -> AssistantMessage | None:
         """The last answer, if it could not be written to the file. Once there is space, pass it to `add`."""
         return self._unkept
@@ -188,8 +192,8 @@ class BaseConversation:
         """Whether only this conversation can describe a model: no catalogue that every program has lists it."""
         return not installed_catalogue().has_name(model.full_name())
 
-    def add(self, *messages: Message) -> None:
-        """Append messages unchanged.
+    def add(self, *messages: Message | str) -> None:
+        """Append messages unchanged; a text is a message of the user.
 
         Raises:
             ConversationError: a reply has not ended, or the conversation was closed.
@@ -198,12 +202,11 @@ class BaseConversation:
             OSError: the file cannot be written.
         """
         self._refuse_while_running()
-        for message in messages:
-            if not isinstance(message, _MESSAGES):
-                name = type(cast("object", message)).__name__
-                raise ConversationError(f"expected a message, got a value of type {name}; use UserMessage.of(...)")
+        timed = (new_user_message((each,)) if isinstance(each, str) else each for each in messages)
+        added = Context().add(*timed).messages
+        for message in added:
             check_media(message, () if self._policy is None else self._policy.media)
-        self._get_history().append(*messages)
+        self._get_history().append(*added)
 
     def add_result(
         self, call: ToolCall, *content: str | ToolResultContent, is_error: bool = False, details: object = None

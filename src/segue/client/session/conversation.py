@@ -17,7 +17,7 @@ from segue.client.http.clients import AsyncClient, Client
 from segue.client.http.streams import Stream
 from segue.client.session.async_history import AsyncHistory
 from segue.client.session.base_conversation import BaseConversation, Turn, check_client
-from segue.client.session.history import History
+from segue.client.session.history import History, MessageInput, read_content
 from segue.client.session.settings import ConversationSettings, refuse_unknown_settings
 from segue.client.session.summarising import Answer
 from segue.conversation.content import UserContent
@@ -81,6 +81,17 @@ class Conversation(BaseConversation):
             Turn(), self._client.begin, content, model=model, options=options, policy=policy, emits=False
         ) as reply:
             return reply.result()
+
+    def complete(
+        self,
+        content: MessageInput = (),
+        model: Model | str | None = None,
+        *,
+        options: Options | None = None,
+        policy: Policy | None = None,
+    ) -> AssistantMessage:
+        """Send a user message, if any, and return the answer: `ask` with the arguments of `Client.complete`."""
+        return self.ask(*read_content(content), model=model, options=options, policy=policy)
 
     def stream(
         self,
@@ -162,6 +173,17 @@ class AsyncConversation(BaseConversation):
         reply = self._ask(turn, begin, content, model=model, options=options, policy=policy, emits=False)
         async with reply:
             return await reply.result()
+
+    async def complete(
+        self,
+        content: MessageInput = (),
+        model: Model | str | None = None,
+        *,
+        options: Options | None = None,
+        policy: Policy | None = None,
+    ) -> AssistantMessage:
+        """Send a user message, if any, and return the answer: `ask` with the arguments of `AsyncClient.complete`."""
+        return await self.ask(*read_content(content), model=model, options=options, policy=policy)
 
     def stream(
         self,

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 from threading import Lock
+from typing import Final, TypeAlias, cast, get_args
 
 import msgspec
 
@@ -25,6 +26,10 @@ from segue.sessions import (
     dump_model,
     read_session_models,
 )
+
+MessageInput: TypeAlias = str | UserContent | UserMessage | Sequence[str | UserContent]
+"""A new user message: a text, content, several of them, or a message."""
+_CONTENT: Final = (str, *get_args(UserContent))
 
 
 class History:
@@ -169,6 +174,25 @@ class History:
 def now_ms() -> int:
     """Return the current time in Unix milliseconds."""
     return time.time_ns() // 1_000_000
+
+
+def read_content(given: MessageInput) -> tuple[str | UserContent, ...]:
+    """Give the content of a new user message.
+
+    Raises:
+        ConversationError: it is something else, such as a whole conversation.
+    """
+    if isinstance(given, UserMessage):
+        return given.content
+    content = tuple(given) if isinstance(given, (list, tuple)) else (given,)
+    for piece in content:
+        if not isinstance(piece, _CONTENT):
+            name = type(cast("object", piece)).__name__
+            raise ConversationError(
+                f"expected the text or content of one new message, got {name}; the conversation has the messages"
+                ' before it: write conversation.complete("Hello")'
+            )
+    return cast("tuple[str | UserContent, ...]", content)
 
 
 def new_user_message(content: Sequence[str | UserContent]) -> UserMessage:

@@ -12,7 +12,7 @@ def open_store(name: str) -> Store | None:
     """Open a store: `none`, `sqlite:FILE`, or the URL of a PostgreSQL database.
 
     Raises:
-        SettingsError: the name is none of these, or the database cannot be opened.
+        SettingsError: the name is none of these, the database cannot be opened, or a later version of segue made it.
         MissingExtra: the driver is not installed.
     """
     if name == "none":

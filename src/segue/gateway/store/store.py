@@ -15,6 +15,7 @@ from typing import Final, NamedTuple, TypeAlias, final
 
 from segue.envelope.canonical import text_bytes
 from segue.envelope.state import State, dump_state, load_state
+from segue.errors import SettingsError
 from segue.gateway.store.database import Database, Transaction
 from segue.gateway.store.schema import META, MIGRATIONS, VERSION_NAME
 
@@ -86,7 +87,11 @@ Stored: TypeAlias = StoredState | StoredRow | StoredReply | StoredConversation |
 
 
 class Store:
-    """The tables of a gateway in one database. `now` is Unix milliseconds in all of its methods."""
+    """The tables of a gateway in one database. `now` is Unix milliseconds in all of its methods.
+
+    Raises:
+        SettingsError: a later version of segue made the tables; they are unchanged.
+    """
 
     def __init__(self, database: Database) -> None:
         self.database: Database = database
@@ -103,6 +108,13 @@ class Store:
             transaction.run(META)
             rows = transaction.read("select value from meta where name = ?", (VERSION_NAME,))
             version = int(str(rows[0][0])) if rows else 0
+            if version > len(MIGRATIONS):
+                # Its columns may have another meaning: rows of this version could make it unreadable for both.
+                raise SettingsError(
+                    f"the store has schema {version}, of a later version of segue; this one reads and writes schema"
+                    f" {len(MIGRATIONS)}: upgrade segue, or use another store",
+                    key="state.store",
+                )
             for number, statements in enumerate(MIGRATIONS[version:], version + 1):
                 for statement in statements:
                     transaction.run(statement.format(bytes=self.database.bytes_type))
