@@ -10,9 +10,10 @@ from typing import Any, Final, cast
 
 from segue.histories.hf_messages.samples import samples
 from segue.histories.kit.chat_messages import ChatForm, read_tools, write_functions
+from segue.histories.kit.documents import LINES
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
-from segue.histories.kit.framework import LINES, Document, Framework, framework_format, give_json, items_of, list_of
+from segue.histories.kit.framework import Document, Framework, framework_format, give_json, items_of, list_of
 from segue.histories.kit.lines import object_of, text_of
 
 NAME: Final = "hf-messages"

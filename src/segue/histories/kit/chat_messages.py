@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolCall, UserContent
-from segue.conversation.context import Tool, ToolDefinition
+from segue.conversation.context import Origin, Tool, ToolDefinition
 from segue.conversation.messages import (
     AssistantMessage,
     Message,
@@ -28,8 +28,9 @@ from segue.conversation.messages import (
 from segue.errors import DecodeError, EncodeError
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
 from segue.histories.kit.framework import items_of
-from segue.histories.kit.framework_origins import TurnOrigin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.framework_pieces import (
+from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.origins import marked_origin, origin_mark, set_origin
+from segue.histories.kit.pieces import (
     Media,
     arguments_text,
     is_media,
@@ -41,7 +42,6 @@ from segue.histories.kit.framework_pieces import (
     shown,
     string_of,
 )
-from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.wire import Wire
 from segue.projection.report import ChangeCode, Loss
 
@@ -177,11 +177,11 @@ def _read_assistant(entry: Entry, reading: Reading) -> AssistantMessage:
     return set_origin(AssistantMessage(content=(*pieces, *calls), stop_reason=stop), origin)
 
 
-def _origin_of(entry: Mapping[str, Any]) -> TurnOrigin:
+def _origin_of(entry: Mapping[str, Any]) -> Origin:
     """Tell who wrote a turn by how its thinking is stored."""
     if objects_of(entry.get("thinking_blocks")):
-        return TurnOrigin("anthropic-messages", "anthropic", "")
-    return TurnOrigin("openai-chat", "", "")
+        return Origin(protocol="anthropic-messages", provider="anthropic", model="")
+    return Origin(protocol="openai-chat", provider="", model="")
 
 
 def _read_thoughts(entry: Entry, specific: Mapping[str, Any]) -> list[AssistantContent]:

@@ -28,7 +28,8 @@ from segue.errors import LoadError
 from segue.histories.kit.chat_messages import take_call
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
 from segue.histories.kit.framework import items_of
-from segue.histories.kit.framework_pieces import (
+from segue.histories.kit.lines import object_of, text_of
+from segue.histories.kit.pieces import (
     encode_json,
     image_of,
     is_media,
@@ -39,7 +40,6 @@ from segue.histories.kit.framework_pieces import (
     note_unsupported,
     shown,
 )
-from segue.histories.kit.lines import object_of, text_of
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "sharegpt"

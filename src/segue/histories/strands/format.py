@@ -17,17 +17,10 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from segue.histories.kit.documents import load_value
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft, Place
-from segue.histories.kit.framework import (
-    Document,
-    Framework,
-    framework_format,
-    give_json,
-    items_of,
-    list_of,
-    load_value,
-)
+from segue.histories.kit.framework import Document, Framework, framework_format, give_json, items_of, list_of
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import integer_of, object_of, text_of
 from segue.histories.kit.source import Source

@@ -1,19 +1,23 @@
-"""Pieces of content as frameworks store them: media, signatures, stop reasons, usage.
+"""Pieces of content as programs store them: media, calls, signatures, stop reasons, usage.
+
+One reader of each for all formats, so that the same picture or call is the same wherever it was stored.
 
 Facts this file rests on:
-- Frameworks name the same piece in several ways: a data URL, a pair of type and base64, a nested `source`.  (seen)
+- Programs name the same piece in several ways: a data URL, a pair of type and base64, a nested `source`.    (seen)
 - A signature of openai-responses is a JSON object with the id and the encrypted content of an item.   (our codec)
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias, TypeGuard, cast
+from typing import Any, Final, TypeAlias, TypeGuard
 
 import msgspec
 
+from segue.conversation.arguments import parse_arguments, read_arguments
 from segue.conversation.content import (
     AnyContent,
     FileContent,
@@ -24,7 +28,8 @@ from segue.conversation.content import (
     ToolCall,
 )
 from segue.conversation.limits import parse_json
-from segue.conversation.messages import Message, StopReason, ToolResultMessage, Usage
+from segue.conversation.media_types import class_of, plain_type, type_of_data
+from segue.conversation.messages import Message, StopReason, ToolResultMessage, Usage, UsageCost
 from segue.errors import LoadError
 from segue.histories.kit.entries import Writing
 from segue.histories.kit.lines import integer_of, object_of, text_of
@@ -82,11 +87,13 @@ def usage_of(
     cache_write: object = None,
     reasoning: object = None,
     total: object = None,
+    cost: object = None,
 ) -> Usage | None:
     """Give the usage of a reply whose input includes cached tokens; None if nothing was counted."""
     whole, out = _count(total_input), _count(output)
     read, written = _count(cache_read), _count(cache_write)
-    if not any((whole, out, read, written, _count(total))):
+    price = float(cost) if isinstance(cost, (int, float)) and not isinstance(cost, bool) and cost > 0 else None
+    if not any((whole, out, read, written, _count(total))) and price is None:
         return None
     return Usage(
         input=max(0, whole - read - written),
@@ -95,6 +102,7 @@ def usage_of(
         cache_write=written,
         reasoning=_count(reasoning),
         total_tokens=_count(total) or whole + out,
+        cost=None if price is None else UsageCost(total=price),
     )
 
 
@@ -115,17 +123,23 @@ def whole_input(usage: Usage) -> int:
 def media_of(
     mime: object = None, *, data: object = None, url: object = None, name: object = None, file_id: object = None
 ) -> Media | None:
-    """Make an image or a file of its parts; None if there is neither data nor an address."""
-    kind, content, address = text_of(mime), text_of(data), text_of(url)
+    """Make an image or a file of its parts; None if there is neither data nor an address.
+
+    The type is that of a data URL, else the one that stands beside it, else the one that the bytes show.
+    """
+    kind, address, file = text_of(mime), text_of(url), text_of(file_id)
+    content = base64.b64encode(data).decode() if isinstance(data, bytes) else text_of(data)
     if content is None and address is not None and (split := split_data_url(address)) is not None:
         kind, content, address = split[0] or kind, split[1], None
+    if content is None and address is None and file is None:
+        return None
     if content is not None:
         content = standard_base64(content)
-    elif address is None and text_of(file_id) is None:
-        return None
-    if (kind or "").startswith("image/") and text_of(file_id) is None:
+        if kind is None or kind == ANY_IMAGE:
+            kind = type_of_data(content) or kind
+    if class_of(plain_type(kind)) == "image" and file is None:
         return ImageContent(data=content, url=address, mime_type=None if kind == ANY_IMAGE else kind)
-    return FileContent(data=content, url=address, file_id=text_of(file_id), mime_type=kind, name=text_of(name))
+    return FileContent(data=content, url=address, file_id=file, mime_type=kind, name=text_of(name))
 
 
 def image_of(mime: object = None, *, data: object = None, url: object = None) -> ImageContent | None:
@@ -278,6 +292,19 @@ def item_signature(**fields: object) -> str | None:
     return encode_json(kept) if kept else None
 
 
+def reasoning_item(text: str, item_id: str | None, encrypted: str | None) -> ThinkingContent:
+    """Make thinking of a reasoning item of OpenAI; its signature is the item, as the codec of Responses keeps it."""
+    if encrypted is None:
+        return ThinkingContent(thinking=text)
+    summary = [{"type": "summary_text", "text": text}] if text else []
+    item: dict[str, Any] = {"type": "reasoning", "id": item_id, "summary": summary, "encrypted_content": encrypted}
+    try:
+        signature = msgspec.json.encode(item).decode()
+    except UnicodeEncodeError:  # half a surrogate pair: no signature that a provider has written
+        return ThinkingContent(thinking=text)
+    return ThinkingContent(thinking=text, thinking_signature=signature)
+
+
 # -- arguments ---------------------------------------------------------------------------------------------------------
 
 
@@ -289,29 +316,16 @@ def string_of(value: object) -> str | None:
 def make_call(
     call_id: object, name: object, arguments: object, *, given: str | None = None, signature: str | None = None
 ) -> ToolCall:
-    """Make a call of arguments that are an object, or JSON text; what cannot be parsed is kept as text.
+    """Make a call of arguments that are an object or JSON text; damaged text is read as that of a reply is.
 
     `given` is the text of the provider where the format stores it beside the object.
     """
-    text: str | None = given
-    value: object = arguments
-    if isinstance(arguments, str):
-        text = arguments
-        try:
-            value = parse_json(arguments.encode("utf-8", "surrogatepass")) if arguments else {}
-        except (LoadError, UnicodeError):
-            value = None
-    parsed = isinstance(value, dict)
-    found = cast("dict[str, Any]", value) if parsed else {}
-    if text is not None and parsed and given is None and text in ("", encode_json(found)):
-        text = None
-    elif not parsed and text is None and value is not None:
-        text = encode_json(value)
+    parsed = parse_arguments(arguments) if isinstance(arguments, str) and arguments else read_arguments(arguments)
     return ToolCall(
         id=text_of(call_id) or "",
         name=text_of(name) or "",
-        arguments=found,
-        arguments_text=text,
+        arguments=parsed.arguments,
+        arguments_text=parsed.text if given is None or parsed.text is not None else given,
         thought_signature=signature,
     )
 
@@ -328,9 +342,5 @@ def arguments_text(call: ToolCall) -> str:
     """Give the arguments as JSON text: that of the provider, unless the arguments were replaced since."""
     if call.arguments_text is None:
         return encode_json(call.arguments)
-    try:
-        value: object = parse_json(call.arguments_text.encode("utf-8", "surrogatepass"))
-    except (LoadError, UnicodeError):
-        value = None
-    fits = same(cast("object", value), call.arguments) if isinstance(value, dict) else not call.arguments
+    fits = same(parse_arguments(call.arguments_text).arguments, call.arguments)
     return call.arguments_text if fits else encode_json(call.arguments)
