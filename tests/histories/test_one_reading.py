@@ -195,7 +195,17 @@ DROID = (
     b'{"type":"session_start","id":"d"}\n'
     b'{"type":"message","id":"m","parentId":"d","message":{"role":"user","content":[]}}\n'
 )
+CONVERTED = [
+    {"role": "user", "content": "Read a."},
+    {
+        "role": "assistant",
+        "content": [{"type": "thinking", "thinking": "I read it.", "signature": "c2ln"}],
+        "tool_calls": [CALL],
+    },
+]
 UNREADABLE = {
+    "blocks of Anthropic beside calls of OpenAI are no request of either": (CONVERTED, "LangChain"),
+    "nor are they in a request": ({"messages": CONVERTED}, "LangChain"),
     "a trajectory of SWE-agent is not one of Open WebUI": (SWE_AGENT, "SWE-agent"),
     "a log of Copilot CLI is not one of pi": (COPILOT_CLI, "Copilot CLI"),
     "a session of Droid is not one of pi": (DROID, "Droid"),

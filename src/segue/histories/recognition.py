@@ -102,7 +102,7 @@ def is_plain_request(value: object) -> bool:
         content = message.get("content")
         if type(content) is not str and content is not None and not _has_plain_blocks(content):
             return False
-        if "tool_calls" in message and not _has_plain_calls(message["tool_calls"]):
+        if "tool_calls" in message and not (type(content) is not list and _has_plain_calls(message["tool_calls"])):
             return False
     return True
 
