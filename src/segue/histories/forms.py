@@ -305,7 +305,7 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
     "messages of LangChain that were converted to those of OpenAI": (
         Form(
             where="items",
-            needs=("role", "content", "!thinking_blocks"),
+            needs=("role", "content", "!thinking_blocks", "!id"),
             own=(
                 "tool_calls&content[].signature",
                 "tool_calls&content[].type=redacted_thinking|reasoning|function_call|tool_call",

@@ -152,9 +152,16 @@ def _with_protocol(how: How) -> How:
 
 
 def open_value(
-    value: object, how: How = _RECOGNISE, *, line: int | None = None, data: bytes | str | None = None
+    value: object,
+    how: How = _RECOGNISE,
+    *,
+    line: int | None = None,
+    data: bytes | str | None = None,
+    arranged: bool = False,
 ) -> Document:
     """Read one conversation from parsed JSON; `data` is its text if there is one.
+
+    `arranged` says that a request in it is as it was sent, so that no column of a row has to be looked for.
 
     Raises:
         LoadError, DecodeError, UnknownFormat: as `open_source`.
@@ -164,16 +171,18 @@ def open_value(
     how = _with_protocol(how)
     value = cast("object", value)
     if how.protocol is not None:
-        return _read_body(value, how.protocol, how.model)._replace(line=line)
-    if how.format is not None:
-        return _read_history(get_format(how.format), Source(value=value), how)._replace(line=line)
-    if is_plain_request(value) and (protocol := detect_protocol(value)) is not None:
+        document = _read_body(value, how.protocol, how.model)
+    elif how.format is not None:
+        document = _read_history(get_format(how.format), Source(value=value), how)
+    elif is_plain_request(value) and (protocol := detect_protocol(value)) is not None:
         row = cast("dict[str, object]", value)
-        return _read_body(row if is_as_sent(row) else as_body(row), protocol, how.model)._replace(line=line)
-    sight = look_at_value(value)
-    claim = choose(recognise_sight(sight), "this")
-    source = Source(data=data.encode() if isinstance(data, str) else data, value=value)
-    return _read(claim, source, sight, how)._replace(line=line)
+        document = _read_body(row if arranged or is_as_sent(row) else as_body(row), protocol, how.model)
+    else:
+        sight = look_at_value(value)
+        claim = choose(recognise_sight(sight), "this")
+        source = Source(data=data.encode() if isinstance(data, str) else data, value=value)
+        document = _read(claim, source, sight, how)
+    return document if line is None else document._replace(line=line)
 
 
 def open_history_row(value: dict[str, object], how: How, *, data: bytes | str | None = None) -> Document | None:
@@ -182,8 +191,10 @@ def open_history_row(value: dict[str, object], how: How, *, data: bytes | str | 
     Raises:
         LoadError, UnknownFormat: as `open_source`.
     """
+    if is_plain_request(value):
+        return None
     sight = look_at_value(value)
-    found = recognise_sight(sight)
+    found = recognise_sight(sight, history=True)
     if not any(claim.kind == "history" for claim in found):
         return None
     source = Source(data=data.encode() if isinstance(data, str) else data, value=value)

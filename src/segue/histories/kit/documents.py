@@ -33,7 +33,7 @@ def load_value(source: Source, *, lines: bool = False) -> object:
     Raises:
         LoadError: it is not valid JSON.
     """
-    if source.data is None:
+    if source.data is None or source.value is not None:
         return source.value
     try:
         return cast("object", msgspec.json.decode(source.data))

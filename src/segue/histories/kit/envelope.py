@@ -63,6 +63,8 @@ def find_title(messages: Iterable[Message]) -> str | None:
 
 def name_results(messages: Sequence[Message]) -> list[Message]:
     """Set the tool name of each result from the call that it answers."""
+    if not any(message.role == "toolResult" for message in messages):
+        return list(messages)
     names: dict[str, str] = {}
     named: list[Message] = []
     for message in messages:
