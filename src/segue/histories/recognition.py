@@ -96,8 +96,11 @@ def is_plain_request(value: object) -> bool:
     messages = row.get("messages")
     if type(messages) is not list or not messages or not _read_index(FORMATS.added).row_keys.isdisjoint(row):
         return False
-    for message in cast("list[Any]", messages):
-        if type(message) is not dict or message.get("role") not in _PLAIN_ROLES:
+    for item in cast("list[object]", messages):
+        if type(item) is not dict:
+            return False
+        message = cast("dict[str, object]", item)
+        if message.get("role") not in _PLAIN_ROLES:
             return False
         content = message.get("content")
         if type(content) is str and len(message) == 2:  # nothing but the role and a text
@@ -350,8 +353,8 @@ def _candidates(sight: Sight) -> Mapping[_Claimant, Sequence[Form]]:
     if sight.columns is not None:
         return _by_claimant(index.others["database"])
     value = sight.value
-    keys = frozenset(cast("dict[str, object]", value)) if type(value) is dict else None
     inner, is_json = _keys_of_items(items_under(value, _MESSAGES))
+    keys = frozenset(cast("dict[str, object]", value)) if type(value) is dict else None
     lines = frozenset(key for line in sight.lines for key in line)
     if sight.text:
         other = "text"
