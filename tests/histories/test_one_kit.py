@@ -12,7 +12,7 @@ from segue.conversation.content import FileContent, ImageContent, ToolCall
 from segue.conversation.messages import AssistantMessage
 from segue.histories.kit.origins import find_origin
 from segue.histories.kit.pieces import arguments_text, make_call, media_of
-from segue.histories.kit.sample_turns import PNG
+from segue.testing.histories import PNG
 
 ASKED = "What is this?"
 
