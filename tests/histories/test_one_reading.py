@@ -22,7 +22,8 @@ from segue.cli.program import program
 from segue.corpus.rows import Reader
 from segue.errors import SegueError
 from segue.histories.kit.source import MemoryFiles, Source
-from segue.histories.opening import HISTORY, How, open_source
+from segue.histories.opening import How, open_source
+from segue.histories.reading import HISTORY
 from segue.histories.recognition import is_plain_request
 from segue.histories.registry import FORMATS
 from segue.inspector import inspection

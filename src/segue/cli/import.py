@@ -14,7 +14,7 @@ from segue.cli.history_outputs import ReportForm, print_report, session_lines, s
 from segue.cli.reports import report_option
 from segue.cli.targets import name_option
 from segue.histories.kit.history import History
-from segue.histories.opening import HISTORY
+from segue.histories.reading import HISTORY
 
 RECORDS: Final = "records"
 

@@ -6,6 +6,10 @@ Facts this file rests on (LiteLLM 1.106.2, transformers templates, datasets 5.2.
 - Thinking stands in `thinking_blocks` (LiteLLM, with signatures), in `reasoning_content`, `reasoning` or `thinking`, or
   in the text between `<think>` tags. OpenRouter's `reasoning_details` are in `provider_specific_fields`.
 - There is no error flag, no usage and no model.
+
+The codec of openai-chat does not read these: it keeps what it does not know (`thinking_blocks`, arguments that are
+objects, results without an id) as that of a request, which projection would send to a provider of Chat. Calls, media
+and `reasoning_details` are read by what both share.
 """
 
 from __future__ import annotations
