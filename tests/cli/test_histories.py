@@ -212,7 +212,10 @@ MISTAKES = {
     "a target that is no agent": (("handover", SESSION, "--to", "nothing"), "no format is called 'nothing'"),
     "an unknown model": (("handover", SESSION, "--to", "pi", "--model", "gpt-none"), "gpt-none"),
     "an unknown branch": (("import", "SAMPLE", "--branch", "x"), "no branch 'x'"),
-    "an unknown format": (("import", "SAMPLE", "--format", "x"), "is not one of"),
+    "an unknown format": (("import", "SAMPLE", "--from", "x"), "there is no format or protocol"),
+    "an unknown format, by the older name": (("import", "SAMPLE", "--format", "x"), "there is no format or protocol"),
+    "an unknown format in show": (("show", "SAMPLE", "--from", "x"), "there is no format or protocol"),
+    "a format that the file is not": (("show", "SAMPLE", "--from", "haystack"), "more than one JSON value"),
     "no such file": (("import", "nowhere.jsonl"), "cannot read the file"),
     "no conversation": (("import", "-"), "standard input"),
 }

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 from msgspec.structs import replace
 
-from histories.truth import SHARED, needs_samples
+from histories.truth import SHARED, beside_the_project, needs_samples
 from segue import (
     Context,
     History,
@@ -167,7 +167,7 @@ DUMPS = [
     Dump("atif/trajectory.json", "atif", 0, 1, 1, {CLAUDE, GPT}),
 ]
 OPAQUE = re.compile(r"bW9jaz[A-Za-z0-9+/_=-]{60,}")
-of_every_dump = pytest.mark.parametrize("dump", DUMPS, ids=[dump.file for dump in DUMPS])
+of_every_dump = pytest.mark.parametrize("dump", beside_the_project(DUMPS), ids=lambda dump: dump.file)
 
 
 def opaque_values(value: object) -> set[str]:
@@ -184,7 +184,6 @@ def contents_of(context: Context) -> list[Any]:
     return [content for message in context.messages for content in message.content]
 
 
-@needs_samples
 @of_every_dump
 def test_a_dump_is_read_with_everything_that_it_holds(dump):
     history = read_dump(dump.file)
@@ -202,7 +201,6 @@ def test_a_dump_is_read_with_everything_that_it_holds(dump):
     assert {reply.model for reply in replies} - {""} == dump.models
 
 
-@needs_samples
 @of_every_dump
 def test_a_dump_that_is_written_back_is_the_same_document(dump):
     path = Path(SHARED / dump.file)
@@ -223,18 +221,27 @@ def test_the_messages_of_strands_are_written_back_into_the_folders_of_a_session(
     assert read_history(tmp_path).context.messages == read_history(folder).context.messages
 
 
-@needs_samples
 @of_every_dump
-@pytest.mark.parametrize("target", FRAMEWORKS)
-def test_a_dump_that_is_written_for_another_framework_keeps_every_text_or_reports_it(dump, target):
-    history = read_dump(dump.file)
+def test_a_dump_that_is_written_for_another_framework_keeps_every_text_or_reports_it(dump):
+    for target in FRAMEWORKS:
+        assert_kept_or_reported(read_dump(dump.file), target)
+
+
+@of_every_sample
+def test_a_sample_that_is_written_for_another_framework_keeps_every_text_or_reports_it(name, source):
+    history = read_history(source, format=name)
+    for target in FRAMEWORKS:
+        assert_kept_or_reported(history, target)
+
+
+def assert_kept_or_reported(history: History, target: str) -> None:
     written = write_history(history, format=target)
     again = read_history(written.files[0].data, format=target)
     kept = [piece_of(content) for content in contents_of(again.context)]
     reported = {change.path[1] for change in written.report.changes if len(change.path) > 1}
     for at, message in enumerate(history.context.messages):
         if at not in reported:
-            assert [piece for content in message.content if (piece := piece_of(content)) not in kept] == []
+            assert [piece for content in message.content if (piece := piece_of(content)) not in kept] == [], target
 
 
 def piece_of(content: Any) -> tuple[object, ...]:

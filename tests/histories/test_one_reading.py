@@ -17,11 +17,13 @@ from click.testing import CliRunner
 
 from histories.truth import SHARED, needs_samples
 from segue import Context, UnknownFormat, read_history, read_session, recognise
+from segue.cli import history_inputs
 from segue.cli.program import program
 from segue.corpus.rows import Reader
 from segue.errors import SegueError
 from segue.histories.kit.source import MemoryFiles, Source
-from segue.histories.opening import HISTORY, How, open_source
+from segue.histories.opening import How, open_source
+from segue.histories.reading import HISTORY
 from segue.histories.recognition import is_plain_request
 from segue.histories.registry import FORMATS
 from segue.inspector import inspection
@@ -141,7 +143,26 @@ def test_the_law_finds_an_entry_that_reads_in_another_order(tmp_path, monkeypatc
 
 
 @of_each(HISTORIES)
-def test_the_commands_read_what_import_reads(sample, tmp_path):
+def test_every_command_reads_the_same_history(sample, tmp_path, monkeypatch):
+    read: list[str] = []
+
+    def recorded(source: object, how: How, *, name: str = "") -> Any:
+        opened = open_source(source, how, name=name)
+        assert opened.document is not None
+        read.append(texts(opened.document.prompt.context))
+        return opened
+
+    monkeypatch.setattr(history_inputs, "open_source", recorded)
+    path = sample.write(tmp_path)
+    invoke("show", path)
+    invoke("convert", path, "--to", TARGET, "--report", "none")
+    invoke("check", path, "--for", TARGET)
+    invoke("handover", path, "--to", "pi", "--cwd", "/p", "-o", tmp_path / "handed", "--report", "none")
+    assert read == [texts(read_history(path).context)] * 4
+
+
+@of_each({name: HISTORIES[name] for name in ("claude-code, parallel", "pydantic-ai, messages", "chatgpt, picture")})
+def test_the_commands_do_the_same_with_a_source_as_with_its_import(sample, tmp_path):
     path = sample.write(tmp_path)
     session = path.with_name("imported.jsonl")
     invoke("import", path, "-o", session, "--report", "none")
@@ -195,7 +216,17 @@ DROID = (
     b'{"type":"session_start","id":"d"}\n'
     b'{"type":"message","id":"m","parentId":"d","message":{"role":"user","content":[]}}\n'
 )
+CONVERTED = [
+    {"role": "user", "content": "Read a."},
+    {
+        "role": "assistant",
+        "content": [{"type": "thinking", "thinking": "I read it.", "signature": "c2ln"}],
+        "tool_calls": [CALL],
+    },
+]
 UNREADABLE = {
+    "blocks of Anthropic beside calls of OpenAI are no request of either": (CONVERTED, "LangChain"),
+    "nor are they in a request": ({"messages": CONVERTED}, "LangChain"),
     "a trajectory of SWE-agent is not one of Open WebUI": (SWE_AGENT, "SWE-agent"),
     "a log of Copilot CLI is not one of pi": (COPILOT_CLI, "Copilot CLI"),
     "a session of Droid is not one of pi": (DROID, "Droid"),

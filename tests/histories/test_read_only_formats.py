@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from histories.truth import SHARED, needs_samples
+from histories.truth import SHARED, beside_the_project, needs_samples
 from segue import History, LoadError, StopReason, read_history
 from segue.histories.api import list_source
 from segue.histories.registry import get_format
@@ -42,8 +42,7 @@ def roles(history: History) -> str:
     return " ".join(message.role for message in history.context.messages)
 
 
-@needs_samples
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("name", beside_the_project(FILES))
 def test_samples_are_recognised_and_read(name):
     history = read_history(SHARED / FILES[name])
     assert history.origin.format == name

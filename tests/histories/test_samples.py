@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from histories.truth import SHARED, blocks_of, needs_samples
+from histories.truth import SHARED, beside_the_project, blocks_of, needs_samples
 from segue import Message, Model, StopReason, prepare, read_history, write_history
 from segue.histories.kit.wire import Wire
-
-pytestmark = needs_samples
+from segue.histories.registry import get_format
 
 PROJECTS = "claude-code/projects/-home-user-proj"
 ROLLOUTS = "codex/sessions/2026/11/15"
@@ -74,8 +73,17 @@ MODELS = {
     "gemini-cli": "google/gemini-2.5-pro",
 }
 FILES = {(agent, name): file for agent, row in AGENTS.items() for name, file in row.files.items()} | OTHERS
-of_every_wire = pytest.mark.parametrize(("agent", "name"), [case for case in FILES if case not in OTHERS])
-of_every_sample = pytest.mark.parametrize(("agent", "name"), FILES)
+of_every_wire = pytest.mark.parametrize(
+    ("agent", "name"), beside_the_project(case for case in FILES if case not in OTHERS)
+)
+OWN = [(agent, sample) for agent in MODELS for sample in get_format(agent).samples()]
+"""Segue's own small samples of the same agents."""
+of_every_session = pytest.mark.parametrize(
+    ("agent", "source"),
+    [(agent, sample.source) for agent, sample in OWN]
+    + beside_the_project((agent, SHARED / file) for (agent, _), file in FILES.items()),
+    ids=[f"{agent}, {sample.name}" for agent, sample in OWN] + beside_the_project(map(" ".join, FILES)),
+)
 
 
 def sent(agent: str, name: str) -> tuple[list[dict[str, Any]], str]:
@@ -109,19 +117,20 @@ def test_the_program_sends_what_was_read(agent, name):
     assert found == blocks_of(wire.protocol, turns)
 
 
-@of_every_sample
-def test_a_session_that_is_written_back_is_read_the_same(agent, name):
-    history = read_history(SHARED / FILES[agent, name])
+@of_every_session
+def test_a_session_that_is_written_back_is_read_the_same(agent, source):
+    history = read_history(source)
     (file,) = write_history(history, format=agent, model=MODELS[agent]).files
     again = read_history(file.data)
     assert again.context.messages == history.context.messages
     assert (again.title, again.cwd) == (history.title, history.cwd)
 
 
-@of_every_sample
+@of_every_session
 @pytest.mark.parametrize("other", MODELS)
-def test_a_session_written_for_another_agent_and_read_there_keeps_every_text_or_reports_it(agent, name, other):
-    history = read_history(SHARED / FILES[agent, name])
+def test_a_session_written_for_another_agent_and_read_there_keeps_every_text_or_reports_it(agent, source, other):
+    del agent
+    history = read_history(source)
     written = write_history(history, format=other, model=MODELS[other])
     again = read_history(written.files[0].data)
     kept = "\n".join(text for message in again.context.messages for text in texts_of(message))
@@ -133,7 +142,7 @@ def test_a_session_written_for_another_agent_and_read_there_keeps_every_text_or_
     assert again.cwd == (history.cwd or again.cwd)
 
 
-@pytest.mark.parametrize(("agent", "name"), OTHERS)
+@pytest.mark.parametrize(("agent", "name"), beside_the_project(OTHERS))
 def test_the_program_sends_what_was_read_projected_for_the_model_it_asks(agent, name):
     history = read_history(SHARED / OTHERS[agent, name])
     request = json.loads(Path(SHARED / agent / f"sent-{name}.json").read_text("utf-8"))
@@ -162,6 +171,7 @@ def texts_of(message: Message) -> list[str]:
     return texts
 
 
+@needs_samples
 def test_sub_agents_compactions_and_interrupted_answers_of_claude_code_are_kept():
     files = AGENTS["claude-code"].files
     history = read_history(SHARED / files["main"])
@@ -177,6 +187,7 @@ def test_sub_agents_compactions_and_interrupted_answers_of_claude_code_are_kept(
     assert compaction.messages == full.context.messages[: summary.covers]
 
 
+@needs_samples
 def test_sub_agents_compactions_forks_and_usage_of_codex_are_kept():
     files = AGENTS["codex"].files
     history = read_history(SHARED / files["second"])
@@ -200,6 +211,7 @@ def test_sub_agents_compactions_forks_and_usage_of_codex_are_kept():
     assert [reply.stop_reason for reply in replies].count(StopReason.ABORTED) == 1
 
 
+@needs_samples
 def test_sub_agents_compressions_models_and_thoughts_of_gemini_cli_are_kept():
     files = AGENTS["gemini-cli"].files
     history = read_history(SHARED / files["main"])

@@ -35,6 +35,7 @@ from segue.histories.opening import Document, Opened
 from segue.models.model import Model
 from segue.projection.policy import Policy, ReasoningPolicy
 from segue.projection.report import Loss, Report
+from segue.protocols.registry import PROTOCOLS
 from segue.tokens import Length, measure
 
 ReportForm = Literal["table", "json", "none"]
@@ -184,8 +185,9 @@ def command(
     model = data_set_model(row_format or "") if is_data_set else find_target(target, to_protocol, catalogue)
     refuse, routers = _LOSSES if strict else frozenset[Loss](), open_catalogue(catalogue).routers
     policy = Policy(reasoning=reasoning, refuse=refuse, routers=routers)
-    wrote = None if writer is None else find_target(writer, source, catalogue, FROM)
-    reader = Reader(source, wrote, column, id_column, envelopes=purpose == "batch")
+    protocol = source if source in PROTOCOLS else None
+    wrote = None if writer is None else find_target(writer, protocol, catalogue, FROM)
+    reader = Reader(protocol, wrote, column, id_column, envelopes=purpose == "batch")
     job = Job(model, policy, reader, purpose, bad_lines == "stop", form == "json", span=span * _MEGABYTE)._replace(
         form=row_format
     )
@@ -193,10 +195,12 @@ def command(
     is_folder = source_path != "-" and files_at(source_path).is_folder(source_path)
     named = form_of(source_path)
     if is_folder or is_remote(source_path) or (named is not None and (named[1] or named[0] == "rows")):
+        _refuse_format(source, protocol)
         ctx.exit(convert_corpus(job, Input(source_path, None, None), output, settings))
     file = SourceFile().convert(source_path, None, ctx)
     opened = _open(file, source, wrote, job)
     if opened.document is None:
+        _refuse_format(source, protocol)
         found = find_again(file)
         ctx.exit(convert_corpus(job, Input(source_path, found, opened), output, settings))
     if resume:
@@ -204,6 +208,11 @@ def command(
             "--resume works only for files with one conversation on each line; this file is one conversation"
         )
     ctx.exit(_convert_one(opened.document, model, policy, output, form, compact=compact))
+
+
+def _refuse_format(source: str | None, protocol: str | None) -> None:
+    if source != protocol:
+        raise click.UsageError(f"--from {source} is for one conversation; rows are recognised each by itself")
 
 
 def is_same_file(one: str, other: str) -> bool:

@@ -7,7 +7,7 @@ from tempfile import mkdtemp
 
 import click
 
-from segue.cli.history_inputs import READABLE_NAMES, open_history
+from segue.cli.history_inputs import open_history
 from segue.cli.history_outputs import (
     ReportForm,
     commands_of,
@@ -17,7 +17,7 @@ from segue.cli.history_outputs import (
     save_fresh,
 )
 from segue.cli.reports import report_option
-from segue.cli.targets import TO, catalogue_option, complete_model, find_target
+from segue.cli.targets import TO, catalogue_option, complete_model, find_target, name_option
 from segue.histories.kit.format import Format
 from segue.histories.kit.history import History
 from segue.histories.registry import all_formats, get_format
@@ -35,7 +35,7 @@ from segue.projection.report import Report
     help="The model that continues it.  [default: that of the last answer, or one of the agent]",
 )
 @click.option("--cwd", metavar="DIR", help="The folder of the project.  [default: that of the session]")
-@click.option("--format", "name", metavar="FORMAT", type=READABLE_NAMES, help="The format of SOURCE.")
+@name_option
 @click.option("--session", metavar="ID", help="The conversation to read, of a source with several.  [default: newest]")
 @click.option(
     "-o",

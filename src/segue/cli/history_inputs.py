@@ -21,10 +21,8 @@ from segue.histories.places import is_binary
 from segue.histories.registry import find_format, format_names, get_format
 from segue.models.model import Model
 from segue.projection.report import Loss, Report
-from segue.protocols.registry import protocol_names
 
 FORMAT_NAMES: Final = click.Choice(format_names())
-READABLE_NAMES: Final = click.Choice((*format_names(), *protocol_names()))
 _HEAD: Final = 64
 _STANDARD_INPUT: Final = "-"
 

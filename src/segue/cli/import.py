@@ -9,18 +9,19 @@ from typing import Final
 import click
 from msgspec.structs import replace
 
-from segue.cli.history_inputs import READABLE_NAMES, open_history
+from segue.cli.history_inputs import open_history
 from segue.cli.history_outputs import ReportForm, print_report, session_lines, store_new
 from segue.cli.reports import report_option
+from segue.cli.targets import name_option
 from segue.histories.kit.history import History
-from segue.histories.opening import HISTORY
+from segue.histories.reading import HISTORY
 
 RECORDS: Final = "records"
 
 
 @click.command("import")
 @click.argument("source")
-@click.option("--format", "name", metavar="FORMAT", type=READABLE_NAMES, help="The format.  [default: recognised]")
+@name_option
 @click.option("--session", metavar="ID", help="The conversation to read, of a source with several.  [default: newest]")
 @click.option(
     "--view",

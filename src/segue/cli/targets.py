@@ -11,6 +11,7 @@ from click.shell_completion import CompletionItem
 from msgspec.structs import replace
 
 from segue.errors import UnknownModel
+from segue.histories.registry import format_names
 from segue.models.catalogue import Catalogue, get_model, installed_catalogue, load_catalogue
 from segue.models.model import Modality, Model
 from segue.protocols.registry import PROTOCOLS, get_protocol
@@ -51,7 +52,31 @@ def find_near(name: str, names: Iterable[str]) -> list[str]:
     return [known[each] for each in found][:3]
 
 
+@final
+class _ReadableNames(_ProtocolNames):
+    """The names of everything that can be read: formats and protocols, those of packages too."""
+
+    @property
+    def choices(self) -> tuple[str, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return (*format_names(), *PROTOCOLS)
+
+    @choices.setter
+    def choices(self, names: object) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Ignore what the base class sets: the names are read again."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Accept a name of a format or of a protocol; for any other, suggest similar ones."""
+        if value in self.choices:
+            return value
+        near = find_near(value, self.choices)
+        hint = f"did you mean {' or '.join(near)}? The names" if near else "the names"
+        text = f"there is no format or protocol {value!r}; {hint} are {', '.join(self.choices)}."
+        raise click.BadParameter(text, ctx, param)
+
+
 PROTOCOL_NAMES: Final = _ProtocolNames()
+READABLE_NAMES: Final = _ReadableNames()
+_FROM: Final = "The format or the protocol that is read.  [default: recognised]"
 _ANY_ID: Final = "model"
 _EVERYTHING: Final[tuple[Modality, ...]] = ("text", "image", "document", "audio", "video")
 """The id and inputs of a target that only a protocol names: it accepts everything that the protocol supports."""
@@ -68,10 +93,13 @@ def catalogue_option(command: _Command) -> _Command:
 
 
 def source_option(command: _Command) -> _Command:
-    """Add the option for the protocol of the file that is read."""
-    return click.option(
-        "--from", "source", metavar="PROTOCOL", type=PROTOCOL_NAMES, help="The protocol of FILE.  [default: detected]"
-    )(command)
+    """Add the option for the format or the protocol of the file that is read."""
+    return click.option("--from", "source", metavar="FORMAT", type=READABLE_NAMES, help=_FROM)(command)
+
+
+def name_option(command: _Command) -> _Command:
+    """Add the same option for commands whose argument is a SOURCE; they had it under another name first."""
+    return click.option("--from", "--format", "name", metavar="FORMAT", type=READABLE_NAMES, help=_FROM)(command)
 
 
 def complete_model(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001

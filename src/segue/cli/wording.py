@@ -19,7 +19,7 @@ _OPTIONS: Final = (
     ("set base_url", "set it with --base-url"),
     ("check base_url", "check --base-url"),
     ("use read_session() for session files", "write one conversation or message on each line"),
-    ("name its format with format=...", "name its format with --format, or the protocol of a request with --from"),
+    ("name its format with format=...", "name its format with --from"),
     ("pass folder=... and import the file", "name a folder with -o and import the file"),
     (" needs model=..., the model", " needs --model, the model"),
 )

@@ -119,7 +119,7 @@ class Reader(NamedTuple):
         return Row(self._read(body, data if is_given else None), None if name is None else str(name), filled)
 
     def _read(self, value: object, data: bytes | str | None) -> Document:
-        return open_value(value, How(protocol=self.protocol, model=self.writer), data=data)
+        return open_value(value, How(protocol=self.protocol, model=self.writer), data=data, arranged=True)
 
     def _body(self, row: Fields) -> Fields:
         """Choose the part of a row that is the conversation, and parse the JSON texts in it."""

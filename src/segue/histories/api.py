@@ -24,7 +24,8 @@ from segue.histories.kit.history import History, Session, Written
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import View
 from segue.histories.kit.stamps import first_time, make_id
-from segue.histories.opening import How, as_history, choose_line, locate_history, open_source, without_collection
+from segue.histories.opening import choose_line, locate_history, open_source
+from segue.histories.reading import How, as_history, without_collection
 from segue.histories.registry import all_formats, formats_with_sessions, get_format
 from segue.models.catalogue import get_model
 from segue.models.model import Model

@@ -302,6 +302,17 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
     "model messages of the Vercel AI SDK": (
         Form(where="items", needs=("role", "content"), own=("content[].type=tool-call|tool-result",), under=_MESSAGES),
     ),
+    "messages of LangChain that were converted to those of OpenAI": (
+        Form(
+            where="items",
+            needs=("role", "content", "!thinking_blocks", "!id"),
+            own=(
+                "tool_calls&content[].signature",
+                "tool_calls&content[].type=redacted_thinking|reasoning|function_call|tool_call",
+            ),
+            under=_MESSAGES,
+        ),
+    ),
     "steps of smolagents": (Form(where="items", needs=(), own=("model_input_messages",)),),
     "output of CrewAI": (Form(where="object", needs=("tasks_output:list", "raw")),),
     "a history of DSPy": (Form(where="items", needs=("outputs", "messages", "kwargs")),),

@@ -1,35 +1,45 @@
 """Open anything that can be read: the one opener of the library, the command line, a corpus and the inspector.
 
-`recognition` decides what data is, this module reads it. A source is a file, the name of a session, bytes, a parsed
+`recognition` decides what data is, `reading` reads it. A source is a file, the name of a session, bytes, a parsed
 value, or objects of a framework. It holds one conversation, or lines with one each, which are read one at a time.
 """
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace as replace_fields
-from itertools import chain, repeat
+from itertools import chain
 from os import PathLike
 from pathlib import Path  # opens nothing: `places` does
-from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, TypeAlias, cast, final
+from typing import BinaryIO, Final, NamedTuple, cast, final
 
 import msgspec
 from msgspec.structs import replace
 
 from segue.batch_forms import read_request_line
-from segue.conversation.context import Context, Prompt
-from segue.conversation.limits import parse_json, without_line
+from segue.conversation.context import Prompt
+from segue.conversation.limits import without_line
 from segue.conversation.stored import load
 from segue.errors import DecodeError, LoadError, SegueError, UnknownFormat
 from segue.histories import places
 from segue.histories.data_rows import as_body, is_as_sent
 from segue.histories.kit.evidence import Sight
 from segue.histories.kit.format import Format
-from segue.histories.kit.history import History, HistoryOrigin, Session
+from segue.histories.kit.history import Session
 from segue.histories.kit.lines import objects_of
-from segue.histories.kit.source import Source, View
+from segue.histories.kit.source import Source
+from segue.histories.reading import (
+    NEITHER,
+    Document,
+    How,
+    Lines,
+    numbered,
+    parse,
+    parse_lines,
+    read_as,
+    read_body,
+    read_session_file,
+)
 from segue.histories.recognition import (
     HEAD,
     Recognition,
@@ -40,57 +50,13 @@ from segue.histories.recognition import (
     recognise_sight,
 )
 from segue.histories.registry import all_formats, find_format, get_format
-from segue.models.model import Model
 from segue.plurals import counted
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.protocols.detection import detect_protocol
 from segue.protocols.registry import PROTOCOLS
-from segue.sessions import read_session_lines
 
-if TYPE_CHECKING:
-    from segue.projection.policy import Policy
-    from segue.request import Request
-
-HISTORY: Final = "history"
-"""The key of `Context.extra` with title, folder and times of the history, so that a stored conversation keeps them."""
-_NEITHER: Final = "this is neither a conversation nor a request; a JSON object or a list of messages is expected"
 _WHOLE: Final = frozenset({"history", "session", "chat lines", "unreadable"})
 """What a file of several lines can be as a whole."""
-
-
-@final
-class Document(NamedTuple):
-    """One conversation that was read, and what it was read from."""
-
-    prompt: Prompt
-    protocol: str | None = None
-    """The protocol of a request; None for any other source."""
-    body: Mapping[str, object] | list[object] | None = None
-    line: int | None = None
-    """The line of a conversation in a file with one on each line."""
-    data: bytes | None = None
-    """The JSON of a file with one conversation."""
-    lines: tuple[int, ...] = ()
-    """The line of each message of a session."""
-    history: History | None = None
-    """What a history has beside its messages; None for a request and for what segue stored."""
-
-    def prepare(self, model: Model, policy: Policy) -> Request:
-        """Make a request for a model.
-
-        Raises:
-            EmptyConversation: the conversation has no content to send.
-            ProjectionRefused: the policy refuses a necessary change.
-        """
-        from segue.request import prepare, prepare_prompt  # a list of sessions does not need projection
-
-        if self.protocol is None:
-            return prepare(self.prompt.context, model, policy=policy)
-        return prepare_prompt(self.prompt, model, source=self.protocol, policy=policy)
-
-    def as_history(self) -> History:
-        """Give the conversation as a history; one of segue has the origin that it was stored with."""
-        return self.history or as_history(self.prompt.context, format_name=self.protocol or "segue")
 
 
 @final
@@ -101,30 +67,12 @@ class BadLine(NamedTuple):
     reason: str
 
 
-Lines: TypeAlias = Iterator[tuple[int, bytes]]
-
-
 @final
 class Opened(NamedTuple):
     """An opened source: either one conversation, or lines with one each."""
 
     document: Document | None
     lines: Lines = iter(())
-
-
-@final
-class How(NamedTuple):
-    """How a source is read: what is known about it, and what is wanted of it.
-
-    `format` names a format or a protocol, `protocol` a protocol; without both, the source is recognised. `model` wrote
-    the answers of a request. `session` selects one of several conversations, by its id or its number.
-    """
-
-    format: str | None = None
-    protocol: str | None = None
-    model: Model | None = None
-    session: str | None = None
-    view: View = View()
 
 
 _RECOGNISE: Final = How()
@@ -152,28 +100,37 @@ def _with_protocol(how: How) -> How:
 
 
 def open_value(
-    value: object, how: How = _RECOGNISE, *, line: int | None = None, data: bytes | str | None = None
+    value: object,
+    how: How = _RECOGNISE,
+    *,
+    line: int | None = None,
+    data: bytes | str | None = None,
+    arranged: bool = False,
 ) -> Document:
     """Read one conversation from parsed JSON; `data` is its text if there is one.
+
+    `arranged` says that a request in it is as it was sent, so that no column of a row has to be looked for.
 
     Raises:
         LoadError, DecodeError, UnknownFormat: as `open_source`.
     """
     if not isinstance(value, (dict, list)):
-        raise LoadError(_NEITHER)
+        raise LoadError(NEITHER)
     how = _with_protocol(how)
     value = cast("object", value)
     if how.protocol is not None:
-        return _read_body(value, how.protocol, how.model)._replace(line=line)
-    if how.format is not None:
-        return _read_history(get_format(how.format), Source(value=value), how)._replace(line=line)
-    if is_plain_request(value) and (protocol := detect_protocol(value)) is not None:
+        document = read_body(value, how.protocol, how.model)
+    elif how.format is not None:
+        document = read_as(get_format(how.format), Source(value=value), how)
+    elif is_plain_request(value) and (protocol := detect_protocol(value)) is not None:
         row = cast("dict[str, object]", value)
-        return _read_body(row if is_as_sent(row) else as_body(row), protocol, how.model)._replace(line=line)
-    sight = look_at_value(value)
-    claim = choose(recognise_sight(sight), "this")
-    source = Source(data=data.encode() if isinstance(data, str) else data, value=value)
-    return _read(claim, source, sight, how)._replace(line=line)
+        document = read_body(row if arranged or is_as_sent(row) else as_body(row), protocol, how.model)
+    else:
+        sight = look_at_value(value)
+        claim = choose(recognise_sight(sight), "this")
+        source = Source(data=data.encode() if isinstance(data, str) else data, value=value)
+        document = _read(claim, source, sight, how)
+    return document if line is None else document._replace(line=line)
 
 
 def open_history_row(value: dict[str, object], how: How, *, data: bytes | str | None = None) -> Document | None:
@@ -182,8 +139,10 @@ def open_history_row(value: dict[str, object], how: How, *, data: bytes | str | 
     Raises:
         LoadError, UnknownFormat: as `open_source`.
     """
+    if is_plain_request(value):
+        return None
     sight = look_at_value(value)
-    found = recognise_sight(sight)
+    found = recognise_sight(sight, history=True)
     if not any(claim.kind == "history" for claim in found):
         return None
     source = Source(data=data.encode() if isinstance(data, str) else data, value=value)
@@ -193,7 +152,7 @@ def open_history_row(value: dict[str, object], how: How, *, data: bytes | str | 
 def open_line(data: bytes, how: How, line: int) -> Document | BadLine:
     """Read one conversation of many; an error is returned, not raised."""
     try:
-        return open_value(_parse(data), how, line=line, data=data)
+        return open_value(parse(data), how, line=line, data=data)
     except SegueError as error:
         return BadLine(line, without_line(str(error)))
 
@@ -250,7 +209,7 @@ def _open_file(file: BinaryIO, how: How, name: str) -> Opened:
             sight = look(Source(data=b"".join(head), name=name), head=True)
             is_lines = sight.value is None and bool(sight.lines) and (how.protocol or not _claims_whole(sight))
             if is_lines and (size >= HEAD or recognise_sight(look_at_value(sight.lines[0]))):
-                return Opened(None, _numbered(chain(head, file)))
+                return Opened(None, numbered(chain(head, file)))
             if size >= HEAD:
                 break
     data = b"".join(head)
@@ -263,10 +222,6 @@ def _open_file(file: BinaryIO, how: How, name: str) -> Opened:
         session=how.session,
     )
     return _open(source, None if how.format is None else get_format(how.format), how, name)
-
-
-def _numbered(lines: Iterator[bytes]) -> Lines:
-    return ((number, line) for number, line in enumerate(lines, 1) if not line.isspace())
 
 
 def _claims_whole(sight: Sight) -> bool:
@@ -322,19 +277,19 @@ def _open(source: Source, record: Format | None, how: How, place: str) -> Opened
     if source.data is not None and not source.data.strip():
         raise LoadError("the file is empty; a conversation in JSON or JSON Lines is expected")
     if record is not None:
-        return Opened(_read_history(record, source, how))
+        return Opened(read_as(record, source, how))
     sight = look(source)
     is_lines = sight.value is None and bool(sight.lines)
     if how.protocol is not None:
         if is_lines and source.data is not None:
-            return Opened(None, _numbered(iter(source.data.splitlines(keepends=True))))
-        body = sight.value if source.data is None or not sight.cut else _parse(source.data)
-        return Opened(_read_body(body, how.protocol, how.model)._replace(data=source.data))
+            return Opened(None, numbered(iter(source.data.splitlines(keepends=True))))
+        body = sight.value if source.data is None or not sight.cut else parse(source.data)
+        return Opened(read_body(body, how.protocol, how.model)._replace(data=source.data))
     found, source, sight = _recognise(source)
     if not found and is_lines and source.data is not None:
-        return Opened(None, _numbered(iter(source.data.splitlines(keepends=True))))
-    if not found and source.data is not None and not isinstance(_parse(source.data), (dict, list)):
-        raise LoadError(_NEITHER)
+        return Opened(None, numbered(iter(source.data.splitlines(keepends=True))))
+    if not found and source.data is not None and not isinstance(parse(source.data), (dict, list)):
+        raise LoadError(NEITHER)
     return Opened(_read(choose(found, place), source, sight, how)._replace(data=source.data))
 
 
@@ -344,7 +299,7 @@ def _recognise(source: Source) -> tuple[list[Recognition], Source, Sight]:
     found = recognise_sight(sight)
     if sight.cut and source.data is not None and not any(claim.certainty == "certain" for claim in found):
         with suppress(LoadError):
-            sight = Sight(value=_parse(source.data), text=source.data[:HEAD], name=source.name)
+            sight = Sight(value=parse(source.data), text=source.data[:HEAD], name=source.name)
             found = recognise_sight(sight)
     if source.data is None and not any(claim.certainty == "certain" for claim in found):
         entries = objects_of(source.value)
@@ -363,46 +318,37 @@ def _read(claim: Recognition, source: Source, sight: Sight, how: How) -> Documen
     """Read what was recognised."""
     match claim.kind:
         case "history":
-            return _read_history(get_format(claim.format), source, how)
+            return read_as(get_format(claim.format), source, how)
         case "session":
-            return _read_session(source, sight)
+            return read_session_file(source, sight)
         case "stored":
             data = source.data if source.data is not None else msgspec.json.encode(source.value)
             return Document(Prompt(context=load(data)))
         case "chat lines":
-            messages = _parse_lines(source) if source.data is not None else [sight.value]
-            return _read_body(messages, detect_protocol(messages) or claim.format, how.model)
+            messages = parse_lines(source) if source.data is not None else [sight.value]
+            return read_body(messages, detect_protocol(messages) or claim.format, how.model)
         case "row":
             body = as_body(_value(source, sight))
-            return _read_body(body, detect_protocol(body) or claim.format, how.model)
+            return read_body(body, detect_protocol(body) or claim.format, how.model)
         case "batch line":
             line = read_request_line(_value(source, sight))
             assert line is not None, "it was recognised by its envelope"
-            return _read_body(line.body, line.protocol, how.model)
+            return read_body(line.body, line.protocol, how.model)
         case "exchange":
             return _read_exchange(_value(source, sight), how)
         case "request":
             value = _value(source, sight)
             if type(value) is dict and not is_as_sent(value):
                 value = as_body(value)
-                return _read_body(value, detect_protocol(value) or claim.format, how.model)
-            return _read_body(value, claim.format, how.model)
+                return read_body(value, detect_protocol(value) or claim.format, how.model)
+            return read_body(value, claim.format, how.model)
         case "unreadable":
             raise AssertionError("`choose` refuses it")
 
 
 def _value(source: Source, sight: Sight) -> dict[str, object]:
-    value = _parse(source.data) if sight.cut and source.data is not None else sight.value
+    value = parse(source.data) if sight.cut and source.data is not None else sight.value
     return cast("dict[str, object]", value)
-
-
-def _read_body(value: object, protocol: str, model: Model | None) -> Document:
-    from segue.protocols.api import decode_request  # histories of agents are listed without it
-
-    if not isinstance(value, (dict, list)):
-        raise LoadError(_NEITHER)
-    body = cast("dict[str, object] | list[object]", value)
-    return Document(decode_request(body, protocol=protocol, model=model), protocol, body)
 
 
 def _read_exchange(value: dict[str, object], how: How) -> Document:
@@ -422,145 +368,6 @@ def _read_exchange(value: dict[str, object], how: How) -> Document:
     return document._replace(prompt=replace(document.prompt, context=replace(context, messages=messages)), body=None)
 
 
-def _read_session(source: Source, sight: Sight) -> Document:
-    data = source.data if source.data is not None else msgspec.json.encode(sight.value)
-    numbers: list[int] = []
-    lines = _with_blank_lines(_numbered(iter(data.splitlines(keepends=True))))
-    context = read_session_lines(lines, name=source.path or source.name, numbers=numbers)
-    return Document(Prompt(context=context), lines=tuple(numbers))
-
-
-def _with_blank_lines(lines: Lines) -> Iterator[bytes]:
-    """Add the blank lines again that were left out, so that the others keep their numbers."""
-    last = 0
-    for number, line in lines:
-        yield from repeat(b"\n", number - last - 1)
-        yield line
-        last = number
-
-
-def _parse_lines(source: Source) -> list[object]:
-    """Parse the messages of a file with one on each line.
-
-    Raises:
-        LoadError: a line is not JSON.
-    """
-    messages: list[object] = []
-    for number, line in _numbered(iter((source.data or b"").splitlines(keepends=True))):
-        try:
-            messages.append(_parse(line))
-        except LoadError as error:
-            raise LoadError(without_line(error.reason), line=number) from None
-    return messages
-
-
-def _parse(data: bytes | str) -> object:
-    """Parse JSON. `parse_json` is slower, accepts more and explains errors.
-
-    Raises:
-        LoadError: the data is not JSON.
-    """
-    try:
-        return cast("object", msgspec.json.decode(data))
-    except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
-        return parse_json(data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data)
-
-
-def _read_history(record: Format, source: Source, how: How) -> Document:
-    source = places.settle(source, record)
-    try:
-        with without_collection():
-            history = record.read(source, how.view)
-    except RecursionError as error:
-        raise LoadError("the history is nested too deeply to be read") from error
-    history = _judged(replace(history, origin=replace(history.origin, path=source.path)), record)
-    if how.model is not None:
-        history = replace(history, context=_written_by(history.context, how.model))
-    history = _with_facts(history)
-    return Document(Prompt(context=history.context), history=history)
-
-
-def _judged(history: History, record: Format) -> History:
-    """Report a history of which more was left out than read.
-
-    Raises:
-        LoadError: there is no message, and there are lines or records that cannot be read.
-    """
-    unread = sum(change.code == ChangeCode.LINE_UNREADABLE for change in history.report.changes)
-    unread += sum(each.kind not in record.known_records for each in history.records)
-    read = len(history.context.messages)
-    if unread <= read:
-        return history
-    missing = counted(unread, "line or record", "lines or records")
-    if not read:
-        raise LoadError(
-            f"no message was read as {record.title}, and {missing} could not be; if it is data of another program,"
-            " name its format with format=..."
-        )
-    detail = f"{missing} could not be read, and only {counted(read, 'message')} could"
-    change = Change(code=ChangeCode.RECORD_LEFT_OUT, path=("records",), loss=Loss.CONTENT, detail=detail)
-    return replace(history, report=Report((change, *history.report.changes)))
-
-
-def _written_by(context: Context, model: Model) -> Context:
-    """Give the answers without a model to the one that wrote them."""
-    origin = {"provider": model.provider, "protocol": model.protocol, "model": model.id}
-    messages = (
-        replace(message, **origin) if message.role == "assistant" and not message.model else message
-        for message in context.messages
-    )
-    return replace(context, messages=tuple(messages))
-
-
-@contextmanager
-def without_collection() -> Generator[None]:
-    """Stop the search for cycles: a history is many objects without cycles, and each search looks at all of them."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-def as_history(context: Context, *, format_name: str = "segue") -> History:
-    """Give a history with this conversation, and with title, folder and times if it was read from a history before."""
-    facts = (context.extra or {}).get(HISTORY, {})
-
-    def text(name: str) -> str | None:
-        value = facts.get(name)
-        return value if isinstance(value, str) else None
-
-    def number(name: str) -> int | None:
-        value = facts.get(name)
-        return value if isinstance(value, int) else None
-
-    return History(
-        context=context,
-        origin=HistoryOrigin(format=text("format") or format_name, id=text("id")),
-        title=text("title"),
-        cwd=text("cwd"),
-        created=number("created"),
-        updated=number("updated"),
-    )
-
-
-def _with_facts(history: History) -> History:
-    """Store title, folder and times in the conversation, where a stored file keeps them."""
-    values = {
-        "format": history.origin.format,
-        "id": history.origin.id,
-        "title": history.title,
-        "cwd": history.cwd,
-        "created": history.created,
-        "updated": history.updated,
-    }
-    facts = {name: value for name, value in values.items() if value is not None}
-    context = replace(history.context, extra={**(history.context.extra or {}), HISTORY: facts})
-    return replace(history, context=context)
-
-
 def choose_line(opened: Opened, how: How) -> Document:
     """Give the conversation of an opened source; of several lines the first, or the one that `how.session` numbers.
 
@@ -578,7 +385,7 @@ def choose_line(opened: Opened, how: How) -> Document:
     if chosen is None:
         raise LoadError(f"there is no conversation {how.session!r}; the file has {counted(count, 'conversation')}")
     try:
-        document = open_value(_parse(chosen[1]), how, line=chosen[0], data=chosen[1])
+        document = open_value(parse(chosen[1]), how, line=chosen[0], data=chosen[1])
     except UnknownFormat:
         raise
     except SegueError as error:

@@ -9,7 +9,7 @@ error that names both.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast, final
@@ -67,10 +67,13 @@ class Recognition(msgspec.Struct, frozen=True):
         return f"{self.format} ({', '.join(self.evidence)})"
 
 
-def recognise_sight(sight: Sight) -> list[Recognition]:
-    """Give everything that the data may be, what is certain first."""
+def recognise_sight(sight: Sight, *, history: bool = False) -> list[Recognition]:
+    """Give everything that the data may be, what is certain first; nothing if `history` is wanted and it is none."""
     claims: list[tuple[Recognition, tuple[str, ...]]] = []
-    for (name, kind), forms in _candidates(sight).items():
+    candidates = _candidates(sight)
+    if history and not any(kind == "history" for _, kind in candidates):
+        return []
+    for (name, kind), forms in candidates.items():
         evidence = find_evidence(forms, sight)
         if evidence is not None:
             claims.append((Recognition(name, kind, evidence.certainty, evidence.found), evidence.over))
@@ -97,12 +100,16 @@ def is_plain_request(value: object) -> bool:
         if type(item) is not dict:
             return False
         message = cast("dict[str, object]", item)
-        if not message.keys() <= _PLAIN_KEYS or message.get("role") not in _PLAIN_ROLES:
+        if message.get("role") not in _PLAIN_ROLES:
             return False
         content = message.get("content")
+        if type(content) is str and len(message) == 2:  # nothing but the role and a text
+            continue
+        if not message.keys() <= _PLAIN_KEYS:
+            return False
         if type(content) is not str and content is not None and not _has_plain_blocks(content):
             return False
-        if "tool_calls" in message and not _has_plain_calls(message["tool_calls"]):
+        if "tool_calls" in message and not (type(content) is not list and _has_plain_calls(message["tool_calls"])):
             return False
     return True
 
@@ -284,13 +291,30 @@ class _Index:
         self.row_keys = frozenset(self.by_key["object"]) - {"messages"} | _ENVELOPE_KEYS
         """Keys of which one is there if a row is more than a request."""
 
-    def at(self, where: str, keys: Collection[str], inner: Collection[str] = ()) -> Iterator[_Entry]:
-        """Give the forms that the keys do not exclude."""
+        self.fitting = lru_cache(maxsize=512)(self._fitting)
+
+    def _fitting(
+        self, keys: frozenset[str] | None, inner: frozenset[str], lines: frozenset[str], other: str
+    ) -> Mapping[_Claimant, Sequence[Form]]:
+        """Give the forms that the keys of an object, of the items of its list and of lines do not exclude.
+
+        The rows of a file have few shapes, so the result is kept.
+        """
+        found: list[_Entry] = []
+        if keys is not None:
+            found += self._at("object", keys, inner)
+            found += (entry for entry in self._at("items", inner) if not keys.isdisjoint(entry.form.under))
+        else:
+            found += self._at("items", inner)
+        found += self._at("lines", lines)
+        found += self.others.get(other, ())
+        return _by_claimant(found)
+
+    def _at(self, where: str, keys: frozenset[str], inner: Collection[str] = ()) -> Iterator[_Entry]:
         table = self.by_key[where]
-        given = frozenset(keys)
-        for key in sorted(table.keys() & given):  # in the same order in every process
+        for key in sorted(table.keys() & keys):  # in the same order in every process
             for entry in table[key]:
-                if entry.needed <= given and not (entry.any_inner and entry.any_inner.isdisjoint(inner)):
+                if entry.needed <= keys and not (entry.any_inner and entry.any_inner.isdisjoint(inner)):
                     yield entry
 
 
@@ -323,46 +347,34 @@ def _read_index(count: int) -> _Index:  # noqa: ARG001 - the cache key: new reco
     return _Index()
 
 
-def _candidates(sight: Sight) -> dict[_Claimant, list[Form]]:
+def _candidates(sight: Sight) -> Mapping[_Claimant, Sequence[Form]]:
+    """Give the forms that the keys do not exclude, by who has them."""
     index = _read_index(FORMATS.added)
+    if sight.columns is not None:
+        return _by_claimant(index.others["database"])
+    value = sight.value
+    inner, is_json = _keys_of_items(items_under(value, _MESSAGES))
+    keys = frozenset(cast("dict[str, object]", value)) if type(value) is dict else None
+    lines = frozenset(key for line in sight.lines for key in line)
+    if sight.text:
+        other = "text"
+    else:
+        is_json = is_json and (bool(inner) if keys is None else "values" not in keys)
+        other = "" if value is None or is_json else "objects"
+    return index.fitting(keys, inner, lines, other)
+
+
+def _by_claimant(entries: Iterable[_Entry]) -> dict[_Claimant, list[Form]]:
     found: dict[_Claimant, dict[int, Form]] = {}
-    for claimant, form, _, _ in _fitting(index, sight):
+    for claimant, form, _, _ in entries:
         found.setdefault(claimant, {})[id(form)] = form
     return {claimant: list(forms.values()) for claimant, forms in found.items()}
 
 
-def _fitting(index: _Index, sight: Sight) -> Iterator[_Entry]:
-    if sight.columns is not None:
-        yield from index.others["database"]
-        return
-    value = sight.value
-    inner, is_json = _keys_of_items(items_under(value, _MESSAGES))
-    if type(value) is dict:
-        keys = cast("dict[str, object]", value).keys()
-        is_json = is_json and "values" not in keys
-        yield from index.at("object", keys, inner)
-        yield from (entry for entry in index.at("items", inner) if not keys.isdisjoint(entry.form.under))
-    else:
-        is_json = is_json and bool(inner)
-        yield from index.at("items", inner)
-    if sight.lines:
-        yield from index.at("lines", {key for line in sight.lines for key in line})
-    if sight.text:
-        yield from index.others["text"]
-    elif value is not None and not is_json:
-        yield from index.others["objects"]
-
-
-def _keys_of_items(items: Sequence[object]) -> tuple[set[str], bool]:
+def _keys_of_items(items: Sequence[object]) -> tuple[frozenset[str], bool]:
     """Give the keys of all items, and whether they are JSON objects, and no objects of a framework."""
-    keys: set[str] = set()
-    is_json = True
-    for item in items:
-        if type(item) is dict:
-            keys.update(cast("dict[str, object]", item))
-        else:
-            is_json = False
-    return keys, is_json
+    objects = [cast("dict[str, object]", item) for item in items if type(item) is dict]
+    return frozenset[str]().union(*objects), len(objects) == len(items)
 
 
 def _recognise_wire(value: object) -> Iterator[Recognition]:

@@ -60,7 +60,7 @@ _MOST_CHANGES: Final = 50
 _UNSENDABLE: Final = (ConversationError, ProjectionError)
 """What a conversation raises that no request can be made of, such as an image that is not base64."""
 
-_NAMING: Final = "`segue import --format`, or the protocol of a request with --from"
+_NAMING: Final = "`segue ui FILE --from`"
 """What a user of the page and of `segue ui` can do about a file that is not recognised."""
 
 

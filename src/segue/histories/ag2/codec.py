@@ -23,11 +23,12 @@ from segue.conversation.content import (
     ThinkingContent,
     UserContent,
 )
+from segue.conversation.context import Origin
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, Usage, UserMessage
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, results_together
-from segue.histories.kit.envelope import SEGUE
-from segue.histories.kit.framework_origins import TurnOrigin, find_origin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.framework_pieces import (
+from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of
+from segue.histories.kit.origins import SEGUE, find_origin, marked_origin, origin_mark, set_origin
+from segue.histories.kit.pieces import (
     Media,
     Shown,
     arguments_text,
@@ -44,7 +45,6 @@ from segue.histories.kit.framework_pieces import (
     usage_of,
     whole_input,
 )
-from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of
 from segue.histories.kit.stamps import milliseconds_of
 from segue.projection.report import ChangeCode, Loss
 
@@ -184,12 +184,12 @@ def _read_response(entry: Entry, time: int | None) -> AssistantMessage:
     return set_origin(message, origin)
 
 
-def _origin_of(entry: Mapping[str, Any]) -> TurnOrigin:
+def _origin_of(entry: Mapping[str, Any]) -> Origin:
     named = [text_of(entry.get(name)) or "" for name in ("model", "provider", "response_id")]
     return find_origin(*named)
 
 
-def _read_usage(counts: Mapping[str, Any], origin: TurnOrigin) -> Usage | None:
+def _read_usage(counts: Mapping[str, Any], origin: Origin) -> Usage | None:
     read, write = counts.get("cache_read_input_tokens"), counts.get("cache_creation_input_tokens")
     prompt: object = counts.get("prompt_tokens")
     if origin.protocol in _COUNTED_APART:

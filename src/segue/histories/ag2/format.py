@@ -7,7 +7,6 @@ from importlib import import_module
 from typing import Any, Final, cast
 
 from segue.histories.ag2.codec import CODEC, EVENT, NAME, TITLE
-from segue.histories.ag2.samples import samples
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
 from segue.histories.kit.framework import (
@@ -21,6 +20,7 @@ from segue.histories.kit.framework import (
 )
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import object_of, text_of
+from segue.histories.kit.samples import read_samples
 
 _CREATED: Final = "created_at"
 
@@ -75,6 +75,6 @@ FRAMEWORK: Final = Framework(
 FORMAT: Final = framework_format(
     FRAMEWORK,
     give=_give,
-    samples=samples,
+    samples=read_samples(__package__),
     source="ag2 1.2.1, its own dump",
 )

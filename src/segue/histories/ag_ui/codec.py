@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, UserContent
+from segue.conversation.context import Origin
 from segue.conversation.messages import (
     AssistantMessage,
     Message,
@@ -24,8 +25,9 @@ from segue.conversation.messages import (
 )
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
 from segue.histories.kit.framework import items_of
-from segue.histories.kit.framework_origins import TurnOrigin, find_origin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.framework_pieces import (
+from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.origins import find_origin, marked_origin, origin_mark, set_origin
+from segue.histories.kit.pieces import (
     Media,
     arguments_text,
     encode_json,
@@ -39,7 +41,6 @@ from segue.histories.kit.framework_pieces import (
     string_of,
     texts_of,
 )
-from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "ag-ui"
@@ -104,10 +105,10 @@ def _opaque(entry: Mapping[str, Any]) -> dict[str, Any]:
     return item_of(string_of(entry.get(_OPAQUE)))
 
 
-def _origin_of(run: Sequence[Mapping[str, Any]]) -> TurnOrigin:
+def _origin_of(run: Sequence[Mapping[str, Any]]) -> Origin:
     names = (text_of(_opaque(entry).get("provider_name")) for entry in run)
     provider = next((name for name in names if name), "")
-    return find_origin("-", provider)._replace(model="") if provider else TurnOrigin()
+    return find_origin("", provider)
 
 
 def _read_assistant(run: list[Entry]) -> AssistantMessage:
@@ -129,7 +130,7 @@ def _read_assistant(run: list[Entry]) -> AssistantMessage:
     return set_origin(AssistantMessage(content=tuple(pieces), stop_reason=stop), origin)
 
 
-def _read_thinking(entry: Entry, origin: TurnOrigin) -> ThinkingContent:
+def _read_thinking(entry: Entry, origin: Origin) -> ThinkingContent:
     opaque = _opaque(entry)
     words, own, name = text_of(entry.get("content")) or "", string_of(opaque.get("signature")), opaque.get("id")
     signature = own if opaque else string_of(entry.get(_OPAQUE))

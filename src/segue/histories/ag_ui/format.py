@@ -9,7 +9,6 @@ from typing import Any, Final
 import msgspec
 
 from segue.histories.ag_ui.codec import CODEC, TITLE
-from segue.histories.ag_ui.samples import samples
 from segue.histories.kit.framework import (
     Framework,
     add_ids,
@@ -22,6 +21,7 @@ from segue.histories.kit.framework import (
 )
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import object_of, text_of
+from segue.histories.kit.samples import read_samples
 
 _ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "reasoning", "activity"})
 
@@ -52,6 +52,6 @@ FRAMEWORK: Final = Framework(
 FORMAT: Final = framework_format(
     FRAMEWORK,
     give=_give,
-    samples=samples,
+    samples=read_samples(__package__),
     source="ag-ui-protocol 1.0.0; dumps of pydantic-ai's adapter",
 )

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from segue.conversation.content import AssistantContent, FileContent, TextContent, ThinkingContent, UserContent
+from segue.conversation.context import Origin
 from segue.conversation.messages import (
     AssistantMessage,
     Message,
@@ -22,8 +23,9 @@ from segue.conversation.messages import (
     UserMessage,
 )
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, results_together
-from segue.histories.kit.framework_origins import TurnOrigin, find_origin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.framework_pieces import (
+from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.origins import find_origin, marked_origin, origin_mark, set_origin
+from segue.histories.kit.pieces import (
     Media,
     arguments_text,
     is_media,
@@ -37,7 +39,6 @@ from segue.histories.kit.framework_pieces import (
     usage_of,
     whole_input,
 )
-from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "agent-framework"
@@ -118,7 +119,7 @@ def _read_assistant(contents: list[dict[str, Any]], more: Mapping[str, Any]) -> 
     return set_origin(message, marked_origin(_origin_of(more), more))
 
 
-def _origin_of(more: Mapping[str, Any]) -> TurnOrigin:
+def _origin_of(more: Mapping[str, Any]) -> Origin:
     return find_origin(text_of(more.get("model")) or "")
 
 

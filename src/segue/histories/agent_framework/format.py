@@ -7,7 +7,6 @@ from importlib import import_module
 from typing import Any, Final
 
 from segue.histories.agent_framework.codec import CODEC, TITLE
-from segue.histories.agent_framework.samples import samples
 from segue.histories.kit.framework import (
     Framework,
     close_list,
@@ -19,6 +18,7 @@ from segue.histories.kit.framework import (
 )
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import object_of
+from segue.histories.kit.samples import read_samples
 
 
 def _is_message(entry: Mapping[str, Any]) -> bool:
@@ -42,7 +42,7 @@ FRAMEWORK: Final = Framework(codec=CODEC, title=TITLE, open=list_opener(_is_mess
 FORMAT: Final = framework_format(
     FRAMEWORK,
     give=_give,
-    samples=samples,
+    samples=read_samples(__package__),
     title="Microsoft Agent Framework",
     source="agent-framework-core 1.23.0, its own dump",
 )

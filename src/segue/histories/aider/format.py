@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from segue.histories.aider.read import KNOWN_RECORDS, NAME, list_sessions, read
-from segue.histories.aider.samples import samples
 from segue.histories.kit.format import Format
+from segue.histories.kit.samples import read_samples
 
 FORMAT: Final = Format(
     name=NAME,
@@ -15,7 +15,7 @@ FORMAT: Final = Format(
     list=list_sessions,
     reads_lines=False,
     known_records=KNOWN_RECORDS,
-    samples=samples,
+    samples=read_samples(__package__),
     source="aider 0.86.2, run against a scripted model",
     read_on="2026-11-15",
 )

@@ -22,10 +22,10 @@ from segue.histories.kit.documents import finish_history, refuse_branch
 from segue.histories.kit.envelope import with_envelope
 from segue.histories.kit.history import History, Session
 from segue.histories.kit.notes import Notes
+from segue.histories.kit.origins import find_origin
+from segue.histories.kit.pieces import usage_of
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of
-from segue.histories.kit.stored_pieces import usage_of
-from segue.histories.kit.turn_origins import find_origin
 
 NAME: Final = "aider"
 KNOWN_RECORDS: Final = frozenset({"line of the program"})
@@ -196,7 +196,7 @@ def _usage(text: str) -> Usage | None:
     if found is None:
         return None
     cost = _COST.search(text)
-    return usage_of(read=_number(found[1]), output=_number(found[2]), cost=None if cost is None else _decimal(cost[1]))
+    return usage_of(_number(found[1]), _number(found[2]), cost=None if cost is None else _decimal(cost[1]))
 
 
 def _number(text: str) -> int:

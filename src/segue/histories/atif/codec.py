@@ -24,8 +24,9 @@ from segue.conversation.messages import (
 )
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
 from segue.histories.kit.framework import items_of
-from segue.histories.kit.framework_origins import find_origin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.framework_pieces import (
+from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.origins import find_origin, marked_origin, origin_mark, set_origin
+from segue.histories.kit.pieces import (
     is_media,
     make_call,
     note_signatures,
@@ -36,7 +37,6 @@ from segue.histories.kit.framework_pieces import (
     usage_of,
     whole_input,
 )
-from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.stamps import iso_of, milliseconds_of
 from segue.projection.report import ChangeCode, Loss
 

@@ -7,12 +7,12 @@ from importlib import import_module
 from typing import Any, Final
 
 from segue.histories.atif.codec import CODEC, NAME, TITLE, renumbered
-from segue.histories.atif.samples import samples
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
 from segue.histories.kit.framework import Document, Framework, framework_format, from_package, give_json, list_of
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import object_of, text_of
+from segue.histories.kit.samples import read_samples
 
 
 def _open(value: object, session: str | None) -> Document | None:  # noqa: ARG001 - one trajectory, one conversation
@@ -52,4 +52,6 @@ def _give(files: tuple[WrittenFile, ...]) -> object:
 FRAMEWORK: Final = Framework(
     codec=CODEC, title=TITLE, open=_open, close=_close, complete=_complete, plain=_plain, file_name="trajectory.json"
 )
-FORMAT: Final = framework_format(FRAMEWORK, give=_give, samples=samples, source="atif 1.8.0, its own dump")
+FORMAT: Final = framework_format(
+    FRAMEWORK, give=_give, samples=read_samples(__package__), source="atif 1.8.0, its own dump"
+)

@@ -19,7 +19,8 @@ from segue.conversation.media_types import type_of_data
 from segue.conversation.messages import AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, results_together
 from segue.histories.kit.framework import items_of
-from segue.histories.kit.framework_pieces import (
+from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.pieces import (
     arguments_text,
     image_of,
     is_base64,
@@ -31,7 +32,6 @@ from segue.histories.kit.framework_pieces import (
     texts_of,
     usage_of,
 )
-from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.stamps import milliseconds_of
 from segue.projection.report import ChangeCode, Loss
 

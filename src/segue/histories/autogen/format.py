@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from segue.histories.autogen.codec import ASSISTANT, CODEC, RESULTS, SYSTEM, TITLE, USER
 from segue.histories.autogen.events import EVENTS, from_events, to_events
-from segue.histories.autogen.samples import samples
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
 from segue.histories.kit.framework import (
@@ -22,6 +21,7 @@ from segue.histories.kit.framework import (
 )
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import object_of, text_of
+from segue.histories.kit.samples import read_samples
 
 _CONTEXT: Final = "llm_context"
 _AGENTS: Final = "agent_states"
@@ -115,6 +115,6 @@ FRAMEWORK: Final = Framework(
 FORMAT: Final = framework_format(
     FRAMEWORK,
     give=_give,
-    samples=samples,
+    samples=read_samples(__package__),
     source="autogen-core 0.7.5 and autogen-agentchat 0.7.5, their own dumps",
 )

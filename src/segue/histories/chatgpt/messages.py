@@ -23,9 +23,9 @@ from segue.histories.kit.documents import json_text, parse_object
 from segue.histories.kit.envelope import with_envelope
 from segue.histories.kit.lines import object_of, objects_of, text_of, without
 from segue.histories.kit.notes import Notes
+from segue.histories.kit.pieces import media_of
 from segue.histories.kit.source import Source
 from segue.histories.kit.stamps import milliseconds_of
-from segue.histories.kit.stored_pieces import media_of
 from segue.histories.kit.unread import note_unread
 from segue.projection.report import ChangeCode, Loss
 
@@ -159,7 +159,8 @@ class MessageReader:
             at = ("messages", len(self._made))
             self._notes.add(ChangeCode.FILE_MISSING, at, Loss.CONTENT, f"{name or pointer}: not in the export")
             return []
-        return [media_of(data=data, mime=mime, name=name or found[0].rpartition("/")[2])]
+        media = media_of(mime, data=data, name=name or found[0].rpartition("/")[2])
+        return [media] if media is not None else []
 
     # -- turns of the model --------------------------------------------------------------------------------------------
 

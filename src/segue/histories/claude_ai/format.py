@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from segue.histories.claude_ai.read import KNOWN_RECORDS, NAME, list_sessions, read
-from segue.histories.claude_ai.samples import samples
 from segue.histories.kit.format import Format
+from segue.histories.kit.samples import read_samples
 
 FORMAT: Final = Format(
     name=NAME,
@@ -17,7 +17,7 @@ FORMAT: Final = Format(
     archive_members=("conversations.json", "*/conversations.json"),
     reads_lines=False,
     known_records=KNOWN_RECORDS,
-    samples=samples,
+    samples=read_samples(__package__),
     source="descriptions of exports by others",
     read_on="2026-11-15",
 )

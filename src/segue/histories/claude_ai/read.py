@@ -12,17 +12,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, cast
 
-from segue.conversation.arguments import read_arguments
-from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolCall, ToolResultContent
+from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolResultContent
 from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, UserMessage
 from segue.histories.kit.documents import OTHER, choose, finish_history, json_text, load_value
 from segue.histories.kit.envelope import with_envelope
 from segue.histories.kit.history import History, Session
 from segue.histories.kit.lines import object_of, objects_of, text_of, title_of, without
 from segue.histories.kit.notes import Notes
+from segue.histories.kit.pieces import make_call, media_of
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of
-from segue.histories.kit.stored_pieces import media_of
 from segue.histories.kit.trees import Tree
 from segue.histories.kit.unread import note_unread
 from segue.projection.report import ChangeCode, Loss
@@ -189,9 +188,7 @@ def _reply(blocks: Sequence[dict[str, Any]], model: str, time: int | None, notes
             )
         elif kind == "tool_use":
             made_id = text_of(block.get("id")) or f"call_{len(content)}"
-            name = text_of(block.get("name")) or ""
-            given = read_arguments(block.get("input"))
-            content.append(ToolCall(id=made_id, name=name, arguments=given.arguments, arguments_text=given.text))
+            content.append(make_call(made_id, block.get("name"), block.get("input")))
         else:
             _record(block, notes)
     if content:
@@ -223,7 +220,8 @@ def _result(block: dict[str, Any], time: int | None, notes: Notes) -> ToolResult
         if isinstance(piece.get("text"), str):
             pieces.append(TextContent(text=piece["text"]))
         elif isinstance(source.get("data"), str):
-            pieces.append(media_of(data=source["data"], mime=text_of(source.get("media_type"))))
+            media = media_of(source.get("media_type"), data=source["data"])
+            pieces.append(media or TextContent(text=json_text(given)))
         else:
             pieces.append(TextContent(text=json_text(given)))
     return ToolResultMessage(

@@ -6,10 +6,10 @@ from typing import Final
 
 from segue.histories.claude_code.describe import describe
 from segue.histories.claude_code.read import KNOWN_RECORDS, read
-from segue.histories.claude_code.samples import samples
 from segue.histories.claude_code.turns import NAME, WIRE
 from segue.histories.claude_code.write import write
 from segue.histories.kit.format import Format, Place
+from segue.histories.kit.samples import read_samples
 from segue.models.model import Model
 
 FORMAT: Final = Format(
@@ -21,7 +21,7 @@ FORMAT: Final = Format(
     describe=describe,
     place=Place(folder=".claude", variables=("CLAUDE_CONFIG_DIR",), patterns=("projects/*/*.jsonl",)),
     known_records=KNOWN_RECORDS,
-    samples=samples,
+    samples=read_samples(__package__),
     example=Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=8000),
     source="Claude Code 2.1.325, run against a scripted model",
     read_on="2026-11-15",

@@ -23,9 +23,10 @@ from segue.conversation.content import TextContent, UserContent
 from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, Usage, UserMessage
 from segue.errors import DecodeError
 from segue.histories.claude_code.tree import Node
-from segue.histories.kit.envelope import SEGUE, envelope_extra, with_origin
+from segue.histories.kit.envelope import envelope_extra
 from segue.histories.kit.lines import object_of, objects_of, text_of, without
 from segue.histories.kit.notes import Notes
+from segue.histories.kit.origins import SEGUE, with_marked_origin
 from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.kit.wire import Wire
 from segue.models.price import find_cost
@@ -224,7 +225,7 @@ class Reader:
             return []
         if model in {"", SYNTHETIC}:
             message = replace(message, model=model, provider="")
-        message = with_origin(message, lines[0])
+        message = with_marked_origin(message, lines[0])
         envelope: dict[str, object] = {
             "lines": [
                 {**without(fields, _WRITTEN_ANEW), "blocks": len(blocks)}

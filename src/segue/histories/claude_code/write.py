@@ -17,10 +17,11 @@ from typing import Any, Final, cast
 
 from segue.conversation.messages import AssistantMessage, Message, StopReason
 from segue.histories.claude_code.turns import NAME, WIRE, attachment_content
-from segue.histories.kit.envelope import find_envelope, find_title, origin_fields, plain_text
+from segue.histories.kit.envelope import find_envelope, find_title, plain_text
 from segue.histories.kit.format import Draft, Output
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of, title_of
+from segue.histories.kit.origins import foreign_mark
 from segue.histories.kit.stamps import iso_of, make_id, time_of
 from segue.histories.kit.writing import Clock, json_line
 
@@ -130,7 +131,7 @@ class _Writer:
         counts = [integer_of(line.get("blocks")) for line in lines]
         if envelope is None or sum(counts) != len(blocks):
             reply = self._reply(message, blocks) if envelope is None else {**_reply_of(envelope), "content": blocks}
-            fields = {"message": reply, **origin_fields(message, WIRE.protocol)}
+            fields = {"message": reply, **foreign_mark(message, WIRE.protocol)}
             self._line("assistant", lines[0] if lines else {}, self._time(message, None), fields)
             return
         for line, count in zip(lines, counts, strict=True):

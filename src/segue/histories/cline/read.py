@@ -19,12 +19,12 @@ from segue.histories.kit.documents import describe_document, finish_history, loa
 from segue.histories.kit.envelope import with_envelope
 from segue.histories.kit.format import Excerpt
 from segue.histories.kit.history import History, Session
-from segue.histories.kit.lines import object_of, objects_of, text_of, without
+from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of, without
 from segue.histories.kit.notes import Notes
+from segue.histories.kit.origins import find_origin
+from segue.histories.kit.pieces import usage_of
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of
-from segue.histories.kit.stored_pieces import usage_of
-from segue.histories.kit.turn_origins import find_origin
 from segue.histories.kit.unread import note_unread
 
 NAME: Final = "cline"
@@ -77,11 +77,13 @@ def _task_id(name: str) -> str | None:
 def _read_message(fields: dict[str, Any], number: int, notes: Notes) -> list[Message]:
     info, metrics = object_of(fields.get("modelInfo")), object_of(fields.get("metrics"))
     model = text_of(info.get("id"))
+    names = ("inputTokens", "cacheReadTokens", "cacheWriteTokens")
+    new, cached, written = (integer_of(metrics.get(name)) for name in names)
     usage = usage_of(
-        read=metrics.get("inputTokens"),
-        output=metrics.get("outputTokens"),
-        cache_read=metrics.get("cacheReadTokens"),
-        cache_write=metrics.get("cacheWriteTokens"),
+        new + cached + written,
+        metrics.get("outputTokens"),
+        cache_read=cached,
+        cache_write=written,
         cost=metrics.get("cost"),
     )
     origin = None if model is None else find_origin(model, text_of(info.get("provider")) or "")

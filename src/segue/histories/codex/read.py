@@ -19,10 +19,11 @@ from segue.conversation.context import Context, Origin, Summary
 from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, Usage, UserMessage
 from segue.errors import DecodeError, LoadError
 from segue.histories.codex.rollout import Item, Rollout, find_thread, is_added, read_rollout
-from segue.histories.kit.envelope import find_title, name_results, with_envelope, with_origin
+from segue.histories.kit.envelope import find_title, name_results, with_envelope
 from segue.histories.kit.history import Branch, Child, Compaction, History, HistoryOrigin, Parent
 from segue.histories.kit.lines import first_objects, integer_of, object_of, objects_of, text_of, title_of
 from segue.histories.kit.notes import Notes
+from segue.histories.kit.origins import with_marked_origin
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of, time_of
 from segue.histories.kit.wire import Wire
@@ -256,7 +257,7 @@ class _Reader:
                 made.append(message)
                 continue
             stamped = replace(message, timestamp=items[0].time, **_ending(message, items))
-            stamped = with_origin(stamped, {"segue": items[0].origin} if items[0].origin else {})
+            stamped = with_marked_origin(stamped, {"segue": items[0].origin} if items[0].origin else {})
             kept = [_envelope(item, items[0].time) for item in items] if len(decoded) == 1 else []
             envelope = {"items": kept}
             made.append(with_envelope(stamped, NAME, envelope))

@@ -20,10 +20,11 @@ from typing import Any, Final, cast
 from segue.conversation.messages import AssistantMessage, Message, StopReason, Usage
 from segue.histories.codex.read import METADATA, NAME, WIRE
 from segue.histories.codex.rollout import UNSENT
-from segue.histories.kit.envelope import find_envelope, find_title, is_own_text, origin_fields, plain_text
+from segue.histories.kit.envelope import find_envelope, find_title, is_own_text, plain_text
 from segue.histories.kit.format import Draft, Output
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import objects_of, text_of, title_of
+from segue.histories.kit.origins import foreign_mark
 from segue.histories.kit.stamps import file_time_of, iso_of, make_id, time_of
 from segue.histories.kit.writing import Clock, json_line
 from segue.projection.report import ChangeCode, Loss
@@ -133,7 +134,7 @@ class _Writer:
         envelope = find_envelope(message, NAME)
         if message.role == "assistant":
             self._turn_context(message)
-        fields = origin_fields(message, WIRE.protocol) if message.role == "assistant" and envelope is None else {}
+        fields = foreign_mark(message, WIRE.protocol) if message.role == "assistant" and envelope is None else {}
         kinds = {content.kind for content in message.content}
         unsent = message.role == "assistant" and kinds == {"thinking"}
         if unsent:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from segue.histories.continue_.read import NAME, describe, read
-from segue.histories.continue_.samples import samples
 from segue.histories.kit.format import Format, Place
+from segue.histories.kit.samples import read_samples
 
 FORMAT: Final = Format(
     name=NAME,
@@ -15,7 +15,7 @@ FORMAT: Final = Format(
     describe=describe,
     place=Place(folder=".continue", variables=("CONTINUE_GLOBAL_DIR",), patterns=("sessions/*.json",)),
     reads_lines=False,
-    samples=samples,
+    samples=read_samples(__package__),
     source="Continue CLI 1.5.47, run against a scripted model; continuedev/continue 2026-06-18",
     read_on="2026-11-15",
 )

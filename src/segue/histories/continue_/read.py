@@ -31,19 +31,18 @@ from segue.histories.kit.documents import (
     finish_history,
     json_text,
     load_value,
-    parse_object,
     parse_text,
     refuse_branch,
 )
 from segue.histories.kit.envelope import with_envelope
 from segue.histories.kit.format import Excerpt
 from segue.histories.kit.history import Compaction, History, Session
-from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of, without
+from segue.histories.kit.lines import object_of, objects_of, text_of, without
 from segue.histories.kit.notes import Notes
+from segue.histories.kit.origins import find_origin
+from segue.histories.kit.pieces import image_of, make_call, usage_of
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of
-from segue.histories.kit.stored_pieces import media_of, usage_of
-from segue.histories.kit.turn_origins import find_origin
 from segue.histories.kit.unread import note_unread
 
 NAME: Final = "continue"
@@ -204,9 +203,8 @@ def _content(content: object) -> tuple[TextContent, ...] | tuple[UserContent, ..
         return (TextContent(text=content),) if content else ()
     made: list[UserContent] = []
     for piece in objects_of(content):
-        url = text_of(object_of(piece.get("imageUrl")).get("url"))
-        if url is not None:
-            made.append(media_of(url=url, mime=None if url.startswith("data:") else "image/*"))
+        if (image := image_of(url=object_of(piece.get("imageUrl")).get("url"))) is not None:
+            made.append(image)
         elif isinstance(piece.get("text"), str):
             made.append(TextContent(text=piece["text"]))
         else:
@@ -229,15 +227,7 @@ def _thinking(message: dict[str, Any]) -> ThinkingContent:
 
 def _call(call: dict[str, Any]) -> ToolCall:
     function = object_of(call.get("function"))
-    given = function.get("arguments")
-    arguments = object_of(given) or parse_object(given)
-    text = given if isinstance(given, str) and not arguments and given.strip() not in {"", "{}"} else None
-    return ToolCall(
-        id=text_of(call.get("id")) or "",
-        name=text_of(function.get("name")) or "",
-        arguments=arguments,
-        arguments_text=text,
-    )
+    return make_call(call.get("id"), function.get("name"), function.get("arguments"))
 
 
 def _result(call: dict[str, Any], state: dict[str, Any]) -> list[Message]:
@@ -260,14 +250,12 @@ def _result(call: dict[str, Any], state: dict[str, Any]) -> list[Message]:
 
 
 def _usage(usage: dict[str, Any]) -> Usage | None:
-    details = object_of(usage.get("prompt_tokens_details"))
-    read, write = integer_of(details.get("cached_tokens")), integer_of(details.get("cache_write_tokens"))
-    cents = usage.get("cost_cents")
+    details, cents = object_of(usage.get("prompt_tokens_details")), usage.get("cost_cents")
     return usage_of(
-        read=max(0, integer_of(usage.get("prompt_tokens")) - read - write),
-        output=usage.get("completion_tokens"),
-        cache_read=read,
-        cache_write=write,
+        usage.get("prompt_tokens"),
+        usage.get("completion_tokens"),
+        cache_read=details.get("cached_tokens"),
+        cache_write=details.get("cache_write_tokens"),
         cost=cents / 100 if isinstance(cents, (int, float)) else None,
     )
 

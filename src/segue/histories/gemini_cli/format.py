@@ -6,9 +6,9 @@ from typing import Final
 
 from segue.histories.gemini_cli.describe import describe, read_settings
 from segue.histories.gemini_cli.read import KNOWN_RECORDS, NAME, WIRE, read
-from segue.histories.gemini_cli.samples import samples
 from segue.histories.gemini_cli.write import write
 from segue.histories.kit.format import Format, Place
+from segue.histories.kit.samples import read_samples
 from segue.models.model import Model
 
 FORMAT: Final = Format(
@@ -27,7 +27,7 @@ FORMAT: Final = Format(
     read_settings=read_settings,
     closes_calls=False,
     known_records=KNOWN_RECORDS,
-    samples=samples,
+    samples=read_samples(__package__),
     example=Model("gemini-2.5-pro", "google", "google-genai", reasoning=True),
     source="Gemini CLI 0.61.0, run against a scripted model; google-gemini/gemini-cli 2026-08-06",
     read_on="2026-11-15",

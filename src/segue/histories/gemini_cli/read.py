@@ -22,10 +22,11 @@ from segue.conversation.context import Context, Summary
 from segue.conversation.messages import AssistantMessage, Message, StopReason, SystemMessage, Usage
 from segue.errors import DecodeError, LoadError
 from segue.histories.gemini_cli.log import GOT_IT, Entry, Log, find_summary, read_log, text_of_entry
-from segue.histories.kit.envelope import find_title, name_results, with_envelope, with_origin
+from segue.histories.kit.envelope import find_title, name_results, with_envelope
 from segue.histories.kit.history import Branch, Child, Compaction, History, HistoryOrigin
 from segue.histories.kit.lines import first_objects, integer_of, object_of, objects_of, text_of, title_of, without
 from segue.histories.kit.notes import Notes
+from segue.histories.kit.origins import with_marked_origin
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of, time_of
 from segue.histories.kit.wire import Wire
@@ -359,7 +360,7 @@ class _Reader:
             usage=_usage(object_of(fields.get("tokens"))),
             stop_reason=StopReason.TOOL_USE if message.tool_calls() else StopReason.STOP,
         )
-        return with_origin(ended, fields)
+        return with_marked_origin(ended, fields)
 
     def _results(self, entry: Entry, calls: list[dict[str, Any]], later: set[str]) -> list[Message]:
         """Give the results that no message of the user repeats."""

@@ -17,10 +17,11 @@ from typing import Any, Final
 
 from segue.conversation.messages import AssistantMessage, Message, Usage
 from segue.histories.gemini_cli.read import NAME, WIRE
-from segue.histories.kit.envelope import find_envelope, find_title, origin_fields
+from segue.histories.kit.envelope import find_envelope, find_title
 from segue.histories.kit.format import Draft, Output
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import text_of, title_of
+from segue.histories.kit.origins import foreign_mark
 from segue.histories.kit.stamps import file_time_of, iso_of, make_id, time_of
 from segue.histories.kit.writing import Clock, json_line
 
@@ -97,7 +98,7 @@ def _lines(draft: Draft, clock: Clock, group: Sequence[Message], count: int) -> 
 
 
 def _reply_fields(message: AssistantMessage, *, own: bool) -> Mapping[str, Any]:
-    fields: dict[str, Any] = {} if own else dict(origin_fields(message, WIRE.protocol))
+    fields: dict[str, Any] = {} if own else dict(foreign_mark(message, WIRE.protocol))
     if message.model:
         fields["model"] = message.model
     if message.usage is not None:

@@ -27,9 +27,9 @@ from segue.conversation.messages import (
 )
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
 from segue.histories.kit.framework import items_of
-from segue.histories.kit.framework_origins import find_origin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.framework_pieces import stop_of, usage_of
 from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of
+from segue.histories.kit.origins import find_origin, marked_origin, origin_mark, set_origin
+from segue.histories.kit.pieces import stop_of, usage_of
 from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.kit.wire import Wire
 from segue.projection.report import ChangeCode, Loss

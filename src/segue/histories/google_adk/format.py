@@ -16,12 +16,12 @@ import msgspec
 
 from segue.errors import LoadError
 from segue.histories.google_adk.codec import AUTHOR, CODEC, WIRE
-from segue.histories.google_adk.samples import samples
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
 from segue.histories.kit.framework import Document, Framework, framework_format, from_package, items_of, list_of
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import object_of, text_of
+from segue.histories.kit.samples import read_samples
 from segue.histories.kit.source import Database
 from segue.histories.kit.stamps import make_id, milliseconds_of
 from segue.models.model import Model
@@ -220,7 +220,7 @@ FRAMEWORK: Final = Framework(
 FORMAT: Final = framework_format(
     FRAMEWORK,
     give=_give,
-    samples=samples,
+    samples=read_samples(__package__),
     wire=WIRE.protocol,
     example=Model("gemini-2.5-pro", "google", "google-genai", reasoning=True),
     source="google-adk 2.13.0, run against a scripted model",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from segue.histories.goose.read import KNOWN_RECORDS, NAME, list_sessions, read
-from segue.histories.goose.samples import samples
 from segue.histories.kit.format import Format, Place
+from segue.histories.kit.samples import read_samples
 
 FORMAT: Final = Format(
     name=NAME,
@@ -21,7 +21,7 @@ FORMAT: Final = Format(
     ),
     reads_lines=False,
     known_records=KNOWN_RECORDS,
-    samples=samples,
+    samples=read_samples(__package__),
     source="block/goose 1.30.0",
     read_on="2026-11-15",
 )

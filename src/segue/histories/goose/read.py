@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, cast
 
-from segue.conversation.arguments import read_arguments
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolCall, UserContent
 from segue.conversation.context import Origin, Summary
 from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, UserMessage
@@ -23,10 +22,10 @@ from segue.histories.kit.envelope import plain_text, with_envelope
 from segue.histories.kit.history import Compaction, History, Session
 from segue.histories.kit.lines import decode_objects, first_objects, integer_of, object_of, objects_of, text_of, without
 from segue.histories.kit.notes import Notes
+from segue.histories.kit.origins import find_origin
+from segue.histories.kit.pieces import make_call, media_of, string_of
 from segue.histories.kit.source import Database, Source, View
 from segue.histories.kit.stamps import milliseconds_of
-from segue.histories.kit.stored_pieces import media_of
-from segue.histories.kit.turn_origins import find_origin
 from segue.histories.kit.unread import note_unread
 
 NAME: Final = "goose"
@@ -277,13 +276,12 @@ def _shared_pieces(pieces: Sequence[dict[str, Any]]) -> Iterator[UserContent]:
         if isinstance(piece.get("text"), str):
             yield TextContent(text=piece["text"])
         elif isinstance(piece.get("data"), str):
-            yield media_of(data=piece["data"], mime=text_of(piece.get("mimeType")))
+            yield media_of(piece.get("mimeType"), data=piece["data"]) or TextContent(text=json_text(piece))
         elif isinstance(resource.get("text"), str):
             yield TextContent(text=resource["text"])
         elif isinstance(resource.get("blob"), str):
-            yield media_of(
-                data=resource["blob"], mime=text_of(resource.get("mimeType")), name=text_of(resource.get("uri"))
-            )
+            media = media_of(resource.get("mimeType"), data=resource["blob"], name=resource.get("uri"))
+            yield media or TextContent(text=json_text(piece))
         else:
             yield TextContent(text=json_text(piece))
 
@@ -291,11 +289,5 @@ def _shared_pieces(pieces: Sequence[dict[str, Any]]) -> Iterator[UserContent]:
 def _call(piece: dict[str, Any]) -> ToolCall:
     value = object_of(object_of(piece.get("toolCall")).get("value"))
     metadata = object_of(piece.get("metadata"))
-    arguments = read_arguments(value.get("arguments"))
-    return ToolCall(
-        id=piece["id"],
-        name=text_of(value.get("name")) or _INVALID,
-        arguments=arguments.arguments,
-        arguments_text=arguments.text,
-        thought_signature=text_of(metadata.get("thoughtSignature")),
-    )
+    signature = string_of(metadata.get("thoughtSignature"))
+    return make_call(piece["id"], value.get("name") or _INVALID, value.get("arguments"), signature=signature)

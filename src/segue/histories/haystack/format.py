@@ -7,7 +7,6 @@ from importlib import import_module
 from typing import Any, Final, cast
 
 from segue.histories.haystack.codec import CODEC, TITLE
-from segue.histories.haystack.samples import samples
 from segue.histories.kit.framework import (
     Framework,
     close_list,
@@ -19,6 +18,7 @@ from segue.histories.kit.framework import (
 )
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import object_of, text_of
+from segue.histories.kit.samples import read_samples
 
 
 def _is_message(entry: Mapping[str, Any]) -> bool:
@@ -48,6 +48,6 @@ FRAMEWORK: Final = Framework(codec=CODEC, title=TITLE, open=list_opener(_is_mess
 FORMAT: Final = framework_format(
     FRAMEWORK,
     give=_give,
-    samples=samples,
+    samples=read_samples(__package__),
     source="haystack-ai 3.4.0, its own dump",
 )

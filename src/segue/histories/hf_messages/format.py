@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-from segue.histories.hf_messages.samples import samples
 from segue.histories.kit.chat_messages import ChatForm, read_tools, write_functions
+from segue.histories.kit.documents import LINES
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
-from segue.histories.kit.framework import LINES, Document, Framework, framework_format, give_json, items_of, list_of
+from segue.histories.kit.framework import Document, Framework, framework_format, give_json, items_of, list_of
 from segue.histories.kit.lines import object_of, text_of
+from segue.histories.kit.samples import read_samples
 
 NAME: Final = "hf-messages"
 _ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "function", "ipython", "model"})
@@ -75,7 +76,7 @@ FRAMEWORK: Final = Framework(
 FORMAT: Final = framework_format(
     FRAMEWORK,
     give=give_json,
-    samples=samples,
+    samples=read_samples(__package__),
     title="Hugging Face messages",
     source="datasets 5.2.0; templates of transformers; OpenAI's fine-tuning files",
 )

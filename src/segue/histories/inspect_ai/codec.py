@@ -20,6 +20,7 @@ from segue.conversation.content import (
     ToolCall,
     UserContent,
 )
+from segue.conversation.context import Origin
 from segue.conversation.messages import (
     AssistantMessage,
     Message,
@@ -30,8 +31,9 @@ from segue.conversation.messages import (
 )
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
 from segue.histories.kit.framework import items_of
-from segue.histories.kit.framework_origins import TurnOrigin, find_origin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.framework_pieces import (
+from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.origins import find_origin, marked_origin, origin_mark, set_origin
+from segue.histories.kit.pieces import (
     Media,
     image_of,
     is_media,
@@ -45,7 +47,6 @@ from segue.histories.kit.framework_pieces import (
     string_of,
     texts_of,
 )
-from segue.histories.kit.lines import object_of, objects_of, text_of
 
 NAME: Final = "inspect-ai"
 TITLE: Final = "Inspect AI"
@@ -117,7 +118,7 @@ def _read_assistant(entry: Entry) -> AssistantMessage:
     return set_origin(AssistantMessage(content=(*pieces, *calls), stop_reason=stop), origin)
 
 
-def _read_piece(block: Mapping[str, Any], origin: TurnOrigin) -> AssistantContent:
+def _read_piece(block: Mapping[str, Any], origin: Origin) -> AssistantContent:
     is_item = origin.protocol == "openai-responses"
     if block.get("type") == "text" and isinstance(block.get("text"), str):
         item = text_of(object_of(block.get("internal")).get("message_id")) if is_item else None

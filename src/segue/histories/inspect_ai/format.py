@@ -14,7 +14,6 @@ from typing import Any, Final, cast
 import msgspec
 
 from segue.histories.inspect_ai.codec import CODEC, TITLE
-from segue.histories.inspect_ai.samples import samples
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
 from segue.histories.kit.framework import (
@@ -28,6 +27,7 @@ from segue.histories.kit.framework import (
 )
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.samples import read_samples
 from segue.histories.kit.stamps import milliseconds_of
 
 _ROLES: Final = frozenset({"system", "user", "assistant", "tool"})
@@ -127,6 +127,6 @@ FRAMEWORK: Final = Framework(
 FORMAT: Final = framework_format(
     FRAMEWORK,
     give=_give,
-    samples=samples,
+    samples=read_samples(__package__),
     source="inspect-ai 0.3.285, run against a scripted model",
 )

@@ -6,6 +6,10 @@ Facts this file rests on (LiteLLM 1.106.2, transformers templates, datasets 5.2.
 - Thinking stands in `thinking_blocks` (LiteLLM, with signatures), in `reasoning_content`, `reasoning` or `thinking`, or
   in the text between `<think>` tags. OpenRouter's `reasoning_details` are in `provider_specific_fields`.
 - There is no error flag, no usage and no model.
+
+The codec of openai-chat does not read these: it keeps what it does not know (`thinking_blocks`, arguments that are
+objects, results without an id) as that of a request, which projection would send to a provider of Chat. Calls, media
+and `reasoning_details` are read by what both share.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any, Final, final
 
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolCall, UserContent
-from segue.conversation.context import Tool, ToolDefinition
+from segue.conversation.context import Origin, Tool, ToolDefinition
 from segue.conversation.messages import (
     AssistantMessage,
     Message,
@@ -28,8 +32,9 @@ from segue.conversation.messages import (
 from segue.errors import DecodeError, EncodeError
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
 from segue.histories.kit.framework import items_of
-from segue.histories.kit.framework_origins import TurnOrigin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.framework_pieces import (
+from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.origins import marked_origin, origin_mark, set_origin
+from segue.histories.kit.pieces import (
     Media,
     arguments_text,
     is_media,
@@ -41,7 +46,6 @@ from segue.histories.kit.framework_pieces import (
     shown,
     string_of,
 )
-from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.wire import Wire
 from segue.projection.report import ChangeCode, Loss
 
@@ -177,11 +181,11 @@ def _read_assistant(entry: Entry, reading: Reading) -> AssistantMessage:
     return set_origin(AssistantMessage(content=(*pieces, *calls), stop_reason=stop), origin)
 
 
-def _origin_of(entry: Mapping[str, Any]) -> TurnOrigin:
+def _origin_of(entry: Mapping[str, Any]) -> Origin:
     """Tell who wrote a turn by how its thinking is stored."""
     if objects_of(entry.get("thinking_blocks")):
-        return TurnOrigin("anthropic-messages", "anthropic", "")
-    return TurnOrigin("openai-chat", "", "")
+        return Origin(protocol="anthropic-messages", provider="anthropic", model="")
+    return Origin(protocol="openai-chat", provider="", model="")
 
 
 def _read_thoughts(entry: Entry, specific: Mapping[str, Any]) -> list[AssistantContent]:

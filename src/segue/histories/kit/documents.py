@@ -21,21 +21,25 @@ from segue.histories.kit.stamps import time_of
 from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
+LINES: Final = "\x00lines"
+"""The key under which `load_value` gives the values of JSON Lines, which no document has."""
 OTHER: Final = "other conversation"
 """The kind of the record of a conversation of the same file that was not chosen."""
 
 
-def load_value(source: Source) -> object:
-    """Parse the JSON of a source.
+def load_value(source: Source, *, lines: bool = False) -> object:
+    """Parse the JSON of a source; `lines` says that it can also be JSON Lines, which are given under `LINES`.
 
     Raises:
         LoadError: it is not valid JSON.
     """
-    if source.data is None:
+    if source.data is None or source.value is not None:
         return source.value
     try:
         return cast("object", msgspec.json.decode(source.data))
     except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
+        if lines and b"\n" in source.data:
+            return {LINES: [parse_json(line) for line in source.data.split(b"\n") if line.strip()]}
         return parse_json(source.data)
 
 

@@ -191,7 +191,7 @@ def _with_patches(codec: EntryCodec, runs: Sequence[_Run], named: Sequence[Messa
         start += len(given)
         default = codec.write(messages, writing)
         envelope: dict[str, object] = {RUN: at, **around}
-        patch = difference(default, run)
+        patch = None if _is_plainly_equal(default, run) else difference(default, run)
         if patch is not None:
             if not same(apply(default, patch), run):
                 patch = {"fromDigest": digest(default), "to": run}
@@ -199,6 +199,11 @@ def _with_patches(codec: EntryCodec, runs: Sequence[_Run], named: Sequence[Messa
         yield with_envelope(messages[0], codec.name, envelope)
         for message in messages[1:]:
             yield with_envelope(message, codec.name, {RUN: at})
+
+
+def _is_plainly_equal(default: list[Entry], run: list[Entry]) -> bool:
+    """Whether two runs are equal and hold texts alone, as most do: an integer may equal a boolean, a text does not."""
+    return default == run and all(type(value) is str for entry in run for value in entry.values())
 
 
 def write_entries(codec: EntryCodec, messages: Sequence[Message], writing: Writing) -> list[Entry]:

@@ -8,7 +8,7 @@ Both keys name no protocol, so projection keeps them and no codec sends them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, TypeVar, cast
+from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
@@ -17,8 +17,6 @@ from segue.conversation.messages import AssistantMessage, Message, SystemMessage
 
 AGENT: Final = "agent"
 """The key of what is the same for every agent: `own` marks a text that the agent added by itself."""
-SEGUE: Final = "segue"
-"""The field of a written record that names the model of a turn that another program wrote; programs ignore it."""
 
 M = TypeVar("M", bound=UserMessage | AssistantMessage | ToolResultMessage | SystemMessage)
 
@@ -44,23 +42,6 @@ def find_envelope(message: Message, format_name: str) -> Mapping[str, object] | 
     return None if message.extra is None else message.extra.get(format_name)
 
 
-def origin_fields(message: AssistantMessage, wire: str) -> dict[str, object]:
-    """Give the field with the origin of a turn; empty where the format itself names it."""
-    if not message.model or message.protocol == wire:
-        return {}
-    return {SEGUE: {"protocol": message.protocol, "provider": message.provider, "model": message.model}}
-
-
-def with_origin(message: AssistantMessage, fields: Mapping[str, object]) -> AssistantMessage:
-    """Set the origin of a turn that `origin_fields` wrote."""
-    origin = fields.get(SEGUE)
-    if not isinstance(origin, Mapping):
-        return message
-    named = {name: cast("Mapping[str, object]", origin).get(name) for name in ("protocol", "provider", "model")}
-    texts = {name: value for name, value in named.items() if isinstance(value, str)}
-    return replace(message, **texts) if len(texts) == len(named) else message
-
-
 def is_own_text(message: Message) -> bool:
     """Whether the agent added this text by itself."""
     agent = None if message.extra is None else message.extra.get(AGENT)
@@ -82,6 +63,8 @@ def find_title(messages: Iterable[Message]) -> str | None:
 
 def name_results(messages: Sequence[Message]) -> list[Message]:
     """Set the tool name of each result from the call that it answers."""
+    if not any(message.role == "toolResult" for message in messages):
+        return list(messages)
     names: dict[str, str] = {}
     named: list[Message] = []
     for message in messages:

@@ -13,6 +13,7 @@ a text: a path of keys, and what the value has to be.
 | `id^T-` | the text begins so |
 | `history:list` | the value is a `list`, an `object`, a `text` or a `number` |
 | `!model` | the rest of the sign does not hold |
+| `tool_calls&content[].signature` | both hold, of the same item |
 
 The first sign of `needs` is the rarest one: forms are looked up by its first key, so that data without that key costs
 nothing. Formats give no number for how sure they are: `find_evidence` is the only judge.
@@ -199,6 +200,9 @@ def _compiled(signs: tuple[str, ...]) -> tuple[_Test, ...]:
 
 
 def _compile(sign: str) -> _Test:
+    if "&" in sign:
+        tests = tuple(map(_compile, sign.split("&")))
+        return lambda value: all(test(value) for test in tests)
     if sign.startswith("!"):
         test = _compile(sign[1:])
         return lambda value: not test(value)
@@ -250,7 +254,7 @@ def _along(path: Sequence[str], expected: _Test) -> _Test:
 
 def first_key(sign: str) -> str:
     """Give the first key of the path of a sign."""
-    end = min((at for mark in ".[=^:" if (at := sign.find(mark)) >= 0), default=len(sign))
+    end = min((at for mark in ".[=^:&" if (at := sign.find(mark)) >= 0), default=len(sign))
     return sign[:end]
 
 

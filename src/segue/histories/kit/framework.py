@@ -14,9 +14,9 @@ import msgspec
 
 from segue.conversation.content import SystemContent, TextContent
 from segue.conversation.context import Context, Tool
-from segue.conversation.limits import parse_json
 from segue.conversation.messages import Message, SystemMessage
 from segue.errors import EmptyConversation, LoadError, Path
+from segue.histories.kit.documents import load_value
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, read_entries, write_entries
 from segue.histories.kit.envelope import find_envelope, find_title
 from segue.histories.kit.format import Draft, Format, FormatSample, Output, Place
@@ -270,27 +270,6 @@ def prompt_text(context: Context) -> str | None:
 
 
 # -- documents ---------------------------------------------------------------------------------------------------------
-
-
-def load_value(source: Source, *, lines: bool = False) -> object:
-    """Parse a source; `lines` says that it can also be JSON Lines, which give a list.
-
-    Raises:
-        LoadError: it is not JSON.
-    """
-    if source.data is None:
-        return source.value
-    try:
-        return msgspec.json.decode(source.data)
-    except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
-        if lines and source.data.count(b"\n"):
-            parsed = [parse_json(line) for line in source.data.split(b"\n") if line.strip()]
-            return {LINES: parsed}
-        return parse_json(source.data)
-
-
-LINES: Final = "\x00lines"
-"""The key under which `load_value` gives the values of JSON Lines, which no document has."""
 
 
 def items_of(value: object) -> list[object]:

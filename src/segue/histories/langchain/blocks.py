@@ -24,11 +24,11 @@ from segue.conversation.content import (
     ToolCall,
     UserContent,
 )
+from segue.conversation.context import Origin
 from segue.conversation.messages import AssistantMessage
 from segue.errors import DecodeError, EncodeError
-from segue.histories.kit.framework_origins import TurnOrigin
-from segue.histories.kit.framework_pieces import item_signature, make_call, read_media, string_of
 from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.pieces import item_signature, make_call, read_media, string_of
 from segue.histories.kit.wire import Wire
 
 NAME: Final = "langchain"
@@ -82,7 +82,7 @@ def _write_media(content: ImageContent | FileContent) -> dict[str, Any]:
 # -- what the model says -----------------------------------------------------------------------------------------------
 
 
-def read_blocks(blocks: list[dict[str, Any]], origin: TurnOrigin, *, standard: bool) -> tuple[AssistantContent, ...]:
+def read_blocks(blocks: list[dict[str, Any]], origin: Origin, *, standard: bool) -> tuple[AssistantContent, ...]:
     """Read the blocks of a model; `standard` says that they are LangChain's own."""
     bare = [{key: value for key, value in block.items() if key not in _STREAMING} for block in blocks]
     wire = None if standard else _WIRES.get(origin.protocol)
@@ -113,7 +113,7 @@ def _as_items(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return items
 
 
-def _read_standard(block: dict[str, Any], origin: TurnOrigin) -> AssistantContent:
+def _read_standard(block: dict[str, Any], origin: Origin) -> AssistantContent:
     extras, kind = object_of(block.get("extras")), text_of(block.get("type"))
     is_item = origin.protocol == "openai-responses"
     if kind == "text" and isinstance(block.get("text"), str):

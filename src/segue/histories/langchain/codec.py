@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from segue.conversation.content import AssistantContent, NativeContent, TextContent, ThinkingContent, UserContent
+from segue.conversation.context import Origin
 from segue.conversation.messages import (
     AssistantMessage,
     Message,
@@ -27,9 +28,9 @@ from segue.conversation.messages import (
 )
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
 from segue.histories.kit.framework import items_of
-from segue.histories.kit.framework_origins import TurnOrigin, find_origin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.framework_pieces import stop_of, usage_of, whole_input
 from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.origins import find_origin, marked_origin, origin_mark, set_origin
+from segue.histories.kit.pieces import stop_of, usage_of, whole_input
 from segue.histories.langchain.blocks import (
     NAME,
     read_blocks,
@@ -138,7 +139,7 @@ def _blocks_of(content: object) -> list[dict[str, Any]]:
     return [{"type": "text", "text": item} if isinstance(item, str) else object_of(item) for item in items]
 
 
-def _origin_of(data: Mapping[str, Any], meta: Mapping[str, Any]) -> TurnOrigin:
+def _origin_of(data: Mapping[str, Any], meta: Mapping[str, Any]) -> Origin:
     model = text_of(meta.get("model_name")) or text_of(meta.get("model")) or ""
     reply = text_of(meta.get("id")) or text_of(data.get("id")) or ""
     over_chat = "token_usage" in meta or "finish_reason" in meta

@@ -21,9 +21,9 @@ from segue.histories.kit.format import Draft
 from segue.histories.kit.framework import Document, Framework, framework_format, from_package, items_of, list_of
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import object_of, text_of
+from segue.histories.kit.samples import read_samples
 from segue.histories.kit.source import Database
 from segue.histories.langchain.codec import CODEC
-from segue.histories.langchain.samples import samples
 
 _CLASSES: Final[Mapping[str, str]] = {
     "HumanMessage": "human",
@@ -176,6 +176,6 @@ FORMAT: Final = framework_format(
     FRAMEWORK,
     title="LangChain and LangGraph",
     give=_give,
-    samples=samples,
+    samples=read_samples(__package__),
     source="langchain-core 1.7.2 and langgraph 1.2.20, run against a scripted model",
 )

@@ -20,7 +20,7 @@ from segue.histories.kit.framework import (
     list_of,
 )
 from segue.histories.kit.lines import text_of
-from segue.histories.litellm.samples import samples
+from segue.histories.kit.samples import read_samples
 
 _ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _OWN: Final = ("thinking_blocks", "provider_specific_fields")
@@ -59,5 +59,5 @@ FRAMEWORK: Final = Framework(
     plain=_plain,
 )
 FORMAT: Final = framework_format(
-    FRAMEWORK, give=give_json, samples=samples, source="LiteLLM 1.106.2, run against a scripted model"
+    FRAMEWORK, give=give_json, samples=read_samples(__package__), source="LiteLLM 1.106.2, run against a scripted model"
 )

@@ -20,6 +20,7 @@ from segue.conversation.content import (
     ThinkingContent,
     UserContent,
 )
+from segue.conversation.context import Origin
 from segue.conversation.messages import (
     AssistantMessage,
     Message,
@@ -29,8 +30,9 @@ from segue.conversation.messages import (
     UserMessage,
 )
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
-from segue.histories.kit.framework_origins import TurnOrigin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.framework_pieces import (
+from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.origins import UNKNOWN, marked_origin, origin_mark, set_origin
+from segue.histories.kit.pieces import (
     Media,
     Shown,
     arguments_text,
@@ -46,15 +48,14 @@ from segue.histories.kit.framework_pieces import (
     shown,
     string_of,
 )
-from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.projection.report import ChangeCode
 
 NAME: Final = "llama-index"
 TITLE: Final = "LlamaIndex"
 _INFO: Final = "additional_information"
 _KWARGS: Final = "additional_kwargs"
-_RESPONSES: Final = TurnOrigin("openai-responses", "openai", "")
-_CLAUDE: Final = TurnOrigin("anthropic-messages", "anthropic", "")
+_RESPONSES: Final = Origin(protocol="openai-responses", provider="openai", model="")
+_CLAUDE: Final = Origin(protocol="anthropic-messages", provider="anthropic", model="")
 
 
 def _read(run: list[Entry], reading: Reading) -> list[Message]:
@@ -95,7 +96,7 @@ def _read_block(block: Mapping[str, Any]) -> UserContent:
     return media or NativeContent(protocol=NAME, block=dict(block))
 
 
-def _origin_of(blocks: Sequence[Mapping[str, Any]]) -> TurnOrigin:
+def _origin_of(blocks: Sequence[Mapping[str, Any]]) -> Origin:
     """Tell who wrote a turn by what stands beside its thinking."""
     for block in blocks:
         info = object_of(block.get(_INFO))
@@ -103,7 +104,7 @@ def _origin_of(blocks: Sequence[Mapping[str, Any]]) -> TurnOrigin:
             return _RESPONSES
         if "signature" in info:
             return _CLAUDE
-    return TurnOrigin()
+    return UNKNOWN
 
 
 def _read_assistant(blocks: list[dict[str, Any]], kwargs: Mapping[str, Any]) -> AssistantMessage:
@@ -114,7 +115,7 @@ def _read_assistant(blocks: list[dict[str, Any]], kwargs: Mapping[str, Any]) -> 
     return set_origin(AssistantMessage(content=pieces, stop_reason=stop), origin)
 
 
-def _read_piece(block: dict[str, Any], origin: TurnOrigin) -> AssistantContent:
+def _read_piece(block: dict[str, Any], origin: Origin) -> AssistantContent:
     info = object_of(block.get(_INFO))
     match text_of(block.get("block_type")):
         case "text":

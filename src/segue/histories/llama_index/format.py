@@ -21,8 +21,8 @@ from segue.histories.kit.framework import (
 )
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import object_of, text_of
+from segue.histories.kit.samples import read_samples
 from segue.histories.llama_index.codec import CODEC, TITLE
-from segue.histories.llama_index.samples import samples
 
 
 def _is_message(entry: Mapping[str, Any]) -> bool:
@@ -65,6 +65,6 @@ FRAMEWORK: Final = Framework(codec=CODEC, title=TITLE, open=_open, close=_close,
 FORMAT: Final = framework_format(
     FRAMEWORK,
     give=_give,
-    samples=samples,
+    samples=read_samples(__package__),
     source="llama-index-core 0.14.25, run against a scripted model",
 )

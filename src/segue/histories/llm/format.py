@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from segue.histories.kit.format import Format, Place
+from segue.histories.kit.samples import read_samples
 from segue.histories.llm.read import NAME, list_sessions, read
-from segue.histories.llm.samples import samples
 
 FORMAT: Final = Format(
     name=NAME,
@@ -23,7 +23,7 @@ FORMAT: Final = Format(
         },
     ),
     reads_lines=False,
-    samples=samples,
+    samples=read_samples(__package__),
     source="llm 0.36, run against a scripted model",
     read_on="2026-11-15",
 )

@@ -31,11 +31,11 @@ from segue.histories.kit.envelope import with_envelope
 from segue.histories.kit.history import History, Parent, Session
 from segue.histories.kit.lines import integer_of, object_of, text_of
 from segue.histories.kit.notes import Notes
+from segue.histories.kit.origins import find_origin
+from segue.histories.kit.pieces import make_call, media_of, usage_of
 from segue.histories.kit.source import Database, Source, View
 from segue.histories.kit.stamps import milliseconds_of
-from segue.histories.kit.stored_pieces import media_of, usage_of
 from segue.histories.kit.trees import Tree
-from segue.histories.kit.turn_origins import find_origin
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "llm"
@@ -241,10 +241,9 @@ class _Reader:
         """Give an attachment; one that is only a path on the machine is not read."""
         row = next(iter(self._database.rows("attachments", id=name)), _NOTHING)
         data, url = row.get("content"), text_of(row.get("url"))
-        if isinstance(data, bytes):
-            yield media_of(data=data, mime=text_of(row.get("type")))
-        elif url is not None:
-            yield media_of(url=url, mime=text_of(row.get("type")))
+        media = media_of(row.get("type"), data=data if isinstance(data, bytes) else None, url=url)
+        if media is not None:
+            yield media
         else:
             detail = f"attachment {text_of(row.get('path')) or name}"
             self._notes.add(ChangeCode.FILE_MISSING, ("messages", at), Loss.CONTENT, detail)
@@ -254,7 +253,7 @@ def make_reply(content: tuple[AssistantContent, ...], turn: Row, time: int | Non
     """Make an answer with the model and the tokens of its row."""
     model = text_of(turn.get("resolved_model")) or text_of(turn.get("model")) or ""
     provider = (text_of(turn.get("model")) or "").partition("/")[0] if "/" not in model else ""
-    origin = find_origin(model if not provider or provider == model else f"{provider}/{model}")
+    origin = find_origin(model, "" if provider == model else provider)
     return AssistantMessage(
         content=content,
         protocol=origin.protocol,
@@ -268,11 +267,10 @@ def make_reply(content: tuple[AssistantContent, ...], turn: Row, time: int | Non
 
 def _usage(turn: Row) -> Usage | None:
     details = parse_object(turn.get("token_details"))
-    cached = integer_of(object_of(details.get("prompt_tokens_details")).get("cached_tokens"))
     return usage_of(
-        read=max(0, integer_of(turn.get("input_tokens")) - cached),
-        output=turn.get("output_tokens"),
-        cache_read=cached,
+        turn.get("input_tokens"),
+        turn.get("output_tokens"),
+        cache_read=object_of(details.get("prompt_tokens_details")).get("cached_tokens"),
         reasoning=object_of(details.get("completion_tokens_details")).get("reasoning_tokens"),
     )
 
@@ -288,11 +286,7 @@ def _thinking(text: str, payload: dict[str, Any]) -> ThinkingContent:
 
 
 def _call(payload: dict[str, Any], name: str | None) -> ToolCall:
-    return ToolCall(
-        id=text_of(payload.get("tool_call_id")) or "",
-        name=text_of(payload.get("name")) or name or "",
-        arguments=object_of(payload.get("arguments")),
-    )
+    return make_call(payload.get("tool_call_id"), payload.get("name") or name, payload.get("arguments"))
 
 
 def _result(payload: dict[str, Any], time: int | None) -> ToolResultMessage:
@@ -343,7 +337,7 @@ def _read_conversation(database: Database, conversation: Row, notes: Notes) -> H
             content.append(TextContent(text=text))
         if "tool_calls" in tables:
             calls = database.rows("tool_calls", **own)
-            content += (_call({**call, "arguments": parse_text(call.get("arguments"))}, None) for call in calls)
+            content += (_call(dict(call), None) for call in calls)
         reply = make_reply(tuple(content), row, time)
         messages.append(with_envelope(reply, NAME, {"id": row.get("id")}))
     _note_old_orphans(database, tables, notes)

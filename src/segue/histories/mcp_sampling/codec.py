@@ -23,9 +23,9 @@ from segue.conversation.content import (
 )
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, results_together
-from segue.histories.kit.envelope import SEGUE
-from segue.histories.kit.framework_origins import find_origin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.framework_pieces import (
+from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of
+from segue.histories.kit.origins import SEGUE, find_origin, marked_origin, origin_mark, set_origin
+from segue.histories.kit.pieces import (
     Media,
     Shown,
     is_media,
@@ -36,7 +36,6 @@ from segue.histories.kit.framework_pieces import (
     stop_of,
     string_of,
 )
-from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "mcp-sampling"

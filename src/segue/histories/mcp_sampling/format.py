@@ -21,8 +21,8 @@ from segue.histories.kit.framework import (
 )
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import object_of, text_of
+from segue.histories.kit.samples import read_samples
 from segue.histories.mcp_sampling.codec import BLOCKS, CODEC, TITLE
-from segue.histories.mcp_sampling.samples import samples
 
 _FORM: Final = "form"
 _PROMPT: Final = "systemPrompt"
@@ -105,4 +105,6 @@ FRAMEWORK: Final = Framework(
     stores_tools=True,
     file_name="request.json",
 )
-FORMAT: Final = framework_format(FRAMEWORK, give=_give, samples=samples, source="mcp 2.3.0: types, and its own dump")
+FORMAT: Final = framework_format(
+    FRAMEWORK, give=_give, samples=read_samples(__package__), source="mcp 2.3.0: types, and its own dump"
+)

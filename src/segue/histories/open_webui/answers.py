@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from html import unescape
 from typing import Any, Final
 
-from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolCall, ToolResultContent
+from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolResultContent
 from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, Usage
-from segue.histories.kit.documents import json_text, parse_object, parse_text
-from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of
+from segue.histories.kit.documents import json_text, parse_text
+from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.notes import Notes
-from segue.histories.kit.stored_pieces import media_of, reasoning_item, usage_of
+from segue.histories.kit.pieces import image_of, make_call, reasoning_item, usage_of
 
 NAME: Final = "open-webui"
 _DETAILS: Final = re.compile(r"<details\b([^>]*)>(.*?)</details>\n?", re.DOTALL)
@@ -74,12 +74,10 @@ def _turn(
 
 
 def _usage(usage: dict[str, Any]) -> Usage | None:
-    details = object_of(usage.get("prompt_tokens_details"))
-    cached = integer_of(details.get("cached_tokens"))
     return usage_of(
-        read=max(0, integer_of(usage.get("prompt_tokens") or usage.get("input_tokens")) - cached),
-        output=usage.get("completion_tokens") or usage.get("output_tokens"),
-        cache_read=cached,
+        usage.get("prompt_tokens") or usage.get("input_tokens"),
+        usage.get("completion_tokens") or usage.get("output_tokens"),
+        cache_read=object_of(usage.get("prompt_tokens_details")).get("cached_tokens"),
     )
 
 
@@ -92,12 +90,7 @@ def _items(items: Sequence[dict[str, Any]], notes: Notes, number: int) -> Iterat
             case "reasoning":
                 yield _reasoning(item)
             case "function_call":
-                given = item.get("arguments")
-                yield ToolCall(
-                    id=text_of(item.get("call_id")) or text_of(item.get("id")) or "",
-                    name=text_of(item.get("name")) or "",
-                    arguments=object_of(given) or parse_object(given),
-                )
+                yield make_call(item.get("call_id") or item.get("id"), item.get("name"), item.get("arguments"))
             case "function_call_output":
                 content = tuple(_result_pieces(item.get("output")))
                 status = text_of(item.get("status"))
@@ -126,12 +119,9 @@ def _result_pieces(output: object) -> Iterator[ToolResultContent]:
         yield TextContent(text=output)
         return
     for piece in objects_of(output):
-        url = text_of(piece.get("image_url"))
-        if url is not None:
-            yield media_of(url=url, mime=None if url.startswith("data:") else "image/*")
-        else:
-            text = piece.get("text")
-            yield TextContent(text=text if isinstance(text, str) else json_text(piece))
+        text = piece.get("text")
+        image = image_of(url=piece.get("image_url"))
+        yield image or TextContent(text=text if isinstance(text, str) else json_text(piece))
 
 
 def _result(call_id: str, content: tuple[ToolResultContent, ...], *, failed: bool = False) -> ToolResultMessage:
@@ -162,9 +152,9 @@ def _html(text: str) -> Iterator[Part]:
 
 def _call(attributes: dict[str, str], at: int) -> Iterator[Part]:
     own = attributes.get("id") or f"call_{at}"
-    given: object = parse_text(attributes.get("arguments"))
-    arguments = object_of(given) or parse_object(given)  # some versions encode the arguments twice
-    yield ToolCall(id=own, name=attributes.get("name", ""), arguments=arguments)
+    given = attributes.get("arguments")
+    inner = parse_text(given)  # some versions encode the arguments twice
+    yield make_call(own, attributes.get("name"), inner if isinstance(inner, str) else given)
     if "result" in attributes:
         result = parse_text(attributes["result"])
         yield _result(own, (TextContent(text=result if isinstance(result, str) else attributes["result"]),))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from segue.histories.kit.format import Format
+from segue.histories.kit.samples import read_samples
 from segue.histories.open_webui.answers import NAME
 from segue.histories.open_webui.read import KNOWN_RECORDS, list_sessions, read
-from segue.histories.open_webui.samples import samples
 
 FORMAT: Final = Format(
     name=NAME,
@@ -17,7 +17,7 @@ FORMAT: Final = Format(
     list=list_sessions,
     reads_lines=False,
     known_records=KNOWN_RECORDS,
-    samples=samples,
+    samples=read_samples(__package__),
     source="open-webui 0.10.2",
     read_on="2026-11-15",
 )

@@ -20,9 +20,9 @@ from segue.histories.kit.envelope import with_envelope
 from segue.histories.kit.history import History, Session
 from segue.histories.kit.lines import object_of, objects_of, text_of, title_of, without
 from segue.histories.kit.notes import Notes
+from segue.histories.kit.pieces import image_of, media_of
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of
-from segue.histories.kit.stored_pieces import media_of
 from segue.histories.kit.trees import Tree
 from segue.histories.kit.unread import note_unread
 from segue.histories.open_webui.answers import NAME, read_answer
@@ -151,12 +151,12 @@ def _file(file: dict[str, Any], number: int, notes: Notes) -> list[UserContent]:
     """Give an attached file: an image, the text that was extracted, or a note that the export does not have it."""
     url, name = text_of(file.get("url")), text_of(file.get("name"))
     if file.get("type") == "image" and url is not None:
-        return [media_of(url=url, mime=None if url.startswith("data:") else "image/*", name=name)]
+        return [image] if (image := image_of(url=url)) is not None else []
     stored = object_of(object_of(file.get("file")).get("data"))
     if text := text_of(stored.get("content")):
         return [TextContent(text=text)]
-    if url is not None and url.startswith("data:"):
-        return [media_of(url=url, name=name)]
+    if url is not None and url.startswith("data:") and (media := media_of(url=url, name=name)) is not None:
+        return [media]
     detail = f"{name or url or 'a file'}: not in the export"
     notes.add(ChangeCode.FILE_MISSING, ("messages", number - 1), Loss.CONTENT, detail)
     return []

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from segue.conversation.content import ThinkingContent
 from segue.conversation.messages import AssistantMessage, Message
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
-from segue.histories.kit.framework_origins import find_origin
 from segue.histories.kit.lines import object_of, text_of
+from segue.histories.kit.origins import find_origin
 from segue.histories.kit.wire import Wire
 from segue.projection.report import ChangeCode
 

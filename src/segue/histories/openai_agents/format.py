@@ -12,10 +12,10 @@ from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
 from segue.histories.kit.framework import Document, Framework, framework_format, from_package, give_json, list_of
 from segue.histories.kit.lines import object_of, text_of
+from segue.histories.kit.samples import read_samples
 from segue.histories.kit.source import Database
 from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.openai_agents.codec import CODEC, NAME, WIRE
-from segue.histories.openai_agents.samples import samples
 from segue.models.model import Model
 
 _KINDS: Final = frozenset(
@@ -85,7 +85,7 @@ FRAMEWORK: Final = Framework(
 FORMAT: Final = framework_format(
     FRAMEWORK,
     give=give_json,
-    samples=samples,
+    samples=read_samples(__package__),
     wire=WIRE.protocol,
     example=Model("gpt-5.4", "openai", "openai-responses", reasoning=True),
     source="openai-agents 0.24.0, run against a scripted model",

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from segue.histories.kit.envelope import SEGUE
 from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.origins import SEGUE
 
 Part = dict[str, Any]
 

@@ -11,7 +11,6 @@ Facts this file rests on (opencode 1.18.33, seen 2026-11-15; 1.18.18, read 2026-
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -38,11 +37,10 @@ from segue.conversation.messages import (
 from segue.histories.kit.envelope import with_envelope
 from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of, without
 from segue.histories.kit.notes import Notes
-from segue.histories.kit.provider_names import catalogue_name, own_protocol
+from segue.histories.kit.origins import find_origin
+from segue.histories.kit.pieces import make_call, media_of, reasoning_item
 from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.opencode.interrupted import restore_interrupted
-from segue.models.catalogue import find_models
-from segue.protocols.kit.reading import split_data_url, standard_base64
 
 NAME: Final = "opencode"
 _IDS: Final = ("id", "sessionID", "messageID", "parentID")
@@ -123,22 +121,21 @@ class Reader:
         return [with_envelope(message, NAME, envelope, own=own)]
 
     def _file(self, part: dict[str, Any]) -> list[ImageContent | FileContent]:
-        mime, url = text_of(part.get("mime")), text_of(part.get("url")) or ""
+        mime = text_of(part.get("mime"))
         if mime in {"text/plain", "application/x-directory"}:
             self._record(part, "file that is sent as text")
             return []
-        split = split_data_url(url)
-        data = None if split is None else standard_base64(split[1])
-        address = url if split is None else None
-        if mime is not None and mime.startswith("image/"):
-            return [ImageContent(data=data, url=address, mime_type=mime)]
-        return [FileContent(data=data, url=address, mime_type=mime, name=text_of(part.get("filename")))]
+        media = media_of(mime, url=part.get("url"), name=part.get("filename"))
+        if media is None:
+            self._record(part, "file without an address")
+            return []
+        return [media]
 
     def _assistant(
         self, info: dict[str, Any], parts: list[dict[str, Any]], envelope: dict[str, object]
     ) -> list[Message]:
         provider, model = text_of(info.get("providerID")) or "", text_of(info.get("modelID")) or ""
-        protocol = protocol_of(provider, model)
+        protocol = find_origin(model, provider).protocol
         content: list[AssistantContent] = []
         results: list[ToolResultMessage] = []
         for part in parts:
@@ -198,15 +195,6 @@ class Reader:
         )
 
 
-@lru_cache(maxsize=256)
-def protocol_of(provider: str, model: str) -> str:
-    """Give the protocol that opencode asks a provider with; openai-chat where nothing else is known."""
-    name = catalogue_name(provider)
-    if (own := own_protocol(name)) is not None:
-        return own
-    return next((each.protocol for each in find_models(provider=name) if each.id == model), "openai-chat")
-
-
 def _signature(metadata: dict[str, Any], name: str) -> str | None:
     found = (text_of(object_of(fields).get(name)) for fields in metadata.values())
     return next((value for value in found if value is not None), None)
@@ -223,21 +211,14 @@ def _thinking(text: str, metadata: dict[str, Any]) -> ThinkingContent:
     if redacted := _signature(metadata, "redactedData"):
         return ThinkingContent(thinking="", thinking_signature=redacted, redacted=True)
     if encrypted := _signature(metadata, "reasoningEncryptedContent"):
-        summary = [{"type": "summary_text", "text": text}] if text else []
-        item = {"type": "reasoning", "id": _signature(metadata, "itemId"), "summary": summary}
-        signature = msgspec.json.encode({**item, "encrypted_content": encrypted}).decode()
-        return ThinkingContent(thinking=text, thinking_signature=signature)
+        return reasoning_item(text, _signature(metadata, "itemId"), encrypted)
     signature = _signature(metadata, "signature") or _signature(metadata, "thoughtSignature")
     return ThinkingContent(thinking=text, thinking_signature=signature)
 
 
 def _call(part: dict[str, Any], metadata: dict[str, Any]) -> ToolCall:
-    return ToolCall(
-        id=str(part["callID"]),
-        name=text_of(part.get("tool")) or "",
-        arguments=object_of(object_of(part.get("state")).get("input")),
-        thought_signature=_item_signature(metadata),
-    )
+    arguments = object_of(part.get("state")).get("input")
+    return make_call(part["callID"], part.get("tool"), arguments, signature=_item_signature(metadata))
 
 
 def _stop(info: dict[str, Any], error: dict[str, Any]) -> StopReason:

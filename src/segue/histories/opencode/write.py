@@ -16,11 +16,12 @@ import msgspec
 
 from segue.conversation.content import FileContent, ImageContent
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
-from segue.histories.kit.envelope import find_envelope, origin_fields
+from segue.histories.kit.envelope import find_envelope
 from segue.histories.kit.format import Draft, Output
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import object_of, objects_of, text_of, without
 from segue.histories.kit.notes import Notes
+from segue.histories.kit.origins import foreign_mark
 from segue.histories.kit.stamps import make_id, time_of
 from segue.histories.kit.writing import Clock, json_line
 from segue.histories.opencode.interrupted import hide_interrupted
@@ -203,7 +204,7 @@ class _Writer:
                     parts.append(self._part(entry_id, **call, **metadata))
                 case "native":
                     self._lost(at)
-        origin = origin_fields(message, "")
+        origin = foreign_mark(message, "")
         if parts and origin:
             parts[0]["metadata"] = {**object_of(parts[0].get("metadata")), **origin}
         info = {

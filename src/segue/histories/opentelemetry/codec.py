@@ -15,8 +15,9 @@ from segue.conversation.content import AssistantContent, NativeContent, TextCont
 from segue.conversation.messages import AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, results_together
 from segue.histories.kit.framework import items_of
-from segue.histories.kit.framework_origins import TurnOrigin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.framework_pieces import (
+from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.origins import UNKNOWN, marked_origin, origin_mark, set_origin
+from segue.histories.kit.pieces import (
     Media,
     arguments_text,
     encode_json,
@@ -28,7 +29,6 @@ from segue.histories.kit.framework_pieces import (
     stop_of,
     string_of,
 )
-from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.projection.report import ChangeCode
 
 NAME: Final = "opentelemetry"
@@ -105,7 +105,7 @@ def _read_assistant(entry: Entry, parts: list[dict[str, Any]]) -> AssistantMessa
             case _:
                 pieces.append(NativeContent(protocol=NAME, block=part))
     message = AssistantMessage(content=tuple(pieces), stop_reason=stop_of(entry.get("finish_reason"), pieces))
-    return set_origin(message, marked_origin(TurnOrigin(), entry))
+    return set_origin(message, marked_origin(UNKNOWN, entry))
 
 
 def _write(messages: Sequence[Message], writing: Writing) -> list[Entry]:
@@ -115,7 +115,7 @@ def _write(messages: Sequence[Message], writing: Writing) -> list[Entry]:
         if isinstance(first, AssistantMessage):
             finish = _FINISH.get(str(first.stop_reason), str(first.stop_reason))
             entry: Entry = {"role": "assistant", "parts": _write_assistant(first, writing), "finish_reason": finish}
-            entries.append({**entry, **origin_mark(first, TurnOrigin())})
+            entries.append({**entry, **origin_mark(first, UNKNOWN)})
         elif isinstance(first, ToolResultMessage):
             parts = [_write_result(each, writing) for each in run if isinstance(each, ToolResultMessage)]
             entries.append({"role": "tool", "parts": parts})

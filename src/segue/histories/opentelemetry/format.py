@@ -13,8 +13,8 @@ from segue.histories.kit.framework import (
     list_opener,
 )
 from segue.histories.kit.lines import objects_of, text_of
+from segue.histories.kit.samples import read_samples
 from segue.histories.opentelemetry.codec import CODEC, TITLE
-from segue.histories.opentelemetry.samples import samples
 
 _PARTS: Final = frozenset(
     {"text", "reasoning", "thinking", "tool_call", "tool_call_response", "blob", "binary", "uri", "file"}
@@ -31,7 +31,7 @@ FRAMEWORK: Final = Framework(codec=CODEC, title=TITLE, open=list_opener(_is_mess
 FORMAT: Final = framework_format(
     FRAMEWORK,
     give=give_json,
-    samples=samples,
+    samples=read_samples(__package__),
     title="OpenTelemetry GenAI messages",
     source="semantic-conventions-genai b49cb9d; dumps of pydantic-ai",
 )

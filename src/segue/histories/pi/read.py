@@ -22,10 +22,11 @@ from segue.conversation.context import Context, Origin, Summary
 from segue.conversation.foreign import read_message
 from segue.conversation.messages import Message, SystemMessage, UserMessage
 from segue.errors import LoadError
-from segue.histories.kit.envelope import find_title, name_results, with_envelope, with_origin
+from segue.histories.kit.envelope import find_title, name_results, with_envelope
 from segue.histories.kit.history import Branch, Compaction, History, HistoryOrigin, Parent
 from segue.histories.kit.lines import Line, decode_objects, object_of, text_of, title_of, without
 from segue.histories.kit.notes import Notes
+from segue.histories.kit.origins import with_marked_origin
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of, time_of
 from segue.plurals import counted
@@ -269,7 +270,7 @@ class _Reader:
         if not isinstance(message, SystemMessage) and message.timestamp is None:
             message = replace(message, timestamp=milliseconds_of(fields.get("timestamp")))
         if message.role == "assistant":
-            message = with_origin(message, fields)
+            message = with_marked_origin(message, fields)
         return [with_envelope(message, NAME, envelope, own=own)]
 
 

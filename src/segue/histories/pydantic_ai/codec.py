@@ -25,6 +25,7 @@ from segue.conversation.content import (
     ToolCall,
     UserContent,
 )
+from segue.conversation.context import Origin
 from segue.conversation.messages import (
     AssistantMessage,
     Message,
@@ -37,8 +38,9 @@ from segue.conversation.messages import (
 )
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
 from segue.histories.kit.framework import items_of
-from segue.histories.kit.framework_origins import TurnOrigin, find_origin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.framework_pieces import (
+from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.origins import find_origin, marked_origin, origin_mark, set_origin
+from segue.histories.kit.pieces import (
     arguments_text,
     encode_json,
     is_media,
@@ -52,7 +54,6 @@ from segue.histories.kit.framework_pieces import (
     usage_of,
     whole_input,
 )
-from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.stamps import iso_of, milliseconds_of
 from segue.histories.pydantic_ai.media import MEDIA_KINDS, read_media_item, write_media_item
 
@@ -161,12 +162,12 @@ def _read_response(entry: Mapping[str, Any]) -> AssistantMessage:
     return set_origin(message, origin)
 
 
-def _origin_of(entry: Mapping[str, Any]) -> TurnOrigin:
+def _origin_of(entry: Mapping[str, Any]) -> Origin:
     provider, reply = text_of(entry.get("provider_name")) or "", text_of(entry.get("provider_response_id")) or ""
     return find_origin(text_of(entry.get("model_name")) or "", provider, reply[:8])
 
 
-def _read_piece(part: Mapping[str, Any], origin: TurnOrigin) -> AssistantContent:
+def _read_piece(part: Mapping[str, Any], origin: Origin) -> AssistantContent:
     details, item_id = object_of(part.get("provider_details")), text_of(part.get("id"))
     signature = string_of(details.get(SIGNED_IN_DETAILS))
     is_item = origin.protocol == "openai-responses" and signature is None

@@ -13,9 +13,9 @@ from segue.histories.kit.format import Draft
 from segue.histories.kit.framework import Document, Framework, framework_format, from_package, items_of, list_of
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import objects_of, text_of
+from segue.histories.kit.samples import read_samples
 from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.pydantic_ai.codec import CODEC, stamp_of
-from segue.histories.pydantic_ai.samples import samples
 
 
 def _is_message(entry: Mapping[str, Any]) -> bool:
@@ -76,6 +76,6 @@ FRAMEWORK: Final = Framework(
 FORMAT: Final = framework_format(
     FRAMEWORK,
     give=_give,
-    samples=samples,
+    samples=read_samples(__package__),
     source="pydantic-ai 2.66.0, run against a scripted model",
 )

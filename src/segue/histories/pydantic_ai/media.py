@@ -10,8 +10,8 @@ from mimetypes import guess_type
 from typing import Any, Final
 
 from segue.conversation.content import FileContent, ImageContent
-from segue.histories.kit.framework_pieces import Media, is_base64, media_of
 from segue.histories.kit.lines import text_of
+from segue.histories.kit.pieces import Media, is_base64, media_of
 from segue.protocols.kit.reading import standard_base64
 
 _URLS: Final[Mapping[str, str]] = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from segue.histories.kit.format import Format, Place
+from segue.histories.kit.samples import read_samples
 from segue.histories.roo_code.read import FILE, NAME, describe, read
-from segue.histories.roo_code.samples import samples
 
 _STORAGE: Final = "Code/User/globalStorage/rooveterinaryinc.roo-cline"
 
@@ -24,7 +24,7 @@ FORMAT: Final = Format(
         },
     ),
     reads_lines=False,
-    samples=samples,
+    samples=read_samples(__package__),
     source="RooCodeInc/Roo-Code 3.52.1",
     read_on="2026-11-15",
 )

@@ -25,9 +25,9 @@ from segue.histories.kit.format import Excerpt
 from segue.histories.kit.history import Compaction, History, Session
 from segue.histories.kit.lines import object_of, objects_of, text_of, without
 from segue.histories.kit.notes import Notes
+from segue.histories.kit.pieces import reasoning_item
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of
-from segue.histories.kit.stored_pieces import reasoning_item
 from segue.histories.kit.unread import note_unread
 
 NAME: Final = "roo-code"

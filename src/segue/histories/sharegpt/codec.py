@@ -28,7 +28,8 @@ from segue.errors import LoadError
 from segue.histories.kit.chat_messages import take_call
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
 from segue.histories.kit.framework import items_of
-from segue.histories.kit.framework_pieces import (
+from segue.histories.kit.lines import object_of, text_of
+from segue.histories.kit.pieces import (
     encode_json,
     image_of,
     is_media,
@@ -39,7 +40,6 @@ from segue.histories.kit.framework_pieces import (
     note_unsupported,
     shown,
 )
-from segue.histories.kit.lines import object_of, text_of
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "sharegpt"
@@ -50,6 +50,7 @@ _USER: Final = frozenset({"human", "user"})
 _CALL: Final = frozenset({"function_call", "tool_call"})
 _REPLY: Final = frozenset({"gpt", "assistant", "chatgpt", "bing", "bard", "model"})
 _RESULT: Final = frozenset({"observation", "tool", "function_response"})
+_TAG: Final = "<think>"
 _THINK: Final = re.compile(r"\A<think>\n?(.*?)\n?</think>\n{0,2}", re.DOTALL)
 
 
@@ -68,7 +69,7 @@ def _read(run: list[Entry], reading: Reading) -> list[Message]:
     if author in _CALL or author in _REPLY:
         reading.note_once(ChangeCode.MODEL_UNKNOWN, "the turns do not name their model")
         pieces: list[AssistantContent] = []
-        if found := _THINK.match(value):
+        if value.startswith(_TAG) and (found := _THINK.match(value)):
             pieces.append(ThinkingContent(thinking=found[1]))
             value = value[found.end() :]
         calls = _read_calls(value, reading) if author in _CALL else []
@@ -83,6 +84,8 @@ def _read(run: list[Entry], reading: Reading) -> list[Message]:
 
 def _read_content(value: str, entry: Entry) -> tuple[UserContent, ...]:
     """Put the images of an entry in the place of their marks."""
+    if MARK not in value:
+        return (TextContent(text=value),) if value else ()
     images = [image_of(None, url=address) for address in items_of(entry.get(IMAGES))]
     found: list[UserContent] = []
     for at, text in enumerate(value.split(MARK)):
@@ -121,6 +124,8 @@ def _write(messages: Sequence[Message], writing: Writing) -> list[Entry]:
 
 
 def _write_message(message: Message, writing: Writing) -> list[Entry]:
+    if (plain := _plain_text(message)) is not None:
+        return [{"from": "gpt" if message.role == "assistant" else "human", "value": plain}]
     if message.role == "assistant":
         return _write_assistant(message, writing)
     texts: list[str] = []
@@ -141,6 +146,17 @@ def _write_message(message: Message, writing: Writing) -> list[Entry]:
         note_flag(message, writing, TITLE)
         writing.note(message, ChangeCode.ID_CHANGED, Loss.NONE, f"{TITLE} has no ids")
     return [{"from": author, "value": joined, **({IMAGES: images} if images else {})}]
+
+
+def _plain_text(message: Message) -> str | None:
+    """Give the text of a turn that has nothing else, and nothing to report, as nearly all turns of data sets."""
+    if len(message.content) != 1 or (message.role != "user" and message.role != "assistant"):
+        return None
+    piece = message.content[0]
+    if not isinstance(piece, TextContent) or piece.text_signature is not None:
+        return None
+    text = piece.text
+    return None if MARK in text or text.startswith(("\n", _TAG)) else text
 
 
 def _write_assistant(message: AssistantMessage, writing: Writing) -> list[Entry]:

@@ -9,23 +9,15 @@ from typing import Any, Final
 from segue.conversation.limits import parse_json
 from segue.errors import LoadError
 from segue.histories.kit.chat_messages import read_tools, write_functions
+from segue.histories.kit.documents import LINES, load_value
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
-from segue.histories.kit.framework import (
-    LINES,
-    Document,
-    Framework,
-    framework_format,
-    give_json,
-    items_of,
-    list_of,
-    load_value,
-)
-from segue.histories.kit.framework_pieces import encode_json
+from segue.histories.kit.framework import Document, Framework, framework_format, give_json, items_of, list_of
 from segue.histories.kit.lines import object_of, text_of
+from segue.histories.kit.pieces import encode_json
+from segue.histories.kit.samples import read_samples
 from segue.histories.kit.source import Neighbours, Source
 from segue.histories.sharegpt.codec import CODEC, IMAGES, MARK, TITLE
-from segue.histories.sharegpt.samples import samples
 from segue.projection.report import Change, ChangeCode, Loss
 
 _FILES: Final = "image_files"
@@ -143,6 +135,6 @@ FRAMEWORK: Final = Framework(
 FORMAT: Final = framework_format(
     FRAMEWORK,
     give=give_json,
-    samples=samples,
+    samples=read_samples(__package__),
     source="LLaMA-Factory's description of the form; data sets in this form",
 )

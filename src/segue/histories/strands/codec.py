@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 from msgspec.structs import replace
 
 from segue.conversation.content import AnyContent, NativeContent, TextContent, ThinkingContent
+from segue.conversation.context import Origin
 from segue.conversation.messages import (
     AssistantMessage,
     Message,
@@ -24,9 +25,9 @@ from segue.conversation.messages import (
 )
 from segue.errors import EncodeError
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, results_together
-from segue.histories.kit.framework_origins import TurnOrigin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.framework_pieces import is_base64, note_signatures, note_unsupported, shown
 from segue.histories.kit.lines import integer_of, object_of, text_of
+from segue.histories.kit.origins import marked_origin, origin_mark, set_origin
+from segue.histories.kit.pieces import is_base64, note_signatures, note_unsupported, shown
 from segue.histories.kit.stamps import iso_of, milliseconds_of
 from segue.histories.kit.wire import Wire
 from segue.projection.report import ChangeCode, Loss
@@ -37,7 +38,7 @@ WIRE: Final = Wire("bedrock-converse", "messages")
 _CLAUDE: Final = "anthropic.claude-sonnet-4-5-20250929-v1:0"
 """The model whose form of Converse has signatures; the framework stores them for every provider."""
 _BYTES: Final = "__bytes_encoded__"
-_DEFAULT: Final = TurnOrigin("bedrock-converse", "amazon-bedrock", "")
+_DEFAULT: Final = Origin(protocol="bedrock-converse", provider="amazon-bedrock", model="")
 
 
 def plain_bytes(value: object) -> object:

@@ -17,24 +17,17 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from segue.histories.kit.documents import load_value
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft, Place
-from segue.histories.kit.framework import (
-    Document,
-    Framework,
-    framework_format,
-    give_json,
-    items_of,
-    list_of,
-    load_value,
-)
+from segue.histories.kit.framework import Document, Framework, framework_format, give_json, items_of, list_of
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import integer_of, object_of, text_of
+from segue.histories.kit.samples import read_samples
 from segue.histories.kit.source import Source
 from segue.histories.kit.stamps import iso_of, make_id, milliseconds_of
 from segue.histories.kit.writing import json_line
 from segue.histories.strands.codec import CODEC, TITLE
-from segue.histories.strands.samples import samples
 from segue.projection.report import Change, ChangeCode, Loss
 
 _AGENT: Final = "agent"
@@ -231,7 +224,7 @@ FRAMEWORK: Final = Framework(
 FORMAT: Final = framework_format(
     FRAMEWORK,
     give=_give,
-    samples=samples,
+    samples=read_samples(__package__),
     place=Place(
         folder=".strands/sessions",
         patterns=(

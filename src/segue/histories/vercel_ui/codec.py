@@ -25,6 +25,7 @@ from segue.conversation.content import (
     ToolResultContent,
     UserContent,
 )
+from segue.conversation.context import Origin
 from segue.conversation.messages import (
     AssistantMessage,
     Message,
@@ -36,8 +37,17 @@ from segue.conversation.messages import (
 )
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
 from segue.histories.kit.framework import items_of
-from segue.histories.kit.framework_origins import TurnOrigin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.framework_pieces import (
+from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.origins import (
+    UNKNOWN,
+    catalogue_name,
+    find_origin,
+    marked_origin,
+    origin_mark,
+    protocol_of,
+    set_origin,
+)
+from segue.histories.kit.pieces import (
     ANY_IMAGE,
     Media,
     encode_json,
@@ -54,20 +64,14 @@ from segue.histories.kit.framework_pieces import (
     usage_of,
     whole_input,
 )
-from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "vercel-ui"
 TITLE: Final = "the AI SDK"
 SEGUE: Final = "segue"
-_PROTOCOLS: Final[Mapping[str, TurnOrigin]] = {
-    "anthropic": TurnOrigin("anthropic-messages", "anthropic", ""),
-    "openai": TurnOrigin("openai-responses", "openai", ""),
-    "google": TurnOrigin("google-genai", "google", ""),
-    "bedrock": TurnOrigin("bedrock-converse", "amazon-bedrock", ""),
-}
+_PROVIDERS: Final = ("anthropic", "openai", "google", "bedrock")
 """Keys of `providerMetadata`, and who wrote a step that has one."""
-_KEYS: Final = {origin.protocol: key for key, origin in _PROTOCOLS.items()}
+_KEYS: Final = {protocol_of(catalogue_name(key), ""): key for key in _PROVIDERS}
 _NO_RESULT: Final = frozenset({"input-streaming", "input-available", "approval-requested", "approval-responded"})
 _FAILED: Final = frozenset({"output-error", "output-denied"})
 
@@ -122,19 +126,18 @@ def _read_turn(entry: Entry, parts: list[dict[str, Any]], reading: Reading) -> l
     return messages
 
 
-def _origin_of(step: Sequence[Mapping[str, Any]]) -> TurnOrigin:
-    found = TurnOrigin()
+def _origin_of(step: Sequence[Mapping[str, Any]]) -> Origin:
+    found = UNKNOWN
     for part in step:
         fields = object_of(part.get("providerMetadata")) or object_of(part.get("callProviderMetadata"))
         for key, details in fields.items():
-            origin = _PROTOCOLS.get(key)
-            if origin is not None:
+            if key in _PROVIDERS:
                 model = text_of(object_of(details).get("model")) if part.get("type") == "custom" else None
-                found = origin._replace(model=model or found.model)
+                found = find_origin(model or found.model, key)
     return found
 
 
-def _read_step(step: Sequence[Mapping[str, Any]], origin: TurnOrigin) -> list[Message]:
+def _read_step(step: Sequence[Mapping[str, Any]], origin: Origin) -> list[Message]:
     pieces: list[AssistantContent] = []
     results: list[Message] = []
     for part in step:
@@ -153,7 +156,7 @@ def _read_step(step: Sequence[Mapping[str, Any]], origin: TurnOrigin) -> list[Me
     return [set_origin(AssistantMessage(content=tuple(pieces), stop_reason=stop), origin), *results]
 
 
-def _read_part(part: Mapping[str, Any], kind: str, origin: TurnOrigin) -> AssistantContent:
+def _read_part(part: Mapping[str, Any], kind: str, origin: Origin) -> AssistantContent:
     metadata = object_of(part.get("providerMetadata"))
     if kind == "text" and isinstance(part.get("text"), str):
         return TextContent(text=part["text"], text_signature=_signature(metadata, origin, status="completed"))
@@ -173,7 +176,7 @@ def _read_part(part: Mapping[str, Any], kind: str, origin: TurnOrigin) -> Assist
     return NativeContent(protocol=NAME, block=dict(part), fallback=fallback)
 
 
-def _signature(metadata: object, origin: TurnOrigin, *, status: str | None = None) -> str | None:
+def _signature(metadata: object, origin: Origin, *, status: str | None = None) -> str | None:
     fields = object_of(metadata)
     own = string_of(object_of(fields.get(SEGUE)).get("signature"))
     if own is not None:

@@ -9,9 +9,9 @@ from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
 from segue.histories.kit.framework import Document, Framework, framework_format, give_json, list_of
 from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.samples import read_samples
 from segue.histories.kit.stamps import make_id
 from segue.histories.vercel_ui.codec import CODEC, TITLE
-from segue.histories.vercel_ui.samples import samples
 
 _ROLES: Final = frozenset({"system", "user", "assistant"})
 
@@ -53,7 +53,7 @@ FRAMEWORK: Final = Framework(
 FORMAT: Final = framework_format(
     FRAMEWORK,
     give=give_json,
-    samples=samples,
+    samples=read_samples(__package__),
     title="Vercel AI SDK (UIMessage)",
     source="ai 6.0.326 and 7.0.169, run against a scripted model",
 )
