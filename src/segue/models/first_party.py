@@ -138,7 +138,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="anthropic-messages",
         base_url="https://api.anthropic.com",
         key_variables=("ANTHROPIC_API_KEY",),
-        rules={"anthropic-messages": {"server_tools": _ANTHROPIC_TOOLS, **_CLAUDE_USER}},
+        rules={"anthropic-messages": {"server_tools": _ANTHROPIC_TOOLS, "body_fields": "closed", **_CLAUDE_USER}},
         dialect={"anthropic-messages": {"strict_tools": True, "count_tokens": True}},
         file_ids=("anthropic-messages",),
         batch_price=_HALF,
@@ -155,11 +155,12 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "openai-chat": {
                 "refused_options": _CACHING_TAKEN,
                 "server_tools": _NONE,
+                "body_fields": "closed",
                 **_STRICT,
                 **_OPENAI_CHAT_MEDIA,
                 **_OPENAI_USER,
             },
-            "openai-responses": {"server_tools": _OPENAI_TOOLS, **_STRICT, **_OPENAI_USER},
+            "openai-responses": {"server_tools": _OPENAI_TOOLS, "body_fields": "closed", **_STRICT, **_OPENAI_USER},
         },
         dialect={
             "openai-chat": {**_OPENAI_KEYS, "grammar_tools": True},
@@ -226,7 +227,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="google-genai",
         base_url="https://generativelanguage.googleapis.com/v1beta",
         key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-        rules={"google-genai": {"server_tools": _GEMINI_TOOLS}},
+        rules={"google-genai": {"server_tools": _GEMINI_TOOLS, "body_fields": "closed"}},
         file_ids=("google-genai",),
         dialect={"google-genai": {"count_tokens": True}},
         batch_price=_HALF,
@@ -240,7 +241,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         base_url="https://{GOOGLE_CLOUD_LOCATION}-aiplatform.googleapis.com",
         key_variables=("GOOGLE_CLOUD_API_KEY",),
         rules={
-            "google-genai": {"file_id_pattern": r"gs://\S+", "server_tools": _VERTEX_TOOLS},
+            "google-genai": {"file_id_pattern": r"gs://\S+", "server_tools": _VERTEX_TOOLS, "body_fields": "closed"},
             "anthropic-messages": {
                 "image_sources": frozenset({"data"}),
                 **_CLAUDE_USER,
@@ -291,7 +292,10 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         key_variables=("MISTRAL_API_KEY",),
         rules={
             "openai-chat": {"reasoning_replay": "none", "server_tools": _NONE},
-            "mistral-chat": {"server_tools": frozenset({"document_library"})},  # mistralai 3.7.0
+            "mistral-chat": {
+                "server_tools": frozenset({"document_library"}),
+                "body_fields": "closed",
+            },  # mistralai 3.7.0
         },
         dialect={"openai-chat": {"max_tokens_field": "max_tokens"}},
         file_ids=("mistral-chat",),
@@ -304,6 +308,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         title="Cohere",
         protocol="cohere-chat",
         base_url="https://api.cohere.com",
+        rules={"cohere-chat": {"body_fields": "closed"}},
         key_variables=("CO_API_KEY", "COHERE_API_KEY"),
         source="cohere 7.3.1",
         read=_READ,

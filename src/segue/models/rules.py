@@ -183,6 +183,14 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     budget_in_max_tokens: bool = False
     """Whether the budget is part of `max_tokens`, so that it has to leave room for the answer."""
 
+    # -- the body ------------------------------------------------------------------------------------------------------
+    body_fields: Literal["unknown", "typed", "closed"] = "unknown"
+    """Whether an endpoint compares a body with the fields of the official SDK (`request_fields.json` of the protocol):
+    `typed` refuses wrong types, unknown values and missing keys, `closed` also unknown keys."""
+    added_fields: frozenset[str] = frozenset()
+    """Keys that an endpoint takes besides those of the SDK: `key` of the body, or `Object.key`; overrides add to the
+    set as for `refused_options`."""
+
     # -- settings ------------------------------------------------------------------------------------------------------
     refused_options: frozenset[str] = frozenset()
     """Fields of `Options` that this target does not support or refuses. Overrides add to the set; a name with a minus

@@ -19,12 +19,15 @@ from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.ranges import check_range, check_stops, check_user_ids
 from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.request_fields import RequestFields
 
 _EFFORTS: Final = frozenset({"low", "medium", "high", "xhigh", "max"})  # anthropic 2.8.0
 _FORCED: Final = frozenset({"any", "tool"})
 _THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 _SAMPLING: Final[Mapping[str, str]] = {"temperature": "temperature", "top_p": "top_p", "top_k": "temperature"}
 """Parameters of the body -> the field of `Options` whose rule they follow."""
+
+_FIELDS: Final = RequestFields(__package__ or "")
 
 
 def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
@@ -33,7 +36,8 @@ def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     found += [*_check_choice(body, endpoint), *_check_thinking(body, endpoint), *_check_sampling(body, endpoint)]
     found += _check_system(body, endpoint)
     found += Turns(body, endpoint).check()
-    return [*found, *_check_marks(body, endpoint)]
+    found += _check_marks(body, endpoint)
+    return _FIELDS.add(found, body, endpoint)
 
 
 def _check_limits(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:

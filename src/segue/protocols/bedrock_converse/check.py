@@ -18,10 +18,13 @@ from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.request_fields import RequestFields
 
 _SAMPLING: Final[Mapping[str, str]] = {"temperature": "temperature", "topP": "top_p"}
 """Settings of the body -> the field of `Options` whose rule applies."""
 _HISTORY: Final = ("toolUse", "toolResult")
+
+_FIELDS: Final = RequestFields(__package__ or "")
 
 
 def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
@@ -31,7 +34,8 @@ def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     found += [*_check_thinking(body, endpoint), *_check_sampling(body, endpoint), *_check_refused(body, endpoint)]
     found += Turns(body, endpoint).check()
     found += check_base64(body.get("messages"), ("messages",), lambda block: ("bytes",) if "bytes" in block else ())
-    return [*found, *_check_marks(body, endpoint)]
+    found += _check_marks(body, endpoint)
+    return _FIELDS.add(found, body, endpoint)
 
 
 def _check_limits(body: Block, endpoint: Endpoint) -> Iterator[Violation]:

@@ -28,6 +28,7 @@ from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.media_checks import check_image_url
 from segue.protocols.kit.ranges import check_range
+from segue.protocols.kit.request_fields import RequestFields
 
 _FOLLOWS: Final[Mapping[str, frozenset[str]]] = {
     "system": frozenset({"user", "assistant", "system"}),
@@ -45,6 +46,8 @@ _FOREIGN_CHUNKS: Final = frozenset(
 """Content types of other protocols."""
 _MEDIA: Final = frozenset({"image_url", "document_url", "file", "input_audio"})
 
+_FIELDS: Final = RequestFields(__package__ or "")
+
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     """List what the provider is known to refuse, in the order of the body."""
@@ -54,7 +57,8 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
         return [messages]
     in_messages = run_checks(_MESSAGE_CHECKS, messages, endpoint)
     media = check_base64(body.get("messages"), ("messages",), data_urls)
-    return [*check_json(body), *in_messages, *media, *run_checks(_BODY_CHECKS, body, endpoint)]
+    found = [*check_json(body), *in_messages, *media, *run_checks(_BODY_CHECKS, body, endpoint)]
+    return _FIELDS.add(found, body, endpoint)
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------

@@ -15,11 +15,14 @@ from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.ranges import check_range, check_user_ids
 from segue.protocols.kit.reading import real_of
+from segue.protocols.kit.request_fields import RequestFields
 from segue.protocols.kit.schemas import is_closed
 from segue.protocols.openai_chat.check_turns import MESSAGE_CHECKS, check_name
 from segue.protocols.openai_chat.reasoning import REASONING_KEYS
 from segue.protocols.openai_chat.rules import PROVIDER
 from segue.protocols.openai_chat.thinking import decode_thinking
+
+_FIELDS: Final = RequestFields(__package__ or "")
 
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
@@ -29,7 +32,8 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
         # openai-openapi 2.3.0: minItems 1; "[] is too short - 'messages'"
         return [messages]
     media = check_base64(body.get("messages"), ("messages",), data_urls)
-    return [*run_checks(MESSAGE_CHECKS, messages, endpoint), *media, *run_checks(_BODY_CHECKS, body, endpoint)]
+    found = [*run_checks(MESSAGE_CHECKS, messages, endpoint), *media, *run_checks(_BODY_CHECKS, body, endpoint)]
+    return _FIELDS.add(found, body, endpoint)
 
 
 def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:

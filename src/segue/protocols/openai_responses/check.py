@@ -24,6 +24,7 @@ from segue.protocols.kit.media_checks import check_address, check_bytes, check_i
 from segue.protocols.kit.ranges import check_range, check_user_ids
 from segue.protocols.kit.reading import split_data_url, text_of
 from segue.protocols.kit.replay import NO_CALL, Role, Turn, find_halves
+from segue.protocols.kit.request_fields import RequestFields
 from segue.protocols.kit.schemas import is_closed
 from segue.protocols.openai_responses.check_namespaces import check_namespaces
 from segue.protocols.openai_responses.native import ID_PREFIXES, LONGEST_ID, REPLAY, kind_of, side_of
@@ -44,6 +45,8 @@ _MOVED: Final[Mapping[str, str]] = {
 _CALLS: Final = frozenset({"function_call", "custom_tool_call"})
 _OUTPUTS: Final = frozenset({"function_call_output", "custom_tool_call_output"})
 _RESULTS: Final = _OUTPUTS | {kind for pair in REPLAY.pairs for kind in pair.results}
+
+_FIELDS: Final = RequestFields(__package__ or "")
 
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
@@ -72,7 +75,7 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     found.extend(check_base64(body.get("input"), ("input",), data_urls))
     if own and body.get("store") is not False:
         found.extend(_stored_pairs(items))
-    return found
+    return _FIELDS.add(found, body, endpoint)
 
 
 # -- options and tools -------------------------------------------------------------------------------------------------

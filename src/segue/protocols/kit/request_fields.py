@@ -1,0 +1,265 @@
+"""Compare a request body with the fields of its wire: unknown keys, values of a wrong type, unknown values, what is missing.
+
+The fields are those of the official SDKs, in the file `request_fields.json` of each protocol, which
+`scripts/write_request_fields.py` writes. `Rules.body_fields` says whether an endpoint was seen to refuse what is not
+among them, with the source:
+
+- OpenAI: "Unknown parameter: 'messages[0].foo'.", "Unrecognized request argument supplied: foo", "Invalid type for
+  'x': expected a string, but got an object instead.", "Invalid value: 'x'. Supported values are: ...", "Missing required
+  parameter: 'tools[0].type'.".                           (spring-ai #2969, 2025-05-02; recorded 400s, 2025 and 2026)
+- Anthropic: "tools.0.foo: Extra inputs are not permitted", "Input should be a valid string", "Field required".
+                                                                            (claude-code #4378; anthropic 2.8.0)
+- Mistral: 422, "extra_forbidden", "Extra inputs are not permitted".          (eca #231, zeroclaw #2693, 2026-03-04)
+- Google: "Unknown name \"$schema\" at 'tools[0]...': Cannot find field.", "Invalid value at '...'".
+                                                                    (CLIProxyAPI #97, 2025-10-07; protobuf's mapping)
+- Groq: "property 'store' is unsupported".                           (chatbot #21, 2024-12-14; gptme #375, 2025-01-04)
+
+A null means the same as an absent key. A key or a value that no wire is known to have may be newer than the SDKs, so it
+is left to the provider: only those of other wires and vendors are reported.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from importlib.resources import files
+from typing import Final, cast, final
+
+from segue.errors import Path
+from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
+from segue.protocols.kit.json_values import Block
+
+_MARKS: Final = ("type", "role")
+"""Keys that name the kind of an object among several."""
+_EVERYWHERE: Final = frozenset({*_MARKS, "id"})
+"""Keys that show nothing: blocks of any wire may have them."""
+_SHOWN: Final = 8
+"""How many values a message lists."""
+_NAMES: Final[Mapping[str, str]] = {
+    "string": "a string",
+    "number": "a number",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "object": "an object",
+}
+
+
+@final
+class RequestFields:
+    """The fields of the request bodies of one protocol; `package` is its folder.
+
+    `rename` gives the name of a key in the file, where a wire has two names for it. `loose`: a number may be a string,
+    a list of one the item alone, and the values of an enumeration are compared without case (protobuf's JSON mapping).
+    """
+
+    def __init__(self, package: str, *, rename: Callable[[str], str] | None = None, loose: bool = False) -> None:
+        self._package = package
+        self._rename = rename
+        self._loose = loose
+
+    def add(self, found: Iterable[Violation], body: JsonObject, endpoint: Endpoint) -> list[Violation]:
+        """Give what was found and what the fields show besides: nothing in a place that has a violation already."""
+        violations = list(found)
+        rules = endpoint.rules
+        if rules.body_fields == "unknown":
+            return violations
+        table = _read(self._package)
+        walk = _Walk(cast("Mapping[str, Block]", table["objects"]), self._rename, rules.added_fields, loose=self._loose)
+        walk.closed = rules.body_fields == "closed"
+        places = [violation.path for violation in violations]
+        for violation in walk.field(body, table["body"], ()):
+            path = violation.path
+            if not any(path[: len(place)] == place or place[: len(path)] == path for place in places if place):
+                violations.append(violation)
+        return violations
+
+
+@lru_cache
+def _read(package: str) -> Block:
+    return json.loads(files(package).joinpath("request_fields.json").read_text("utf-8"))
+
+
+_OF_VENDORS: Final = frozenset(
+    {
+        *("reasoning_content", "reasoning_details", "reasoning_text", "reasoning_format", "include_reasoning"),
+        *("chat_template_kwargs", "enable_thinking", "thinking_budget", "thinking_config", "tool_stream"),
+        *("min_p", "top_a", "typical_p", "repetition_penalty", "num_ctx", "num_predict", "length_penalty"),
+        *("search_parameters", "provider", "models", "route", "transforms", "plugins", "usage", "venice_parameters"),
+        *("extra_body", "extra_headers", "think", "keep_alive", "format", "documents", "safe_prompt", "preset"),
+        *("max_length", "maxTokens", "max_new_tokens", "ignore_eos", "guided_json", "best_of", "echo", "timestamp"),
+    }
+)
+"""Keys of vendors that have no SDK of their own here (catalogue of pi-ai 1.5.0; documentation of OpenRouter, vLLM and
+Ollama, read 2026-11-15)."""
+
+
+@lru_cache
+def _known_words() -> frozenset[str]:
+    """Give the keys and the values of enumerations that any wire has."""
+    words = set(_OF_VENDORS)
+    root = files("segue.protocols")
+    for folder in root.iterdir():
+        path = folder.joinpath("request_fields.json")
+        if path.is_file():
+            for described in cast("Mapping[str, Block]", _read(f"segue.protocols.{folder.name}")["objects"]).values():
+                for key, field in cast("Block", described["fields"]).items():
+                    words |= {key, re.sub("[A-Z]", lambda found: "_" + found[0].lower(), key)}
+                    words |= {one for one in _values(field) if isinstance(one, str)}
+    return frozenset(word for word in words if len(word) > 1 and word not in _EVERYWHERE)
+
+
+def _values(field: object) -> Iterator[object]:
+    """Give the values of the enumerations of a field."""
+    if isinstance(field, dict):
+        given = cast("Block", field)
+        yield from cast("list[object]", given.get("enum", ()))
+        for inner in (given.get("list"), *cast("list[object]", given.get("union", ()))):
+            yield from _values(inner)
+
+
+class _Walk:
+    """Compares values with fields."""
+
+    closed: bool = True
+
+    def __init__(
+        self,
+        objects: Mapping[str, Block],
+        rename: Callable[[str], str] | None,
+        added: frozenset[str],
+        *,
+        loose: bool,
+    ) -> None:
+        self.objects = objects
+        self.rename = rename
+        self.added = added
+        self.loose = loose
+
+    def field(self, value: object, field: object, path: Path) -> list[Violation]:
+        """Compare one value; null is the same as absent."""
+        if value is None or field == "any":
+            return []
+        if isinstance(field, str) and field[0] == "#":
+            return self.object(value, field[1:], path)
+        if isinstance(field, dict):
+            given = cast("Block", field)
+            if "union" in given:
+                return self.union(value, cast("list[object]", given["union"]), path)
+            if "list" in given:
+                if not isinstance(value, list | tuple):
+                    return self.field(value, given["list"], path) if self.loose else _wrong(path, "a list", value)
+                items = enumerate(cast("list[object]", value))
+                return [one for index, item in items for one in self.field(item, given["list"], (*path, index))]
+            return self.enum(value, cast("list[object]", given["enum"]), path)
+        return [] if self.is_of(value, cast("str", field)) else _wrong(path, _NAMES[cast("str", field)], value)
+
+    def is_of(self, value: object, kind: str) -> bool:
+        """Whether a value has a plain type."""
+        match kind:
+            case "string":
+                return isinstance(value, str)
+            case "boolean":
+                return isinstance(value, bool)
+            case "object":
+                return isinstance(value, Mapping)
+            case _:
+                if self.loose and isinstance(value, str):
+                    return True
+                whole = kind == "integer" and isinstance(value, float) and not value.is_integer()
+                return isinstance(value, int | float) and not isinstance(value, bool) and not whole
+
+    def enum(self, value: object, allowed: list[object], path: Path) -> list[Violation]:
+        if value in allowed or not isinstance(value, str | int | float):
+            return [] if value in allowed else _wrong(path, "one of " + _listed(allowed), value)
+        if self.loose and (not isinstance(value, str) or value.upper() in [str(one).upper() for one in allowed]):
+            return []
+        return [_unknown_value(path, value, allowed)] if value in _known_words() else []
+
+    def union(self, value: object, members: list[object], path: Path) -> list[Violation]:
+        """Compare with the member that fits best; an object with the one that its `type` or `role` names."""
+        if isinstance(value, Mapping):
+            if "object" in members:
+                return []
+            names = [cast("str", member)[1:] for member in members if isinstance(member, str) and member[0] == "#"]
+            if names:
+                return self.one_of(cast("Block", value), names, path)
+        tried = [
+            self.field(value, member, path)
+            for member in members
+            if isinstance(value, Mapping) or not (isinstance(member, str) and member[0] == "#")
+        ]
+        if not tried:
+            return _wrong(path, "an object", value)
+        return min(tried, key=lambda found: (len(found), -max((len(one.path) for one in found), default=0)))
+
+    def one_of(self, value: Block, names: list[str], path: Path) -> list[Violation]:
+        for mark in _MARKS:
+            given = value.get(mark)
+            if not isinstance(given, str):
+                continue
+            allowed = {name: self.values_of(name, mark) for name in names}
+            fitting = [name for name, values in allowed.items() if values is None or given in values]
+            if not fitting:
+                every = [one for values in allowed.values() for one in values or ()]
+                found = _unknown_value((*path, mark), given, list(dict.fromkeys(every)))
+                return [found] if given in _known_words() else []
+            names = fitting
+        return min((self.object(value, name, path) for name in names), key=len)
+
+    def values_of(self, name: str, key: str) -> list[object] | None:
+        """Give the values that a key of an object can have; none if it has no such key, None for any value."""
+        field = cast("Block", self.objects[name]["fields"]).get(key)
+        if field is None:
+            return []
+        return (
+            cast("list[object]", cast("Block", field)["enum"]) if isinstance(field, dict) and "enum" in field else None
+        )
+
+    def object(self, value: object, name: str, path: Path) -> list[Violation]:
+        if not isinstance(value, Mapping):
+            return _wrong(path, "an object", value)
+        described = self.objects[name]
+        fields = cast("Block", described["fields"])
+        found: list[Violation] = []
+        seen: set[str] = set()
+        for key, inner in cast("Block", value).items():
+            known = key if self.rename is None or key in fields else self.rename(key)
+            seen.add(known)
+            if known in fields:
+                found += self.field(inner, fields[known], (*path, key))
+            elif self.closed and inner is not None and key in _known_words() and not self.is_added(name, key, path):
+                message = f"`{key}` is not a field here; remove it"
+                found.append(Violation(code="field_unknown", path=(*path, key), message=message))
+        for key in cast("list[str]", described.get("required", ())):
+            if key not in seen:
+                message = f"`{key}` is missing; set it"
+                found.append(Violation(code="field_missing", path=(*path, key), message=message))
+        return found
+
+    def is_added(self, name: str, key: str, path: Path) -> bool:
+        """Whether an endpoint has a field besides those of the SDK: `key` of the body, or `Object.key`."""
+        return (not path and key in self.added) or f"{name}.{key}" in self.added
+
+
+def _wrong(path: Path, expected: str, value: object) -> list[Violation]:
+    where = f"`{path[-1]}`" if path and isinstance(path[-1], str) else "this"
+    message = f"{where} has to be {expected}, not {_kind(value)}; change it"
+    return [Violation(code="type_wrong", path=path, message=message)]
+
+
+def _kind(value: object) -> str:
+    for kinds, name in (((bool,), "true or false"), ((int, float), "a number"), ((str,), "a string")):
+        if isinstance(value, kinds):
+            return name
+    return "an object" if isinstance(value, Mapping) else "a list"
+
+
+def _unknown_value(path: Path, value: object, allowed: list[object]) -> Violation:
+    return Violation(code="value_unknown", path=path, message=f"unknown value {value!r}; use one of {_listed(allowed)}")
+
+
+def _listed(values: list[object]) -> str:
+    shown = ", ".join(str(value) for value in values[:_SHOWN])
+    return f"{shown} and {len(values) - _SHOWN} more" if len(values) > _SHOWN else shown
