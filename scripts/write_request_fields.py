@@ -5,8 +5,8 @@ is required. This script reads the types of the installed packages into `request
 protocol. Nothing else knows them, so a new version of an SDK is one run of this script.
 
 The format of a field is the smallest that `protocols.kit.request_fields` needs: "string", "number", "integer",
-"boolean", "object" (any object) or "any"; "#Name" for an object of the file; {"enum": [...]}, {"list": field} and
-{"union": [fields]}.
+"boolean", "object" (any object) or "any"; "#Name" for an object of the file; {"enum": [...]}, {"list": field},
+{"map": field} (an object with any keys) and {"union": [fields]}.
 """
 
 from __future__ import annotations
@@ -82,6 +82,9 @@ class Reader:
                 return "null"  # stands for values that the SDK does not know yet
             return self.named(kind, self._model)
         if origin in (dict, collections.abc.Mapping) or kind in (dict, object):
+            below = self.read(inner[1]) if len(inner) > 1 else "any"
+            if isinstance(below, str) and below[0] == "#":
+                return {"map": below}
             return "object" if kind is not object else "any"
         return "null" if getattr(kind, "__name__", "") in ("UnrecognizedStr", "Unset", "Omit") else "any"
 

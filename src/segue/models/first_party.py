@@ -31,7 +31,28 @@ _OPENAI_KEYS: Final[Mapping[str, object]] = {
     "cache_long": "24h",
     "session_header": "openai",
 }
-_STRICT: Final[Mapping[str, object]] = {"strict_closed": True}
+_REASONING_FIELDS: Final = frozenset(
+    f"ChatCompletionAssistantMessageParam.{key}" for key in ("reasoning_content", "reasoning", "reasoning_details")
+)
+"""No refusal of these by OpenAI is known; those of other models are not sent to it."""
+_STRICT: Final[Mapping[str, object]] = {
+    "strict_closed": True,
+    # "'oneOf' is not permitted", "'uniqueItems' is not permitted" (OpenAI documentation: structured outputs)
+    "strict_refused": frozenset(
+        {
+            *("allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
+            *("uniqueItems", "propertyNames", "patternProperties", "minProperties", "maxProperties", "contains"),
+            *("unevaluatedProperties", "unevaluatedItems", "minContains", "maxContains"),
+        }
+    ),
+    "schema_valid": "with_items",  # "array schema missing items", "'str' is not valid under any of the given schemas"
+    "json_word": True,  # "'messages' must contain the word 'json' in some form"
+    # "logprobs are not supported with reasoning models" (recorded 400s, 2025 and 2026)
+    "extra_like": tuple(
+        (key, "temperature")
+        for key in ("logprobs", "top_logprobs", "logit_bias", "presence_penalty", "frequency_penalty")
+    ),
+}
 """Refused: "'required' is required to be supplied and to be an array including every key in properties" (recorded; of
 about 840 strict functions that OpenAI accepted, every one was closed)."""
 _REQUIRED_REASONING: Final[Mapping[str, object]] = {
@@ -156,6 +177,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "refused_options": _CACHING_TAKEN,
                 "server_tools": _NONE,
                 "body_fields": "closed",
+                "added_fields": _REASONING_FIELDS,
+                "max_tokens_refused": True,
                 **_STRICT,
                 **_OPENAI_CHAT_MEDIA,
                 **_OPENAI_USER,
@@ -182,6 +205,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "refused_options": _CACHING_TAKEN,
                 **_AZURE_FILES,
                 "server_tools": _NONE,
+                "body_fields": "closed",
+                "added_fields": _REASONING_FIELDS | {"data_sources", "enhancements", "user_security_context"},
                 **_STRICT,
                 **_OPENAI_CHAT_MEDIA,
                 **_OPENAI_USER,
@@ -227,7 +252,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="google-genai",
         base_url="https://generativelanguage.googleapis.com/v1beta",
         key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-        rules={"google-genai": {"server_tools": _GEMINI_TOOLS, "body_fields": "closed"}},
+        rules={"google-genai": {"server_tools": _GEMINI_TOOLS, "body_fields": "closed", "max_tokens_refused": True}},
         file_ids=("google-genai",),
         dialect={"google-genai": {"count_tokens": True}},
         batch_price=_HALF,
@@ -291,7 +316,13 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         base_url="https://api.mistral.ai",
         key_variables=("MISTRAL_API_KEY",),
         rules={
-            "openai-chat": {"reasoning_replay": "none", "server_tools": _NONE},
+            "openai-chat": {
+                "reasoning_replay": "none",
+                "server_tools": _NONE,
+                "refused_roles": frozenset({"developer", "function"}),  # chatgpt-md #189
+                # "Extra inputs are not permitted" (eca #231, 2025-12-12)
+                "refused_extra": frozenset({"max_completion_tokens", "store", "logit_bias", "user", "seed"}),
+            },
             "mistral-chat": {
                 "server_tools": frozenset({"document_library"}),
                 "body_fields": "closed",
@@ -323,6 +354,12 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "openai-chat": {
                 **_REQUIRED_REASONING,
                 "max_stop": 16,
+                "tool_types": frozenset({"function"}),  # "unknown variant `web_search`, expected `function`"
+                "refused_roles": frozenset({"developer", "function"}),  # "unknown variant `developer`, expected ..."
+                "refused_extra": frozenset({"response_format.type=json_schema"}),  # "... type is unavailable now"
+                "json_word": True,
+                "max_tokens_refused": True,
+                "user_media": ("image/*",),
                 **_DEEPSEEK_USER,
                 "result_text_only": True,  # "unknown variant `image_url`, expected `text`" (kimi-code #2669)
             },
@@ -459,7 +496,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         base_url="https://api.x.ai/v1",
         key_variables=("XAI_API_KEY",),
         rules={
-            "openai-chat": {"call_id_max": 0, "server_tools": _NONE},  # "Live search is deprecated." (vercel/ai #15713)
+            # "Live search is deprecated." (vercel/ai #15713)
+            "openai-chat": {"call_id_max": 0, "server_tools": _NONE, "tool_types": frozenset({"function"})},
             "openai-responses": {"server_tools": _XAI_TOOLS, "tool_namespaces": False},  # xai-sdk 1.21.0
         },
         dialect={"openai-chat": {"effort": False}, "openai-responses": {"developer_role": False}},

@@ -13,6 +13,7 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.protocols.anthropic_messages.cache import CACHE_CONTROL
 from segue.protocols.anthropic_messages.check_turns import Turns, kind_of
+from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import check_json, matches_alphabet, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.efforts import check_effort
@@ -27,7 +28,14 @@ _THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 _SAMPLING: Final[Mapping[str, str]] = {"temperature": "temperature", "top_p": "top_p", "top_k": "temperature"}
 """Parameters of the body -> the field of `Options` whose rule they follow."""
 
-_FIELDS: Final = RequestFields(__package__ or "")
+_FIELDS: Final = RequestFields(
+    __package__ or "",
+    Places(
+        media={"image": "image", "document": "document"},
+        schema=("input_schema",),
+        output=(("output_config", "format", "schema"), ("output_format", "schema")),
+    ),
+)
 
 
 def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:

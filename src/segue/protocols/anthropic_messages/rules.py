@@ -38,6 +38,16 @@ _MEDIA: Final = (*_IMAGES, "application/pdf", "text/plain")
 _SAMPLING: Final = frozenset({"temperature", "top_p"})
 _OPUS_4_5: Final = r"claude-(?:opus-4[-.]5|4[-.]5-opus)(?!\d)"
 
+_STRICT_REFUSED: Final = frozenset(
+    {
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"),
+        *("minItems>1", "maxItems", "uniqueItems", "minProperties", "maxProperties", "patternProperties"),
+        *("not", "if", "then", "else", "dependentRequired", "dependentSchemas", "propertyNames", "contains"),
+    }
+)
+"""Keywords that structured outputs do not have (Anthropic documentation: JSON schema limitations; the schema
+transformation of anthropic 2.8.0; read 2026-11-15)."""
+
 RULES: Final = Rules(
     # -- tools: ids and names outside these answer 400, "String should match pattern ..."
     call_id_alphabet="a-zA-Z0-9_-",  # forgecode #1142
@@ -111,6 +121,14 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={
             "last_assistant": False,
             "max_images": 600,
+            "schema_valid": "valid",  # "It must match JSON Schema draft 2020-12" (claude-code #8210)
+            # documentation: structured outputs, JSON schema limitations; veryfront-code #3918, litellm #35808, #21045
+            "strict_objects": True,
+            "strict_recursion": False,
+            "strict_refused": _STRICT_REFUSED,
+            "max_strict_tools": 20,
+            "max_optional": 24,
+            "output_strict": True,
             "refused_options": _SAMPLING,
             "thinking_levels": frozenset({"off", "low", "medium", "high", "xhigh", "max"}),  # efforts: anthropic 2.8.0
         },
@@ -127,7 +145,8 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "thinking_levels": frozenset({"off", "minimal", "low", "medium", "high"}),  # sent as budgets
             "forced_choice_with_thinking": False,
             "refused_options": ["-temperature", "-top_p"],
-            "refused_extra": frozenset({"output_config.effort", "thinking.type"}),  # documentation: effort, thinking
+            # Refused: "adaptive thinking is not supported on this model" (documentation: effort, thinking)
+            "refused_extra": frozenset({"output_config.effort", "thinking.type=adaptive"}),
         },
         dialect={"thinking_format": "budget"},
         source="Anthropic documentation: thinking in tool workflows; opencode #3077; strands #1694 (prefill at 4.5)",

@@ -13,6 +13,7 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.protocols.bedrock_converse.cache import MARK
 from segue.protocols.bedrock_converse.check_turns import Turns, violation
+from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import check_base64, check_json, matches_alphabet, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.efforts import check_effort
@@ -24,7 +25,15 @@ _SAMPLING: Final[Mapping[str, str]] = {"temperature": "temperature", "topP": "to
 """Settings of the body -> the field of `Options` whose rule applies."""
 _HISTORY: Final = ("toolUse", "toolResult")
 
-_FIELDS: Final = RequestFields(__package__ or "")
+_FIELDS: Final = RequestFields(
+    __package__ or "",
+    Places(
+        media={"image": "image", "video": "video", "audio": "audio", "document": "document"},
+        tools=("toolConfig", "tools"),
+        function=("toolSpec",),
+        schema=("inputSchema", "json"),
+    ),
+)
 
 
 def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:

@@ -13,6 +13,7 @@ from typing import Final, cast
 
 from segue.errors import Path
 from segue.protocols.cohere_chat.legacy_v1 import REFUSAL, is_first_request
+from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import (
     Found,
     Messages,
@@ -42,7 +43,14 @@ _FOREIGN: Final = frozenset(
 )
 """Content types of other protocols."""
 
-_FIELDS: Final = RequestFields(__package__ or "")
+_FIELDS: Final = RequestFields(
+    __package__ or "",
+    Places(
+        media={"image_url": "image"},
+        function=("function",),
+        output=(("response_format", "json_schema"), ("response_format", "schema")),
+    ),
+)
 
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
@@ -169,6 +177,7 @@ def _check_settings(body: JsonObject, endpoint: Endpoint) -> Found:
     """
     rules, tools = endpoint.rules, body.get("tools")
     choice, stops, share = body.get("tool_choice"), body.get("stop_sequences"), body.get("p")
+    choice = choice.upper() if isinstance(choice, str) else choice  # `required` was answered (recorded 200, 2026)
     if choice is not None and choice not in ("REQUIRED", "NONE"):
         yield Violation(
             code="tool_choice", path=("tool_choice",), message=f"unknown choice {choice!r}; use REQUIRED or NONE"

@@ -20,6 +20,7 @@ from segue.protocols.google_genai.check_server_tools import check_server_tools
 from segue.protocols.google_genai.check_turns import check_turns, objects_of
 from segue.protocols.google_genai.keys import read_keys, texts_of
 from segue.protocols.google_genai.options import mode_of
+from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import check_json
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import Block, object_of
@@ -38,7 +39,12 @@ def _camel(key: str) -> str:
     return head + "".join(word.capitalize() for word in rest)
 
 
-_FIELDS: Final = RequestFields(__package__ or "", rename=_camel, loose=True)
+_FIELDS: Final = RequestFields(
+    __package__ or "",
+    Places(turns="contents", limits=(("generationConfig", "maxOutputTokens"),)),
+    rename=_camel,
+    loose=True,
+)
 
 
 def check(body: Block, endpoint: Endpoint) -> list[Violation]:

@@ -1,16 +1,16 @@
-"""Compare a request body with the fields of its wire: unknown keys, values of a wrong type, unknown values, what is missing.
+r"""Compare a request body with the fields of its wire: unknown keys and values, wrong types, what is missing.
 
 The fields are those of the official SDKs, in the file `request_fields.json` of each protocol, which
 `scripts/write_request_fields.py` writes. `Rules.body_fields` says whether an endpoint was seen to refuse what is not
 among them, with the source:
 
 - OpenAI: "Unknown parameter: 'messages[0].foo'.", "Unrecognized request argument supplied: foo", "Invalid type for
-  'x': expected a string, but got an object instead.", "Invalid value: 'x'. Supported values are: ...", "Missing required
-  parameter: 'tools[0].type'.".                           (spring-ai #2969, 2025-05-02; recorded 400s, 2025 and 2026)
+  'x': expected a string, but got an object instead.", "Invalid value: 'x'. Supported values are: ...", "Missing
+  required parameter: 'tools[0].type'.".                   (spring-ai #2969, 2025-05-02; recorded 400s, 2025 and 2026)
 - Anthropic: "tools.0.foo: Extra inputs are not permitted", "Input should be a valid string", "Field required".
                                                                             (claude-code #4378; anthropic 2.8.0)
 - Mistral: 422, "extra_forbidden", "Extra inputs are not permitted".          (eca #231, zeroclaw #2693, 2026-03-04)
-- Google: "Unknown name \"$schema\" at 'tools[0]...': Cannot find field.", "Invalid value at '...'".
+- Google: "Unknown name "$schema" at 'tools[0]...': Cannot find field.", "Invalid value at '...'".
                                                                     (CLIProxyAPI #97, 2025-10-07; protobuf's mapping)
 - Groq: "property 'store' is unsupported".                           (chatbot #21, 2024-12-14; gptme #375, 2025-01-04)
 
@@ -28,6 +28,7 @@ from importlib.resources import files
 from typing import Final, cast, final
 
 from segue.errors import Path
+from segue.protocols.kit.capabilities import Places, check_capabilities, merge
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import Block
 
@@ -54,26 +55,29 @@ class RequestFields:
     a list of one the item alone, and the values of an enumeration are compared without case (protobuf's JSON mapping).
     """
 
-    def __init__(self, package: str, *, rename: Callable[[str], str] | None = None, loose: bool = False) -> None:
+    def __init__(
+        self,
+        package: str,
+        places: Places,
+        *,
+        rename: Callable[[str], str] | None = None,
+        loose: bool = False,
+    ) -> None:
         self._package = package
+        self._places = places
         self._rename = rename
         self._loose = loose
 
     def add(self, found: Iterable[Violation], body: JsonObject, endpoint: Endpoint) -> list[Violation]:
         """Give what was found and what the fields show besides: nothing in a place that has a violation already."""
-        violations = list(found)
+        violations = merge(found, check_capabilities(body, self._places, endpoint))
         rules = endpoint.rules
         if rules.body_fields == "unknown":
             return violations
         table = _read(self._package)
         walk = _Walk(cast("Mapping[str, Block]", table["objects"]), self._rename, rules.added_fields, loose=self._loose)
         walk.closed = rules.body_fields == "closed"
-        places = [violation.path for violation in violations]
-        for violation in walk.field(body, table["body"], ()):
-            path = violation.path
-            if not any(path[: len(place)] == place or place[: len(path)] == path for place in places if place):
-                violations.append(violation)
-        return violations
+        return merge(violations, walk.field(body, table["body"], ()))
 
 
 @lru_cache
@@ -88,11 +92,14 @@ _OF_VENDORS: Final = frozenset(
         *("min_p", "top_a", "typical_p", "repetition_penalty", "num_ctx", "num_predict", "length_penalty"),
         *("search_parameters", "provider", "models", "route", "transforms", "plugins", "usage", "venice_parameters"),
         *("extra_body", "extra_headers", "think", "keep_alive", "format", "documents", "safe_prompt", "preset"),
+        *("index", "annotations", "provider_specific_fields", "additional_kwargs", "parsed", "refusal", "signature"),
+        *("$schema", "$ref", "$defs", "$id", "$comment", "const", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
+        *("uniqueItems", "patternProperties", "oneOf", "allOf", "definitions", "examples", "propertyNames", "contains"),
         *("max_length", "maxTokens", "max_new_tokens", "ignore_eos", "guided_json", "best_of", "echo", "timestamp"),
     }
 )
 """Keys of vendors that have no SDK of their own here (catalogue of pi-ai 1.5.0; documentation of OpenRouter, vLLM and
-Ollama, read 2026-11-15)."""
+Ollama, read 2026-11-15), and keywords of JSON schema."""
 
 
 @lru_cache
@@ -115,7 +122,7 @@ def _values(field: object) -> Iterator[object]:
     if isinstance(field, dict):
         given = cast("Block", field)
         yield from cast("list[object]", given.get("enum", ()))
-        for inner in (given.get("list"), *cast("list[object]", given.get("union", ()))):
+        for inner in (given.get("list"), given.get("map"), *cast("list[object]", given.get("union", ()))):
             yield from _values(inner)
 
 
@@ -147,6 +154,11 @@ class _Walk:
             given = cast("Block", field)
             if "union" in given:
                 return self.union(value, cast("list[object]", given["union"]), path)
+            if "map" in given:
+                if not isinstance(value, Mapping):
+                    return _wrong(path, "an object", value)
+                pairs = cast("Block", value).items()
+                return [one for key, inner in pairs for one in self.field(inner, given["map"], (*path, key))]
             if "list" in given:
                 if not isinstance(value, list | tuple):
                     return self.field(value, given["list"], path) if self.loose else _wrong(path, "a list", value)

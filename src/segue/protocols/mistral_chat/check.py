@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 from segue.errors import Path
+from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import (
     Found,
     Messages,
@@ -46,7 +47,15 @@ _FOREIGN_CHUNKS: Final = frozenset(
 """Content types of other protocols."""
 _MEDIA: Final = frozenset({"image_url", "document_url", "file", "input_audio"})
 
-_FIELDS: Final = RequestFields(__package__ or "")
+_FIELDS: Final = RequestFields(
+    __package__ or "",
+    Places(
+        media={"image_url": "image", "input_audio": "audio", "document_url": "document", "file": "document"},
+        function=("function",),
+        output=(("response_format", "json_schema", "schema"),),
+        output_strict=("response_format", "json_schema", "strict"),
+    ),
+)
 
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:

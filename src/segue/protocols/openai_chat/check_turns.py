@@ -42,7 +42,11 @@ def _check_roles(messages: Messages, endpoint: Endpoint) -> Found:
     started, own = False, endpoint.model.provider == PROVIDER
     for index, message in enumerate(messages):
         role, path = message.get("role"), ("messages", index, "role")
-        if role not in _ROLES:
+        if isinstance(role, str) and role in endpoint.rules.refused_roles:
+            # "unknown variant `developer`, expected one of" the others (DeepSeek)
+            text = f"the endpoint does not have the role {role!r}; use system"
+            yield Violation(code="role_unknown", path=path, message=text)
+        elif role not in _ROLES:
             yield Violation(code="role_unknown", path=path, message=f"unknown role {role!r}; use one of {_ROLE_LIST}")
         elif role not in _SYSTEM:
             started = True
@@ -134,6 +138,8 @@ def _are_arguments(received: object) -> bool:
     """
     if not isinstance(received, str):
         return not isinstance(received, (Mapping, list))
+    if received.strip() == "null":
+        return True  # of a function without parameters (recorded 200, 2026)
     return parse_arguments(received).diagnostic is None
 
 

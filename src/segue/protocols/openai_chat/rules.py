@@ -31,6 +31,7 @@ from segue.models.model_ids import (
     OPENAI_GPT_6_ON,
     OPENAI_O_SERIES,
     OPENAI_THINKING_LEVELS,
+    OPENAI_WITHOUT_REASONING,
 )
 from segue.models.rules import Rules
 
@@ -70,7 +71,9 @@ RULES: Final = Rules(
     max_stop=4,  # openai-openapi 2.3.0
 )
 
-DIALECT: Final = Dialect()
+DIALECT: Final = Dialect(
+    strict_schema=True,  # a field of the protocol, which servers that have no strict mode ignore (vLLM, llama.cpp)
+)
 
 FAMILIES: Final[tuple[Family, ...]] = (
     Family(
@@ -143,6 +146,51 @@ FAMILIES: Final[tuple[Family, ...]] = (
         providers=("openai",),
         source="'Use max_completion_tokens instead' (gollm #33, continue #7052, ESPHomeDesigner #379 of 2026-04-10)",
         read="2026-11-15",
+    ),
+    Family(
+        pattern=r"^(?!.*audio)",
+        rules={"user_media": (*_OPENAI_IMAGES, "application/pdf")},
+        providers=("openai", "azure"),
+        source="'Content blocks are expected to be either text or image_url type' for sound (recorded traffic,"
+        " 2026-11); OpenAI documentation: audio, the models whose names have it",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=OPENAI_WITHOUT_REASONING,
+        rules={"refused_extra": ["reasoning_effort"]},
+        providers=("openai", "azure"),
+        source="'Unrecognized request argument supplied: reasoning_effort' (as `reasoning.effort` of Responses)",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=r"^(?!.*(?:gpt-oss|qwen|deepseek|kimi))",
+        rules={"refused_extra": ["reasoning_effort", "reasoning_format"]},
+        providers=("groq",),
+        source="'`reasoning_effort` is not supported with this model' for Llama (pluely #242, 2026-04-16); Groq"
+        " documentation: reasoning",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=r"grok-(?!3-mini|4\.[3-9]|4\.20-multi|[5-9])",
+        rules={"refused_extra": ["reasoning_effort", "reasoning.effort"]},
+        providers=("xai",),
+        source="'Model ... does not support parameter reasoningEffort.' (hermes-agent #23435, live, 2026-05-10)",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=r"grok-[4-9]",
+        rules={"refused_extra": ["presence_penalty", "frequency_penalty", "stop"]},
+        providers=("xai",),
+        source="'Model ... does not support parameter presencePenalty', of 0 too (NativeTavern #83, 2026-09-15); xAI"
+        " documentation: reasoning, `stop`",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=r"deepseek-reasoner",
+        rules={"refused_extra": ["logprobs", "top_logprobs"]},
+        providers=("deepseek",),
+        source="DeepSeek documentation: reasoning model, unsupported parameters (these two answer an error)",
+        read="2026-11-16",
     ),
     Family(
         pattern=r"(?:^|[/.:~]|openai-)o1-?(?:mini|preview)",
