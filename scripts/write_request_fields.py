@@ -19,6 +19,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from enum import Enum
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +27,7 @@ from typing import Any, Final
 import typing_extensions
 from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
+from pydantic.fields import FieldInfo
 
 PROTOCOLS: Final = Path(__file__).parent.parent / "src" / "segue" / "protocols"
 NAME: Final = "request_fields.json"
@@ -56,7 +58,7 @@ class Reader:
         self.objects: dict[str, dict[str, Any]] = {}
         self._names: dict[object, str] = {}
 
-    def read(self, kind: Any) -> Field:
+    def read(self, kind: Any) -> Field:  # noqa: ANN401, PLR0911 - types are values here, each with its own line
         """Read one type."""
         origin, inner = typing.get_origin(kind), typing.get_args(kind)
         if kind in _SCALARS:
@@ -74,18 +76,18 @@ class Reader:
         if origin in _LISTS or getattr(origin, "__name__", "") == "SequenceNotStr":
             return {"list": self.read(inner[0])}
         if typing_extensions.is_typeddict(kind):
-            return self.named(kind, self._typed_dict)
+            return self.named(kind, self.typed_dict)
         if isinstance(kind, type) and issubclass(kind, Enum):
             return {"enum": [member.value for member in kind]}
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             if "Unknown" in kind.__name__ or "Unset" in kind.__name__:
                 return "null"  # stands for values that the SDK does not know yet
-            return self.named(kind, self._model)
+            return self.named(kind, self.model)
         if origin in (dict, collections.abc.Mapping) or kind in (dict, object):
             below = self.read(inner[1]) if len(inner) > 1 else "any"
             if isinstance(below, str) and below[0] == "#":
                 return {"map": below}
-            return "object" if kind is not object else "any"
+            return "any" if kind is object else "object"
         return "null" if getattr(kind, "__name__", "") in ("UnrecognizedStr", "Unset", "Omit") else "any"
 
     def named(self, kind: type, read: Callable[[Any], dict[str, Any]]) -> Field:
@@ -101,12 +103,14 @@ class Reader:
             self.objects[name] = read(kind)
         return f"#{self._names[kind]}"
 
-    def _typed_dict(self, kind: Any) -> dict[str, Any]:
+    def typed_dict(self, kind: Any) -> dict[str, Any]:  # noqa: ANN401 - types are values here
+        """Read a `TypedDict`."""
         hints = typing_extensions.get_type_hints(kind, include_extras=True)
         fields = {name: self.read(hint) for name, hint in hints.items()}
         return _object(fields, [name for name, hint in hints.items() if _is_required(kind, name, hint)])
 
-    def _model(self, kind: type[BaseModel]) -> dict[str, Any]:
+    def model(self, kind: type[BaseModel]) -> dict[str, Any]:
+        """Read a pydantic model."""
         fields: dict[str, Field] = {}
         required: list[str] = []
         for name, field in kind.model_fields.items():
@@ -127,14 +131,14 @@ class Reader:
         return _object(fields, [name for name, one in given.items() if one.default is inspect.Parameter.empty])
 
 
-def _constant(field: Any) -> object:
+def _constant(field: FieldInfo) -> object:
     """Give the value of a field that can have only one, such as the type of a block."""
     if isinstance(field.default, str) and field.default and typing.get_origin(field.annotation) is typing.Literal:
         return field.default
     return None
 
 
-def _is_required(kind: Any, name: str, hint: object) -> bool:
+def _is_required(kind: Any, name: str, hint: object) -> bool:  # noqa: ANN401 - types are values here
     while (origin := typing.get_origin(hint)) is typing.Annotated:
         hint = typing.get_args(hint)[0]
     if name in _NOT_ENFORCED:
@@ -179,7 +183,7 @@ def _openai_chat() -> dict[str, Any]:
     from openai.types.chat.completion_create_params import CompletionCreateParamsStreaming
 
     reader = Reader()
-    reader.named(CompletionCreateParamsStreaming, reader._typed_dict)  # noqa: SLF001
+    reader.named(CompletionCreateParamsStreaming, reader.typed_dict)
     return _file(reader, "CompletionCreateParamsStreaming", "openai", optional=("stream",), added={"stream": "boolean"})
 
 
@@ -187,7 +191,7 @@ def _openai_responses() -> dict[str, Any]:
     from openai.types.responses.response_create_params import ResponseCreateParamsStreaming
 
     reader = Reader()
-    reader.named(ResponseCreateParamsStreaming, reader._typed_dict)  # noqa: SLF001
+    reader.named(ResponseCreateParamsStreaming, reader.typed_dict)
     reader.objects["EasyInputMessageParam"]["fields"] |= {"id": "string", "status": "string"}  # as in a reply
     for name in ("ToolSearchCall", "ResponseToolSearchCallParam"):
         reader.objects.get(name, {}).pop("required", None)  # recorded 200s without the arguments
@@ -198,7 +202,7 @@ def _anthropic() -> dict[str, Any]:
     from anthropic.types.beta.message_create_params import MessageCreateParamsStreaming
 
     reader = Reader()
-    reader.named(MessageCreateParamsStreaming, reader._typed_dict)  # noqa: SLF001
+    reader.named(MessageCreateParamsStreaming, reader.typed_dict)
     # Older models take the sampling parameters, and `output_format` was the first name of `output_config.format`.
     added = {"stream": "boolean", "temperature": "number", "top_p": "number", "top_k": "integer"}
     added["output_format"] = "object"
@@ -211,7 +215,8 @@ def _mistral() -> dict[str, Any]:
     from mistralai.client.models import ChatCompletionRequest
 
     reader = Reader()
-    reader.named(ChatCompletionRequest, reader._model)  # noqa: SLF001
+    reader.named(ChatCompletionRequest, reader.model)
+    reader.objects["AudioChunk"]["fields"]["input_audio"] = "any"  # OpenAI's object is taken too (documentation: audio)
     return _file(reader, "ChatCompletionRequest", "mistralai")
 
 
@@ -247,14 +252,13 @@ def _google() -> dict[str, Any]:
 
 
 def _bedrock() -> dict[str, Any]:
-    import botocore.session
-
-    model = botocore.session.get_session().get_service_model("bedrock-runtime")
-    shape = model.operation_model("ConverseStream").input_shape
-    assert shape is not None
+    session: Any = import_module("botocore.session")
+    shape: Any = (
+        session.get_session().get_service_model("bedrock-runtime").operation_model("ConverseStream").input_shape
+    )
     objects: dict[str, Any] = {}
 
-    def read(one: Any) -> Field:
+    def read(one: Any) -> Field:  # noqa: ANN401 - botocore has no types
         match one.type_name:
             case "structure":
                 if one.is_document_type:
@@ -273,7 +277,7 @@ def _bedrock() -> dict[str, Any]:
             case "blob":
                 return "any"  # bytes for boto3, base64 on the wire
             case name:
-                return {"float": "number", "double": "number", "long": "integer"}.get(name, name)
+                return {"float": "number", "double": "number", "long": "integer"}.get(str(name), str(name))
 
     read(shape)
     objects[shape.name]["fields"]["stream"] = "boolean"

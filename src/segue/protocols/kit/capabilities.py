@@ -63,8 +63,8 @@ def _check_media(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
     """Find media that the model does not read.
 
     "Content blocks are expected to be either text or image_url type." (OpenAI); "unknown variant `image_url`, expected
-    `text`" (DeepSeek: kimi-code #2669); "Image input is not enabled for this model" (Mistral); "messages[0].content must
-    be a string" (Groq).
+    `text`" (DeepSeek: kimi-code #2669); "Image input is not enabled for this model" (Mistral); "messages[0].content
+    must be a string" (Groq).
     """
     if not places.media:
         return
@@ -90,7 +90,8 @@ def _find_media(value: object, path: Path, kinds: Mapping[str, Modality]) -> Ite
     for index, block in objects_of(value):
         place = (*path, index)
         named = block.get("type")
-        kind = kinds.get(named) if isinstance(named, str) else next((kinds[key] for key in block if key in kinds), None)
+        names = [named] if isinstance(named, str) else list(block)
+        kind: Modality | None = next((kinds[name] for name in names if name in kinds), None)
         if kind is not None and "role" not in block:
             yield place, kind
         for key in ("content", "output", "parts", "toolResult"):
@@ -154,7 +155,7 @@ def _faults(schema: Block, path: Path, rules: Rules, *, strict: bool, output: bo
 # -- keys --------------------------------------------------------------------------------------------------------------
 
 
-def _check_refused(body: JsonObject, _: Places, endpoint: Endpoint) -> Found:
+def _check_refused(body: JsonObject, _places: Places, endpoint: Endpoint) -> Found:
     """Find keys that this endpoint refuses; the rows of the rules have the sources."""
     model = endpoint.model.id or "the endpoint"
     for name in sorted(endpoint.rules.refused_extra):

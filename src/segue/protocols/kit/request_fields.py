@@ -80,6 +80,11 @@ class RequestFields:
         return merge(violations, walk.field(body, table["body"], ()))
 
 
+def source_of(protocol: str) -> str:
+    """Give the package and version that the fields of a protocol were read from."""
+    return str(_read(f"segue.protocols.{protocol.replace('-', '_')}")["source"])
+
+
 @lru_cache
 def _read(package: str) -> Block:
     return json.loads(files(package).joinpath("request_fields.json").read_text("utf-8"))
@@ -194,16 +199,16 @@ class _Walk:
         if isinstance(value, Mapping):
             if "object" in members:
                 return []
-            names = [cast("str", member)[1:] for member in members if isinstance(member, str) and member[0] == "#"]
+            names = [member[1:] for member in members if isinstance(member, str) and member[0] == "#"]
             if names:
                 return self.one_of(cast("Block", value), names, path)
         tried = [
-            self.field(value, member, path)
+            self.field(cast("object", value), member, path)
             for member in members
             if isinstance(value, Mapping) or not (isinstance(member, str) and member[0] == "#")
         ]
         if not tried:
-            return _wrong(path, "an object", value)
+            return _wrong(path, "an object", cast("object", value))
         return min(tried, key=lambda found: (len(found), -max((len(one.path) for one in found), default=0)))
 
     def one_of(self, value: Block, names: list[str], path: Path) -> list[Violation]:

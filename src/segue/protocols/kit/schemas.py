@@ -124,7 +124,7 @@ def find_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool 
     if output and strict and schema.get("type") != "object" and rules.strict_closed:
         # "schema must be a JSON Schema of 'type: \"object\"', got 'type: \"array\"'." (OpenAI API)
         yield Fault("schema_root", (), "the root of the schema must have the type object; wrap it in one")
-    refused = rules.schema_refused | (rules.strict_refused if strict else frozenset())
+    refused = rules.schema_refused | rules.strict_refused if strict else rules.schema_refused
     optional = 0
     for path, one in walk_schema(schema):
         if rules.schema_valid != "unknown":
@@ -203,13 +203,11 @@ def _find_invalid(schema: JsonObject, path: Path, *, with_items: bool) -> Iterat
 
 def is_recursive(schema: JsonObject) -> bool:
     """Whether a definition of a schema refers to itself, also by way of others."""
-    definitions = {
-        f"#/{key}/{name}": inner
+    names = {
+        f"#/{key}/{name}": _references(object_of(inner))
         for key in ("$defs", "definitions")
         for name, inner in object_of(schema.get(key)).items()
-        if isinstance(inner, Mapping)
     }
-    names = {place: _references(cast("JsonObject", inner)) for place, inner in definitions.items()}
     if "#" in _references(schema):
         return True
     for start, first in names.items():
@@ -225,4 +223,4 @@ def is_recursive(schema: JsonObject) -> bool:
 
 
 def _references(schema: JsonObject) -> set[str]:
-    return {one["$ref"] for _, one in walk_schema(schema) if isinstance(one.get("$ref"), str)}  # pyright: ignore[reportReturnType]
+    return {found for _, one in walk_schema(schema) if isinstance(found := one.get("$ref"), str)}

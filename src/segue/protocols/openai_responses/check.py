@@ -119,7 +119,7 @@ def _options(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Vio
             # "logprobs are not supported with reasoning models." (recorded 400, 2025)
             yield Violation(code="unsupported_parameter", path=(key,), message=_unsupported(key, endpoint))
     choice = body.get("tool_choice")
-    forced = choice == "required" or (isinstance(choice, Mapping) and object_of(choice).get("type") != "allowed_tools")
+    forced = choice == "required" or object_of(choice).get("type") in ("function", "custom")
     if forced and effort not in (None, "none") and not endpoint.rules.forced_choice_with_thinking:
         # "Thinking mode does not support this tool_choice" (DeepSeek: litellm #37470)
         message = "a call cannot be forced while thinking is on; use auto, or turn thinking off"
