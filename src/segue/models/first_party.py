@@ -300,6 +300,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "file_sources": frozenset({"data"}),
                 "server_tools": frozenset({"tool_search"}),  # subrouter #237, litellm #36502 (2026-08)
                 "pending_calls": False,
+                # "Requests which include `tool_use` or `tool_result` blocks must define tools." (browser-use #1243)
+                "tools_with_history": True,
             }
         },
         dialect={"bedrock-converse": {"count_tokens": True}},
@@ -357,6 +359,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "tool_types": frozenset({"function"}),  # "unknown variant `web_search`, expected `function`"
                 "refused_roles": frozenset({"developer", "function"}),  # "unknown variant `developer`, expected ..."
                 "refused_extra": frozenset({"response_format.type=json_schema"}),  # "... type is unavailable now"
+                "body_fields": "typed",  # "missing field `content`", "expected a string" (deepseek4j #41)
+                "string_roles": frozenset({"assistant", "tool"}),  # smolagents #1158, forgecode #2008 (2025-11-27)
                 "json_word": True,
                 "max_tokens_refused": True,
                 "user_media": ("image/*",),

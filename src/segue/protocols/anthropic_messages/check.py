@@ -41,6 +41,7 @@ _FIELDS: Final = RequestFields(
 def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse."""
     found = [*check_json(body), *_check_limits(body, endpoint), *_check_tools(body, endpoint)]
+    found += _check_history(body, endpoint)
     found += [*_check_choice(body, endpoint), *_check_thinking(body, endpoint), *_check_sampling(body, endpoint)]
     found += _check_system(body, endpoint)
     found += Turns(body, endpoint).check()
@@ -118,6 +119,18 @@ def _check_schema(tool: Mapping[str, object], path: Path, endpoint: Endpoint) ->
         # "input_schema does not support oneOf, allOf, or anyOf at the top level" (Codewhale #4329)
         message = f"{key} is not supported at the top level of a schema; move it into a property"
         yield Violation(code="tool_schema", path=(*place, key), message=message)
+
+
+def _check_history(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
+    if body.get("tools") or not endpoint.rules.tools_with_history:
+        return
+    for index, turn in objects_of(body.get("messages")):
+        for at, block in objects_of(turn.get("content")):
+            if kind_of(block) in ("tool_use", "tool_result"):
+                # "Requests which include `tool_use` or `tool_result` blocks must define tools." (browser-use #1243)
+                path: Path = ("messages", index, "content", at)
+                yield Violation(code="tools_missing", path=path, message="tool blocks need tools; declare them")
+                return
 
 
 def _check_choice(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:

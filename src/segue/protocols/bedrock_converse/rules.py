@@ -49,7 +49,8 @@ _CACHED_FIVE_MINUTES: Final = r"claude-(?:instant|v?[123](?:[-.:@]|$)|(?:opus|so
 """The Claude models before 4.5: their caches last five minutes."""
 
 RULES: Final = Rules(
-    body_fields="typed",  # service model; the service ignores unknown keys, boto3 does not send them
+    # service model; "Unknown parameter in input: \"tools\"" (boto3: agents-course #593, 2025-08-20)
+    body_fields="closed",
     server_tools=frozenset(),  # Nova alone has some, below ("... is not supported for this model": subrouter #237)
     # -- tools
     tools_with_history=True,  # "The toolConfig field must be defined when using toolUse and toolResult content blocks"

@@ -243,7 +243,8 @@ class _Walk:
         seen: set[str] = set()
         for key, inner in cast("Block", value).items():
             known = key if self.rename is None or key in fields else self.rename(key)
-            seen.add(known)
+            if inner is not None:
+                seen.add(known)
             if known in fields:
                 found += self.field(inner, fields[known], (*path, key))
             elif self.closed and inner is not None and key in _known_words() and not self.is_added(name, key, path):

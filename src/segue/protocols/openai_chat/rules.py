@@ -32,6 +32,7 @@ from segue.models.model_ids import (
     OPENAI_O_SERIES,
     OPENAI_THINKING_LEVELS,
     OPENAI_WITHOUT_REASONING,
+    OPENAI_WITHOUT_SCHEMAS,
 )
 from segue.models.rules import Rules
 
@@ -143,8 +144,9 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=f"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_5_1_TO_4}|{OPENAI_GPT_5_5_ON}",
         rules={"refused_extra": ["max_tokens"]},  # the limit has a new name
-        providers=("openai",),
-        source="'Use max_completion_tokens instead' (gollm #33, continue #7052, ESPHomeDesigner #379 of 2026-04-10)",
+        providers=("openai", "azure"),
+        source="'Use max_completion_tokens instead' (gollm #33, continue #7052, ESPHomeDesigner #379 of 2026-04-10;"
+        " Azure: langchain #29947, webbrain #2806 of 2026-08-16)",
         read="2026-11-15",
     ),
     Family(
@@ -153,6 +155,29 @@ FAMILIES: Final[tuple[Family, ...]] = (
         providers=("openai", "azure"),
         source="'Content blocks are expected to be either text or image_url type' for sound (recorded traffic,"
         " 2026-11); OpenAI documentation: audio, the models whose names have it",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=OPENAI_WITHOUT_SCHEMAS,
+        rules={"refused_extra": ["response_format.type=json_schema"], "refused_options": ["output_schema"]},
+        providers=("openai", "azure"),
+        source="''response_format' of type 'json_schema' is not supported with this model.' (IDesign #7, 2025-04-25);"
+        " OpenAI documentation: structured outputs, from gpt-4o-mini and gpt-4o-2024-08-06 on",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=r"^(?!.*(?:gpt-oss|llama-4|kimi|compound|qwen))",
+        rules={"refused_extra": ["response_format.type=json_schema"], "refused_options": ["output_schema"]},
+        providers=("groq",),
+        source="'This model does not support response format `json_schema`'; Groq documentation: structured outputs,"
+        " supported models",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=r"deepseek-(?:chat|reasoner|coder)",
+        rules={"user_media": ()},
+        providers=("deepseek",),
+        source="'data did not match any variant of untagged enum ChatCompletionRequestContent' (web-ui #99, #163)",
         read="2026-11-16",
     ),
     Family(

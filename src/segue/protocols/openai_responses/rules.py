@@ -24,6 +24,7 @@ from segue.models.model_ids import (
     OPENAI_GPT_6_ON,
     OPENAI_O_SERIES,
     OPENAI_THINKING_LEVELS,
+    OPENAI_WITHOUT_SCHEMAS,
 )
 from segue.models.rules import Rules
 
@@ -112,6 +113,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
             read="2026-11-15",
         )
         for pattern, levels in OPENAI_THINKING_LEVELS
+    ),
+    Family(
+        pattern=OPENAI_WITHOUT_SCHEMAS,
+        rules={"refused_extra": ["text.format.type=json_schema"], "refused_options": ["output_schema"]},
+        providers=("openai", "azure"),
+        source="''response_format' of type 'json_schema' is not supported with this model.' (IDesign #7, 2025-04-25)",
+        read="2026-11-16",
     ),
     Family(
         pattern=r"grok-(?!3-mini|4\.[3-9]|4\.20-multi|[5-9])",
