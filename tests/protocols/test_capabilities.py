@@ -5,11 +5,13 @@ Each case is a quoted refusal of a public thread or a provider's documentation, 
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import segue
+import segue.protocols
 from segue.models.catalogue import find_models
 from segue.models.model import Model
 from segue.models.rules import Rules
@@ -272,8 +274,6 @@ ACCEPTED: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         tools=[{"name": "f", "input_schema": {**CLOSED, "required": []}, "strict": True}]
     ),
     "an open tool of Claude": claude(tools=[{"name": "f", "input_schema": OPEN}]),
-    "a parameter that nobody knows yet": chat("openai", "gpt-4o", brand_new_parameter=True),
-    "a type of tool that nobody knows yet": responses("gpt-5", tools=[{"type": "brand_new_tool"}]),
     "keys of another wire at a vendor that takes them": chat("openrouter", "x/y", top_k=5, reasoning={"effort": "low"}),
     "a choice of Cohere in small letters": cohere(tools=function(OPEN), tool_choice="required"),
     "encrypted reasoning beside its format": chat(
@@ -313,4 +313,65 @@ def test_what_a_target_can_do_is_not_found(given):
     assert check(*given) == []
 
 
-PLAIN = Rules()
+# -- what no SDK has yet -----------------------------------------------------------------------------------------------
+
+NOVEL = {
+    "a parameter": chat("openai", "gpt-4o", brand_new_parameter=True),
+    "a type of tool": responses("gpt-5", tools=[{"type": "brand_new_tool"}]),
+}
+
+
+@pytest.mark.parametrize("given", NOVEL.values(), ids=NOVEL.keys())
+def test_what_no_sdk_has_is_reported_and_still_sent(given):
+    """It is refused, or newer than the SDKs; a projection that removed it would make new parameters useless."""
+    protocol, provider, model_id, body = given
+    model = Model(model_id, provider, protocol, reasoning=protocol == "openai-responses")
+    assert len(check(*given)) == 1
+    prompt = segue.decode_request(body, protocol=protocol, model=model)
+    request = segue.prepare(prompt.context, model, options=prompt.options)
+    new = {"brand_new_parameter", "tools"} & body.keys()
+    assert {key: request.body[key] for key in new} == {key: body[key] for key in new}
+
+
+# -- every rule is checked ---------------------------------------------------------------------------------------------
+
+NOT_IN_A_BODY = {
+    "tools": "projection alone: without tools calls become text, and a server ignores them",
+    "call_id_scope": "projection alone: no provider refuses an id that is unique in a wider scope",
+    "server_tools": "projection alone: which tool replaces another; types that are refused are `tool_types`",
+    "tool_namespaces": "checked by `check_namespaces`, where a protocol has them",
+    "tool_error": "projection alone: how an error is marked",
+    "schema_needed": "projection alone: what is left out",
+    "result_media": "projection alone: a model overlooks them; what is refused is `result_text_only`",
+    "url_media": "projection alone: what a server fetches",
+    "file_id_pattern": "projection alone: whose file an id is",
+    "file_context": "projection alone: where a context is written",
+    "max_pages": "needs the file",
+    "resumable_stops": "projection alone: which turns may be continued",
+    "system_fields": "projection alone: which messages are kept",
+    "instructions_alone": "projection alone: a turn is added",
+    "signed_blank_text": "projection alone: which blank texts are kept",
+    "text_phases": "projection alone: what is written",
+    "text_signatures": "projection alone: what is written",
+    "bound_prefix": "needs the request before: `check(after=...)`",
+    "drops_unbound": "projection alone: a field that asks for it",
+    "bound_account": "needs the account",
+    "budget_in_max_tokens": "projection alone: how much room a budget leaves",
+    "portable_extra": "projection alone: which keys are sent",
+    "max_session_id": "projection alone: ids are shortened",
+    "window_option": "projection alone: how a window is set",
+    "assistant_prefix": "projection alone: a flag that is sent",
+    "max_tokens_needed": "checked by `max_tokens` of the protocol that requires it",
+}
+"""Rules that no check reads, each with the reason."""
+
+
+def test_every_rule_is_read_by_a_check_or_needs_more_than_a_body():
+    folder = Path(segue.protocols.__file__).parent
+    checks = "".join(
+        path.read_text("utf-8")
+        for path in (*folder.glob("*/check*.py"), *(folder / "kit").glob("*.py"), folder / "api.py")
+    )
+    unread = {name for name in Rules.__struct_fields__ if name not in checks} - NOT_IN_A_BODY.keys()
+    assert unread == set()
+    assert NOT_IN_A_BODY.keys() <= set(Rules.__struct_fields__)

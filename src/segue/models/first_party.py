@@ -183,7 +183,14 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 **_OPENAI_CHAT_MEDIA,
                 **_OPENAI_USER,
             },
-            "openai-responses": {"server_tools": _OPENAI_TOOLS, "body_fields": "closed", **_STRICT, **_OPENAI_USER},
+            "openai-responses": {
+                "server_tools": _OPENAI_TOOLS,
+                "body_fields": "closed",
+                # "Unknown parameter: 'input[3].status'" of reasoning (jcode #1028, 2026-08-21)
+                "refused_fields": frozenset({"ResponseReasoningItemParam.status"}),
+                **_STRICT,
+                **_OPENAI_USER,
+            },
         },
         dialect={
             "openai-chat": {**_OPENAI_KEYS, "grammar_tools": True},
@@ -252,7 +259,15 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="google-genai",
         base_url="https://generativelanguage.googleapis.com/v1beta",
         key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-        rules={"google-genai": {"server_tools": _GEMINI_TOOLS, "body_fields": "closed", "max_tokens_refused": True}},
+        rules={
+            "google-genai": {
+                "server_tools": _GEMINI_TOOLS,
+                "body_fields": "closed",
+                # Unknown name "additionalProperties" in `parameters` (openswarm #24 of 2026-05-06, Gemini 3.1 Pro)
+                "refused_fields": frozenset({"Schema.additionalProperties"}),
+                "max_tokens_refused": True,
+            }
+        },
         file_ids=("google-genai",),
         dialect={"google-genai": {"count_tokens": True}},
         batch_price=_HALF,

@@ -202,6 +202,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     body_fields: Literal["unknown", "typed", "closed"] = "unknown"
     """Whether an endpoint compares a body with the fields of the official SDK (`request_fields.json` of the protocol):
     `typed` refuses wrong types, unknown values and missing keys, `closed` also unknown keys."""
+    refused_fields: frozenset[str] = frozenset()
+    """Keys that the SDK has and an endpoint refuses: `Object.key`."""
     added_fields: frozenset[str] = frozenset()
     """Keys that an endpoint takes besides those of the SDK: `key` of the body, or `Object.key`; overrides add to the
     set as for `refused_options`."""

@@ -86,6 +86,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 "added_fields": _GROQ_FIELDS,
                 "refused_extra": frozenset({"logprobs", "top_logprobs", "logit_bias", "store", "prompt_cache_key"}),
                 "tool_types": frozenset({"function", "browser_search", "code_interpreter", "mcp"}),
+                "schema_with_tools": False,  # "json mode cannot be combined with tool/function calling" (agno #1065)
                 "json_word": True,
                 "max_tokens_refused": True,
             }

@@ -28,11 +28,12 @@ from segue.models.catalogue import (
 from segue.models.model import Model
 from segue.models.model_ids import first_party_prefixes, first_party_providers
 from segue.protocols.detection import detect_reply
-from segue.protocols.kit.capabilities import is_listed
+from segue.protocols.kit.capabilities import is_listed, merge
 from segue.protocols.kit.codec import Endpoint, Violation, WireError
 from segue.protocols.kit.json_values import detached
 from segue.protocols.kit.owned_body import encode_owned
 from segue.protocols.kit.reading import as_mapping
+from segue.protocols.kit.request_fields import check_novel
 from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.registry import get_protocol, overrides_key, resolve_dialect, resolve_rules
 
@@ -216,7 +217,8 @@ def check(
     """
     if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DecodeError(f"a request body has to be an object, not {type(body).__name__}")
-    violations = check_body(body, find_checked(body, protocol, model, catalogue))
+    endpoint = find_checked(body, protocol, model, catalogue)
+    violations = merge(check_body(body, endpoint), check_novel(body, endpoint))
     return [*violations, *_check_version(body, protocol, version)]
 
 

@@ -46,7 +46,7 @@ class Places(NamedTuple):
 
 def check_capabilities(body: JsonObject, places: Places, endpoint: Endpoint) -> Iterator[Violation]:
     """Find what the model or the wire cannot do."""
-    for check in (_check_media, _check_tools, _check_output, _check_refused, _check_json_word, _check_limit):
+    for check in _CHECKS:
         yield from check(body, places, endpoint)
 
 
@@ -177,7 +177,19 @@ def _check_json_word(body: JsonObject, places: Places, endpoint: Endpoint) -> Fo
         return
     if b"json" not in msgspec.json.encode([body.get(places.turns), body.get("instructions")]).lower():
         message = "JSON mode needs the word JSON in a message; add it, or send a schema"
-        yield Violation(code="json_word", path=places.json_mode[:-1], message=message)
+        yield Violation(code="json_word", path=places.json_mode, message=message)
+
+
+def _check_json_beside_tools(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
+    """Find JSON output beside tools, where it is refused.
+
+    "json mode cannot be combined with tool/function calling" (Groq: agno #1065; documentation: structured outputs).
+    """
+    if not places.json_mode or endpoint.rules.schema_with_tools or not _at(body, places.tools):
+        return
+    if _at(body, places.json_mode) in ("json_object", "json_schema"):
+        message = "JSON output cannot be combined with tools here; remove one of them"
+        yield Violation(code="json_beside_tools", path=places.json_mode, message=message)
 
 
 def _check_limit(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
@@ -192,6 +204,17 @@ def _check_limit(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
         if isinstance(given, int) and given > most:
             message = f"{endpoint.model.id} writes at most {most:,} tokens, not {given:,}; lower `{path[-1]}`"
             yield Violation(code="max_tokens", path=path, message=message)
+
+
+_CHECKS: Final = (
+    _check_media,
+    _check_tools,
+    _check_output,
+    _check_refused,
+    _check_json_word,
+    _check_json_beside_tools,
+    _check_limit,
+)
 
 
 def merge(found: Iterable[Violation], more: Iterable[Violation]) -> list[Violation]:

@@ -28,6 +28,7 @@ from importlib.resources import files
 from typing import Final, cast, final
 
 from segue.errors import Path
+from segue.models.rules import Rules
 from segue.protocols.kit.capabilities import Places, check_capabilities, merge
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import Block
@@ -67,22 +68,44 @@ class RequestFields:
         self._places = places
         self._rename = rename
         self._loose = loose
+        _FIELDS[package] = self
 
     def add(self, found: Iterable[Violation], body: JsonObject, endpoint: Endpoint) -> list[Violation]:
-        """Give what was found and what the fields show besides: nothing in a place that has a violation already."""
+        """Give what was found and what capabilities and fields show besides, in places without a violation."""
         violations = merge(found, check_capabilities(body, self._places, endpoint))
+        return merge(violations, self.walk(body, endpoint, novel=False))
+
+    def walk(self, body: JsonObject, endpoint: Endpoint, *, novel: bool) -> list[Violation]:
+        """Compare a body with the fields; `novel`: also report keys and values that no wire is known to have."""
         rules = endpoint.rules
         if rules.body_fields == "unknown":
-            return violations
+            return []
         table = _read(self._package)
-        walk = _Walk(cast("Mapping[str, Block]", table["objects"]), self._rename, rules.added_fields, loose=self._loose)
-        walk.closed = rules.body_fields == "closed"
-        return merge(violations, walk.field(body, table["body"], ()))
+        objects = cast("Mapping[str, Block]", table["objects"])
+        walk = _Walk(objects, self._rename, rules, loose=self._loose, novel=novel)
+        return walk.field(body, table["body"], ())
+
+
+_FIELDS: Final[dict[str, RequestFields]] = {}
+"""The fields of each protocol, by its folder."""
+
+
+def check_novel(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
+    """Find keys and values that no version of any SDK has: a strict endpoint refuses them, unless they are newer.
+
+    Projection does not remove them, because a newer version of the wire may have them.
+    """
+    fields = _FIELDS.get(_package_of(endpoint.model.protocol))
+    return [] if fields is None else fields.walk(body, endpoint, novel=True)
+
+
+def _package_of(protocol: str) -> str:
+    return f"segue.protocols.{protocol.replace('-', '_')}"
 
 
 def source_of(protocol: str) -> str:
     """Give the package and version that the fields of a protocol were read from."""
-    return str(_read(f"segue.protocols.{protocol.replace('-', '_')}")["source"])
+    return str(_read(_package_of(protocol))["source"])
 
 
 @lru_cache
@@ -134,20 +157,24 @@ def _values(field: object) -> Iterator[object]:
 class _Walk:
     """Compares values with fields."""
 
-    closed: bool = True
-
     def __init__(
         self,
         objects: Mapping[str, Block],
         rename: Callable[[str], str] | None,
-        added: frozenset[str],
+        rules: Rules,
         *,
         loose: bool,
+        novel: bool,
     ) -> None:
         self.objects = objects
         self.rename = rename
-        self.added = added
+        self.rules = rules
         self.loose = loose
+        self.novel = novel
+
+    def is_reported(self, word: object) -> bool:
+        """Whether a key or a value that the SDK lacks is reported: where others have it, or every one of them."""
+        return self.novel or word in _known_words()
 
     def field(self, value: object, field: object, path: Path) -> list[Violation]:
         """Compare one value; null is the same as absent."""
@@ -192,7 +219,7 @@ class _Walk:
             return [] if value in allowed else _wrong(path, "one of " + _listed(allowed), value)
         if self.loose and (not isinstance(value, str) or value.upper() in [str(one).upper() for one in allowed]):
             return []
-        return [_unknown_value(path, value, allowed)] if value in _known_words() else []
+        return [_unknown_value(path, value, allowed)] if self.is_reported(value) else []
 
     def union(self, value: object, members: list[object], path: Path) -> list[Violation]:
         """Compare with the member that fits best; an object with the one that its `type` or `role` names."""
@@ -221,7 +248,7 @@ class _Walk:
             if not fitting:
                 every = [one for values in allowed.values() for one in values or ()]
                 found = _unknown_value((*path, mark), given, list(dict.fromkeys(every)))
-                return [found] if given in _known_words() else []
+                return [found] if self.is_reported(given) else []
             names = fitting
         return min((self.object(value, name, path) for name in names), key=len)
 
@@ -245,9 +272,9 @@ class _Walk:
             known = key if self.rename is None or key in fields else self.rename(key)
             if inner is not None:
                 seen.add(known)
-            if known in fields:
+            if known in fields and f"{name}.{known}" not in self.rules.refused_fields:
                 found += self.field(inner, fields[known], (*path, key))
-            elif self.closed and inner is not None and key in _known_words() and not self.is_added(name, key, path):
+            elif inner is not None and self.is_refused(name, key, known in fields, path):
                 message = f"`{key}` is not a field here; remove it"
                 found.append(Violation(code="field_unknown", path=(*path, key), message=message))
         for key in cast("list[str]", described.get("required", ())):
@@ -256,9 +283,14 @@ class _Walk:
                 found.append(Violation(code="field_missing", path=(*path, key), message=message))
         return found
 
-    def is_added(self, name: str, key: str, path: Path) -> bool:
-        """Whether an endpoint has a field besides those of the SDK: `key` of the body, or `Object.key`."""
-        return (not path and key in self.added) or f"{name}.{key}" in self.added
+    def is_refused(self, name: str, key: str, known: bool, path: Path) -> bool:
+        """Whether an endpoint refuses a key that the SDK lacks, or (`known`) that it has and the endpoint does not."""
+        if known:
+            return True
+        added = self.rules.added_fields
+        if self.rules.body_fields != "closed" or (not path and key in added) or f"{name}.{key}" in added:
+            return False
+        return self.is_reported(key)
 
 
 def _wrong(path: Path, expected: str, value: object) -> list[Violation]:
