@@ -336,19 +336,14 @@ def test_what_no_sdk_has_is_reported_and_still_sent(given):
 # -- every rule is checked ---------------------------------------------------------------------------------------------
 
 NOT_IN_A_BODY = {
-    "tools": "projection alone: without tools calls become text, and a server ignores them",
     "call_id_scope": "projection alone: no provider refuses an id that is unique in a wider scope",
-    "server_tools": "projection alone: which tool replaces another; types that are refused are `tool_types`",
-    "tool_namespaces": "checked by `check_namespaces`, where a protocol has them",
     "tool_error": "projection alone: how an error is marked",
     "schema_needed": "projection alone: what is left out",
-    "result_media": "projection alone: a model overlooks them; what is refused is `result_text_only`",
     "url_media": "projection alone: what a server fetches",
     "file_id_pattern": "projection alone: whose file an id is",
     "file_context": "projection alone: where a context is written",
     "max_pages": "needs the file",
     "resumable_stops": "projection alone: which turns may be continued",
-    "system_fields": "projection alone: which messages are kept",
     "instructions_alone": "projection alone: a turn is added",
     "signed_blank_text": "projection alone: which blank texts are kept",
     "text_phases": "projection alone: what is written",
@@ -359,8 +354,11 @@ NOT_IN_A_BODY = {
     "budget_in_max_tokens": "projection alone: how much room a budget leaves",
     "portable_extra": "projection alone: which keys are sent",
     "max_session_id": "projection alone: ids are shortened",
-    "window_option": "projection alone: how a window is set",
     "assistant_prefix": "projection alone: a flag that is sent",
+    "choice_of_functions": "checked by the protocol that refuses it, by the generation of the model",
+    "media_type_required": "projection alone: a body without one is no valid block",
+    "max_request_media": "projection alone: providers count bytes in different ways",
+    "result_cache_marks": "projection alone: where a mark is written",
     "max_tokens_needed": "checked by `max_tokens` of the protocol that requires it",
 }
 """Rules that no check reads, each with the reason."""
@@ -368,10 +366,9 @@ NOT_IN_A_BODY = {
 
 def test_every_rule_is_read_by_a_check_or_needs_more_than_a_body():
     folder = Path(segue.protocols.__file__).parent
-    checks = "".join(
-        path.read_text("utf-8")
-        for path in (*folder.glob("*/check*.py"), *(folder / "kit").glob("*.py"), folder / "api.py")
-    )
+    shared = ("capabilities", "checking", "efforts", "media_checks", "ranges", "request_fields", "schemas")
+    files = [*folder.glob("*/check*.py"), *(folder / "kit" / f"{name}.py" for name in shared), folder / "api.py"]
+    checks = "".join(path.read_text("utf-8") for path in files)
     unread = {name for name in Rules.__struct_fields__ if name not in checks} - NOT_IN_A_BODY.keys()
     assert unread == set()
     assert NOT_IN_A_BODY.keys() <= set(Rules.__struct_fields__)

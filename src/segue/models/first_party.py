@@ -63,7 +63,7 @@ _OPENAI_IMAGES: Final = ("image/png", "image/jpeg", "image/jpg", "image/gif", "i
 """Others are refused: "is of one the following formats: ['png', 'jpeg', 'gif', 'webp']" (gptpdf #6, 2024-06-30)."""
 _OPENAI_CHAT_MEDIA: Final[Mapping[str, object]] = {
     "result_text_only": True,  # "Image URLs are only allowed for messages with role 'user'" (OpenHands #7700)
-    "user_media": (*_OPENAI_IMAGES, "application/pdf", "audio/wav", "audio/mpeg", "audio/mp3"),
+    "user_media": (*_OPENAI_IMAGES, "application/pdf"),  # sound: the models whose names have it
 }
 _OPENAI_FILES: Final = ("openai-chat", "openai-responses")
 _VIDEO_BY_URL: Final[Mapping[str, object]] = {
@@ -159,7 +159,14 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="anthropic-messages",
         base_url="https://api.anthropic.com",
         key_variables=("ANTHROPIC_API_KEY",),
-        rules={"anthropic-messages": {"server_tools": _ANTHROPIC_TOOLS, "body_fields": "closed", **_CLAUDE_USER}},
+        rules={
+            "anthropic-messages": {"server_tools": _ANTHROPIC_TOOLS, "body_fields": "closed", **_CLAUDE_USER},
+            "openai-chat": {
+                # "response_format.type: Input should be 'json_schema'" (hiring-agent #421, 2026-09-05)
+                "refused_extra": frozenset({"response_format.type=json_object"}),
+                "strict_objects": True,
+            },
+        },
         dialect={"anthropic-messages": {"strict_tools": True, "count_tokens": True}},
         file_ids=("anthropic-messages",),
         batch_price=_HALF,

@@ -135,6 +135,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     alternate: bool = False
     """Whether user and assistant turns have to alternate; tool results count as user turns. The codec decides whether
     results and the user turn after them become one turn on the wire."""
+    alternate_refused: bool = True
+    """Whether `check` reports turns that do not alternate: some models accept them. Projection joins them for all."""
     first_user: bool = False
     last_assistant: bool = True
     """Whether the first turn has to be a user turn; whether the last may be an assistant turn."""

@@ -33,7 +33,7 @@ from segue.protocols.kit.codec import Endpoint, Violation, WireError
 from segue.protocols.kit.json_values import detached
 from segue.protocols.kit.owned_body import encode_owned
 from segue.protocols.kit.reading import as_mapping
-from segue.protocols.kit.request_fields import check_novel
+from segue.protocols.kit.request_fields import check_fields
 from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.registry import get_protocol, overrides_key, resolve_dialect, resolve_rules
 
@@ -218,7 +218,7 @@ def check(
     if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DecodeError(f"a request body has to be an object, not {type(body).__name__}")
     endpoint = find_checked(body, protocol, model, catalogue)
-    violations = merge(check_body(body, endpoint), check_novel(body, endpoint))
+    violations = merge(check_body(body, endpoint), check_fields(body, endpoint))
     return [*violations, *_check_version(body, protocol, version)]
 
 

@@ -146,7 +146,9 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "forced_choice_with_thinking": False,
             "refused_options": ["-temperature", "-top_p"],
             # Refused: "adaptive thinking is not supported on this model" (documentation: effort, thinking)
-            "refused_extra": frozenset({"output_config.effort", "thinking.type=adaptive"}),
+            "refused_extra": frozenset(
+                {"output_config.effort", "thinking.type=adaptive", "thinking.type=between_tools"}
+            ),
         },
         dialect={"thinking_format": "budget"},
         source="Anthropic documentation: thinking in tool workflows; opencode #3077; strands #1694 (prefill at 4.5)",

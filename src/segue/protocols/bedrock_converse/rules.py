@@ -207,7 +207,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "tool_error": "flag",
             "result_media": _IMAGES,
             "last_assistant": True,  # a last turn of the assistant was answered with 200 (recorded traffic, 2026-11)
-            "alternate": False,  # two user turns in a row were answered with 200 (recorded traffic, 2026-08)
+            "alternate_refused": False,  # two user turns in a row were answered with 200 (recorded traffic, 2026-08)
             "cache_marks": 4,
             "refused_options": ["-cache_retention"],
         },

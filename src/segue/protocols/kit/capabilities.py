@@ -192,6 +192,45 @@ def _check_json_beside_tools(body: JsonObject, places: Places, endpoint: Endpoin
         yield Violation(code="json_beside_tools", path=places.json_mode, message=message)
 
 
+def _check_marks(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
+    """Find more cache marks than a target accepts.
+
+    "A maximum of 4 blocks with cache_control may be provided. Found 5." (Claude behind OpenRouter: aider-desk #513)
+    """
+    key, most = endpoint.rules.cache_mark_key, endpoint.rules.cache_marks
+    if not key or not most:
+        return
+    marks = [path for root in ("tools", "system", places.turns) for path in _find_key(body.get(root), (root,), key)]
+    if len(marks) > most:
+        message = f"{len(marks)} blocks have `{key}`; keep at most {most}"
+        yield Violation(code="cache_marks", path=marks[most], message=message)
+
+
+def _find_key(value: object, path: Path, key: str) -> Iterator[Path]:
+    if isinstance(value, Mapping):
+        for name, inner in cast("Block", value).items():
+            if name == key and isinstance(inner, Mapping):
+                yield (*path, name)
+            elif name not in ("input", "arguments", "parameters", "input_schema", "json"):
+                yield from _find_key(inner, (*path, name), key)
+    elif isinstance(value, list):
+        for index, inner in enumerate(cast("list[object]", value)):
+            yield from _find_key(inner, (*path, index), key)
+
+
+def _check_counts(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
+    """Find more images than a target accepts: "Too many images provided. This model supports up to 5 images" (Groq)."""
+    most = endpoint.rules.max_images
+    if not most or not places.media:
+        return
+    images = [
+        path for path, kind in _find_media(body.get(places.turns), (places.turns,), places.media) if kind == "image"
+    ]
+    if len(images) > most:
+        message = f"{len(images)} images, and at most {most} are supported; remove some"
+        yield Violation(code="images_many", path=images[most], message=message)
+
+
 def _check_limit(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
     """Find a limit of output tokens above that of the model.
 
@@ -214,6 +253,8 @@ _CHECKS: Final = (
     _check_json_word,
     _check_json_beside_tools,
     _check_limit,
+    _check_marks,
+    _check_counts,
 )
 
 

@@ -14,15 +14,14 @@ among them, with the source:
                                                                     (CLIProxyAPI #97, 2025-10-07; protobuf's mapping)
 - Groq: "property 'store' is unsupported".                           (chatbot #21, 2024-12-14; gptme #375, 2025-01-04)
 
-A null means the same as an absent key. A key or a value that no wire is known to have may be newer than the SDKs, so it
-is left to the provider: only those of other wires and vendors are reported.
+A null means the same as an absent key. Only `segue.check` compares bodies with fields: a key or a value that is not
+among them may be newer than the SDK, so projection does not remove it.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from importlib.resources import files
 from typing import Final, cast, final
@@ -35,8 +34,6 @@ from segue.protocols.kit.json_values import Block
 
 _MARKS: Final = ("type", "role")
 """Keys that name the kind of an object among several."""
-_EVERYWHERE: Final = frozenset({*_MARKS, "id"})
-"""Keys that show nothing: blocks of any wire may have them."""
 _SHOWN: Final = 8
 """How many values a message lists."""
 _NAMES: Final[Mapping[str, str]] = {
@@ -71,32 +68,30 @@ class RequestFields:
         _FIELDS[package] = self
 
     def add(self, found: Iterable[Violation], body: JsonObject, endpoint: Endpoint) -> list[Violation]:
-        """Give what was found and what capabilities and fields show besides, in places without a violation."""
-        violations = merge(found, check_capabilities(body, self._places, endpoint))
-        return merge(violations, self.walk(body, endpoint, novel=False))
+        """Give what was found and what capabilities show besides, in places without a violation."""
+        return merge(found, check_capabilities(body, self._places, endpoint))
 
-    def walk(self, body: JsonObject, endpoint: Endpoint, *, novel: bool) -> list[Violation]:
-        """Compare a body with the fields; `novel`: also report keys and values that no wire is known to have."""
+    def compare(self, body: JsonObject, endpoint: Endpoint) -> list[Violation]:
+        """Compare a body with the fields."""
         rules = endpoint.rules
         if rules.body_fields == "unknown":
             return []
         table = _read(self._package)
-        objects = cast("Mapping[str, Block]", table["objects"])
-        walk = _Walk(objects, self._rename, rules, loose=self._loose, novel=novel)
-        return walk.field(body, table["body"], ())
+        walk = _Walk(cast("Mapping[str, Block]", table["objects"]), self._rename, rules, loose=self._loose)
+        found = walk.field(body, table["body"], ())
+        if rules.tool_types is None:
+            return found
+        return [one for one in found if not (one.path[0] == "tools" and one.path[2:] == ("type",))]
 
 
 _FIELDS: Final[dict[str, RequestFields]] = {}
 """The fields of each protocol, by its folder."""
 
 
-def check_novel(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
-    """Find keys and values that no version of any SDK has: a strict endpoint refuses them, unless they are newer.
-
-    Projection does not remove them, because a newer version of the wire may have them.
-    """
+def check_fields(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
+    """Compare a body with the fields of its protocol; finds nothing where they, or the endpoint, are unknown."""
     fields = _FIELDS.get(_package_of(endpoint.model.protocol))
-    return [] if fields is None else fields.walk(body, endpoint, novel=True)
+    return [] if fields is None else fields.compare(body, endpoint)
 
 
 def _package_of(protocol: str) -> str:
@@ -113,47 +108,6 @@ def _read(package: str) -> Block:
     return json.loads(files(package).joinpath("request_fields.json").read_text("utf-8"))
 
 
-_OF_VENDORS: Final = frozenset(
-    {
-        *("reasoning_content", "reasoning_details", "reasoning_text", "reasoning_format", "include_reasoning"),
-        *("chat_template_kwargs", "enable_thinking", "thinking_budget", "thinking_config", "tool_stream"),
-        *("min_p", "top_a", "typical_p", "repetition_penalty", "num_ctx", "num_predict", "length_penalty"),
-        *("search_parameters", "provider", "models", "route", "transforms", "plugins", "usage", "venice_parameters"),
-        *("extra_body", "extra_headers", "think", "keep_alive", "format", "documents", "safe_prompt", "preset"),
-        *("index", "annotations", "provider_specific_fields", "additional_kwargs", "parsed", "refusal", "signature"),
-        *("$schema", "$ref", "$defs", "$id", "$comment", "const", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
-        *("uniqueItems", "patternProperties", "oneOf", "allOf", "definitions", "examples", "propertyNames", "contains"),
-        *("max_length", "maxTokens", "max_new_tokens", "ignore_eos", "guided_json", "best_of", "echo", "timestamp"),
-    }
-)
-"""Keys of vendors that have no SDK of their own here (catalogue of pi-ai 1.5.0; documentation of OpenRouter, vLLM and
-Ollama, read 2026-11-15), and keywords of JSON schema."""
-
-
-@lru_cache
-def _known_words() -> frozenset[str]:
-    """Give the keys and the values of enumerations that any wire has."""
-    words = set(_OF_VENDORS)
-    root = files("segue.protocols")
-    for folder in root.iterdir():
-        path = folder.joinpath("request_fields.json")
-        if path.is_file():
-            for described in cast("Mapping[str, Block]", _read(f"segue.protocols.{folder.name}")["objects"]).values():
-                for key, field in cast("Block", described["fields"]).items():
-                    words |= {key, re.sub("[A-Z]", lambda found: "_" + found[0].lower(), key)}
-                    words |= {one for one in _values(field) if isinstance(one, str)}
-    return frozenset(word for word in words if len(word) > 1 and word not in _EVERYWHERE)
-
-
-def _values(field: object) -> Iterator[object]:
-    """Give the values of the enumerations of a field."""
-    if isinstance(field, dict):
-        given = cast("Block", field)
-        yield from cast("list[object]", given.get("enum", ()))
-        for inner in (given.get("list"), given.get("map"), *cast("list[object]", given.get("union", ()))):
-            yield from _values(inner)
-
-
 class _Walk:
     """Compares values with fields."""
 
@@ -164,17 +118,11 @@ class _Walk:
         rules: Rules,
         *,
         loose: bool,
-        novel: bool,
     ) -> None:
         self.objects = objects
         self.rename = rename
         self.rules = rules
         self.loose = loose
-        self.novel = novel
-
-    def is_reported(self, word: object) -> bool:
-        """Whether a key or a value that the SDK lacks is reported: where others have it, or every one of them."""
-        return self.novel or word in _known_words()
 
     def field(self, value: object, field: object, path: Path) -> list[Violation]:
         """Compare one value; null is the same as absent."""
@@ -219,7 +167,7 @@ class _Walk:
             return [] if value in allowed else _wrong(path, "one of " + _listed(allowed), value)
         if self.loose and (not isinstance(value, str) or value.upper() in [str(one).upper() for one in allowed]):
             return []
-        return [_unknown_value(path, value, allowed)] if self.is_reported(value) else []
+        return [_unknown_value(path, value, allowed)]
 
     def union(self, value: object, members: list[object], path: Path) -> list[Violation]:
         """Compare with the member that fits best; an object with the one that its `type` or `role` names."""
@@ -248,7 +196,7 @@ class _Walk:
             if not fitting:
                 every = [one for values in allowed.values() for one in values or ()]
                 found = _unknown_value((*path, mark), given, list(dict.fromkeys(every)))
-                return [found] if self.is_reported(given) else []
+                return [found]
             names = fitting
         return min((self.object(value, name, path) for name in names), key=len)
 
@@ -285,12 +233,9 @@ class _Walk:
 
     def is_refused(self, name: str, key: str, known: bool, path: Path) -> bool:
         """Whether an endpoint refuses a key that the SDK lacks, or (`known`) that it has and the endpoint does not."""
-        if known:
-            return True
         added = self.rules.added_fields
-        if self.rules.body_fields != "closed" or (not path and key in added) or f"{name}.{key}" in added:
-            return False
-        return self.is_reported(key)
+        is_added = (not path and key in added) or f"{name}.{key}" in added
+        return known or (self.rules.body_fields == "closed" and not is_added)
 
 
 def _wrong(path: Path, expected: str, value: object) -> list[Violation]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 from segue.errors import Path
+from segue.models.model_ids import first_party_providers
 from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import Found, Messages, check_base64, data_urls, messages_of, run_checks
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
@@ -124,9 +125,10 @@ def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
     "Unsupported value: 'temperature' does not support 0.1 with this model. Only the default (1) value is supported."
     (qwen-code #921 of 2025-10: gpt-5-mini; lemmary #25 of 2026-08).
     """
-    if endpoint.rules.body_fields == "unknown" or body.get("reasoning_effort") == "none":
+    model, rules = endpoint.model, endpoint.rules
+    is_own = rules.body_fields != "unknown" or model.provider in first_party_providers(model.id)  # gateways translate
+    if not is_own or body.get("reasoning_effort") == "none":
         return
-    rules = endpoint.rules
     refused = rules.refused_options | rules.refused_unless_off
     if body.get("reasoning_effort") is not None:
         refused |= rules.refused_with_thinking  # OpenAI documentation: GPT-5.2, sampling only with effort none

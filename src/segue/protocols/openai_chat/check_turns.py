@@ -247,6 +247,12 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
             path: Path = ("messages", index, "content", position)
             media = decode_media(block)
             kind = block.get("type")
+            if kind == "text" and not isinstance(block.get("text"), str):
+                # "messages.1.content.0.text.text: Input should be a valid string" (crush #910)
+                yield Violation(
+                    code="text_missing", path=path, message="the part has no text; add it or remove the part"
+                )
+                continue
             if own and isinstance(kind, str) and kind in _FOREIGN_PARTS:
                 yield Violation(
                     code="part_unknown",

@@ -150,8 +150,8 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
-        pattern=r"^(?!.*audio)",
-        rules={"user_media": (*_OPENAI_IMAGES, "application/pdf")},
+        pattern=r"audio",
+        rules={"user_media": (*_OPENAI_IMAGES, "application/pdf", "audio/wav", "audio/mpeg", "audio/mp3")},
         providers=("openai", "azure"),
         source="'Content blocks are expected to be either text or image_url type' for sound (recorded traffic,"
         " 2026-11); OpenAI documentation: audio, the models whose names have it",
@@ -174,15 +174,9 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-16",
     ),
     Family(
-        pattern=r"deepseek-(?:chat|reasoner|coder)",
-        rules={"user_media": ()},
-        providers=("deepseek",),
-        source="'data did not match any variant of untagged enum ChatCompletionRequestContent' (web-ui #99, #163)",
-        read="2026-11-16",
-    ),
-    Family(
         pattern=OPENAI_WITHOUT_REASONING,
-        rules={"refused_extra": ["reasoning_effort"]},
+        # "'low' is not supported with the 'gpt-5-chat-latest' model. Supported values are: 'medium'." (opencode #1984)
+        rules={"refused_extra": ["reasoning_effort", "verbosity=low", "verbosity=high"]},
         providers=("openai", "azure"),
         source="'Unrecognized request argument supplied: reasoning_effort' (as `reasoning.effort` of Responses)",
         read="2026-11-16",
@@ -294,6 +288,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={"reasoning_replay": "required", "forced_choice_with_thinking": False},
         source="pi #3636, kimi-cli #2141; litellm #37470 (tool_choice); pi-ai 1.5.0 catalogue, every host of the two",
         read="2026-11-15",
+    ),
+    Family(
+        pattern=r"kimi-k(?:2\.[5-9]|[3-9])",
+        rules={"refused_options": _SAMPLING},
+        providers=("moonshotai", "moonshotai-cn", "kimi-coding"),
+        source="'invalid temperature: only 1 is allowed for this model', of top_p alike (opencode #33957, 2026-06-25)",
+        read="2026-11-16",
     ),
     Family(
         pattern=r"kimi-k[3-9]",

@@ -24,6 +24,7 @@ from segue.models.model_ids import (
     OPENAI_GPT_6_ON,
     OPENAI_O_SERIES,
     OPENAI_THINKING_LEVELS,
+    OPENAI_WITHOUT_REASONING,
     OPENAI_WITHOUT_SCHEMAS,
 )
 from segue.models.rules import Rules
@@ -113,6 +114,14 @@ FAMILIES: Final[tuple[Family, ...]] = (
             read="2026-11-15",
         )
         for pattern, levels in OPENAI_THINKING_LEVELS
+    ),
+    Family(
+        pattern=OPENAI_WITHOUT_REASONING,
+        rules={"refused_extra": ["text.verbosity=low", "text.verbosity=high"]},
+        providers=("openai", "azure"),
+        source="'low' is not supported with the 'gpt-5-chat-latest' model. Supported values are: 'medium'."
+        " (opencode #1984, 2025-08-16)",
+        read="2026-11-16",
     ),
     Family(
         pattern=OPENAI_WITHOUT_SCHEMAS,
