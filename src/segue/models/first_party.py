@@ -195,6 +195,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "body_fields": "closed",
                 # "Unknown parameter: 'input[3].status'" of reasoning (jcode #1028, 2026-08-21)
                 "refused_fields": frozenset({"ResponseReasoningItemParam.status"}),
+                "added_fields": frozenset({"Filters.blocked_domains"}),  # vercel/ai #18035, 2026-07-28
                 **_STRICT,
                 **_OPENAI_USER,
             },
@@ -382,7 +383,6 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "refused_roles": frozenset({"developer", "function"}),  # "unknown variant `developer`, expected ..."
                 "refused_extra": frozenset({"response_format.type=json_schema"}),  # "... type is unavailable now"
                 "body_fields": "typed",  # "missing field `content`", "expected a string" (deepseek4j #41)
-                "string_roles": frozenset({"assistant", "tool"}),  # smolagents #1158, forgecode #2008 (2025-11-27)
                 "json_word": True,
                 "max_tokens_refused": True,
                 "user_media": ("image/*",),

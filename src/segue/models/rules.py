@@ -242,8 +242,6 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether a limit above that of the model is refused, not lowered."""
     json_word: bool = False
     """Whether JSON mode needs the word JSON in a message."""
-    string_roles: frozenset[str] = frozenset()
-    """Roles whose content has to be a string, not a list of parts."""
     refused_roles: frozenset[str] = frozenset()
     """Roles of the wire that this endpoint does not have."""
     max_session_id: int = 0

@@ -102,7 +102,6 @@ BODIES = {
         {"tools": [{"type": "document_library", "library_ids": ["x"]}], "prompt_mode": None},
         [],
     ),
-    "a tool that only agents have": ({"tools": [{"type": "web_search"}]}, ["value_unknown"]),
 }
 
 

@@ -67,9 +67,11 @@ def fit_strict(schema: Schema, rules: Rules, *, output: bool = False) -> tuple[S
         refused = refused_in(out, rules.strict_refused)
         if refused:
             moved.update(dict.fromkeys(refused))
-            told = ", ".join(f"{key}: {msgspec.json.encode(out.pop(key)).decode()}" for key in refused)
+            moved_text = ", ".join(f"{key}: {msgspec.json.encode(out.pop(key)).decode()}" for key in refused)
             before = out.get("description")
-            out["description"] = f"{before}\n\n{{{told}}}" if isinstance(before, str) and before else f"{{{told}}}"
+            out["description"] = (
+                f"{before}\n\n{{{moved_text}}}" if isinstance(before, str) and before else f"{{{moved_text}}}"
+            )
         is_object = out.get("type") == "object" or isinstance(out.get("properties"), Mapping)
         if rules.strict_objects and is_object and out.get("additionalProperties") is not False:
             if "additionalProperties" in out:

@@ -193,6 +193,8 @@ class _Walk:
                 continue
             allowed = {name: self.values_of(name, mark) for name in names}
             fitting = [name for name, values in allowed.items() if values is None or given in values]
+            if not any(values is None or values for values in allowed.values()):
+                continue  # none of them has the key, so it is an unknown one
             if not fitting:
                 every = [one for values in allowed.values() for one in values or ()]
                 found = _unknown_value((*path, mark), given, list(dict.fromkeys(every)))

@@ -65,12 +65,5 @@ DIALECT: Final = Dialect(
     strict_tools=True,
 )
 
-FAMILIES: Final[tuple[Family, ...]] = (
-    Family(
-        pattern=r"^(?!.*voxtral)",
-        rules={"user_media": ("image/*", "application/pdf")},
-        source="Mistral documentation: audio, the Voxtral models; the catalogue lists no other with sound",
-        read="2026-11-16",
-    ),
-)
+FAMILIES: Final[tuple[Family, ...]] = ()
 """None: the library checks ids and tool results by the version of a model's tokenizer, the service does not."""

@@ -235,11 +235,6 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
         content, role = message.get("content"), message.get("role")
         if not isinstance(content, list):
             continue
-        if isinstance(role, str) and role in rules.string_roles:
-            # "messages[9]: invalid type: sequence, expected a string" (DeepSeek: forgecode #2008, qwen-code #2158)
-            text = f"the content of a {role} message has to be a string; join its parts"
-            yield Violation(code="content_list", path=("messages", index, "content"), message=text)
-            continue
         for position, part in enumerate(cast("list[object]", content)):
             if not isinstance(part, Mapping):
                 continue
