@@ -34,6 +34,8 @@ from segue.protocols.kit.json_values import Block
 
 _MARKS: Final = ("type", "role")
 """Keys that name the kind of an object among several."""
+FIELD_CODES: Final = frozenset({"field_unknown", "field_missing", "type_wrong", "value_unknown"})
+"""The codes of what this file finds."""
 _SHOWN: Final = 8
 """How many values a message lists."""
 _NAMES: Final[Mapping[str, str]] = {
