@@ -100,7 +100,6 @@ REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
         "setting_refused",
     ),
     "Gemini 2.5 Pro: log probabilities": (gemini(generationConfig={"responseLogprobs": True}), "setting_refused"),
-    "Claude 4.5: adaptive thinking": (claude(thinking={"type": "adaptive"}), "setting_refused"),
     "DeepSeek: a forced call while thinking": (
         chat("deepseek", "deepseek-v4", tools=function(CLOSED), tool_choice=CHOICE, thinking={"type": "enabled"}),
         "tool_choice_thinking",

@@ -34,6 +34,7 @@ _FIELDS: Final = RequestFields(
         media={"image": "image", "document": "document"},
         schema=("input_schema",),
         output=(("output_config", "format", "schema"), ("output_format", "schema")),
+        judged=frozenset({"thinking.type"}),
     ),
 )
 

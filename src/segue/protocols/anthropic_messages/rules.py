@@ -145,10 +145,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "thinking_levels": frozenset({"off", "minimal", "low", "medium", "high"}),  # sent as budgets
             "forced_choice_with_thinking": False,
             "refused_options": ["-temperature", "-top_p"],
-            # Refused: "adaptive thinking is not supported on this model" (documentation: effort, thinking)
-            "refused_extra": frozenset(
-                {"output_config.effort", "thinking.type=adaptive", "thinking.type=between_tools"}
-            ),
+            "refused_extra": frozenset({"output_config.effort", "thinking.type"}),  # documentation: effort, thinking
         },
         dialect={"thinking_format": "budget"},
         source="Anthropic documentation: thinking in tool workflows; opencode #3077; strands #1694 (prefill at 4.5)",

@@ -28,7 +28,8 @@ class Places(NamedTuple):
 
     `turns` is the key of the messages, `media` the modality of a block, by its type. `tools` is the path of the tools,
     `function` that of a function inside a tool, `schema` that of its schema, `strict` that of the flag, both inside the
-    function. `output` are the paths of an output schema, `output_strict` that of its flag. `json_mode` is the path of
+    function. `output` are the paths of an output schema, `output_strict` that of its flag. `judged` are refused
+    keys that the check of the protocol judges by their values. `json_mode` is the path of
     the type of the output, `limits` are those of the limit of output tokens.
     """
 
@@ -40,6 +41,7 @@ class Places(NamedTuple):
     strict: Path = ("strict",)
     output: tuple[Path, ...] = ()
     output_strict: Path = ()
+    judged: frozenset[str] = frozenset()
     json_mode: Path = ()
     limits: tuple[Path, ...] = ()
 
@@ -155,10 +157,10 @@ def _faults(schema: Block, path: Path, rules: Rules, *, strict: bool, output: bo
 # -- keys --------------------------------------------------------------------------------------------------------------
 
 
-def _check_refused(body: JsonObject, _places: Places, endpoint: Endpoint) -> Found:
+def _check_refused(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
     """Find keys that this endpoint refuses; the rows of the rules have the sources."""
     model = endpoint.model.id or "the endpoint"
-    for name in sorted(endpoint.rules.refused_extra):
+    for name in sorted(endpoint.rules.refused_extra - places.judged):
         key, _, value = name.partition("=")
         path: Path = tuple(key.split("."))
         given = _at(body, path)
