@@ -84,7 +84,7 @@ class Reader:
                 return "null"  # stands for values that the SDK does not know yet
             return self.named(kind, self.model)
         if origin in (dict, collections.abc.Mapping) or kind in (dict, object):
-            below = self.read(inner[1]) if len(inner) > 1 else "any"
+            below: Field = self.read(inner[1]) if len(inner) > 1 else "any"
             if isinstance(below, str) and below[0] == "#":
                 return {"map": below}
             return "any" if kind is object else "object"
@@ -193,6 +193,9 @@ def _openai_responses() -> dict[str, Any]:
     reader = Reader()
     reader.named(ResponseCreateParamsStreaming, reader.typed_dict)
     reader.objects["EasyInputMessageParam"]["fields"] |= {"id": "string", "status": "string"}  # as in a reply
+    parts = reader.objects["EasyInputMessageParam"]["fields"]["content"]["union"]
+    for part in (one for one in parts if isinstance(one, dict)):  # a turn of the model has the parts of a reply
+        part["list"] = {"union": [*part["list"]["union"], "#ResponseOutputTextParam", "#ResponseOutputRefusalParam"]}
     for name in ("ToolSearchCall", "ResponseToolSearchCallParam"):
         reader.objects.get(name, {}).pop("required", None)  # recorded 200s without the arguments
     return _file(reader, "ResponseCreateParamsStreaming", "openai", optional=("stream",), added={"stream": "boolean"})

@@ -195,7 +195,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "body_fields": "closed",
                 # "Unknown parameter: 'input[3].status'" of reasoning (jcode #1028, 2026-08-21)
                 "refused_fields": frozenset({"ResponseReasoningItemParam.status"}),
-                "added_fields": frozenset({"Filters.blocked_domains"}),  # vercel/ai #18035, 2026-07-28
+                # the first: vercel/ai #18035, 2026-07-28; no refusal of the second is known
+                "added_fields": frozenset({"Filters.blocked_domains", "ResponseOutputTextParam.id"}),
                 **_STRICT,
                 **_OPENAI_USER,
             },
