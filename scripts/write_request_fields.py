@@ -22,7 +22,7 @@ from enum import Enum
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import typing_extensions
 from pydantic import BaseModel
@@ -88,7 +88,9 @@ class Reader:
             if isinstance(below, str) and below[0] == "#":
                 return {"map": below}
             return "any" if kind is object else "object"
-        return "null" if getattr(kind, "__name__", "") in ("UnrecognizedStr", "Unset", "Omit") else "any"
+        return (
+            "null" if getattr(cast("object", kind), "__name__", "") in ("UnrecognizedStr", "Unset", "Omit") else "any"
+        )
 
     def named(self, kind: type, read: Callable[[Any], dict[str, Any]]) -> Field:
         """Read an object once, and give its name."""
@@ -193,8 +195,8 @@ def _openai_responses() -> dict[str, Any]:
     reader = Reader()
     reader.named(ResponseCreateParamsStreaming, reader.typed_dict)
     reader.objects["EasyInputMessageParam"]["fields"] |= {"id": "string", "status": "string"}  # as in a reply
-    parts = reader.objects["EasyInputMessageParam"]["fields"]["content"]["union"]
-    for part in (one for one in parts if isinstance(one, dict)):  # a turn of the model has the parts of a reply
+    part: dict[str, Any] = reader.objects["EasyInputMessageParam"]["fields"]["content"]["union"][1]
+    if "list" in part:  # a turn of the model has the parts of a reply
         part["list"] = {"union": [*part["list"]["union"], "#ResponseOutputTextParam", "#ResponseOutputRefusalParam"]}
     for name in ("ToolSearchCall", "ResponseToolSearchCallParam"):
         reader.objects.get(name, {}).pop("required", None)  # recorded 200s without the arguments
