@@ -34,6 +34,7 @@ _SUBJECTS: Final = {
     "segue.request": "requests",
     "segue.outbox": "requests",
     "segue.checking": "requests",
+    "segue.check_scope": "requests",
     "segue.client": "send",
     "segue.failures": "failures",
     "segue.protocols.registry": "models",

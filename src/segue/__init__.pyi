@@ -9,6 +9,9 @@ from segue import protocols as protocols
 from segue import wire as wire
 from segue.calls import Call as Call
 from segue.calls import read_call as read_call
+from segue.check_scope import CheckScope as CheckScope
+from segue.check_scope import Unknown as Unknown
+from segue.check_scope import explain_check as explain_check
 from segue.checking import PrefixChange as PrefixChange
 from segue.checking import check as check
 from segue.checking import compare_requests as compare_requests

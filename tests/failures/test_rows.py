@@ -118,3 +118,48 @@ def test_a_body_of_too_many_bytes_is_no_overflow_unless_the_message_is_about_the
     assert classify("Please reduce the length of the messages.", status=400).kind == FailureKind.OVERFLOW
     assert classify("Please reduce the length of the messages.", status=413).kind == STATUSES[413]
     assert classify("prompt is too long: 213462 tokens > 200000 maximum", status=413).kind == FailureKind.OVERFLOW
+
+
+# -- errors of a provider behind a gateway, lists of models, media -----------------------------------------------------
+
+OPENROUTER = "Provider returned error"
+SCHEMA = '{"error": {"message": "Invalid schema for response_format", "type": "invalid_request_error"}}'
+KINDS: dict[str, tuple[object, FailureKind]] = {
+    "OpenRouter with the error of its provider": (
+        {"error": {"message": OPENROUTER, "code": 400, "metadata": {"raw": SCHEMA}}},
+        FailureKind.INVALID_REQUEST,
+    ),
+    "OpenRouter with a status alone": ({"error": {"message": OPENROUTER, "code": 400}}, FailureKind.INVALID_REQUEST),
+    "OpenRouter when its provider failed": ({"error": {"message": OPENROUTER, "code": 502}}, FailureKind.SERVER),
+    "OpenRouter without a status": ({"error": {"message": OPENROUTER}}, FailureKind.SERVER),
+    "DeepSeek's list of models": (
+        {
+            "error": {
+                "message": "The supported API model names are deepseek-v4-pro, but you passed gpt-4o.",
+                "type": "invalid_request_error",
+                "code": "invalid_request_error",
+            }
+        },
+        FailureKind.NOT_FOUND,
+    ),
+    **{
+        f"media: {text}": ({"error": {"message": text, "code": 400}}, FailureKind.INVALID_HISTORY)
+        for text in (
+            "Invalid content type. image_url is only supported by certain models.",
+            "No endpoints found that support input audio",
+            "No endpoints found that support image input",
+            "Image input is not enabled for this model",
+            "messages[0]: unknown variant `input_audio`, expected `text`",
+            "it has a mimeType parameter with value audio/mp3, which is not supported.",
+            "Content blocks are expected to be either text or image_url type.",
+            "This model doesn't support the video content block that you provided.",
+            "messages[0].content must be a string",
+            "this model does not support images",
+        )
+    },
+}
+
+
+@pytest.mark.parametrize(("error", "kind"), KINDS.values(), ids=KINDS.keys())
+def test_the_inner_error_decides_and_media_are_one_kind(error, kind):
+    assert classify(error).kind == kind

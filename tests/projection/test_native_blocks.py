@@ -29,9 +29,16 @@ from segue.outbox import Outbox
 from segue.projection.policy import Policy
 from segue.projection.projector import Projector, project
 from segue.projection.report import ChangeCode, Loss
-from segue.protocols.api import check, decode_request, encode_request
-from segue.protocols.registry import PROTOCOLS
+from segue.protocols.api import decode_request, encode_request, resolve_endpoint
+from segue.protocols.kit.codec import Violation
+from segue.protocols.registry import PROTOCOLS, get_protocol
 from segue.request import prepare
+
+
+def check(body: Mapping[str, object], *, protocol: str, model: Model) -> list[Violation]:
+    """Check what projection relies on; the blocks here have only the keys that pair them, not all of the SDK's."""
+    return get_protocol(protocol).check(body, resolve_endpoint(model))
+
 
 Wire = Mapping[str, object]
 

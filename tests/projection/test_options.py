@@ -352,7 +352,7 @@ def test_a_tool_is_strict_only_if_its_schema_allows_it(model, schema, strict):
 
 
 def test_a_native_tool_is_kept_for_its_protocol_and_removed_for_others():
-    web = NativeTool(protocol="openai-chat", definition={"type": "web"})
+    web = NativeTool(protocol="openai-chat", definition={"type": "vendor_tool"})
     assert project(Context(messages=(HI,), tools=(web, READ)), GPT).context.tools == (web, READ)
     assert project(Context(messages=(HI,), tools=(web, READ)), CLAUDE).context.tools == (READ,)
 

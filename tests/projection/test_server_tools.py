@@ -14,7 +14,7 @@ from segue.models.providers import PROVIDERS
 from segue.projection.policy import Policy
 from segue.projection.projector import project
 from segue.projection.report import ChangeCode, Loss
-from segue.protocols.api import check, encode_request
+from segue.protocols.api import check, encode_request, resolve_endpoint
 from segue.protocols.kit.server_tools import ServerTool, ToolOption, lost_options, read_definition, write_definition
 from segue.protocols.registry import all_protocols, get_protocol, resolve_rules
 
@@ -406,7 +406,7 @@ def test_every_tool_is_sent_or_reported_at_every_target(model: Model):
             projection = projected(model, *tools)
             prompt = Prompt(context=projection.context, options=projection.options, model=model.id)
             body = encode_request(prompt, protocol=model.protocol, model=model)
-            assert check(body, protocol=model.protocol, model=model) == []
+            assert get_protocol(model.protocol).check(body, resolve_endpoint(model)) == []
             sent = [one for one in projection.context.tools if one.kind == "native"]
             codes = {change.code for change in projection.report.changes if change.path[0] == "tools"}
             if sent != [native]:

@@ -50,11 +50,13 @@ def test_a_law_holds_for_any_history(codec, law, data):
 
 def test_what_a_native_tool_has_beside_its_definition_is_read_back_inside_it():
     """So the law compares native tools by the body that they are written to, which it does first."""
-    tool = NativeTool(protocol="openai-chat", definition={"type": "web"}, extra={"openai-chat": {"vendor": "1"}})
+    tool = NativeTool(
+        protocol="openai-chat", definition={"type": "vendor_tool"}, extra={"openai-chat": {"vendor": "1"}}
+    )
     model = next(model for model in TARGETS["openai-chat"] if model.id == "gpt-5.2")
     request = prepare(Context(tools=(tool,)).add(UserMessage.of("hello")), model)
     back = get_protocol("openai-chat").decode_request(request.body, resolve_endpoint(model)).context
-    assert back.tools == (NativeTool(protocol="openai-chat", definition={"type": "web", "vendor": "1"}),)
+    assert back.tools == (NativeTool(protocol="openai-chat", definition={"type": "vendor_tool", "vendor": "1"}),)
     assert tools_given(back, {"extra"}) == tools_given(request.projection.context, {"extra"})
 
 

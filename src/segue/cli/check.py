@@ -9,6 +9,7 @@ from typing import BinaryIO, Final, Literal, NamedTuple, final
 import click
 import msgspec
 
+from segue.check_scope import explain_check
 from segue.checking import check as check_body
 from segue.cli.history_inputs import SourceFile
 from segue.cli.inputs import choose_input, example_option, open_input
@@ -86,6 +87,11 @@ class Finding(NamedTuple):
     metavar="FILE",
     help="The request before FILE in the same conversation: also list what changed since, and what that costs.",
 )
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Also list what a request is compared with, and what only the provider can know.",
+)
 @click.option("--all", "harmless", is_flag=True, help="Also list changes that drop nothing.")
 @catalogue_option
 @click.pass_context
@@ -98,6 +104,7 @@ def command(
     source: str | None,
     form: str,
     after: BinaryIO | None,
+    explain: bool,
     harmless: bool,
     catalogue: str | None,
     api_version: str | None,
@@ -128,7 +135,25 @@ def command(
             if harmless or finding.level != "notice"
         ]
     _PRINTERS[form](found, file.name)
+    if explain:
+        _explain(opened.document, model, known if wire_only else None, form)
     ctx.exit(Status.FOUND if found else Status.SUCCESS)
+
+
+def _explain(document: Document | None, model: Model, known: Catalogue | None, form: str) -> None:
+    """Print what the request was compared with, and what only the provider can know."""
+    if document is None or document.protocol != model.protocol or not isinstance(document.body, dict):
+        raise click.UsageError("--explain takes one request of the protocol that it is checked for")
+    judged = None if known is not None and document.prompt.model else model
+    scope = explain_check(document.body, protocol=model.protocol, model=judged, catalogue=known)
+    if form == "json":
+        click.echo(msgspec.json.format(msgspec.json.encode(scope), indent=2))
+        return
+    for line in scope.checked:
+        click.echo(f"checked: {line}")
+    for unknown in scope.unknown:
+        where = f"{render_path(unknown.path)}: " if unknown.path else ""
+        click.echo(f"cannot know: {where}{unknown.reason}")
 
 
 def _documents(opened: Opened, protocol: str | None, advance: Advance) -> Iterator[Document | BadLine]:

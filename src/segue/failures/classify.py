@@ -13,6 +13,7 @@ The time to wait is read for every kind; the counts of tokens for an overflow an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final, cast
 
@@ -43,6 +44,7 @@ from segue.protocols.kit.codec import WireError
 _Verdict = tuple[FailureKind, str]
 
 _QUOTES: Final = str.maketrans({"\u2019": "'", "\u2018": "'", "\u201c": '"', "\u201d": '"', "\u00a0": " "})
+_ASKED_PROVIDER: Final = re.compile(r"provider returned (?:an )?error[:.\s]*")
 _FOREVER: Final = 1e9
 """Seconds. Longer waits are ignored: they are not meant as a wait."""
 _COUNTED: Final = frozenset({FailureKind.OVERFLOW, FailureKind.RATE_LIMIT})
@@ -82,7 +84,8 @@ def classify(
     if isinstance(known, Failure):
         return known
     given = symptoms.message()
-    text = given.translate(_QUOTES).lower()
+    # OpenRouter puts this before the error of the provider that it asked, which says more.
+    text = _ASKED_PROVIDER.sub("", given.translate(_QUOTES).lower())
     kind, evidence = known or _find_kind(symptoms, text)
     used, limit = symptoms.used, symptoms.limit
     if kind in _COUNTED and used is None and limit is None:
@@ -220,6 +223,8 @@ def _last_resort(symptoms: Symptoms) -> _Verdict:
             return vague, f"code {value}"
     if kind is not None:
         return kind, f"status {status}"
+    if _ASKED_PROVIDER.search(symptoms.message().lower()) is not None:
+        return FailureKind.SERVER, "message: provider returned error"
     return FailureKind.UNKNOWN, ""
 
 

@@ -224,13 +224,19 @@ HISTORY_FORMS: Final[tuple[Row, ...]] = (
         source="Bedrock, recorded",
     ),
     _history_row(
-        "image",
-        r"image urls are only allowed for messages with role|contains an image url|unknown variant\W+image_url|"
-        r"no endpoints found that support image|\bimage(?:_url| input)?s?\b[^\n]{0,30}\b(?:not supported|unsupported|"
-        r"is not enabled)|does(?:n't| not) support (?:image|vision)",
+        "image|audio|video|vision|pdf|document|file|mimetype|media type|modalit|content must be a string",
+        r"image urls are only allowed for messages with role|contains an image url|"
+        r"unknown variant\W+(?:image_url|input_audio|video_url|file)|"
+        r"no endpoints found that support (?:image|input audio|audio|video|file|input)|"
+        r"\b(?:image|audio|video|pdf)(?:_url| inputs?| content)?s?\b[^\n]{0,30}\b(?:not supported|unsupported|"
+        r"is not enabled|is only supported by certain)|"
+        r"does(?:n't| not) support (?:image|vision|audio|video|pdf|document|file|multi-?modal)|"
+        r"\bmimetype parameter with value [\w/.+-]+, which is not supported|"
+        r"\bunsupported (?:input )?modalit|"
+        r"\bmessages?\W?\d+\W*content\W{0,4}(?:value )?must be a string",
         sample="Invalid 'messages[234]'. Image URLs are only allowed for messages with role 'user', but this message "
         "with role 'tool' contains an image URL.",
-        source="OpenAI, OpenHands#7700; OpenRouter: 'No endpoints found that support image input'",
+        source="OpenAI, OpenHands#7700; OpenRouter: 'No endpoints found that support image input'; all modalities",
     ),
     _history_row(
         "surrogate",

@@ -164,7 +164,7 @@ WORDINGS: Final[tuple[Row, ...]] = (
         FailureKind.NOT_FOUND,
         "exist|not found|be found|available|deprecated|decommissioned|retired|removed|shut|not a valid "
         "model|invalid|end of its life|supported for this|recogni|unknown|have access|unsupported|no such|no "
-        "endpoints|pulling it|no model|no deployment|no allowed|requested model|deprecating|不存在|下线",
+        "endpoints|pulling it|no model|no deployment|no allowed|requested model|model names|deprecating|不存在|下线",
         r"\b(?:models?|deployment|engine|endpoint|publisher model)\b[^\n]{0,120}?\b(?:does not exist|not found|"
         r"doesn't exist|was not found|is not found|no longer available|has been (?:deprecated|decommissioned|retired|"
         r"removed|shut)|is deprecated|not available|not exist|is not a valid model|identifier is invalid|"
@@ -175,6 +175,7 @@ WORDINGS: Final[tuple[Row, ...]] = (
         r"\bunknown deployment\b|"
         r"\brequested entity was not found|\brequested model is not\b|"
         r"\bno deployments?\b|\bno allowed providers\b|\bdeprecating state\b|\binvalid url \(|"
+        r"\bsupported api model names are\b|"
         r"模型.{0,12}(?:不存在|未找到|已下线)",
         sample="The model `llama-3.3-70b-versatlie` does not exist or you do not have access to it.",
         source="Groq, recorded; Bedrock: 'The provided model identifier is invalid.'",
@@ -241,17 +242,17 @@ WORDINGS: Final[tuple[Row, ...]] = (
     ),
     row(
         FailureKind.SERVER,
-        "internal|server|gateway|upstream|unexpected error|went wrong|provider returned|unknown error|cloudflare|"
+        "internal|server|gateway|upstream|unexpected error|went wrong|unknown error|cloudflare|"
         "exception|error occurred|cuda|out of memory|out of range|runner process|error processing|error while|"
         "backend|内部错误",
         r"\binternal\b[^\n.]{0,20}\b(?:error|failure|exception)|\bserver (?:had an |encountered an )?error|"
         r"\bbad gateway|\bgateway time-?out|\bupstream\b[^\n.]{0,30}\b(?:error|fail\w*)|\bunexpected error|"
-        r"something went wrong|provider returned (?:an )?error|\berror (?:while|processing|on our)|"
+        r"something went wrong|\berror (?:while|processing|on our)|"
         r"\bserver had an error|\berror occurred while\b|\bunhandled exception|\bcuda\b[^\n]{0,40}\b(?:error|"
         r"out of memory)|\bout of memory\b|"
         r"\brunner process\b|\bindex out of range\b|\b(?:backend|upstream) returned\b|内部错误",
         sample="The server had an error while processing your request. Sorry about that!",
-        source="OpenAI 500; OpenRouter: 'Provider returned error'",
+        source="OpenAI 500",
     ),
     row(
         FailureKind.INVALID_REQUEST,

@@ -31,7 +31,28 @@ _OPENAI_KEYS: Final[Mapping[str, object]] = {
     "cache_long": "24h",
     "session_header": "openai",
 }
-_STRICT: Final[Mapping[str, object]] = {"strict_closed": True}
+_REASONING_FIELDS: Final = frozenset(
+    f"ChatCompletionAssistantMessageParam.{key}" for key in ("reasoning_content", "reasoning", "reasoning_details")
+)
+"""No refusal of these by OpenAI is known; those of other models are not sent to it."""
+_STRICT: Final[Mapping[str, object]] = {
+    "strict_closed": True,
+    # "'oneOf' is not permitted", "'uniqueItems' is not permitted" (OpenAI documentation: structured outputs)
+    "strict_refused": frozenset(
+        {
+            *("allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
+            *("uniqueItems", "propertyNames", "patternProperties", "minProperties", "maxProperties", "contains"),
+            *("unevaluatedProperties", "unevaluatedItems", "minContains", "maxContains"),
+        }
+    ),
+    "schema_valid": "with_items",  # "array schema missing items", "'str' is not valid under any of the given schemas"
+    "json_word": True,  # "'messages' must contain the word 'json' in some form"
+    # "logprobs are not supported with reasoning models" (recorded 400s, 2025 and 2026)
+    "extra_like": tuple(
+        (key, "temperature")
+        for key in ("logprobs", "top_logprobs", "logit_bias", "presence_penalty", "frequency_penalty")
+    ),
+}
 """Refused: "'required' is required to be supplied and to be an array including every key in properties" (recorded; of
 about 840 strict functions that OpenAI accepted, every one was closed)."""
 _REQUIRED_REASONING: Final[Mapping[str, object]] = {
@@ -42,7 +63,7 @@ _OPENAI_IMAGES: Final = ("image/png", "image/jpeg", "image/jpg", "image/gif", "i
 """Others are refused: "is of one the following formats: ['png', 'jpeg', 'gif', 'webp']" (gptpdf #6, 2024-06-30)."""
 _OPENAI_CHAT_MEDIA: Final[Mapping[str, object]] = {
     "result_text_only": True,  # "Image URLs are only allowed for messages with role 'user'" (OpenHands #7700)
-    "user_media": (*_OPENAI_IMAGES, "application/pdf", "audio/wav", "audio/mpeg", "audio/mp3"),
+    "user_media": (*_OPENAI_IMAGES, "application/pdf"),  # sound: the models whose names have it
 }
 _OPENAI_FILES: Final = ("openai-chat", "openai-responses")
 _VIDEO_BY_URL: Final[Mapping[str, object]] = {
@@ -138,7 +159,14 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="anthropic-messages",
         base_url="https://api.anthropic.com",
         key_variables=("ANTHROPIC_API_KEY",),
-        rules={"anthropic-messages": {"server_tools": _ANTHROPIC_TOOLS, **_CLAUDE_USER}},
+        rules={
+            "anthropic-messages": {"server_tools": _ANTHROPIC_TOOLS, "body_fields": "closed", **_CLAUDE_USER},
+            "openai-chat": {
+                # "response_format.type: Input should be 'json_schema'" (hiring-agent #421, 2026-09-05)
+                "refused_extra": frozenset({"response_format.type=json_object"}),
+                "strict_objects": True,
+            },
+        },
         dialect={"anthropic-messages": {"strict_tools": True, "count_tokens": True}},
         file_ids=("anthropic-messages",),
         batch_price=_HALF,
@@ -155,11 +183,23 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "openai-chat": {
                 "refused_options": _CACHING_TAKEN,
                 "server_tools": _NONE,
+                "body_fields": "closed",
+                "added_fields": _REASONING_FIELDS,
+                "max_tokens_refused": True,
                 **_STRICT,
                 **_OPENAI_CHAT_MEDIA,
                 **_OPENAI_USER,
             },
-            "openai-responses": {"server_tools": _OPENAI_TOOLS, **_STRICT, **_OPENAI_USER},
+            "openai-responses": {
+                "server_tools": _OPENAI_TOOLS,
+                "body_fields": "closed",
+                # "Unknown parameter: 'input[3].status'" of reasoning (jcode #1028, 2026-08-21)
+                "refused_fields": frozenset({"ResponseReasoningItemParam.status"}),
+                # the first: vercel/ai #18035, 2026-07-28; no refusal of the second is known
+                "added_fields": frozenset({"Filters.blocked_domains", "ResponseOutputTextParam.id"}),
+                **_STRICT,
+                **_OPENAI_USER,
+            },
         },
         dialect={
             "openai-chat": {**_OPENAI_KEYS, "grammar_tools": True},
@@ -181,6 +221,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "refused_options": _CACHING_TAKEN,
                 **_AZURE_FILES,
                 "server_tools": _NONE,
+                "body_fields": "closed",
+                "added_fields": _REASONING_FIELDS | {"data_sources", "enhancements", "user_security_context"},
                 **_STRICT,
                 **_OPENAI_CHAT_MEDIA,
                 **_OPENAI_USER,
@@ -226,7 +268,15 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="google-genai",
         base_url="https://generativelanguage.googleapis.com/v1beta",
         key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-        rules={"google-genai": {"server_tools": _GEMINI_TOOLS}},
+        rules={
+            "google-genai": {
+                "server_tools": _GEMINI_TOOLS,
+                "body_fields": "closed",
+                # Unknown name "additionalProperties" in `parameters` (openswarm #24 of 2026-05-06, Gemini 3.1 Pro)
+                "refused_fields": frozenset({"Schema.additionalProperties"}),
+                "max_tokens_refused": True,
+            }
+        },
         file_ids=("google-genai",),
         dialect={"google-genai": {"count_tokens": True}},
         batch_price=_HALF,
@@ -240,7 +290,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         base_url="https://{GOOGLE_CLOUD_LOCATION}-aiplatform.googleapis.com",
         key_variables=("GOOGLE_CLOUD_API_KEY",),
         rules={
-            "google-genai": {"file_id_pattern": r"gs://\S+", "server_tools": _VERTEX_TOOLS},
+            "google-genai": {"file_id_pattern": r"gs://\S+", "server_tools": _VERTEX_TOOLS, "body_fields": "closed"},
             "anthropic-messages": {
                 "image_sources": frozenset({"data"}),
                 **_CLAUDE_USER,
@@ -274,6 +324,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "file_sources": frozenset({"data"}),
                 "server_tools": frozenset({"tool_search"}),  # subrouter #237, litellm #36502 (2026-08)
                 "pending_calls": False,
+                # "Requests which include `tool_use` or `tool_result` blocks must define tools." (browser-use #1243)
+                "tools_with_history": True,
             }
         },
         dialect={"bedrock-converse": {"count_tokens": True}},
@@ -290,8 +342,17 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         base_url="https://api.mistral.ai",
         key_variables=("MISTRAL_API_KEY",),
         rules={
-            "openai-chat": {"reasoning_replay": "none", "server_tools": _NONE},
-            "mistral-chat": {"server_tools": frozenset({"document_library"})},  # mistralai 3.7.0
+            "openai-chat": {
+                "reasoning_replay": "none",
+                "server_tools": _NONE,
+                "refused_roles": frozenset({"developer", "function"}),  # chatgpt-md #189
+                # "Extra inputs are not permitted" (eca #231, 2025-12-12)
+                "refused_extra": frozenset({"max_completion_tokens", "store", "logit_bias", "user", "seed"}),
+            },
+            "mistral-chat": {
+                "server_tools": frozenset({"document_library"}),
+                "body_fields": "closed",
+            },  # mistralai 3.7.0
         },
         dialect={"openai-chat": {"max_tokens_field": "max_tokens"}},
         file_ids=("mistral-chat",),
@@ -304,6 +365,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         title="Cohere",
         protocol="cohere-chat",
         base_url="https://api.cohere.com",
+        rules={"cohere-chat": {"body_fields": "closed"}},
         key_variables=("CO_API_KEY", "COHERE_API_KEY"),
         source="cohere 7.3.1",
         read=_READ,
@@ -318,6 +380,13 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "openai-chat": {
                 **_REQUIRED_REASONING,
                 "max_stop": 16,
+                "tool_types": frozenset({"function"}),  # "unknown variant `web_search`, expected `function`"
+                "refused_roles": frozenset({"developer", "function"}),  # "unknown variant `developer`, expected ..."
+                "refused_extra": frozenset({"response_format.type=json_schema"}),  # "... type is unavailable now"
+                "body_fields": "typed",  # "missing field `content`", "expected a string" (deepseek4j #41)
+                "json_word": True,
+                "max_tokens_refused": True,
+                "user_media": ("image/*",),
                 **_DEEPSEEK_USER,
                 "result_text_only": True,  # "unknown variant `image_url`, expected `text`" (kimi-code #2669)
             },
@@ -454,7 +523,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         base_url="https://api.x.ai/v1",
         key_variables=("XAI_API_KEY",),
         rules={
-            "openai-chat": {"call_id_max": 0, "server_tools": _NONE},  # "Live search is deprecated." (vercel/ai #15713)
+            # "Live search is deprecated." (vercel/ai #15713)
+            "openai-chat": {"call_id_max": 0, "server_tools": _NONE, "tool_types": frozenset({"function"})},
             "openai-responses": {"server_tools": _XAI_TOOLS, "tool_namespaces": False},  # xai-sdk 1.21.0
         },
         dialect={"openai-chat": {"effort": False}, "openai-responses": {"developer_role": False}},

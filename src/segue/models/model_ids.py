@@ -185,6 +185,11 @@ OPENAI_THINKING_LEVELS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
 the last row.)
 """
 
+OPENAI_WITHOUT_SCHEMAS: Final = (
+    rf"{_GPT}(?:3[-_.]?5(?!\d)|4(?:-turbo|-32k|-vision|-\d{{4}}|-preview)?(?![\w.])|4-(?:turbo|0|1)|4o-2024-05-13)"
+    r"|chatgpt-4o|(?:^|[/.:~])o1-(?:mini|preview)"
+)
+"""OpenAI models before structured outputs. (OpenAI documentation: structured outputs; IDesign #7)"""
 OPENAI_WITHOUT_REASONING: Final = rf"{_GPT}(?:3[-_.]?5(?!\d)|4(?!\d\d)|5[-_]chat)|chatgpt-4o"
 """OpenAI models that were seen to refuse `reasoning.effort`, and their variants.
 

@@ -25,7 +25,7 @@ _OPTION_RULES: Final = frozenset(
     {"refused_options", "refused_with_thinking", "refused_unless_off", "exclusive_options"}
 )
 """Rules that name fields of `Options`."""
-_CUMULATIVE: Final = frozenset({"refused_options", "refused_extra"})
+_CUMULATIVE: Final = frozenset({"refused_options", "refused_extra", "added_fields"})
 """Rules whose overrides add names to the set, or remove them with a leading `-`."""
 
 

@@ -54,6 +54,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     paired_calls: bool = True
     """Whether `check` reports a call without a result and a result without a call: some servers accept both. Projection
     pairs them for every target."""
+    tool_types: frozenset[str] | None = None
+    """The types of tools that the endpoint has, where its wire shares them with others; None: unknown."""
     server_tools: frozenset[str] | None = None
     """The tools that the provider runs itself, by the names in the `server_tools` of the protocol. A tool of another
     provider is replaced by the one of the same kind. None: unknown, so none is added, and a tool of the same protocol
@@ -82,8 +84,21 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Keywords that a tool's schema may not contain, at any depth."""
     schema_root_refused: frozenset[str] = frozenset()
     """Keywords that are allowed inside a tool's schema, but not at its root."""
+    schema_valid: Literal["unknown", "valid", "with_items"] = "unknown"
+    """Whether the endpoint refuses what is no JSON schema (an unknown type), or also a list without `items`."""
     strict_closed: bool = False
     """Whether a tool can be strict only if every object of its schema is closed and every property required."""
+    strict_objects: bool = False
+    """Whether a tool can be strict only if every object of its schema is closed; properties may be optional."""
+    strict_refused: frozenset[str] = frozenset()
+    """Keywords that the schema of a strict tool or of a strict output may not contain, at any depth."""
+    strict_recursion: bool = True
+    """Whether a strict schema may refer to itself."""
+    max_strict_tools: int = 0
+    max_optional: int = 0
+    """The most strict tools of a request, and the most optional properties of a strict schema."""
+    output_strict: bool = False
+    """Whether an output schema is always strict; otherwise it is if the request says so."""
 
     # -- media ---------------------------------------------------------------------------------------------------------
     user_media: tuple[str, ...] = ("*",)
@@ -125,6 +140,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     alternate: bool = False
     """Whether user and assistant turns have to alternate; tool results count as user turns. The codec decides whether
     results and the user turn after them become one turn on the wire."""
+    alternate_refused: bool = True
+    """Whether `check` reports turns that do not alternate: some models accept them. Projection joins them for all."""
     first_user: bool = False
     last_assistant: bool = True
     """Whether the first turn has to be a user turn; whether the last may be an assistant turn."""
@@ -196,6 +213,16 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     budget_in_max_tokens: bool = False
     """Whether the budget is part of `max_tokens`, so that it has to leave room for the answer."""
 
+    # -- the body ------------------------------------------------------------------------------------------------------
+    body_fields: Literal["unknown", "typed", "closed"] = "unknown"
+    """Whether an endpoint compares a body with the fields of the official SDK (`request_fields.json` of the protocol):
+    `typed` refuses wrong types, unknown values and missing keys, `closed` also unknown keys."""
+    refused_fields: frozenset[str] = frozenset()
+    """Keys that the SDK has and an endpoint refuses: `Object.key`."""
+    added_fields: frozenset[str] = frozenset()
+    """Keys that an endpoint takes besides those of the SDK: `key` of the body, or `Object.key`; overrides add to the
+    set as for `refused_options`."""
+
     # -- settings ------------------------------------------------------------------------------------------------------
     refused_options: frozenset[str] = frozenset()
     """Fields of `Options` that this target does not support or refuses. Overrides add to the set; a name with a minus
@@ -207,8 +234,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     exclusive_options: frozenset[str] = frozenset()
     """Fields of `Options` of which a request may have only one; the first one in the order of `Options` is kept."""
     refused_extra: frozenset[str] = frozenset()
-    """Keys of the request body that this target refuses, `object.key` for keys of an inner object; overrides add to the
-    set as for `refused_options`."""
+    """Keys of the request body that this target refuses, `object.key` for keys of an inner object, `key=value` for one
+    value; overrides add to the set as for `refused_options`."""
     extra_like: tuple[tuple[str, str], ...] = ()
     """Keys of the request body that are refused whenever a field of `Options` is: (key, field)."""
     schema_with_tools: bool = True
@@ -224,6 +251,12 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether a request without `max_tokens` is refused, so that a default is sent."""
     min_max_tokens: int = 1
     """The smallest accepted `max_tokens`."""
+    max_tokens_refused: bool = False
+    """Whether a limit above that of the model is refused, not lowered."""
+    json_word: bool = False
+    """Whether JSON mode needs the word JSON in a message."""
+    refused_roles: frozenset[str] = frozenset()
+    """Roles of the wire that this endpoint does not have."""
     max_session_id: int = 0
     """The longest accepted session id, in characters."""
     min_user_id: int = 0

@@ -57,6 +57,15 @@ _OPENROUTER_TOOLS: Final = frozenset(
 )
 """openrouter 1.3.84: for every model."""
 
+_GROQ_FIELDS: Final = frozenset(
+    {
+        *("reasoning_format", "include_reasoning", "search_settings", "documents", "citation_options"),
+        *("compound_custom", "disable_tool_validation", "exclude_domains", "include_domains", "functions"),
+        *(f"ChatCompletionAssistantMessageParam.{key}" for key in ("reasoning", "executed_tools", "annotations")),
+    }
+)
+"""groq 1.7.0: parameters beside OpenAI's, read 2026-11-15."""
+
 THIRD_PARTY: Final[tuple[Provider, ...]] = (
     # -- hosts of open models --------------------------------------------------------------------------------------
     Provider(
@@ -71,6 +80,15 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 "max_images": 5,
                 "server_tools": frozenset[str](),
                 "result_text_only": True,  # "content: value must be a string"
+                "user_media": ("image/*",),
+                # "property 'store' is unsupported" (chatbot #21); Groq documentation: OpenAI compatibility
+                "body_fields": "closed",
+                "added_fields": _GROQ_FIELDS,
+                "refused_extra": frozenset({"logprobs", "top_logprobs", "logit_bias", "store", "prompt_cache_key"}),
+                "tool_types": frozenset({"function", "browser_search", "code_interpreter", "mcp"}),
+                "schema_with_tools": False,  # "json mode cannot be combined with tool/function calling" (agno #1065)
+                "json_word": True,
+                "max_tokens_refused": True,
             }
         },
         dialect={"openai-chat": {"reasoning_field": "reasoning", "strict_tools": True}},

@@ -6,6 +6,7 @@ the caller passes, else the catalogue's only provider for this protocol and mode
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, final
@@ -27,10 +28,12 @@ from segue.models.catalogue import (
 from segue.models.model import Model
 from segue.models.model_ids import first_party_prefixes, first_party_providers
 from segue.protocols.detection import detect_reply
+from segue.protocols.kit.capabilities import is_listed, merge
 from segue.protocols.kit.codec import Endpoint, Violation, WireError
 from segue.protocols.kit.json_values import detached
 from segue.protocols.kit.owned_body import encode_owned
 from segue.protocols.kit.reading import as_mapping
+from segue.protocols.kit.request_fields import check_fields
 from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.registry import get_protocol, overrides_key, resolve_dialect, resolve_rules
 
@@ -214,12 +217,47 @@ def check(
     """
     if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise DecodeError(f"a request body has to be an object, not {type(body).__name__}")
+    endpoint = find_checked(body, protocol, model, catalogue)
+    violations = merge(check_body(body, endpoint), check_fields(body, endpoint))
+    return [*violations, *_check_version(body, protocol, version)]
+
+
+def find_checked(
+    body: Mapping[str, object], protocol: str, model: Model | str | None, catalogue: Catalogue | None
+) -> Endpoint:
+    """Find the endpoint that a body is checked for: of the model, else of the provider that serves what it names.
+
+    A model without abilities of its own gets those of its entry, which may be an entry for another protocol.
+    """
     named = _name_in(body)
     if model is None and named and find_provider(protocol, named, catalogue=catalogue) is None:
         maker = _find_other_maker(named, get_protocol(protocol).provider)
         model = None if maker is None else Model(named, maker, protocol)
-    violations = check_body(body, find_endpoint(protocol, model, named, catalogue))
-    return [*violations, *_check_version(body, protocol, version)]
+    endpoint = find_endpoint(protocol, model, named, catalogue)
+    if is_listed(endpoint) or endpoint.model.rules or endpoint.model.dialect:
+        return endpoint
+    find = _known_abilities if catalogue is None else _find_abilities
+    known = find(endpoint.model.provider, endpoint.model.id, catalogue)
+    return endpoint if known is None else resolve_endpoint(replace(known, protocol=endpoint.model.protocol))
+
+
+_DATE: Final = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2}|\d{4}|latest)$")
+"""The end of an id that names a version of a model."""
+
+
+def _find_abilities(provider: str, model_id: str, catalogue: Catalogue | None) -> Model | None:
+    """Find the entry of a model at its provider over any protocol; of a dated version only what it reads."""
+    if not provider or not model_id:
+        return None
+    entries = {entry.id: entry for entry in find_models(provider=provider, catalogue=catalogue)}
+    if model_id in entries:
+        entry = entries[model_id]
+        return replace(entry, rules={}, dialect={}, base_url=None, headers={})
+    base = entries.get(_DATE.sub("", model_id))
+    return None if base is None else Model(model_id, provider, base.protocol, input=base.input)
+
+
+_known_abilities: Final = lru_cache(maxsize=_MOST_KNOWN)(_find_abilities)
 
 
 def _check_version(body: Mapping[str, object], protocol: str, version: str | None) -> list[Violation]:

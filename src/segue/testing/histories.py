@@ -487,7 +487,7 @@ class _OwnTurns:
             if self.chance(2):
                 content.append(replace(self.text(), text_signature=self.pick((None, "signature"))))
             if self.chance(4):
-                content.append(NativeContent(protocol=self.model.protocol, block={"type": "web"}))
+                content.append(NativeContent(protocol=self.model.protocol, block={"type": "future_block"}))
             calls: list[ToolCall] = []
             if self.rules.tools:
                 calls = [self.call(position) for position in range(self.pick((0, 0, 1, 2)))]

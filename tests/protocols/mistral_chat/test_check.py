@@ -98,7 +98,10 @@ BODIES = {
         ["setting_refused"],
     ),
     "half a character": ({"metadata": {"a": "\ud800"}}, ["not_json"]),
-    "the provider's own tools, and no prompt mode": ({"tools": [{"type": "web_search"}], "prompt_mode": None}, []),
+    "the provider's own tools, and no prompt mode": (
+        {"tools": [{"type": "document_library", "library_ids": ["x"]}], "prompt_mode": None},
+        [],
+    ),
 }
 
 

@@ -4,23 +4,24 @@ Facts this file rests on:
 - Some providers support fewer keywords and refuse the others.                          (protocols' rules)
 - Some require an object at the root and refuse `anyOf` and the like there, but not inside.
                                                         (Codewhale #4329, 2026-07; OpenAI's refusal lists them)
+- Strict mode has a subset of its own. What it lacks can be written into descriptions, where the model reads it, as the
+  SDKs do: `{minimum: 1}`; `oneOf` becomes `anyOf`.                      (anthropic 2.8.0: transform_schema, 2026-11-15)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from operator import is_
 from typing import Final, cast
 
+import msgspec
+
 from segue.models.rules import Rules
 from segue.projection.report import Loss
+from segue.protocols.kit.schemas import NAMES_BELOW, VALUES_BELOW, find_faults, refused_in
 
 Schema = Mapping[str, object]
 
-_NAMES_BELOW: Final = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
-"""Keywords whose value maps names to schemas."""
-_VALUES_BELOW: Final = frozenset({"const", "default", "enum", "example", "examples"})
-"""Keywords whose value is plain JSON, not a schema."""
 _ROOT_TYPES: Final = frozenset({"properties", "required"})
 _CHOICES: Final = ("allOf", "anyOf", "oneOf")
 
@@ -28,6 +29,9 @@ _CHOICES: Final = ("allOf", "anyOf", "oneOf")
 def fit_schema(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
     """Remove keywords that the target refuses and convert the root; the same object when nothing changes."""
     fitted, loss = schema, Loss.NONE
+    if rules.schema_valid != "unknown":
+        fitted, loss = _without_invalid(schema, rules)
+        schema = fitted
     if rules.schema_refused:
         fitted = cast("Schema", _without(schema, rules.schema_refused))
         loss = Loss.CONTENT if fitted is not schema else loss
@@ -41,6 +45,97 @@ def fit_schema(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
         fitted, loss = {key: value for key, value in fitted.items() if key not in _ROOT_TYPES}, Loss.CONTENT
         fitted["properties"] = dict[str, object]()
     return fitted, loss
+
+
+def fit_strict(schema: Schema, rules: Rules, *, output: bool = False) -> tuple[Schema, Loss, str] | None:
+    """Change a schema to what strict mode accepts; with the loss, and the keywords that moved to descriptions.
+
+    None if that is not possible without another meaning. The same object when nothing changes.
+    """
+    moved: dict[str, None] = {}
+    losses = {Loss.NONE}
+
+    def fit(one: Schema) -> Schema:
+        out = dict(one)
+        if "oneOf" in rules.strict_refused and "anyOf" not in out and isinstance(out.get("oneOf"), list):
+            out = {"anyOf" if key == "oneOf" else key: value for key, value in out.items()}
+            moved["oneOf"] = None
+        only = out.get("allOf")
+        if "allOf" in rules.strict_refused and isinstance(only, list) and len(cast("list[object]", only)) == 1:
+            inner = _mapping(cast("list[object]", only)[0])
+            out = {**{key: value for key, value in out.items() if key != "allOf"}, **inner}
+        refused = refused_in(out, rules.strict_refused)
+        if refused:
+            moved.update(dict.fromkeys(refused))
+            moved_text = ", ".join(f"{key}: {msgspec.json.encode(out.pop(key)).decode()}" for key in refused)
+            before = out.get("description")
+            out["description"] = (
+                f"{before}\n\n{{{moved_text}}}" if isinstance(before, str) and before else f"{{{moved_text}}}"
+            )
+        is_object = out.get("type") == "object" or isinstance(out.get("properties"), Mapping)
+        if rules.strict_objects and is_object and out.get("additionalProperties") is not False:
+            if "additionalProperties" in out:
+                losses.add(Loss.CONTENT)
+            out["additionalProperties"] = False
+        return one if out == one else out
+
+    fitted = _mapped(schema, fit)
+    loss = Loss.CONTENT if Loss.CONTENT in losses else Loss.NONE
+    if (loss == Loss.CONTENT and not output) or any(find_faults(fitted, rules, strict=True, output=output)):
+        return None
+    return fitted, loss, ", ".join(moved)
+
+
+def _mapped(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
+    """Change a schema and all schemas inside it; the same object when nothing changes."""
+    given = change(schema)
+    out: dict[str, object] = {}
+    for key, value in given.items():
+        if key in VALUES_BELOW:
+            out[key] = value
+        elif isinstance(value, Mapping):
+            inner = cast("Schema", value)
+            if key in NAMES_BELOW:
+                below = {
+                    name: _mapped(cast("Schema", one), change) if isinstance(one, Mapping) else one
+                    for name, one in inner.items()
+                }
+                out[key] = inner if all(map(is_, below.values(), inner.values())) else below
+            else:
+                out[key] = _mapped(inner, change)
+        elif isinstance(value, list):
+            items = cast("list[object]", value)
+            changed = [_mapped(cast("Schema", one), change) if isinstance(one, Mapping) else one for one in items]
+            out[key] = items if all(map(is_, changed, items)) else changed
+        else:
+            out[key] = value
+    return given if all(map(is_, out.values(), given.values())) else out
+
+
+def _without_invalid(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
+    """Remove what is no JSON schema, and give lists the schema of their items."""
+    losses = {Loss.NONE}
+
+    def fit(one: Schema) -> Schema:
+        out = dict(one)
+        if (
+            rules.schema_valid == "with_items"
+            and out.get("type") == "array"
+            and not out.keys() & {"items", "prefixItems"}
+        ):
+            out["items"] = {}
+        for fault in find_faults(
+            {key: out[key] for key in ("type", "properties", "required", "enum") if key in out},
+            Rules(schema_valid="valid"),
+            strict=False,
+        ):
+            if len(fault.path) == 1:
+                out.pop(cast("str", fault.path[0]), None)
+                losses.add(Loss.CONTENT)
+        return one if out == one else out
+
+    fitted = _mapped(schema, fit)
+    return fitted, Loss.CONTENT if Loss.CONTENT in losses else Loss.NONE
 
 
 def _is_malformed(schema: Schema) -> bool:
@@ -59,7 +154,7 @@ def _without(value: object, refused: frozenset[str], *, names: bool = False) -> 
             if names:
                 kept[key] = _without(inner, refused)
             elif key not in refused:
-                kept[key] = inner if key in _VALUES_BELOW else _without(inner, refused, names=key in _NAMES_BELOW)
+                kept[key] = inner if key in VALUES_BELOW else _without(inner, refused, names=key in NAMES_BELOW)
         return mapping if len(kept) == len(mapping) and all(map(is_, kept.values(), mapping.values())) else kept
     if isinstance(value, list):
         items = cast("list[object]", value)

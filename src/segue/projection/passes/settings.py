@@ -29,7 +29,7 @@ from segue.projection.passes.extra import extra_loss, kept_extra
 from segue.projection.passes.held_content import lost_references, note_reference
 from segue.projection.passes.names import wire_name
 from segue.projection.passes.namespaces import flat_functions, load_called
-from segue.projection.passes.schemas import fit_schema
+from segue.projection.passes.schemas import fit_schema, fit_strict
 from segue.projection.passes.server_tools import has_server_tools, replace_server_tools
 from segue.projection.passes.text import is_clean_extra
 from segue.projection.passes.thinking import fit_thinking
@@ -41,6 +41,7 @@ from segue.protocols.kit.held_content import Reference
 from segue.protocols.kit.namespaces import FunctionName
 from segue.protocols.kit.ranges import fits_user_id
 from segue.protocols.kit.schemas import is_closed
+from segue.protocols.kit.verbatim import FORMAT_KEYS
 
 _NO_OPTIONS: Final = Options()
 _NO_TOOLS: Final[ToolsKey] = ((), None, False, ())
@@ -115,6 +116,7 @@ class _Tools:
         self.loaded = loaded
         self.changes: list[Change] = []
         self.wire_names: dict[str, str] = {}
+        self.strict_tools = 0
 
     def note(self, code: ChangeCode, path: Path, loss: Loss, detail: str = "") -> None:
         self.changes.append(Change(code=code, path=path, loss=loss, detail=detail))
@@ -198,14 +200,32 @@ class _Tools:
             self.note(ChangeCode.TOOL_SCHEMA, (*path, "parameters"), loss)
         is_same = name == tool.name and description is tool.description and parameters is tool.parameters
         strict = tool.strict
-        if strict and self.rules.strict_closed and not is_closed(parameters):
-            detail = "strict mode needs a schema with all properties required"
-            self.note(ChangeCode.TOOL_SCHEMA, (*path, "strict"), Loss.CONTENT, detail)
-            strict, is_same = None, False
+        if strict:
+            why, parameters = self.strict_schema(parameters, path)
+            is_same = is_same and parameters is tool.parameters
+            if why:
+                self.note(ChangeCode.TOOL_SCHEMA, (*path, "strict"), Loss.CONTENT, why)
+                strict, is_same = None, False
         if is_same and tool.extra is None:
             return tool  # the common case; comparing two schemas would cost more than everything above
         fitted = replace(tool, name=name, description=description, parameters=parameters, strict=strict)
         return self.keep_supported_extra(fitted, tool, path)
+
+    def strict_schema(self, schema: Mapping[str, object], path: Path) -> tuple[str, Mapping[str, object]]:
+        """Give the schema of a strict tool; with the reason if it cannot be strict."""
+        if not self.target.dialect.strict_tools and "strict" in self.target.protocol.not_carried:
+            return "the target has no strict tools", schema
+        self.strict_tools += 1
+        if 0 < self.rules.max_strict_tools < self.strict_tools:
+            return f"the target accepts {self.rules.max_strict_tools} strict tools", schema
+        fitted = fit_strict(schema, self.rules)
+        if fitted is None:
+            return "strict mode does not support its schema", schema
+        parameters, loss, moved = fitted
+        if parameters is not schema:
+            detail = f"moved to the description: {moved}" if moved else "closed for strict mode"
+            self.note(ChangeCode.TOOL_SCHEMA, (*path, "parameters"), loss, detail)
+        return "", parameters
 
     def clean(self, value: AnyValue, path: Path) -> AnyValue:
         cleaned = clean_value(value)
@@ -370,8 +390,17 @@ class _Options:
             self.remove("output_schema", refusal)
             return
         schema, loss = fit_schema(given, replace(self.rules, schema_root_object=False))
+        detail = "keywords that the target refuses were removed"
+        if self.rules.output_strict or (self.target.dialect.strict_schema and is_closed(schema)):
+            strict = fit_strict(schema, self.rules, output=True)
+            if strict is None and self.rules.output_strict:
+                self.remove("output_schema", "structured output does not support this schema")
+                return
+            if strict is not None and strict[0] is not schema:
+                detail = f"moved to the description: {strict[2]}" if strict[2] else "closed for strict mode"
+                schema, loss = strict[0], Loss.CONTENT if Loss.CONTENT in (loss, strict[1]) else loss
         if schema is not given:
-            self.clamp("output_schema", schema, loss, "keywords that the target refuses were removed")
+            self.clamp("output_schema", schema, loss, detail)
 
     def refusal_of_schema(self, given: Options) -> str:
         """Give the reason why the target refuses an output schema or JSON mode here; empty if it accepts them."""
@@ -415,7 +444,8 @@ class _Options:
                     note_reference(self.workspace, reference, ("options", "extra"))
                 others = _without_references(given.extra, lost) if lost else given.extra
                 if others != kept:
-                    self.note(ChangeCode.EXTRA_REMOVED, ("options", "extra"), extra_loss(others or {}, kept))
+                    detail = ", ".join(_lost_names(others or {}, kept))
+                    self.note(ChangeCode.EXTRA_REMOVED, ("options", "extra"), extra_loss(others or {}, kept), detail)
             if kept is not None:
                 kept = self.with_fitting_users(kept)
             if kept is not given.extra:
@@ -486,6 +516,12 @@ def _without_references(extra: Extra, lost: Sequence[tuple[str, Reference]]) -> 
     return {protocol: part for protocol, part in parts.items() if part} or None
 
 
+def _lost_names(extra: Extra, kept: Extra | None) -> list[str]:
+    """List the parameters of a request that are removed."""
+    parts = ((part, (kept or {}).get(key, {})) for key, part in extra.items())
+    return sorted({name for part, rest in parts for name in part if name not in rest and name not in FORMAT_KEYS})
+
+
 def _hashed(user_id: str, rules: Rules) -> str:
     """Give the SHA-256 of a user id in hexadecimal, as providers recommend for ids; the same in every process."""
     hashed = sha256(user_id.encode("utf-8", "surrogatepass")).hexdigest()
@@ -497,7 +533,10 @@ def _without_keys(given: Mapping[str, object], refused: frozenset[str] | set[str
     kept = given
     for name in sorted(refused):
         outer, _, inner = name.partition(".")
+        outer, equals, value = (outer, "", "") if inner else outer.partition("=")
         held = kept.get(outer)
+        if equals and held != value:
+            continue
         rest: Mapping[str, object] = {}
         if inner and isinstance(held, Mapping):
             rest = _without_keys(cast("Mapping[str, object]", held), {inner})

@@ -13,12 +13,14 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.protocols.anthropic_messages.cache import CACHE_CONTROL
 from segue.protocols.anthropic_messages.check_turns import Turns, kind_of
+from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import check_json, matches_alphabet, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.ranges import check_range, check_stops, check_user_ids
 from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.request_fields import RequestFields
 
 _EFFORTS: Final = frozenset({"low", "medium", "high", "xhigh", "max"})  # anthropic 2.8.0
 _THINKING_TYPES: Final = frozenset({"adaptive", "between_tools", "enabled"})  # `disabled` is the level `off`
@@ -27,14 +29,26 @@ _THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 _SAMPLING: Final[Mapping[str, str]] = {"temperature": "temperature", "top_p": "top_p", "top_k": "temperature"}
 """Parameters of the body -> the field of `Options` whose rule they follow."""
 
+_FIELDS: Final = RequestFields(
+    __package__ or "",
+    Places(
+        media={"image": "image", "document": "document"},
+        schema=("input_schema",),
+        output=(("output_config", "format", "schema"), ("output_format", "schema")),
+        judged=frozenset({"thinking.type"}),
+    ),
+)
+
 
 def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse."""
     found = [*check_json(body), *_check_limits(body, endpoint), *_check_tools(body, endpoint)]
+    found += _check_history(body, endpoint)
     found += [*_check_choice(body, endpoint), *_check_thinking(body, endpoint), *_check_sampling(body, endpoint)]
     found += _check_system(body, endpoint)
     found += Turns(body, endpoint).check()
-    return [*found, *_check_marks(body, endpoint)]
+    found += _check_marks(body, endpoint)
+    return _FIELDS.add(found, body, endpoint)
 
 
 def _check_limits(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
@@ -111,6 +125,18 @@ def _check_schema(tool: Mapping[str, object], path: Path, endpoint: Endpoint) ->
         # "input_schema does not support oneOf, allOf, or anyOf at the top level" (Codewhale #4329)
         message = f"{key} is not supported at the top level of a schema; move it into a property"
         yield Violation(code="tool_schema", path=(*place, key), message=message)
+
+
+def _check_history(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
+    if body.get("tools") or not endpoint.rules.tools_with_history:
+        return
+    for index, turn in objects_of(body.get("messages")):
+        for at, block in objects_of(turn.get("content")):
+            if kind_of(block) in ("tool_use", "tool_result"):
+                # "Requests which include `tool_use` or `tool_result` blocks must define tools." (browser-use #1243)
+                path: Path = ("messages", index, "content", at)
+                yield Violation(code="tools_missing", path=path, message="tool blocks need tools; declare them")
+                return
 
 
 def _check_choice(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:

@@ -41,6 +41,16 @@ _MEDIA: Final = (*_IMAGES, "application/pdf", "text/plain")
 _SAMPLING: Final = frozenset({"temperature", "top_p"})
 _OPUS_4_5: Final = r"claude-(?:opus-4[-.]5|4[-.]5-opus)(?!\d)"
 
+_STRICT_REFUSED: Final = frozenset(
+    {
+        *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength"),
+        *("minItems>1", "maxItems", "uniqueItems", "minProperties", "maxProperties", "patternProperties"),
+        *("not", "if", "then", "else", "dependentRequired", "dependentSchemas", "propertyNames", "contains"),
+    }
+)
+"""Keywords that structured outputs do not have (Anthropic documentation: JSON schema limitations; the schema
+transformation of anthropic 2.8.0; read 2026-11-15)."""
+
 RULES: Final = Rules(
     # -- tools: ids and names outside these answer 400, "String should match pattern ..."
     call_id_alphabet="a-zA-Z0-9_-",  # forgecode #1142
@@ -114,6 +124,14 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={
             "last_assistant": False,
             "max_images": 600,
+            "schema_valid": "valid",  # "It must match JSON Schema draft 2020-12" (claude-code #8210)
+            # documentation: structured outputs, JSON schema limitations; veryfront-code #3918, litellm #35808, #21045
+            "strict_objects": True,
+            "strict_recursion": False,
+            "strict_refused": _STRICT_REFUSED,
+            "max_strict_tools": 20,
+            "max_optional": 24,
+            "output_strict": True,
             "refused_options": _SAMPLING,
             "thinking_levels": frozenset({"off", "low", "medium", "high", "xhigh", "max"}),  # efforts: anthropic 2.8.0
             # "thinking.type.enabled is not supported for this model" from Opus 4.7 on (migration guide of 4.7)

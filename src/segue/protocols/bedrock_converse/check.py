@@ -13,15 +13,27 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.protocols.bedrock_converse.cache import MARK
 from segue.protocols.bedrock_converse.check_turns import Turns, violation
+from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import check_base64, check_json, matches_alphabet, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.request_fields import RequestFields
 
 _SAMPLING: Final[Mapping[str, str]] = {"temperature": "temperature", "topP": "top_p"}
 """Settings of the body -> the field of `Options` whose rule applies."""
 _HISTORY: Final = ("toolUse", "toolResult")
+
+_FIELDS: Final = RequestFields(
+    __package__ or "",
+    Places(
+        media={"image": "image", "video": "video", "audio": "audio", "document": "document"},
+        tools=("toolConfig", "tools"),
+        function=("toolSpec",),
+        schema=("inputSchema", "json"),
+    ),
+)
 
 
 def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
@@ -31,7 +43,8 @@ def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     found += [*_check_thinking(body, endpoint), *_check_sampling(body, endpoint), *_check_refused(body, endpoint)]
     found += Turns(body, endpoint).check()
     found += check_base64(body.get("messages"), ("messages",), lambda block: ("bytes",) if "bytes" in block else ())
-    return [*found, *_check_marks(body, endpoint)]
+    found += _check_marks(body, endpoint)
+    return _FIELDS.add(found, body, endpoint)
 
 
 def _check_limits(body: Block, endpoint: Endpoint) -> Iterator[Violation]:

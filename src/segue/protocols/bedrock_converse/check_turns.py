@@ -306,7 +306,7 @@ class Turns:
         if not self.rules.last_assistant and last.role == "assistant":
             # "The conversation must end with a user message" (semantic-kernel #10281, llxprt #1977)
             yield violation("last_assistant", last.path, "the last turn is not the user's; add a user turn")
-        if self.rules.alternate:
+        if self.rules.alternate and self.rules.alternate_refused:
             turns = [turn for turn in self.turns if turn.role in ("user", "assistant")]
             for one, other in pairwise(turns):
                 if one.role == other.role:

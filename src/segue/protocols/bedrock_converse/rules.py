@@ -49,6 +49,8 @@ _CACHED_FIVE_MINUTES: Final = r"claude-(?:instant|v?[123](?:[-.:@]|$)|(?:opus|so
 """The Claude models before 4.5: their caches last five minutes."""
 
 RULES: Final = Rules(
+    # service model; "Unknown parameter in input: \"tools\"" (boto3: agents-course #593, 2025-08-20)
+    body_fields="closed",
     server_tools=frozenset(),  # Nova alone has some, below ("... is not supported for this model": subrouter #237)
     # -- tools
     tools_with_history=True,  # "The toolConfig field must be defined when using toolUse and toolResult content blocks"
@@ -205,6 +207,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "tool_error": "flag",
             "result_media": _IMAGES,
             "last_assistant": True,  # a last turn of the assistant was answered with 200 (recorded traffic, 2026-11)
+            "alternate_refused": False,  # two user turns in a row were answered with 200 (recorded traffic, 2026-08)
             "cache_marks": 4,
             "refused_options": ["-cache_retention"],
         },

@@ -13,6 +13,7 @@ from typing import Final, cast
 
 from segue.errors import Path
 from segue.protocols.cohere_chat.legacy_v1 import REFUSAL, is_first_request
+from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import (
     Found,
     Messages,
@@ -26,6 +27,7 @@ from segue.protocols.kit.checking import (
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.media_checks import check_image_url
+from segue.protocols.kit.request_fields import RequestFields
 
 _ROLES: Final = ("system", "user", "assistant", "tool")
 _BLOCKS: Final[Mapping[str, frozenset[str]]] = {
@@ -41,6 +43,15 @@ _FOREIGN: Final = frozenset(
 )
 """Content types of other protocols."""
 
+_FIELDS: Final = RequestFields(
+    __package__ or "",
+    Places(
+        media={"image_url": "image"},
+        function=("function",),
+        output=(("response_format", "json_schema"), ("response_format", "schema")),
+    ),
+)
+
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     """List what the provider is known to refuse, in the order of the body."""
@@ -52,7 +63,8 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
         return [messages]
     in_messages = run_checks(_MESSAGE_CHECKS, messages, endpoint)
     media = check_base64(body.get("messages"), ("messages",), data_urls)
-    return [*check_json(body), *in_messages, *media, *run_checks(_BODY_CHECKS, body, endpoint)]
+    found = [*check_json(body), *in_messages, *media, *run_checks(_BODY_CHECKS, body, endpoint)]
+    return _FIELDS.add(found, body, endpoint)
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------
@@ -165,6 +177,7 @@ def _check_settings(body: JsonObject, endpoint: Endpoint) -> Found:
     """
     rules, tools = endpoint.rules, body.get("tools")
     choice, stops, share = body.get("tool_choice"), body.get("stop_sequences"), body.get("p")
+    choice = choice.upper() if isinstance(choice, str) else choice  # `required` was answered (recorded 200, 2026)
     if choice is not None and choice not in ("REQUIRED", "NONE"):
         yield Violation(
             code="tool_choice", path=("tool_choice",), message=f"unknown choice {choice!r}; use REQUIRED or NONE"

@@ -20,16 +20,31 @@ from segue.protocols.google_genai.check_server_tools import check_server_tools
 from segue.protocols.google_genai.check_turns import check_turns, objects_of
 from segue.protocols.google_genai.keys import read_keys, texts_of
 from segue.protocols.google_genai.options import mode_of
+from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import check_json
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.ranges import check_range
 from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.request_fields import RequestFields
 
 _BUDGET_ONLY: Final = re.compile(GEMINI_1_AND_2)
 _ALWAYS_THINKS: Final = re.compile(GEMINI_ALWAYS_THINKS)
 _COMBINES_TOOLS: Final = re.compile(GEMINI_3_ON)
 _NAMING_MODES: Final = frozenset({"ANY", "VALIDATED"})
+
+
+def _camel(key: str) -> str:
+    head, *rest = key.split("_")
+    return head + "".join(word.capitalize() for word in rest)
+
+
+_FIELDS: Final = RequestFields(
+    __package__ or "",
+    Places(turns="contents", limits=(("generationConfig", "maxOutputTokens"),)),
+    rename=_camel,
+    loose=True,
+)
 
 
 def check(body: Block, endpoint: Endpoint) -> list[Violation]:
@@ -40,7 +55,8 @@ def check(body: Block, endpoint: Endpoint) -> list[Violation]:
     found += [*_check_choice(wire, endpoint), *_check_cache(wire), *_check_thinking(generation, endpoint)]
     found += _check_json_beside_tools(wire, generation, endpoint.rules)
     found += check_server_tools(wire, endpoint.rules)
-    return [*found, *_check_generation(generation, endpoint.rules)]
+    found += _check_generation(generation, endpoint.rules)
+    return _FIELDS.add(found, body, endpoint)
 
 
 # -- tools -------------------------------------------------------------------------------------------------------------

@@ -126,6 +126,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=r"gemini-2\.5-pro",
+        rules={"refused_extra": ["generationConfig.responseLogprobs", "generationConfig.logprobs"]},
+        providers=("google",),
+        source="'Logprobs is not enabled for models/gemini-2.5-pro' (mscraftsman/generative-ai #135, 2025-11-21)",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=r"gemini-2\.5-pro",
         rules={
             "thinking_levels": frozenset({"minimal", "low", "medium", "high"}),
             "min_thinking_budget": 128,

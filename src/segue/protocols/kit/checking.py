@@ -101,7 +101,8 @@ def data_urls(block: Block) -> Iterable[str]:
         text = block.get(key)
         if isinstance(text, str) and text[:5] == "data:" and ";base64," in text[:200]:
             yield key
-    if "format" in block and isinstance(block.get("data"), str):
+    # Encrypted reasoning has the same two keys, and a type.
+    if "format" in block and "type" not in block and isinstance(block.get("data"), str):
         yield "data"
 
 

@@ -12,13 +12,15 @@ For other protocols the name and the description become `title` and `description
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Final, cast
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple, cast
 
 from msgspec.structs import replace
 
 from segue.conversation.content import Extra
 from segue.conversation.context import Options
+from segue.errors import Path
+from segue.models.rules import Rules
 from segue.protocols.kit.codec import JsonObject
 from segue.protocols.kit.json_values import digest, object_of
 from segue.protocols.kit.verbatim import choose, chosen
@@ -85,3 +87,140 @@ def is_closed(schema: object) -> bool:
         if given.get("additionalProperties") is not False or any(name not in listed for name in names):
             return False
     return all(is_closed(inner) for inner in given.values())
+
+
+def can_be_strict(schema: JsonObject, rules: Rules) -> bool:
+    """Whether a target accepts an output schema in strict mode."""
+    return is_closed(schema) and not any(find_faults(schema, rules, strict=True, output=True))
+
+
+# -- what a target refuses ---------------------------------------------------------------------------------------------
+
+NAMES_BELOW: Final = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+"""Keywords whose value maps names to schemas."""
+VALUES_BELOW: Final = frozenset({"const", "default", "enum", "example", "examples", "required", "type"})
+"""Keywords whose value is plain JSON, not a schema."""
+_TYPES: Final = frozenset({"string", "number", "integer", "boolean", "array", "object", "null"})
+
+
+class Fault(NamedTuple):
+    """What a target refuses in a schema, and its place."""
+
+    code: str
+    path: Path
+    message: str
+
+
+def find_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool = False) -> Iterator[Fault]:
+    """Find what a target refuses in the schema of a tool, or (`output`) of the answer.
+
+    - No JSON schema: "'str' is not valid under any of the given schemas", "array schema missing items" (OpenAI);
+      "JSON schema is invalid. It must match JSON Schema draft 2020-12" (Anthropic).
+    - Strict: "'additionalProperties' is required to be supplied and to be false", "'required' is required to be
+      supplied and to be an array including every key in properties", "'allOf' is not permitted" (OpenAI: outlines
+      #1666, trae-agent #173); "For 'object' type, 'additionalProperties' must be explicitly set to false" (Anthropic:
+      veryfront-code #3918, 2026-08-21), "For 'integer' type, property 'maximum' is not supported".
+    """
+    if output and strict and schema.get("type") != "object" and rules.strict_closed:
+        # "schema must be a JSON Schema of 'type: \"object\"', got 'type: \"array\"'." (OpenAI API)
+        yield Fault("schema_root", (), "the root of the schema must have the type object; wrap it in one")
+    refused = rules.schema_refused | rules.strict_refused if strict else rules.schema_refused
+    optional = 0
+    for path, one in walk_schema(schema):
+        if rules.schema_valid != "unknown":
+            yield from _find_invalid(one, path, with_items=rules.schema_valid == "with_items")
+        for key in refused_in(one, refused):
+            yield Fault("schema_keyword", (*path, key), f"`{key}` is not supported here; move it to the description")
+        if not strict:
+            continue
+        properties = one.get("properties")
+        names = list(cast("JsonObject", properties)) if isinstance(properties, Mapping) else []
+        listed = [name for name in cast("list[object]", one.get("required") or []) if isinstance(name, str)]
+        optional += len([name for name in names if name not in listed])
+        if one.get("type") == "object" or names:
+            if (rules.strict_closed or rules.strict_objects) and one.get("additionalProperties") is not False:
+                message = "`additionalProperties` has to be false; set it"
+                yield Fault("schema_open", path, message)
+            elif rules.strict_closed and any(name not in listed for name in names):
+                missing = ", ".join(name for name in names if name not in listed)
+                yield Fault("schema_open", path, f"every property has to be required, also {missing}; list it")
+    if strict and 0 < rules.max_optional < optional:
+        message = f"{optional} properties are optional, and at most {rules.max_optional} may be; require some"
+        yield Fault("schema_optional", (), message)
+    if strict and not rules.strict_recursion and is_recursive(schema):
+        yield Fault("schema_recursive", (), "the schema refers to itself; write out the levels")
+
+
+def refused_in(schema: JsonObject, refused: frozenset[str]) -> list[str]:
+    """List the refused keywords of one schema; `key>n` refuses only numbers above n."""
+    found: list[str] = []
+    for name in sorted(refused):
+        key, above, least = name.partition(">")
+        value = schema.get(key)
+        if key in schema and (not above or (isinstance(value, int) and value > int(least))):
+            found.append(key)
+    return found
+
+
+def walk_schema(schema: JsonObject, path: Path = ()) -> Iterator[tuple[Path, JsonObject]]:
+    """Give a schema and all schemas inside it, with their places."""
+    yield path, schema
+    for key, value in schema.items():
+        if key in VALUES_BELOW:
+            continue
+        if isinstance(value, Mapping):
+            inner = cast("JsonObject", value)
+            if key in NAMES_BELOW:
+                for name, below in inner.items():
+                    if isinstance(below, Mapping):
+                        yield from walk_schema(cast("JsonObject", below), (*path, key, name))
+            else:
+                yield from walk_schema(inner, (*path, key))
+        elif isinstance(value, list):
+            for index, below in enumerate(cast("list[object]", value)):
+                if isinstance(below, Mapping):
+                    yield from walk_schema(cast("JsonObject", below), (*path, key, index))
+
+
+def _find_invalid(schema: JsonObject, path: Path, *, with_items: bool) -> Iterator[Fault]:
+    """Find keywords whose value no JSON schema has."""
+    kinds = schema.get("type")
+    listed = cast("list[object]", kinds) if isinstance(kinds, list) else [] if kinds is None else [kinds]
+    for kind in listed:
+        if not isinstance(kind, str) or kind not in _TYPES:
+            message = f"{kind!r} is no type of JSON schema; use one of {', '.join(sorted(_TYPES))}"
+            yield Fault("schema_invalid", (*path, "type"), message)
+    if with_items and kinds == "array" and "items" not in schema and "prefixItems" not in schema:
+        yield Fault("schema_invalid", path, "a list needs `items`; add the schema of its items")
+    if not isinstance(schema.get("properties", {}), Mapping):
+        yield Fault("schema_invalid", (*path, "properties"), "`properties` has to be an object; change it")
+    required = schema.get("required", [])
+    if not isinstance(required, list) or not all(isinstance(name, str) for name in cast("list[object]", required)):
+        yield Fault("schema_invalid", (*path, "required"), "`required` has to be a list of names; change it")
+    if not isinstance(schema.get("enum", [0]), list):
+        yield Fault("schema_invalid", (*path, "enum"), "`enum` has to be a list; change it")
+
+
+def is_recursive(schema: JsonObject) -> bool:
+    """Whether a definition of a schema refers to itself, also by way of others."""
+    names = {
+        f"#/{key}/{name}": _references(object_of(inner))
+        for key in ("$defs", "definitions")
+        for name, inner in object_of(schema.get(key)).items()
+    }
+    if "#" in _references(schema):
+        return True
+    for start, first in names.items():
+        seen, waiting = set[str](), set(first)
+        while waiting:
+            one = waiting.pop()
+            if one == start:
+                return True
+            if one not in seen:
+                seen.add(one)
+                waiting |= names.get(one, set[str]())
+    return False
+
+
+def _references(schema: JsonObject) -> set[str]:
+    return {found for _, one in walk_schema(schema) if isinstance(found := one.get("$ref"), str)}

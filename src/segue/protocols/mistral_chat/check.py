@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 from segue.errors import Path
+from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import (
     Found,
     Messages,
@@ -28,6 +29,7 @@ from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.media_checks import check_image_url
 from segue.protocols.kit.ranges import check_range
+from segue.protocols.kit.request_fields import RequestFields
 
 _FOLLOWS: Final[Mapping[str, frozenset[str]]] = {
     "system": frozenset({"user", "assistant", "system"}),
@@ -45,6 +47,16 @@ _FOREIGN_CHUNKS: Final = frozenset(
 """Content types of other protocols."""
 _MEDIA: Final = frozenset({"image_url", "document_url", "file", "input_audio"})
 
+_FIELDS: Final = RequestFields(
+    __package__ or "",
+    Places(
+        media={"image_url": "image", "input_audio": "audio", "document_url": "document", "file": "document"},
+        function=("function",),
+        output=(("response_format", "json_schema", "schema"),),
+        output_strict=("response_format", "json_schema", "strict"),
+    ),
+)
+
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     """List what the provider is known to refuse, in the order of the body."""
@@ -54,7 +66,8 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
         return [messages]
     in_messages = run_checks(_MESSAGE_CHECKS, messages, endpoint)
     media = check_base64(body.get("messages"), ("messages",), data_urls)
-    return [*check_json(body), *in_messages, *media, *run_checks(_BODY_CHECKS, body, endpoint)]
+    found = [*check_json(body), *in_messages, *media, *run_checks(_BODY_CHECKS, body, endpoint)]
+    return _FIELDS.add(found, body, endpoint)
 
 
 # -- messages ----------------------------------------------------------------------------------------------------------

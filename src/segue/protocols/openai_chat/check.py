@@ -10,16 +10,37 @@ from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 from segue.errors import Path
+from segue.models.model_ids import first_party_providers
+from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import Found, Messages, check_base64, data_urls, messages_of, objects_of, run_checks
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.ranges import check_range, check_user_ids
 from segue.protocols.kit.reading import real_of
+from segue.protocols.kit.request_fields import RequestFields
 from segue.protocols.kit.schemas import is_closed
 from segue.protocols.openai_chat.check_turns import MESSAGE_CHECKS, check_name
 from segue.protocols.openai_chat.reasoning import REASONING_KEYS
 from segue.protocols.openai_chat.rules import PROVIDER
 from segue.protocols.openai_chat.thinking import decode_thinking
+
+_FIELDS: Final = RequestFields(
+    __package__ or "",
+    Places(
+        media={
+            "image_url": "image",
+            "input_audio": "audio",
+            "audio_url": "audio",
+            "video_url": "video",
+            "file": "document",
+        },
+        function=("function",),
+        output=(("response_format", "json_schema", "schema"),),
+        output_strict=("response_format", "json_schema", "strict"),
+        json_mode=("response_format", "type"),
+        limits=(("max_tokens",), ("max_completion_tokens",)),
+    ),
+)
 
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
@@ -29,7 +50,8 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
         # openai-openapi 2.3.0: minItems 1; "[] is too short - 'messages'"
         return [messages]
     media = check_base64(body.get("messages"), ("messages",), data_urls)
-    return [*run_checks(MESSAGE_CHECKS, messages, endpoint), *media, *run_checks(_BODY_CHECKS, body, endpoint)]
+    found = [*run_checks(MESSAGE_CHECKS, messages, endpoint), *media, *run_checks(_BODY_CHECKS, body, endpoint)]
+    return _FIELDS.add(found, body, endpoint)
 
 
 def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -103,16 +125,38 @@ def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
     "Unsupported value: 'temperature' does not support 0.1 with this model. Only the default (1) value is supported."
     (qwen-code #921 of 2025-10: gpt-5-mini; lemmary #25 of 2026-08).
     """
-    if endpoint.model.provider != PROVIDER or body.get("reasoning_effort") == "none":
+    model, rules = endpoint.model, endpoint.rules
+    is_own = rules.body_fields != "unknown" or model.provider in first_party_providers(model.id)  # gateways translate
+    if not is_own or body.get("reasoning_effort") == "none":
         return
-    rules = endpoint.rules
     refused = rules.refused_options | rules.refused_unless_off
     if body.get("reasoning_effort") is not None:
         refused |= rules.refused_with_thinking  # OpenAI documentation: GPT-5.2, sampling only with effort none
+    for key, option in rules.extra_like:
+        if option in refused and body.get(key) not in (None, 0, False, {}):
+            # "Unsupported parameter: 'logprobs' is not supported with this model."; "You are not allowed to request
+            # logprobs from this model" (deepeval #2184, 2025-10-13)
+            message = f"the model does not support `{key}`; remove it or choose another model"
+            yield Violation(code="option_refused", path=(key,), message=message)
     for option in ("stop", "temperature", "top_p"):
         if option in refused and body.get(option) not in (None, 1, []):
             message = f"the model does not support `{option}`; remove it or choose another model"
             yield Violation(code="option_refused", path=(option,), message=message)
+
+
+def _check_choice(body: JsonObject, endpoint: Endpoint) -> Found:
+    """Check a forced call while thinking is on.
+
+    "Thinking mode does not support this tool_choice" (DeepSeek: litellm #37470); "The tool_choice parameter does not
+    support being set to required or object in thinking mode" (Qwen: eino #994).
+    """
+    choice = body.get("tool_choice")
+    forced = choice == "required" or isinstance(choice, Mapping)
+    if not forced or endpoint.rules.forced_choice_with_thinking:
+        return
+    if decode_thinking(body, endpoint) not in (None, "off", 0):
+        message = "a call cannot be forced while thinking is on; use auto, or turn thinking off"
+        yield Violation(code="tool_choice_thinking", path=("tool_choice",), message=message)
 
 
 def _check_effort(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -173,6 +217,7 @@ _BODY_CHECKS: Final[tuple[Callable[[JsonObject, Endpoint], Found], ...]] = (
     _check_numbers,
     _check_user,
     _check_refused,
+    _check_choice,
     _check_effort,
     _check_functions,
     _check_search,

@@ -42,7 +42,11 @@ def _check_roles(messages: Messages, endpoint: Endpoint) -> Found:
     started, own = False, endpoint.model.provider == PROVIDER
     for index, message in enumerate(messages):
         role, path = message.get("role"), ("messages", index, "role")
-        if role not in _ROLES:
+        if isinstance(role, str) and role in endpoint.rules.refused_roles:
+            # "unknown variant `developer`, expected one of" the others (DeepSeek)
+            text = f"the endpoint does not have the role {role!r}; use system"
+            yield Violation(code="role_unknown", path=path, message=text)
+        elif role not in _ROLES:
             yield Violation(code="role_unknown", path=path, message=f"unknown role {role!r}; use one of {_ROLE_LIST}")
         elif role not in _SYSTEM:
             started = True
@@ -134,6 +138,8 @@ def _are_arguments(received: object) -> bool:
     """
     if not isinstance(received, str):
         return not isinstance(received, (Mapping, list))
+    if received.strip() == "null":
+        return True  # of a function without parameters (recorded 200, 2026)
     return parse_arguments(received).diagnostic is None
 
 
@@ -236,6 +242,12 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
             path: Path = ("messages", index, "content", position)
             media = decode_media(block)
             kind = block.get("type")
+            if kind == "text" and not isinstance(block.get("text"), str):
+                # "messages.1.content.0.text.text: Input should be a valid string" (crush #910)
+                yield Violation(
+                    code="text_missing", path=path, message="the part has no text; add it or remove the part"
+                )
+                continue
             if own and isinstance(kind, str) and kind in _FOREIGN_PARTS:
                 yield Violation(
                     code="part_unknown",

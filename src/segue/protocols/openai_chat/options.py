@@ -21,7 +21,7 @@ from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire, object_of, same
 from segue.protocols.kit.option_table import Reader, flag, number
 from segue.protocols.kit.reading import integer_of
-from segue.protocols.kit.schemas import choose_form, chosen_form, is_closed
+from segue.protocols.kit.schemas import can_be_strict, choose_form, chosen_form
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.openai_chat.native import choice_extra
 from segue.protocols.openai_chat.rules import PROTOCOL
@@ -96,7 +96,7 @@ def _write_schema(value: object, options: Options, endpoint: Endpoint) -> Wire:
         return {"response_format": {"type": "json_object"}}
     schema = cast("Block", value)
     form: Wire = {**chosen_form(options.extra, PROTOCOL, schema), "schema": schema}
-    if endpoint.dialect.strict_schema and is_closed(schema):
+    if endpoint.dialect.strict_schema and can_be_strict(schema, endpoint.rules):
         form["strict"] = True
     return {"response_format": {"type": "json_schema", "json_schema": form}}
 

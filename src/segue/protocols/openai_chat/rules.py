@@ -33,6 +33,8 @@ from segue.models.model_ids import (
     OPENAI_GPT_6_ON,
     OPENAI_O_SERIES,
     OPENAI_THINKING_LEVELS,
+    OPENAI_WITHOUT_REASONING,
+    OPENAI_WITHOUT_SCHEMAS,
 )
 from segue.models.rules import Rules
 
@@ -72,7 +74,9 @@ RULES: Final = Rules(
     max_stop=4,  # openai-openapi 2.3.0
 )
 
-DIALECT: Final = Dialect()
+DIALECT: Final = Dialect(
+    strict_schema=True,  # a field of the protocol, which servers that have no strict mode ignore (vLLM, llama.cpp)
+)
 
 FAMILIES: Final[tuple[Family, ...]] = (
     Family(
@@ -158,9 +162,72 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=f"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_5_1_TO_4}|{OPENAI_GPT_5_5_ON}",
         rules={"refused_extra": ["max_tokens"]},  # the limit has a new name
-        providers=("openai",),
-        source="'Use max_completion_tokens instead' (gollm #33, continue #7052, ESPHomeDesigner #379 of 2026-04-10)",
+        providers=("openai", "azure"),
+        source="'Use max_completion_tokens instead' (gollm #33, continue #7052, ESPHomeDesigner #379 of 2026-04-10;"
+        " Azure: langchain #29947, webbrain #2806 of 2026-08-16)",
         read="2026-11-15",
+    ),
+    Family(
+        pattern=r"audio",
+        rules={"user_media": (*_OPENAI_IMAGES, "application/pdf", "audio/wav", "audio/mpeg", "audio/mp3")},
+        providers=("openai", "azure"),
+        source="'Content blocks are expected to be either text or image_url type' for sound (recorded traffic,"
+        " 2026-11); OpenAI documentation: audio, the models whose names have it",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=OPENAI_WITHOUT_SCHEMAS,
+        rules={"refused_extra": ["response_format.type=json_schema"], "refused_options": ["output_schema"]},
+        providers=("openai", "azure"),
+        source="''response_format' of type 'json_schema' is not supported with this model.' (IDesign #7, 2025-04-25);"
+        " OpenAI documentation: structured outputs, from gpt-4o-mini and gpt-4o-2024-08-06 on",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=r"^(?!.*(?:gpt-oss|llama-4|kimi|compound|qwen))",
+        rules={"refused_extra": ["response_format.type=json_schema"], "refused_options": ["output_schema"]},
+        providers=("groq",),
+        source="'This model does not support response format `json_schema`'; Groq documentation: structured outputs,"
+        " supported models",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=OPENAI_WITHOUT_REASONING,
+        # "'low' is not supported with the 'gpt-5-chat-latest' model. Supported values are: 'medium'." (opencode #1984)
+        rules={"refused_extra": ["reasoning_effort", "verbosity=low", "verbosity=high"]},
+        providers=("openai", "azure"),
+        source="'Unrecognized request argument supplied: reasoning_effort' (as `reasoning.effort` of Responses)",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=r"^(?!.*(?:gpt-oss|qwen|deepseek|kimi))",
+        rules={"refused_extra": ["reasoning_effort", "reasoning_format"]},
+        providers=("groq",),
+        source="'`reasoning_effort` is not supported with this model' for Llama (pluely #242, 2026-04-16); Groq"
+        " documentation: reasoning",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=r"grok-(?!3-mini|4\.[3-9]|4\.20-multi|[5-9])",
+        rules={"refused_extra": ["reasoning_effort", "reasoning.effort"]},
+        providers=("xai",),
+        source="'Model ... does not support parameter reasoningEffort.' (hermes-agent #23435, live, 2026-05-10)",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=r"grok-[4-9]",
+        rules={"refused_extra": ["presence_penalty", "frequency_penalty", "stop"]},
+        providers=("xai",),
+        source="'Model ... does not support parameter presencePenalty', of 0 too (NativeTavern #83, 2026-09-15); xAI"
+        " documentation: reasoning, `stop`",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=r"deepseek-reasoner",
+        rules={"refused_extra": ["logprobs", "top_logprobs"]},
+        providers=("deepseek",),
+        source="DeepSeek documentation: reasoning model, unsupported parameters (these two answer an error)",
+        read="2026-11-16",
     ),
     Family(
         pattern=r"(?:^|[/.:~]|openai-)o1-?(?:mini|preview)",
@@ -239,6 +306,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={"reasoning_replay": "required", "forced_choice_with_thinking": False},
         source="pi #3636, kimi-cli #2141; litellm #37470 (tool_choice); pi-ai 1.5.0 catalogue, every host of the two",
         read="2026-11-15",
+    ),
+    Family(
+        pattern=r"kimi-k(?:2\.[5-9]|[3-9])",
+        rules={"refused_options": _SAMPLING},
+        providers=("moonshotai", "moonshotai-cn", "kimi-coding"),
+        source="'invalid temperature: only 1 is allowed for this model', of top_p alike (opencode #33957, 2026-06-25)",
+        read="2026-11-16",
     ),
     Family(
         pattern=r"kimi-k[3-9]",

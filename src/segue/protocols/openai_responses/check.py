@@ -16,6 +16,7 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.models.model_ids import OPENAI_WITHOUT_REASONING
 from segue.models.rules import Rules
+from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import check_base64, data_urls
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
@@ -24,6 +25,7 @@ from segue.protocols.kit.media_checks import check_address, check_bytes, check_i
 from segue.protocols.kit.ranges import check_range, check_user_ids
 from segue.protocols.kit.reading import split_data_url, text_of
 from segue.protocols.kit.replay import NO_CALL, Role, Turn, find_halves
+from segue.protocols.kit.request_fields import RequestFields
 from segue.protocols.kit.schemas import is_closed
 from segue.protocols.openai_responses.check_namespaces import check_namespaces
 from segue.protocols.openai_responses.native import ID_PREFIXES, LONGEST_ID, REPLAY, kind_of, side_of
@@ -44,6 +46,17 @@ _MOVED: Final[Mapping[str, str]] = {
 _CALLS: Final = frozenset({"function_call", "custom_tool_call"})
 _OUTPUTS: Final = frozenset({"function_call_output", "custom_tool_call_output"})
 _RESULTS: Final = _OUTPUTS | {kind for pair in REPLAY.pairs for kind in pair.results}
+
+_FIELDS: Final = RequestFields(
+    __package__ or "",
+    Places(
+        turns="input",
+        media={"input_image": "image", "input_audio": "audio", "input_video": "video", "input_file": "document"},
+        output=(("text", "format", "schema"),),
+        output_strict=("text", "format", "strict"),
+        json_mode=("text", "format", "type"),
+    ),
+)
 
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
@@ -72,7 +85,7 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     found.extend(check_base64(body.get("input"), ("input",), data_urls))
     if own and body.get("store") is not False:
         found.extend(_stored_pairs(items))
-    return found
+    return _FIELDS.add(found, body, endpoint)
 
 
 # -- options and tools -------------------------------------------------------------------------------------------------
@@ -101,6 +114,16 @@ def _options(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Vio
         # "Invalid 'temperature': decimal below minimum value. Expected a value >= 0" (recorded 400, 2025-10);
         # openai-openapi 2.3.0 for the other limits                                                    (2026-11-15)
         yield from check_range(option, body.get(option), (option,), endpoint.rules)
+    for key, option in endpoint.rules.extra_like:
+        if reasons and option in refused and body.get(key) not in (None, 0, False):
+            # "logprobs are not supported with reasoning models." (recorded 400, 2025)
+            yield Violation(code="unsupported_parameter", path=(key,), message=_unsupported(key, endpoint))
+    choice = body.get("tool_choice")
+    forced = choice == "required" or object_of(choice).get("type") in ("function", "custom")
+    if forced and effort not in (None, "none") and not endpoint.rules.forced_choice_with_thinking:
+        # "Thinking mode does not support this tool_choice" (DeepSeek: litellm #37470)
+        message = "a call cannot be forced while thinking is on; use auto, or turn thinking off"
+        yield Violation(code="tool_choice_thinking", path=("tool_choice",), message=message)
     # The lengths are in the rows of the providers, with their sources.
     yield from check_user_ids(body, endpoint.rules)
     if not own:

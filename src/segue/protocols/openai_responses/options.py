@@ -35,7 +35,7 @@ from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.option_table import refuse_options
 from segue.protocols.kit.reading import integer_of, real_of, text_of
-from segue.protocols.kit.schemas import choose_form, chosen_form, is_closed
+from segue.protocols.kit.schemas import can_be_strict, choose_form, chosen_form
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.openai_responses.content import drop_replaced
 from segue.protocols.openai_responses.rules import PROTOCOL
@@ -173,7 +173,14 @@ def _default_options(options: Options, endpoint: Endpoint, tools: Sequence[Tool]
         wire["reasoning"] = _encode_reasoning(level, object_of(data.get("reasoning")), endpoint)
     if schema is not None:
         names = chosen_form(options.extra, PROTOCOL, schema)
-        wire["text"] = {"format": {"type": "json_schema", **names, "schema": schema, "strict": is_closed(schema)}}
+        wire["text"] = {
+            "format": {
+                "type": "json_schema",
+                **names,
+                "schema": schema,
+                "strict": can_be_strict(schema, endpoint.rules),
+            }
+        }
     return wire
 
 

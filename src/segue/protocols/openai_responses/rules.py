@@ -25,6 +25,8 @@ from segue.models.model_ids import (
     OPENAI_GPT_6_ON,
     OPENAI_O_SERIES,
     OPENAI_THINKING_LEVELS,
+    OPENAI_WITHOUT_REASONING,
+    OPENAI_WITHOUT_SCHEMAS,
 )
 from segue.models.rules import Rules
 
@@ -119,6 +121,28 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={"cache_marks": 4, "cache_mark_key": "prompt_cache_breakpoint", "input_cache_marks": True},
         providers=("openai", "azure"),
         source="openai 3.49.0: breakpoints on parts of input, for gpt-5.6 and later; up to four are written",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=OPENAI_WITHOUT_REASONING,
+        rules={"refused_extra": ["text.verbosity=low", "text.verbosity=high"]},
+        providers=("openai", "azure"),
+        source="'low' is not supported with the 'gpt-5-chat-latest' model. Supported values are: 'medium'."
+        " (opencode #1984, 2025-08-16)",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=OPENAI_WITHOUT_SCHEMAS,
+        rules={"refused_extra": ["text.format.type=json_schema"], "refused_options": ["output_schema"]},
+        providers=("openai", "azure"),
+        source="''response_format' of type 'json_schema' is not supported with this model.' (IDesign #7, 2025-04-25)",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=r"grok-(?!3-mini|4\.[3-9]|4\.20-multi|[5-9])",
+        rules={"refused_extra": ["reasoning.effort"]},
+        providers=("xai",),
+        source="'Model ... does not support parameter reasoningEffort.' (hermes-agent #23435, live, 2026-05-10)",
         read="2026-11-16",
     ),
     Family(

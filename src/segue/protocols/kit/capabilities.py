@@ -1,0 +1,271 @@
+"""Checks of what a model and a wire can do, the same for every protocol: media, types of tools, schemas, refused keys.
+
+What a target can do is in its rules and in the entry of its model, each with source and date; this file only compares a
+body with them. `Places` says where the bodies of one protocol have their media, tools and schemas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final, NamedTuple, cast
+
+import msgspec
+
+from segue.errors import Path
+from segue.models.model import Modality
+from segue.models.rules import Rules
+from segue.protocols.kit.checking import Found, objects_of
+from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
+from segue.protocols.kit.json_values import Block, object_of
+from segue.protocols.kit.schemas import find_faults
+
+_CLASSES: Final[Mapping[str, str]] = {"image": "image", "audio": "audio", "video": "video"}
+"""Modalities -> the first part of their MIME types. Documents have many."""
+
+
+class Places(NamedTuple):
+    """Where the bodies of a protocol have what capabilities are about.
+
+    `turns` is the key of the messages, `media` the modality of a block, by its type. `tools` is the path of the tools,
+    `function` that of a function inside a tool, `schema` that of its schema, `strict` that of the flag, both inside the
+    function. `output` are the paths of an output schema, `output_strict` that of its flag. `judged` are refused
+    keys that the check of the protocol judges by their values. `json_mode` is the path of
+    the type of the output, `limits` are those of the limit of output tokens.
+    """
+
+    turns: str = "messages"
+    media: Mapping[str, Modality] = {}
+    tools: Path = ("tools",)
+    function: Path = ()
+    schema: Path = ("parameters",)
+    strict: Path = ("strict",)
+    output: tuple[Path, ...] = ()
+    output_strict: Path = ()
+    judged: frozenset[str] = frozenset()
+    json_mode: Path = ()
+    limits: tuple[Path, ...] = ()
+
+
+def check_capabilities(body: JsonObject, places: Places, endpoint: Endpoint) -> Iterator[Violation]:
+    """Find what the model or the wire cannot do."""
+    for check in _CHECKS:
+        yield from check(body, places, endpoint)
+
+
+# -- media -------------------------------------------------------------------------------------------------------------
+
+
+def is_listed(endpoint: Endpoint) -> bool:
+    """Whether the abilities of a model are known: an id alone has the default ones."""
+    model = endpoint.model
+    return bool(model.context_window or model.max_tokens) or model.input != ("text", "image")
+
+
+def _check_media(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
+    """Find media that the model does not read.
+
+    "Content blocks are expected to be either text or image_url type." (OpenAI); "unknown variant `image_url`, expected
+    `text`" (DeepSeek: kimi-code #2669); "Image input is not enabled for this model" (Mistral); "messages[0].content
+    must be a string" (Groq).
+    """
+    if not places.media:
+        return
+    listed = is_listed(endpoint)
+    for path, kind in _find_media(body.get(places.turns), (places.turns,), places.media):
+        unread = listed and kind not in endpoint.model.input and kind != "document"
+        # Without a provider, the rules are those of the protocol's own, and nothing is known about this model.
+        if unread or (endpoint.model.provider and not takes(kind, endpoint.rules)):
+            message = f"{endpoint.model.id or 'the model'} does not support {kind} input; remove it or choose another"
+            yield Violation(code="modality", path=path, message=message)
+
+
+def takes(kind: Modality, rules: Rules) -> bool:
+    """Whether the rules of a target allow media of a modality in user content."""
+    wanted = _CLASSES.get(kind)
+    if wanted is None:
+        return True
+    return any(pattern == "*" or pattern.partition("/")[0] == wanted for pattern in rules.user_media)
+
+
+def _find_media(value: object, path: Path, kinds: Mapping[str, Modality]) -> Iterator[tuple[Path, Modality]]:
+    """Find the blocks of media in messages and in tool results; not inside the JSON of calls."""
+    for index, block in objects_of(value):
+        place = (*path, index)
+        named = block.get("type")
+        names = [named] if isinstance(named, str) else list(block)
+        kind: Modality | None = next((kinds[name] for name in names if name in kinds), None)
+        if kind is not None and "role" not in block:
+            yield place, kind
+        for key in ("content", "output", "parts", "toolResult"):
+            inner = block.get(key)
+            if key == "toolResult":
+                yield from _find_media(object_of(inner).get("content"), (*place, key, "content"), kinds)
+            else:
+                yield from _find_media(inner, (*place, key), kinds)
+
+
+# -- tools and schemas -------------------------------------------------------------------------------------------------
+
+
+def _at(value: object, path: Iterable[object]) -> object:
+    for key in path:
+        value = object_of(value).get(cast("str", key))
+    return value
+
+
+def _check_tools(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
+    """Find types of tools that the endpoint does not have, and schemas that it refuses.
+
+    "unknown variant `web_search`, expected `function`" (DeepSeek); "'tools.0.type' : value is not one of the allowed
+    values" (Groq).
+    """
+    rules, strict_tools = endpoint.rules, 0
+    for index, tool in objects_of(_at(body, places.tools)):
+        path: Path = (*places.tools, index)
+        kind = tool.get("type")
+        if rules.tool_types is not None and isinstance(kind, str) and kind not in rules.tool_types:
+            message = f"there is no tool of the type {kind!r} here; use {', '.join(sorted(rules.tool_types))}"
+            yield Violation(code="tool_type", path=(*path, "type"), message=message)
+            continue
+        function = _at(tool, places.function)
+        schema = _at(function, places.schema)
+        if not isinstance(schema, Mapping):
+            continue
+        strict = _at(function, places.strict) is True
+        strict_tools += strict
+        place = (*path, *places.function, *places.schema)
+        yield from _faults(cast("Block", schema), place, rules, strict=strict)
+    if rules.max_strict_tools and strict_tools > rules.max_strict_tools:
+        message = f"{strict_tools} tools are strict, and at most {rules.max_strict_tools} may be; remove `strict`"
+        yield Violation(code="strict_many", path=places.tools, message=message)
+
+
+def _check_output(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
+    """Find an output schema that the endpoint refuses."""
+    for path in places.output:
+        schema = _at(body, path)
+        if isinstance(schema, Mapping):
+            strict = endpoint.rules.output_strict or _at(body, places.output_strict or ("",)) is True
+            yield from _faults(cast("Block", schema), path, endpoint.rules, strict=strict, output=True)
+
+
+def _faults(schema: Block, path: Path, rules: Rules, *, strict: bool, output: bool = False) -> Found:
+    for fault in find_faults(schema, rules, strict=strict, output=output):
+        yield Violation(code=fault.code, path=(*path, *fault.path), message=fault.message)
+
+
+# -- keys --------------------------------------------------------------------------------------------------------------
+
+
+def _check_refused(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
+    """Find keys that this endpoint refuses; the rows of the rules have the sources."""
+    model = endpoint.model.id or "the endpoint"
+    for name in sorted(endpoint.rules.refused_extra - places.judged):
+        key, _, value = name.partition("=")
+        path: Path = tuple(key.split("."))
+        given = _at(body, path)
+        if given is not None and (not value or given == value):
+            message = f"{model} does not support `{name}`; remove it or choose another model"
+            yield Violation(code="setting_refused", path=path, message=message)
+
+
+def _check_json_word(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
+    """Find JSON mode without the word in the messages.
+
+    "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'." (OpenAI;
+    Groq and DeepSeek alike).
+    """
+    if not (places.json_mode and endpoint.rules.json_word) or _at(body, places.json_mode) != "json_object":
+        return
+    if b"json" not in msgspec.json.encode([body.get(places.turns), body.get("instructions")]).lower():
+        message = "JSON mode needs the word JSON in a message; add it, or send a schema"
+        yield Violation(code="json_word", path=places.json_mode, message=message)
+
+
+def _check_json_beside_tools(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
+    """Find JSON output beside tools, where it is refused.
+
+    "json mode cannot be combined with tool/function calling" (Groq: agno #1065; documentation: structured outputs).
+    """
+    if not places.json_mode or endpoint.rules.schema_with_tools or not _at(body, places.tools):
+        return
+    if _at(body, places.json_mode) in ("json_object", "json_schema"):
+        message = "JSON output cannot be combined with tools here; remove one of them"
+        yield Violation(code="json_beside_tools", path=places.json_mode, message=message)
+
+
+def _check_marks(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
+    """Find more cache marks than a target accepts.
+
+    "A maximum of 4 blocks with cache_control may be provided. Found 5." (Claude behind OpenRouter: aider-desk #513)
+    """
+    key, most = endpoint.rules.cache_mark_key, endpoint.rules.cache_marks
+    if not key or not most:
+        return
+    marks = [path for root in ("tools", "system", places.turns) for path in _find_key(body.get(root), (root,), key)]
+    if len(marks) > most:
+        message = f"{len(marks)} blocks have `{key}`; keep at most {most}"
+        yield Violation(code="cache_marks", path=marks[most], message=message)
+
+
+def _find_key(value: object, path: Path, key: str) -> Iterator[Path]:
+    if isinstance(value, Mapping):
+        for name, inner in cast("Block", value).items():
+            if name == key and isinstance(inner, Mapping):
+                yield (*path, name)
+            elif name not in ("input", "arguments", "parameters", "input_schema", "json"):
+                yield from _find_key(inner, (*path, name), key)
+    elif isinstance(value, list):
+        for index, inner in enumerate(cast("list[object]", value)):
+            yield from _find_key(inner, (*path, index), key)
+
+
+def _check_counts(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
+    """Find more images than a target accepts: "Too many images provided. This model supports up to 5 images" (Groq)."""
+    most = endpoint.rules.max_images
+    if not most or not places.media:
+        return
+    images = [
+        path for path, kind in _find_media(body.get(places.turns), (places.turns,), places.media) if kind == "image"
+    ]
+    if len(images) > most:
+        message = f"{len(images)} images, and at most {most} are supported; remove some"
+        yield Violation(code="images_many", path=images[most], message=message)
+
+
+def _check_limit(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
+    """Find a limit of output tokens above that of the model.
+
+    "max_tokens is too large: 100000. This model supports at most 16384 completion tokens" (OpenAI: recorded by many);
+    "`max_tokens` must be less than or equal to `8192`" (Groq); "the valid range of max_tokens is [1, 8192]" (DeepSeek).
+    """
+    most = endpoint.model.max_tokens
+    for path in places.limits if most and endpoint.rules.max_tokens_refused else ():
+        given = _at(body, path)
+        if isinstance(given, int) and given > most:
+            message = f"{endpoint.model.id} writes at most {most:,} tokens, not {given:,}; lower `{path[-1]}`"
+            yield Violation(code="max_tokens", path=path, message=message)
+
+
+_CHECKS: Final = (
+    _check_media,
+    _check_tools,
+    _check_output,
+    _check_refused,
+    _check_json_word,
+    _check_json_beside_tools,
+    _check_limit,
+    _check_marks,
+    _check_counts,
+)
+
+
+def merge(found: Iterable[Violation], more: Iterable[Violation]) -> list[Violation]:
+    """Add violations in places that have none yet."""
+    violations = list(found)
+    places = [violation.path for violation in violations]
+    for violation in more:
+        path = violation.path
+        if not any(path[: len(place)] == place or place[: len(path)] == path for place in places if place):
+            violations.append(violation)
+    return violations

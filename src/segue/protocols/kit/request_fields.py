@@ -1,0 +1,264 @@
+r"""Compare a request body with the fields of its wire: unknown keys and values, wrong types, what is missing.
+
+The fields are those of the official SDKs, in the file `request_fields.json` of each protocol, which
+`scripts/write_request_fields.py` writes. `Rules.body_fields` says whether an endpoint was seen to refuse what is not
+among them, with the source:
+
+- OpenAI: "Unknown parameter: 'messages[0].foo'.", "Unrecognized request argument supplied: foo", "Invalid type for
+  'x': expected a string, but got an object instead.", "Invalid value: 'x'. Supported values are: ...", "Missing
+  required parameter: 'tools[0].type'.".                   (spring-ai #2969, 2025-05-02; recorded 400s, 2025 and 2026)
+- Anthropic: "tools.0.foo: Extra inputs are not permitted", "Input should be a valid string", "Field required".
+                                                                            (claude-code #4378; anthropic 2.8.0)
+- Mistral: 422, "extra_forbidden", "Extra inputs are not permitted".          (eca #231, zeroclaw #2693, 2026-03-04)
+- Google: "Unknown name "$schema" at 'tools[0]...': Cannot find field.", "Invalid value at '...'".
+                                                                    (CLIProxyAPI #97, 2025-10-07; protobuf's mapping)
+- Groq: "property 'store' is unsupported".                           (chatbot #21, 2024-12-14; gptme #375, 2025-01-04)
+
+A null means the same as an absent key. Only `segue.check` compares bodies with fields: a key or a value that is not
+among them may be newer than the SDK, so projection does not remove it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from importlib.resources import files
+from typing import Final, cast, final
+
+from segue.errors import Path
+from segue.models.rules import Rules
+from segue.protocols.kit.capabilities import Places, check_capabilities, merge
+from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
+from segue.protocols.kit.json_values import Block
+
+_MARKS: Final = ("type", "role")
+"""Keys that name the kind of an object among several."""
+FIELD_CODES: Final = frozenset({"field_unknown", "field_missing", "type_wrong", "value_unknown"})
+"""The codes of what this file finds."""
+_SHOWN: Final = 8
+"""How many values a message lists."""
+_NAMES: Final[Mapping[str, str]] = {
+    "string": "a string",
+    "number": "a number",
+    "integer": "a whole number",
+    "boolean": "true or false",
+    "object": "an object",
+}
+
+
+@final
+class RequestFields:
+    """The fields of the request bodies of one protocol; `package` is its folder.
+
+    `rename` gives the name of a key in the file, where a wire has two names for it. `loose`: a number may be a string,
+    a list of one the item alone, and the values of an enumeration are compared without case (protobuf's JSON mapping).
+    """
+
+    def __init__(
+        self,
+        package: str,
+        places: Places,
+        *,
+        rename: Callable[[str], str] | None = None,
+        loose: bool = False,
+    ) -> None:
+        self._package = package
+        self._places = places
+        self._rename = rename
+        self._loose = loose
+        _FIELDS[package] = self
+
+    def add(self, found: Iterable[Violation], body: JsonObject, endpoint: Endpoint) -> list[Violation]:
+        """Give what was found and what capabilities show besides, in places without a violation."""
+        return merge(found, check_capabilities(body, self._places, endpoint))
+
+    def compare(self, body: JsonObject, endpoint: Endpoint) -> list[Violation]:
+        """Compare a body with the fields."""
+        rules = endpoint.rules
+        if rules.body_fields == "unknown":
+            return []
+        table = _read(self._package)
+        walk = _Walk(cast("Mapping[str, Block]", table["objects"]), self._rename, rules, loose=self._loose)
+        found = walk.field(body, table["body"], ())
+        if rules.tool_types is None:
+            return found
+        return [one for one in found if not (one.path[0] == "tools" and one.path[2:] == ("type",))]
+
+
+_FIELDS: Final[dict[str, RequestFields]] = {}
+"""The fields of each protocol, by its folder."""
+
+
+def check_fields(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
+    """Compare a body with the fields of its protocol; finds nothing where they, or the endpoint, are unknown."""
+    fields = _FIELDS.get(_package_of(endpoint.model.protocol))
+    return [] if fields is None else fields.compare(body, endpoint)
+
+
+def _package_of(protocol: str) -> str:
+    return f"segue.protocols.{protocol.replace('-', '_')}"
+
+
+def source_of(protocol: str) -> str:
+    """Give the package and version that the fields of a protocol were read from."""
+    return str(_read(_package_of(protocol))["source"])
+
+
+@lru_cache
+def _read(package: str) -> Block:
+    return json.loads(files(package).joinpath("request_fields.json").read_text("utf-8"))
+
+
+class _Walk:
+    """Compares values with fields."""
+
+    def __init__(
+        self,
+        objects: Mapping[str, Block],
+        rename: Callable[[str], str] | None,
+        rules: Rules,
+        *,
+        loose: bool,
+    ) -> None:
+        self.objects = objects
+        self.rename = rename
+        self.rules = rules
+        self.loose = loose
+
+    def field(self, value: object, field: object, path: Path) -> list[Violation]:
+        """Compare one value; null is the same as absent."""
+        if value is None or field == "any":
+            return []
+        if isinstance(field, str) and field[0] == "#":
+            return self.object(value, field[1:], path)
+        if isinstance(field, dict):
+            given = cast("Block", field)
+            if "union" in given:
+                return self.union(value, cast("list[object]", given["union"]), path)
+            if "map" in given:
+                if not isinstance(value, Mapping):
+                    return _wrong(path, "an object", value)
+                pairs = cast("Block", value).items()
+                return [one for key, inner in pairs for one in self.field(inner, given["map"], (*path, key))]
+            if "list" in given:
+                if not isinstance(value, list | tuple):
+                    return self.field(value, given["list"], path) if self.loose else _wrong(path, "a list", value)
+                items = enumerate(cast("list[object]", value))
+                return [one for index, item in items for one in self.field(item, given["list"], (*path, index))]
+            return self.enum(value, cast("list[object]", given["enum"]), path)
+        return [] if self.is_of(value, cast("str", field)) else _wrong(path, _NAMES[cast("str", field)], value)
+
+    def is_of(self, value: object, kind: str) -> bool:
+        """Whether a value has a plain type."""
+        match kind:
+            case "string":
+                return isinstance(value, str)
+            case "boolean":
+                return isinstance(value, bool)
+            case "object":
+                return isinstance(value, Mapping)
+            case _:
+                if self.loose and isinstance(value, str):
+                    return True
+                whole = kind == "integer" and isinstance(value, float) and not value.is_integer()
+                return isinstance(value, int | float) and not isinstance(value, bool) and not whole
+
+    def enum(self, value: object, allowed: list[object], path: Path) -> list[Violation]:
+        if value in allowed or not isinstance(value, str | int | float):
+            return [] if value in allowed else _wrong(path, "one of " + _listed(allowed), value)
+        if self.loose and (not isinstance(value, str) or value.upper() in [str(one).upper() for one in allowed]):
+            return []
+        return [_unknown_value(path, value, allowed)]
+
+    def union(self, value: object, members: list[object], path: Path) -> list[Violation]:
+        """Compare with the member that fits best; an object with the one that its `type` or `role` names."""
+        if isinstance(value, Mapping):
+            if "object" in members:
+                return []
+            names = [member[1:] for member in members if isinstance(member, str) and member[0] == "#"]
+            if names:
+                return self.one_of(cast("Block", value), names, path)
+        tried = [
+            self.field(cast("object", value), member, path)
+            for member in members
+            if isinstance(value, Mapping) or not (isinstance(member, str) and member[0] == "#")
+        ]
+        if not tried:
+            return _wrong(path, "an object", cast("object", value))
+        return min(tried, key=lambda found: (len(found), -max((len(one.path) for one in found), default=0)))
+
+    def one_of(self, value: Block, names: list[str], path: Path) -> list[Violation]:
+        for mark in _MARKS:
+            given = value.get(mark)
+            if not isinstance(given, str):
+                continue
+            allowed = {name: self.values_of(name, mark) for name in names}
+            fitting = [name for name, values in allowed.items() if values is None or given in values]
+            if not any(values is None or values for values in allowed.values()):
+                continue  # none of them has the key, so it is an unknown one
+            if not fitting:
+                every = [one for values in allowed.values() for one in values or ()]
+                found = _unknown_value((*path, mark), given, list(dict.fromkeys(every)))
+                return [found]
+            names = fitting
+        return min((self.object(value, name, path) for name in names), key=len)
+
+    def values_of(self, name: str, key: str) -> list[object] | None:
+        """Give the values that a key of an object can have; none if it has no such key, None for any value."""
+        field = cast("Block", self.objects[name]["fields"]).get(key)
+        if field is None:
+            return []
+        return (
+            cast("list[object]", cast("Block", field)["enum"]) if isinstance(field, dict) and "enum" in field else None
+        )
+
+    def object(self, value: object, name: str, path: Path) -> list[Violation]:
+        if not isinstance(value, Mapping):
+            return _wrong(path, "an object", value)
+        described = self.objects[name]
+        fields = cast("Block", described["fields"])
+        found: list[Violation] = []
+        seen: set[str] = set()
+        for key, inner in cast("Block", value).items():
+            known = key if self.rename is None or key in fields else self.rename(key)
+            if inner is not None:
+                seen.add(known)
+            if known in fields and f"{name}.{known}" not in self.rules.refused_fields:
+                found += self.field(inner, fields[known], (*path, key))
+            elif inner is not None and self.is_refused(name, key, known in fields, path):
+                message = f"`{key}` is not a field here; remove it"
+                found.append(Violation(code="field_unknown", path=(*path, key), message=message))
+        for key in cast("list[str]", described.get("required", ())):
+            if key not in seen:
+                message = f"`{key}` is missing; set it"
+                found.append(Violation(code="field_missing", path=(*path, key), message=message))
+        return found
+
+    def is_refused(self, name: str, key: str, known: bool, path: Path) -> bool:
+        """Whether an endpoint refuses a key that the SDK lacks, or (`known`) that it has and the endpoint does not."""
+        added = self.rules.added_fields
+        is_added = (not path and key in added) or f"{name}.{key}" in added
+        return known or (self.rules.body_fields == "closed" and not is_added)
+
+
+def _wrong(path: Path, expected: str, value: object) -> list[Violation]:
+    where = f"`{path[-1]}`" if path and isinstance(path[-1], str) else "this"
+    message = f"{where} has to be {expected}, not {_kind(value)}; change it"
+    return [Violation(code="type_wrong", path=path, message=message)]
+
+
+def _kind(value: object) -> str:
+    for kinds, name in (((bool,), "true or false"), ((int, float), "a number"), ((str,), "a string")):
+        if isinstance(value, kinds):
+            return name
+    return "an object" if isinstance(value, Mapping) else "a list"
+
+
+def _unknown_value(path: Path, value: object, allowed: list[object]) -> Violation:
+    return Violation(code="value_unknown", path=path, message=f"unknown value {value!r}; use one of {_listed(allowed)}")
+
+
+def _listed(values: list[object]) -> str:
+    shown = ", ".join(str(value) for value in values[:_SHOWN])
+    return f"{shown} and {len(values) - _SHOWN} more" if len(values) > _SHOWN else shown

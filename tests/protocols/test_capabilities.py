@@ -1,0 +1,373 @@
+"""What a model or a wire cannot do is found, for every provider that was seen to refuse it, and for no other.
+
+Each case is a quoted refusal of a public thread or a provider's documentation, as the smallest body that shows it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import segue
+import segue.protocols
+from segue.models.catalogue import find_models
+from segue.models.model import Model
+from segue.models.rules import Rules
+
+HI = {"role": "user", "content": "hi"}
+OPEN = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+CLOSED = {**OPEN, "additionalProperties": False}
+NUMBER = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 1}}, "required": ["a"]}
+SOUND = {"type": "input_audio", "input_audio": {"data": "UklGRgAAAAA=", "format": "wav"}}
+PICTURE = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+CHOICE = {"type": "function", "function": {"name": "f"}}
+
+
+def chat(provider: str, model: str, *, message: Any = HI, **more: Any) -> tuple[str, str, str, dict[str, Any]]:
+    return "openai-chat", provider, model, {"model": model, "messages": [message], **more}
+
+
+def responses(model: str, provider: str = "openai", **more: Any) -> tuple[str, str, str, dict[str, Any]]:
+    return "openai-responses", provider, model, {"model": model, "input": "hi", **more}
+
+
+def claude(model: str = "claude-sonnet-4-5", **more: Any) -> tuple[str, str, str, dict[str, Any]]:
+    return "anthropic-messages", "anthropic", model, {"model": model, "max_tokens": 99, "messages": [HI], **more}
+
+
+def gemini(
+    model: str = "gemini-2.5-pro", provider: str = "google", **more: Any
+) -> tuple[str, str, str, dict[str, Any]]:
+    return "google-genai", provider, model, {"contents": [{"role": "user", "parts": [{"text": "hi"}]}], **more}
+
+
+def mistral(*, message: Any = HI, **more: Any) -> tuple[str, str, str, dict[str, Any]]:
+    model = "mistral-large-latest"
+    return "mistral-chat", "mistral", model, {"model": model, "messages": [message], **more}
+
+
+def cohere(**more: Any) -> tuple[str, str, str, dict[str, Any]]:
+    return "cohere-chat", "cohere", "command-a-03-2025", {"model": "command-a-03-2025", "messages": [HI], **more}
+
+
+def function(schema: Any, **more: Any) -> list[dict[str, Any]]:
+    return [{"type": "function", "function": {"name": "f", "parameters": schema, **more}}]
+
+
+def output(schema: Any, **more: Any) -> dict[str, Any]:
+    return {"type": "json_schema", "json_schema": {"name": "x", "schema": schema, **more}}
+
+
+def user(*parts: Any) -> dict[str, Any]:
+    return {"role": "user", "content": list(parts)}
+
+
+REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
+    # -- media that a model does not read
+    "OpenAI: sound for a text model": (chat("openai", "gpt-4o", message=user(SOUND)), "media_type_refused"),
+    "OpenAI: an image for gpt-4": (chat("openai", "gpt-4", message=user(PICTURE)), "image_refused"),
+    "DeepSeek: sound": (chat("deepseek", "deepseek-chat", message=user(SOUND)), "media_type_refused"),
+    "Groq: sound": (chat("groq", "llama-3.3-70b-versatile", message=user(SOUND)), "media_type_refused"),
+    "Groq: an image for a text model": (chat("groq", "openai/gpt-oss-120b", message=user(PICTURE)), "image_refused"),
+    "Mistral: sound for another model than Voxtral": (mistral(message=user(SOUND)), "modality"),
+    # -- types of tools
+    "Mistral: web search": (mistral(tools=[{"type": "web_search"}]), "value_unknown"),
+    "Groq: web search": (chat("groq", "llama-3.3-70b-versatile", tools=[{"type": "web_search"}]), "tool_type"),
+    "DeepSeek: web search": (chat("deepseek", "deepseek-chat", tools=[{"type": "web_search"}]), "tool_type"),
+    "OpenAI chat: web search": (chat("openai", "gpt-4o", tools=[{"type": "web_search_preview"}]), "value_unknown"),
+    "OpenAI chat: a tool of Claude": (
+        chat("openai", "gpt-4o", tools=[{"name": "f", "input_schema": {}}]),
+        "field_unknown",
+    ),
+    "Responses: a function of chat": (responses("gpt-5", tools=function(CLOSED)), "field_unknown"),
+    # -- parameters of a model
+    "OpenAI: log probabilities of a reasoning model": (chat("openai", "o4-mini", logprobs=True), "option_refused"),
+    "OpenAI: a penalty for a reasoning model": (chat("openai", "gpt-5", presence_penalty=0.5), "option_refused"),
+    "Responses: log probabilities of a reasoning model": (responses("gpt-5", top_logprobs=2), "unsupported_parameter"),
+    "OpenAI: an effort for gpt-4o": (chat("openai", "gpt-4o", reasoning_effort="low"), "setting_refused"),
+    "Groq: an effort for Llama": (chat("groq", "llama-3.1-8b-instant", reasoning_effort="low"), "setting_refused"),
+    "Groq: log probabilities": (chat("groq", "llama-3.1-8b-instant", logprobs=True), "setting_refused"),
+    "xAI: a penalty of zero": (chat("xai", "grok-4.6", presence_penalty=0), "setting_refused"),
+    "xAI: an effort for Grok 4": (chat("xai", "grok-4-0709", reasoning_effort="low"), "setting_refused"),
+    "xAI Responses: an effort for Grok 4": (
+        responses("grok-4-1-fast", "xai", reasoning={"effort": "low"}),
+        "setting_refused",
+    ),
+    "DeepSeek: log probabilities of the reasoner": (
+        chat("deepseek", "deepseek-reasoner", logprobs=True),
+        "setting_refused",
+    ),
+    "Gemini 2.5 Pro: log probabilities": (gemini(generationConfig={"responseLogprobs": True}), "setting_refused"),
+    "DeepSeek: a forced call while thinking": (
+        chat("deepseek", "deepseek-v4", tools=function(CLOSED), tool_choice=CHOICE, thinking={"type": "enabled"}),
+        "tool_choice_thinking",
+    ),
+    "OpenAI: a limit above the model's": (chat("openai", "gpt-4o", max_tokens=100_000), "max_tokens"),
+    "Gemini: a limit above the model's": (gemini(generationConfig={"maxOutputTokens": 10**6}), "max_tokens"),
+    # -- schemas
+    "OpenAI: an open strict output": (
+        chat("openai", "gpt-4o", response_format=output(OPEN, strict=True)),
+        "schema_open",
+    ),
+    "OpenAI: a keyword that strict mode lacks": (
+        chat("openai", "gpt-4o", response_format=output({**CLOSED, "allOf": [CLOSED]}, strict=True)),
+        "schema_keyword",
+    ),
+    "OpenAI: a strict list": (
+        chat("openai", "gpt-4o", response_format=output({"type": "array", "items": CLOSED}, strict=True)),
+        "schema_root",
+    ),
+    "OpenAI: no schema at all": (chat("openai", "gpt-4o", response_format={"type": "json_schema"}), "field_missing"),
+    "OpenAI: a schema in the wrong place": (
+        chat("openai", "gpt-4o", response_format={"type": "json_schema", "schema": OPEN}),
+        "field_unknown",
+    ),
+    "OpenAI: an optional property of a strict function": (
+        chat("openai", "gpt-4o", tools=function({**CLOSED, "required": []}, strict=True)),
+        "schema_open",
+    ),
+    "OpenAI: a list without items": (
+        chat("openai", "gpt-4o", tools=function({"type": "object", "properties": {"a": {"type": "array"}}})),
+        "schema_invalid",
+    ),
+    "OpenAI: a type that does not exist": (
+        chat("openai", "gpt-4o", tools=function({"type": "object", "properties": {"a": {"type": "str"}}})),
+        "schema_invalid",
+    ),
+    "Responses: an open strict output": (
+        responses("gpt-5", text={"format": {"type": "json_schema", "name": "x", "schema": OPEN, "strict": True}}),
+        "schema_open",
+    ),
+    "OpenAI: JSON mode without the word": (
+        chat("openai", "gpt-4o", response_format={"type": "json_object"}),
+        "json_word",
+    ),
+    "DeepSeek: a schema": (chat("deepseek", "deepseek-chat", response_format=output(CLOSED)), "setting_refused"),
+    "Claude: an open output": (
+        claude(output_config={"format": {"type": "json_schema", "schema": OPEN}}),
+        "schema_open",
+    ),
+    "Claude: a limit of a number in the output": (
+        claude(output_config={"format": {"type": "json_schema", "schema": {**NUMBER, "additionalProperties": False}}}),
+        "schema_keyword",
+    ),
+    "Claude: a schema that refers to itself": (
+        claude(
+            output_config={
+                "format": {
+                    "type": "json_schema",
+                    "schema": {
+                        "$ref": "#/$defs/a",
+                        "$defs": {"a": {**CLOSED, "properties": {"a": {"$ref": "#/$defs/a"}}}},
+                    },
+                }
+            }
+        ),
+        "schema_recursive",
+    ),
+    "Claude: many strict tools": (
+        claude(tools=[{"name": f"f{n}", "input_schema": CLOSED, "strict": True} for n in range(21)]),
+        "strict_many",
+    ),
+    "Claude: many optional properties": (
+        claude(
+            tools=[
+                {
+                    "name": "f",
+                    "strict": True,
+                    "input_schema": {
+                        "type": "object",
+                        "properties": {f"p{n}": {"type": "string"} for n in range(25)},
+                        "additionalProperties": False,
+                    },
+                }
+            ]
+        ),
+        "schema_optional",
+    ),
+    "Gemini: a keyword that its dialect lacks": (
+        gemini(
+            tools=[
+                {
+                    "functionDeclarations": [
+                        {
+                            "name": "f",
+                            "parameters": {"type": "OBJECT", "properties": {"a": {"type": "STRING", "const": "x"}}},
+                        }
+                    ]
+                }
+            ]
+        ),
+        "field_unknown",
+    ),
+    "Cohere: a schema under the name of another wire": (
+        cohere(response_format={"type": "json_schema"}),
+        "value_unknown",
+    ),
+    # -- keys and values of other wires
+    "Mistral: the newer name of the limit": (mistral(max_completion_tokens=9), "field_unknown"),
+    "Mistral: a name of a user message": (mistral(message={**HI, "name": "Ada"}), "field_unknown"),
+    "Mistral's own endpoint over OpenAI's protocol": (
+        chat("mistral", "mistral-large-latest", max_completion_tokens=9),
+        "setting_refused",
+    ),
+    "Groq: a key of OpenAI": (chat("groq", "llama-3.1-8b-instant", store=True), "setting_refused"),
+    "Groq: a key of vLLM": (chat("groq", "qwen/qwen3-32b", chat_template_kwargs={}), "field_unknown"),
+    "Claude: an index in a block": (
+        claude(messages=[{"role": "user", "content": [{"type": "text", "text": "hi", "index": 0}]}]),
+        "field_unknown",
+    ),
+    "Claude: a key of OpenAI": (claude(response_format={"type": "json_object"}), "field_unknown"),
+    "Cohere: a parameter of another wire": (cohere(top_p=0.5), "field_unknown"),
+    "OpenAI: a system message that is a list of blocks of Claude": (
+        chat("openai", "gpt-4o", message={"role": "user", "content": {"text": "hi"}}),
+        "type_wrong",
+    ),
+    "DeepSeek: the role of OpenAI's instructions": (
+        chat("deepseek", "deepseek-chat", message={"role": "developer", "content": "hi"}),
+        "role_unknown",
+    ),
+}
+
+
+@pytest.mark.parametrize(("given", "code"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_a_target_cannot_do_is_found(given, code):
+    assert code in {found.code for found in check(*given)}
+
+
+def check(protocol: str, provider: str, model_id: str, body: dict[str, Any]) -> list[segue.Violation]:
+    listed = [one for one in find_models(provider=provider) if one.id == model_id]
+    model = Model(model_id, provider, protocol)
+    if listed:
+        model = Model(model_id, provider, protocol, input=listed[0].input, max_tokens=listed[0].max_tokens)
+    return segue.check(body, protocol=protocol, model=model)
+
+
+ACCEPTED: dict[str, tuple[str, str, str, dict[str, Any]]] = {
+    "sound for a model that hears": chat("openai", "gpt-4o-audio-preview", message=user(SOUND)),
+    "sound for Voxtral": (
+        "mistral-chat",
+        "mistral",
+        "voxtral-small-latest",
+        {"messages": [user(SOUND)]},
+    ),
+    "log probabilities of a model that does not reason": chat("openai", "gpt-4o", logprobs=True, top_logprobs=2),
+    "log probabilities with effort none": chat("openai", "gpt-5.2", logprobs=True, reasoning_effort="none"),
+    "default values of refused parameters": chat("openai", "gpt-5", presence_penalty=0, logprobs=False),
+    "an effort for a Grok that has it": chat("xai", "grok-4.3", reasoning_effort="low"),
+    "a closed strict output": chat("openai", "gpt-4o", response_format=output(CLOSED, strict=True)),
+    "an open output that is not strict": chat("openai", "gpt-4o", response_format=output(OPEN)),
+    "a limit of a number in a strict output": chat(
+        "openai", "gpt-4o", response_format=output({**NUMBER, "additionalProperties": False}, strict=True)
+    ),
+    "JSON mode with the word": chat(
+        "openai",
+        "gpt-4o",
+        message={"role": "user", "content": "Answer in JSON"},
+        response_format={"type": "json_object"},
+    ),
+    "a closed output of Claude": claude(output_config={"format": {"type": "json_schema", "schema": CLOSED}}),
+    "an optional property of a strict tool of Claude": claude(
+        tools=[{"name": "f", "input_schema": {**CLOSED, "required": []}, "strict": True}]
+    ),
+    "an open tool of Claude": claude(tools=[{"name": "f", "input_schema": OPEN}]),
+    "keys of another wire at a vendor that takes them": chat("openrouter", "x/y", top_k=5, reasoning={"effort": "low"}),
+    "a choice of Cohere in small letters": cohere(tools=function(OPEN), tool_choice="required"),
+    "encrypted reasoning beside its format": chat(
+        "openrouter",
+        "x/y",
+        message={"role": "user", "content": "hi"},
+        reasoning={"format": "a", "type": "reasoning.encrypted", "data": "abc"},
+    ),
+    "arguments that are null": (
+        "openai-chat",
+        "openai",
+        "gpt-4o",
+        {
+            "messages": [
+                HI,
+                {
+                    "role": "assistant",
+                    "tool_calls": [
+                        {"id": "1", "type": "function", "function": {"name": "f", "arguments": "null"}},
+                    ],
+                },
+                {"role": "tool", "tool_call_id": "1", "content": "x"},
+            ]
+        },
+    ),
+    "two user turns of Nova": (
+        "bedrock-converse",
+        "amazon-bedrock",
+        "us.amazon.nova-lite-v1:0",
+        {"messages": [{"role": "user", "content": [{"text": "a"}]}, {"role": "user", "content": [{"text": "b"}]}]},
+    ),
+}
+
+
+@pytest.mark.parametrize("given", ACCEPTED.values(), ids=ACCEPTED.keys())
+def test_what_a_target_can_do_is_not_found(given):
+    assert check(*given) == []
+
+
+# -- what no SDK has yet -----------------------------------------------------------------------------------------------
+
+NOVEL = {
+    "a parameter": chat("openai", "gpt-4o", brand_new_parameter=True),
+    "a type of tool": responses("gpt-5", tools=[{"type": "brand_new_tool"}]),
+}
+
+
+@pytest.mark.parametrize("given", NOVEL.values(), ids=NOVEL.keys())
+def test_what_no_sdk_has_is_reported_and_still_sent(given):
+    """It is refused, or newer than the SDKs; a projection that removed it would make new parameters useless."""
+    protocol, provider, model_id, body = given
+    model = Model(model_id, provider, protocol, reasoning=protocol == "openai-responses")
+    assert len(check(*given)) == 1
+    prompt = segue.decode_request(body, protocol=protocol, model=model)
+    request = segue.prepare(prompt.context, model, options=prompt.options)
+    new = {"brand_new_parameter", "tools"} & body.keys()
+    assert {key: request.body[key] for key in new} == {key: body[key] for key in new}
+
+
+# -- every rule is checked ---------------------------------------------------------------------------------------------
+
+NOT_IN_A_BODY = {
+    "call_id_scope": "projection alone: no provider refuses an id that is unique in a wider scope",
+    "tool_error": "projection alone: how an error is marked",
+    "schema_needed": "projection alone: what is left out",
+    "url_media": "projection alone: what a server fetches",
+    "file_id_pattern": "projection alone: whose file an id is",
+    "file_context": "projection alone: where a context is written",
+    "max_pages": "needs the file",
+    "resumable_stops": "projection alone: which turns may be continued",
+    "instructions_alone": "projection alone: a turn is added",
+    "signed_blank_text": "projection alone: which blank texts are kept",
+    "text_phases": "projection alone: what is written",
+    "text_signatures": "projection alone: what is written",
+    "bound_prefix": "needs the request before: `check(after=...)`",
+    "drops_unbound": "projection alone: a field that asks for it",
+    "bound_account": "needs the account",
+    "budget_in_max_tokens": "projection alone: how much room a budget leaves",
+    "portable_extra": "projection alone: which keys are sent",
+    "max_session_id": "projection alone: ids are shortened",
+    "assistant_prefix": "projection alone: a flag that is sent",
+    "choice_of_functions": "checked by the protocol that refuses it, by the generation of the model",
+    "media_type_required": "projection alone: a body without one is no valid block",
+    "max_request_media": "projection alone: providers count bytes in different ways",
+    "result_cache_marks": "projection alone: where a mark is written",
+    "max_tokens_needed": "checked by `max_tokens` of the protocol that requires it",
+}
+"""Rules that no check reads, each with the reason."""
+
+
+def test_every_rule_is_read_by_a_check_or_needs_more_than_a_body():
+    folder = Path(segue.protocols.__file__).parent
+    shared = ("capabilities", "checking", "efforts", "media_checks", "ranges", "request_fields", "schemas")
+    files = [*folder.glob("*/check*.py"), *(folder / "kit" / f"{name}.py" for name in shared), folder / "api.py"]
+    checks = "".join(path.read_text("utf-8") for path in files)
+    unread = {name for name in Rules.__struct_fields__ if name not in checks} - NOT_IN_A_BODY.keys()
+    assert unread == set()
+    assert NOT_IN_A_BODY.keys() <= set(Rules.__struct_fields__)
