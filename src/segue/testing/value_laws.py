@@ -14,6 +14,7 @@ from itertools import count
 from types import MappingProxyType
 from typing import Any, Final, cast
 
+from segue.checking import check
 from segue.conversation.arguments import encode_arguments
 from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage
@@ -191,6 +192,7 @@ def check_half_surrogates(record: Protocol, sample: Sample) -> None:
     for body, where in _with_halves(sample.request):
         with _writable(record, f"{sample.name}, request, {where}"):
             prompt = decode_request(cast("JsonObject", body), protocol=record.name, model=record.example)
+            check(cast("JsonObject", body), protocol=record.name, model=record.example)
             for target in targets:
                 content = prepare(prompt.context, target.example, options=prompt.options).content
                 if b"\\ud83d" in content:

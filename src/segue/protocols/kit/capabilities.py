@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple, cast
 
-import msgspec
-
 from segue.errors import Path
+from segue.json_text import encode_json
 from segue.models.model import Modality
 from segue.models.rules import Rules
 from segue.protocols.kit.checking import Found, objects_of
@@ -65,8 +64,7 @@ def _check_media(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
     """Find media that the model does not read.
 
     "Content blocks are expected to be either text or image_url type." (OpenAI); "unknown variant `image_url`, expected
-    `text`" (DeepSeek: kimi-code #2669); "Image input is not enabled for this model" (Mistral); "messages[0].content
-    must be a string" (Groq).
+    `text`" (DeepSeek: kimi-code #2669).
     """
     if not places.media:
         return
@@ -116,8 +114,7 @@ def _at(value: object, path: Iterable[object]) -> object:
 def _check_tools(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
     """Find types of tools that the endpoint does not have, and schemas that it refuses.
 
-    "unknown variant `web_search`, expected `function`" (DeepSeek); "'tools.0.type' : value is not one of the allowed
-    values" (Groq).
+    DeepSeek, Groq and others take functions alone in Chat Completions. (their API references)
     """
     rules, strict_tools = endpoint.rules, 0
     for index, tool in objects_of(_at(body, places.tools)):
@@ -172,12 +169,11 @@ def _check_refused(body: JsonObject, places: Places, endpoint: Endpoint) -> Foun
 def _check_json_word(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
     """Find JSON mode without the word in the messages.
 
-    "'messages' must contain the word 'json' in some form, to use 'response_format' of type 'json_object'." (OpenAI;
-    Groq and DeepSeek alike).
+    OpenAI refuses it; Groq and DeepSeek ask for the word too. (documentation: JSON mode)
     """
     if not (places.json_mode and endpoint.rules.json_word) or _at(body, places.json_mode) != "json_object":
         return
-    if b"json" not in msgspec.json.encode([body.get(places.turns), body.get("instructions")]).lower():
+    if b"json" not in encode_json([body.get(places.turns), body.get("instructions")]).lower():
         message = "JSON mode needs the word JSON in a message; add it, or send a schema"
         yield Violation(code="json_word", path=places.json_mode, message=message)
 
@@ -221,7 +217,7 @@ def _find_key(value: object, path: Path, key: str) -> Iterator[Path]:
 
 
 def _check_counts(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
-    """Find more images than a target accepts: "Too many images provided. This model supports up to 5 images" (Groq)."""
+    """Find more images than a target accepts: five at Groq (dsh-vision-toolkit #69, 2026-08-16)."""
     most = endpoint.rules.max_images
     if not most or not places.media:
         return
@@ -236,8 +232,8 @@ def _check_counts(body: JsonObject, places: Places, endpoint: Endpoint) -> Found
 def _check_limit(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
     """Find a limit of output tokens above that of the model.
 
-    "max_tokens is too large: 100000. This model supports at most 16384 completion tokens" (OpenAI: recorded by many);
-    "`max_tokens` must be less than or equal to `8192`" (Groq); "the valid range of max_tokens is [1, 8192]" (DeepSeek).
+    "max_tokens is too large: 32000. This model supports at most 16384 completion tokens" (OpenAI: ExtractThinker #346,
+    2025-06-24).
     """
     most = endpoint.model.max_tokens
     for path in places.limits if most and endpoint.rules.max_tokens_refused else ():

@@ -43,7 +43,7 @@ def _check_roles(messages: Messages, endpoint: Endpoint) -> Found:
     for index, message in enumerate(messages):
         role, path = message.get("role"), ("messages", index, "role")
         if isinstance(role, str) and role in endpoint.rules.refused_roles:
-            # "unknown variant `developer`, expected one of" the others (DeepSeek)
+            # "unknown variant `developer`, expected one of" the others (DeepSeek: pi #1048)
             text = f"the endpoint does not have the role {role!r}; use system"
             yield Violation(code="role_unknown", path=path, message=text)
         elif role not in _ROLES:
