@@ -80,6 +80,34 @@ def test_a_mistake_is_explained(program: tuple[str, ...], message: str, tmp_path
     assert message in ran.err
 
 
+UNUSABLE = {
+    "a provider whose key is not set": ("openai/gpt-5.4", "set OPENAI_API_KEY"),
+    "a key of blanks": ("anthropic/claude-opus-4-8", "set ANTHROPIC_API_KEY"),
+    "a URL with a variable that is not set": ("azure/gpt-5.4", "AZURE_OPENAI_RESOURCE_NAME; set it"),
+    "a server on this machine that does not run": ("mine/m", "no server answers at http://127.0.0.1:1/v1; start it"),
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "model", "message"),
+    [*(("run", *case) for case in UNUSABLE.values()), ("serve", *next(iter(UNUSABLE.values())))],
+    ids=[*UNUSABLE, "the same for serve"],
+)
+def test_a_model_that_cannot_answer_is_refused_at_the_start(
+    command: str, model: str, message: str, tmp_path: Path
+) -> None:
+    config = tmp_path / "gateway.toml"
+    config.write_text('[providers.mine]\nbase_url = "http://127.0.0.1:1/v1"\nprotocol = "openai-chat"\n')
+    keys = {"OPENAI_API_KEY": "", "ANTHROPIC_API_KEY": " ", "AZURE_OPENAI_RESOURCE_NAME": ""}
+    environment = {**_install(tmp_path, "claude", PROGRAM), **keys}
+    more = ("--", "claude", "hi") if command == "run" else ("--address", "127.0.0.1:0")
+    ran = run(command, "-m", model, "--config", config, "--store", "none", *more, env=environment)
+    assert ran.status == 3, ran.err
+    assert f"{model} cannot answer: " in ran.err
+    assert message in ran.err
+    assert not ran.out
+
+
 @pytest.mark.parametrize("client", SETUP_NAMES)
 def test_set_up_lines_name_the_gateway(client: str, tmp_path: Path) -> None:
     printed = run("serve", "--setup", client, "--address", "127.0.0.1:9999", "-m", "segue/echo")

@@ -389,8 +389,47 @@ def test_keys_of_clients_are_needed_where_they_are_configured(tmp_path: Path) ->
 def test_a_key_of_the_provider_is_in_no_error(gateway: Running) -> None:
     gateway.upstream.emulator.script.add(Step(status=401, message="Incorrect API key provided: sk-upstream-key"))
     reply = _post(gateway.url, "/v1/messages", {**ASK, "model": "m-responses"})
-    assert reply.status_code == 401
+    assert reply.status_code == 502
     assert "sk-upstream-key" not in reply.text
+
+
+_AGENTS = {"claude-cli/2.1.325 (external, cli)": 502, "codex_cli_rs/0.166.0": 400, "GeminiCLI/0.30.0": 400, "x": 502}
+
+
+@pytest.mark.parametrize(("refusal", "stream"), [(401, True), (403, False)])
+@pytest.mark.parametrize(("agent", "status"), _AGENTS.items())
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/messages", ASK),
+        ("/v1/chat/completions", {"messages": ASK["messages"]}),
+        ("/v1/responses", {"input": "hi"}),
+        ("/v1beta/models/m-responses:generateContent", {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}),
+    ],
+)
+def test_a_refused_key_of_the_gateway_is_not_the_clients(
+    gateway: Running, path: str, body: dict[str, Any], agent: str, status: int, refusal: int, stream: bool
+) -> None:
+    gateway.upstream.emulator.script.add(Step(status=refusal, message="Your project has no access."))
+    if "v1beta" in path:
+        path, given = path.replace("generate", "streamGenerate") if stream else path, body
+    else:
+        given = {**body, "model": "m-responses", "stream": stream}
+    reply = _post(gateway.url, path, given, **{"user-agent": agent})
+    assert (reply.status_code, reply.headers["x-should-retry"]) == (status, "false")
+    message = reply.json()["error"]["message"]
+    assert "openai did not accept this gateway" in message
+    assert "set OPENAI_API_KEY or providers.openai.key" in message
+    assert "no access" in message
+    assert len(gateway.upstream.emulator.requests) == 1
+
+
+def test_an_sdk_asks_once_where_the_key_of_the_gateway_is_refused(gateway: Running) -> None:
+    gateway.upstream.emulator.script.add(*[Step(status=401)] * 3)
+    client = anthropic.Anthropic(base_url=gateway.url, api_key="any", max_retries=2)
+    with pytest.raises(anthropic.APIStatusError, match="did not accept this gateway"):
+        client.messages.create(model="m-responses", **ASK)
+    assert len(gateway.upstream.emulator.requests) == 1
 
 
 # -- the configuration -------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 import click
 from msgspec.structs import replace
 
+from segue.cli.starting import check_usable
 from segue.gateway.config import load_config, read_config
 from segue.gateway.defaults import with_model
 from segue.gateway.setup_lines import find_client_row
@@ -54,7 +55,7 @@ def command(*, model: str, config: Path | None, store: str | None, program: tupl
     if store is not None:
         known = replace(known, state=replace(known.state, store=store))
     gateway = Gateway(with_model(known, model))
-    gateway.router.find(model)
+    check_usable(gateway, model)
     name = model.rpartition("/")[2]
     protocol = guarded_protocol(lambda: gateway.config.limits)
     with _own_folder() as folder, serve_in_thread(create_app(gateway=gateway), protocol=protocol) as url:

@@ -14,11 +14,12 @@ from segue.failures.classify import classify
 from segue.failures.failure import Failure, FailureKind
 from segue.framing.writing import frame_encoder
 from segue.gateway.exchange import Exchange, failure_of, is_content
-from segue.gateway.hints import fit_last_frame
+from segue.gateway.hints import fit_last_frame, status_of_refused_key
 from segue.gateway.service import LOG, now_ms
 from segue.gateway.writing import Headers, Send, StreamWriter
 from segue.json_text import encode_json
 from segue.models.model import Model
+from segue.models.providers import PROVIDERS
 from segue.protocols.api import encode_response
 from segue.quoting import quote_header
 from segue.reply_encoding import encode_error, stream_encoder
@@ -89,6 +90,22 @@ def explain_error(error: SegueError) -> Failure:
     return found
 
 
+def explain_to_client(failure: Failure, client: str, provider: str | None) -> tuple[Failure, dict[str, str]]:
+    """Give a failure as a client may see it, and its headers: a refused key is that of the gateway, not the client's."""
+    if failure.kind != FailureKind.AUTH:
+        return failure, {}
+    name = provider or failure.provider or "the provider"
+    row = PROVIDERS.get(name)
+    variables = "" if row is None else " or ".join(row.key_variables)
+    given = failure.message.partition(", or pass api_key")[0].rstrip(".;, ") or "the API key is invalid"
+    text = (
+        f"{name} did not accept this gateway: {given}. This is not about the key of the client: set"
+        f" {f'{variables} or ' if variables else ''}providers.{name}.key where the gateway runs, and start it again."
+    )
+    shown = Failure(kind=FailureKind.AUTH, provider=name, status=status_of_refused_key(client), message=text)
+    return shown, {"x-should-retry": "false"}
+
+
 # -- whole replies -----------------------------------------------------------------------------------------------------
 
 
@@ -113,9 +130,9 @@ async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None
     except SegueError as error:
         failure = explain_error(error)
         exchange.learn()
-        status = await send_failure(
-            send, failure, protocol, exchange.response_headers(None if stream is None else stream.model)
-        )
+        model = None if stream is None else stream.model
+        shown, headers = explain_to_client(failure, exchange.asked.client, model and model.provider)
+        status = await send_failure(send, shown, protocol, {**headers, **exchange.response_headers(model)})
         exchange.record(status, "error", error=failure.message)
         return
     finally:
@@ -284,12 +301,13 @@ async def _end_with(
     exchange: Exchange, writer: StreamWriter, send: Send, failure: Failure, fail: Callable[[object], list[Any]]
 ) -> None:
     """End a reply with a failure: as a status if nothing was sent, else as the last frame."""
+    model = exchange.attempts[-1].model if exchange.attempts else None
+    shown, headers = explain_to_client(failure, exchange.asked.client, model and model.provider)
     if writer.has_begun:
-        await writer.write(fail(failure), is_last=True)
+        await writer.write(fail(shown), is_last=True)
         exchange.record(200, "error", error=failure.message)
         return
     writer.close()
     protocol = exchange.asked.call.protocol
-    model = exchange.attempts[-1].model if exchange.attempts else None
-    status = await send_failure(send, failure, protocol, exchange.response_headers(model))
+    status = await send_failure(send, shown, protocol, {**headers, **exchange.response_headers(model)})
     exchange.record(status, "error", error=failure.message)

@@ -21,10 +21,11 @@ from segue.calls import Call, find_protocol
 from segue.conversation.context import Context
 from segue.errors import CallError, SegueError, UnknownModel
 from segue.failures.failure import Failure, FailureKind
-from segue.gateway.answers import answer_stream, answer_whole, explain_error, send_failure, send_json
+from segue.gateway.answers import answer_stream, answer_whole, explain_error, explain_to_client, send_failure, send_json
 from segue.gateway.config import Config, load_config, read_config
 from segue.gateway.exchange import Exchange, random_name, read_asked
 from segue.gateway.guarding import find_tenant, is_own_host, is_remote
+from segue.gateway.hints import find_client
 from segue.gateway.intake import Admission, Refused, check_head, drop_body, read_limited
 from segue.gateway.pages import pages
 from segue.gateway.responses import find_history, previous_id
@@ -149,7 +150,8 @@ class ProtocolApp:
         except UnknownModel as error:
             await send_failure(send, explain_error(error), call.protocol, status=404)
         except SegueError as error:
-            await send_failure(send, explain_error(error), call.protocol)
+            failure, given = explain_to_client(explain_error(error), find_client(headers), None)
+            await send_failure(send, failure, call.protocol, given)
 
     async def _answer(
         self, admission: Admission, call: Call, headers: dict[str, str], receive: Receive, send: Send, *, raw: bytes
