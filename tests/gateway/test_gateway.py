@@ -16,9 +16,10 @@ import anthropic
 import httpx2
 import pytest
 
-from gateway.running import UPSTREAMS, Running, config_text, make_gateway, running
+from gateway.running import KEYS, UPSTREAMS, Running, config_text, make_gateway, running
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config, read_config
+from segue.gateway.service import Gateway
 from segue.testing.emulator import EmulatedCall, Step, emulate, serve_in_thread
 
 ASK: dict[str, Any] = {"max_tokens": 100, "messages": [{"role": "user", "content": "hi"}]}
@@ -353,11 +354,34 @@ def test_rows_have_no_content_and_no_keys(gateway: Running) -> None:
     assert "planted-client-key" not in sent
 
 
+@pytest.mark.parametrize("stream", [True, False])
+def test_rows_of_failures_have_no_text_of_the_provider(gateway: Running, stream: bool) -> None:
+    message = "Invalid value: 'planted-question' is not one of 'a'"
+    gateway.upstream.emulator.script.add(Step(status=400, message=message))
+    body = {**ASK, "model": "m-responses", "stream": stream}
+    reply = _post(gateway.url, "/v1/messages", body)
+    assert "planted-question" in reply.text, "the client itself gets the text"
+    row = _row(gateway, reply)
+    assert "planted" not in json.dumps(row)
+    assert row["error"] == "An option or a field was refused."
+    assert (row["attempts"][0]["kind"], row["attempts"][0]["status"]) == ("invalid_request", 400)
+
+
+def _row(gateway: Running, reply: httpx2.Response) -> dict[str, Any]:
+    """Give the row of a request."""
+    name = reply.headers["x-segue-request-id"]
+    for _ in range(3000):
+        found = httpx2.get(f"{gateway.url}/segue/requests/{name}")
+        if found.status_code == 200:
+            return found.json()
+        time.sleep(0.02)
+    raise AssertionError(name)
+
+
 def test_keys_of_clients_are_needed_where_they_are_configured(tmp_path: Path) -> None:
     key = "sgw-" + "k" * 40
     with emulate() as upstream:
         text = config_text(upstream.url, store=f"sqlite:{tmp_path}/g.db", more='[listen]\nkeys = ["env:GATEWAY_KEY"]')
-        from gateway.running import KEYS
         from segue.gateway.service import Gateway
 
         made = Gateway(load_config(text), environment={**KEYS, "GATEWAY_KEY": key})
@@ -624,3 +648,32 @@ def test_a_reply_that_is_not_stored_cannot_be_continued(gateway: Running) -> Non
         reply = _post(gateway.url, "/v1/responses", body)
         assert reply.status_code == 400
         assert "not found" in reply.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_reply_that_the_provider_keeps_is_continued_by_its_own_client_alone(tmp_path: Path, stream: bool) -> None:
+    keys = {"KEY_A": "sgw-" + "a" * 40, "KEY_B": "sgw-" + "b" * 40}
+    more = '[listen]\nkeys = ["env:KEY_A", "env:KEY_B"]'
+    with emulate() as upstream:
+        config = load_config(config_text(upstream.url, store=f"sqlite:{tmp_path}/g.db", more=more))
+        gateway = Gateway(config, environment={**KEYS, **keys})
+        with serve_in_thread(create_app(gateway=gateway)) as url:
+
+            def ask(key: str, text: str, previous: str | None = None) -> httpx2.Response:
+                body = {"model": "gpt-5.4", "input": text, "stream": stream, "previous_response_id": previous}
+                given = {name: value for name, value in body.items() if value is not None}
+                return _post(url, "/v1/responses", given, authorization=f"Bearer {keys[key]}")
+
+            first = ask("KEY_A", "a secret of A")
+            assert first.status_code == 200, first.text
+            value = first.json() if not stream else json.loads(first.text.rpartition("data: ")[2])["response"]
+            asked = len(upstream.emulator.requests)
+            for name in (value["id"], "resp_of_another_program"):
+                foreign = ask("KEY_B", "what was said?", name)
+                assert foreign.status_code == 400
+                assert "not found" in foreign.json()["error"]["message"]
+            assert len(upstream.emulator.requests) == asked
+            ask("KEY_A", "go on", value["id"])
+            sent = upstream.emulator.requests[-1].body
+            assert isinstance(sent, dict)
+            assert sent["previous_response_id"] == value["id"]

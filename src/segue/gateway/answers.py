@@ -91,7 +91,7 @@ def explain_error(error: SegueError) -> Failure:
 
 
 def explain_to_client(failure: Failure, client: str, provider: str | None) -> tuple[Failure, dict[str, str]]:
-    """Give a failure as a client may see it, and its headers: a refused key is that of the gateway, not the client's."""
+    """Give a failure as a client may see it, and its headers: a refused key is the gateway's own, not the client's."""
     if failure.kind != FailureKind.AUTH:
         return failure, {}
     name = provider or failure.provider or "the provider"
@@ -133,7 +133,7 @@ async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None
         model = None if stream is None else stream.model
         shown, headers = explain_to_client(failure, exchange.asked.client, model and model.provider)
         status = await send_failure(send, shown, protocol, {**headers, **exchange.response_headers(model)})
-        exchange.record(status, "error", error=failure.message)
+        exchange.record(status, "error", failure=failure)
         return
     finally:
         if watcher is not None:
@@ -280,7 +280,7 @@ async def _relay(
             await writer.write(frames, is_last=is_last)
         if is_last:
             outcome = "done" if last.type == "done" else "error"
-            exchange.record(200, outcome, error=None if last.type == "done" else failure_of(stream).message)
+            exchange.record(200, outcome, failure=None if last.type == "done" else failure_of(stream))
             return None
     return failure_of(stream)
 
@@ -305,9 +305,9 @@ async def _end_with(
     shown, headers = explain_to_client(failure, exchange.asked.client, model and model.provider)
     if writer.has_begun:
         await writer.write(fail(shown), is_last=True)
-        exchange.record(200, "error", error=failure.message)
+        exchange.record(200, "error", failure=failure)
         return
     writer.close()
     protocol = exchange.asked.call.protocol
     status = await send_failure(send, shown, protocol, {**headers, **exchange.response_headers(model)})
-    exchange.record(status, "error", error=failure.message)
+    exchange.record(status, "error", failure=failure)

@@ -28,7 +28,7 @@ from segue.gateway.guarding import find_tenant, is_own_host, is_remote
 from segue.gateway.hints import find_client
 from segue.gateway.intake import Admission, Refused, check_head, drop_body, read_limited
 from segue.gateway.pages import pages
-from segue.gateway.responses import find_history, previous_id
+from segue.gateway.responses import find_history, is_own_reply, previous_id
 from segue.gateway.routing import Router
 from segue.gateway.runtime import Runtime
 from segue.gateway.service import LOG, Gateway
@@ -182,15 +182,18 @@ class ProtocolApp:
         name = previous_id(call)
         if name is None or call.prompt is None:
             return None
+        has_tenants = bool(admission.runtime.key_digests)
         try:
             history = await find_history(self._gateway, name, admission.tenant)
+            # What the provider keeps, it keeps for the operator: a client continues only replies that it got itself.
+            may_continue = not has_tenants or await is_own_reply(self._gateway, name, admission.tenant)
         except StoreError as error:
             text = "The database with the stored replies does not answer; try again, or send the whole history."
             raise Refused(text, 503, FailureKind.OVERLOADED, call.protocol) from error
         if history is not None:
             return replace(call.prompt.context, messages=(*history, *call.prompt.context.messages))
         author = admission.runtime.router.find(call.model or "", call.protocol).author
-        if author is not None and author.protocol == call.protocol and author.id == call.model:
+        if may_continue and author is not None and author.protocol == call.protocol and author.id == call.model:
             return None  # the provider itself may have it
         raise Refused(f"Previous response with id {name!r} not found.", 400, FailureKind.NOT_FOUND, call.protocol)
 

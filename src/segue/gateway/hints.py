@@ -9,7 +9,7 @@ Facts this file relies on (clients of 2026-11; each was run):
 - After a 401 Claude Code sends a request for a minute or more, after a 403 it asks for a new login. It shows a 502 with
   `x-should-retry: false` at once, as the SDKs of Anthropic and OpenAI do. codex, gemini-cli, qwen-code, opencode and pi
   do not read that header and repeat a request after a 502, but not after a 400.
-                      (run 2026-11-16; Claude Code documentation: gateways; anthropic 2.8.0, openai 3.49.0: _base_client)
+                      (run 2026-11-16; Claude Code documentation: gateways; anthropic 2.8.0, openai 3.49.0: retries)
 - The title request of opencode has the session of the conversation, so the hint alone is no key for states.
 """
 
