@@ -448,6 +448,22 @@ def test_a_refused_key_of_the_gateway_is_not_the_clients(
     assert len(gateway.upstream.emulator.requests) == 1
 
 
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(("status", "seconds"), [(429, 60), (503, 60), (429, 6)])
+def test_no_request_is_sent_before_the_provider_allows_it(
+    patient: Running, status: int, seconds: int, stream: bool
+) -> None:
+    emulator = patient.upstream.emulator
+    emulator.script.add(Step(status=status, retry_after=seconds), Step(text="too early"))
+    asked = len(emulator.requests)
+    reply = _post(patient.url, "/v1/messages", {**ASK, "model": "m-responses", "stream": stream})
+    emulator.script.__init__()
+    patient.gateway.runtime.breaker.__init__(5, 30)
+    assert len(emulator.requests) == asked + 1
+    assert reply.status_code in (429, 503, 529)
+    assert reply.headers["retry-after"] == str(seconds)
+
+
 def test_an_sdk_asks_once_where_the_key_of_the_gateway_is_refused(gateway: Running) -> None:
     gateway.upstream.emulator.script.add(*[Step(status=401)] * 3)
     client = anthropic.Anthropic(base_url=gateway.url, api_key="any", max_retries=2)
