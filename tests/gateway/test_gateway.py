@@ -273,6 +273,32 @@ def test_errors_have_the_form_of_the_protocol(
     assert value
 
 
+WRONG: dict[str, tuple[str, str, dict[str, Any], int, str]] = {
+    "an endpoint that no protocol has": ("POST", "/v1/nothing", {}, 404, "correct the base URL"),
+    "embeddings": ("POST", "/v1/embeddings", {"input": "x"}, 404, "embeddings are not served here"),
+    "a wrong method": ("GET", "/v1/chat/completions", {}, 405, "send a POST request"),
+    "a reply that nobody stored": (
+        "POST",
+        "/v1/responses",
+        {"model": "m-anthropic", "input": "x", "previous_response_id": "resp_x"},
+        400,
+        "'resp_x' not found",
+    ),
+}
+
+
+@pytest.mark.parametrize(("method", "path", "body", "status", "text"), WRONG.values(), ids=WRONG.keys())
+def test_only_an_unknown_model_is_a_model_that_is_not_found(
+    gateway: Running, method: str, path: str, body: dict[str, Any], status: int, text: str
+) -> None:
+    reply = httpx2.request(method, gateway.url + path, json=body)
+    error = reply.json()["error"]
+    assert (reply.status_code, error["code"]) == (status, None)
+    assert text in error["message"]
+    anthropic_reply = httpx2.request(method, f"{gateway.url}/v1/nothing", headers={"anthropic-version": "2023-06-01"})
+    assert (anthropic_reply.status_code, anthropic_reply.json()["type"]) == (404, "error")
+
+
 def test_a_body_that_is_no_json_is_refused(gateway: Running) -> None:
     assert httpx2.post(f"{gateway.url}/v1/messages", content=b"{nonsense").status_code == 400
     assert httpx2.post(f"{gateway.url}/v1/messages", content=b"[" * 40_000).status_code == 400
@@ -295,7 +321,9 @@ def test_a_websocket_is_answered_with_426(gateway: Running) -> None:
             "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
         ]
         connection.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
-        assert connection.recv(100).startswith(b"HTTP/1.1 426")
+        answer = connection.recv(1000)
+        assert answer.startswith(b"HTTP/1.1 426")
+        assert b"model_not_found" not in answer
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "x/#@127.0.0.1", ""])

@@ -6,7 +6,7 @@ parsed path alone, and nothing that a request has becomes code, a command or an 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -39,10 +39,6 @@ from segue.reply_encoding import encode_model, encode_model_list, encode_token_c
 
 _TOO_SLOW: Final = 408
 _NO_KEY: Final = "the key is not one of this gateway"
-_BODY_STATUSES: Final[Mapping[int, FailureKind]] = {
-    400: FailureKind.INVALID_REQUEST,
-    413: FailureKind.PAYLOAD_TOO_LARGE,
-}
 
 
 def create_app(
@@ -134,14 +130,16 @@ class ProtocolApp:
     ) -> None:
         is_socket = "websocket" in headers.get("upgrade", "").lower()
         body = b"" if is_socket else await admission.read_body(receive, headers)
+        if encoding := headers.get("content-encoding"):
+            body = await admission.decompress(body, encoding)
         catalogue = admission.runtime.router.catalogue
         try:
             call = await admission.run(
                 read_limited, method, path, headers, body, catalogue=catalogue, limits=admission.limits
             )
         except CallError as error:
-            kind = _BODY_STATUSES.get(error.status, FailureKind.NOT_FOUND)
-            failure = Failure(kind=kind, status=error.status, message=str(error))
+            # Not NOT_FOUND: clients of OpenAI's protocols would read that the model does not exist.
+            failure = Failure(kind=FailureKind.INVALID_REQUEST, status=error.status, message=str(error))
             given = {"allow": ", ".join(error.methods)} if error.methods else {}
             await send_failure(send, failure, error.protocol or DEFAULT_PROTOCOL, given, error.status)
             return
@@ -195,7 +193,7 @@ class ProtocolApp:
         author = admission.runtime.router.find(call.model or "", call.protocol).author
         if may_continue and author is not None and author.protocol == call.protocol and author.id == call.model:
             return None  # the provider itself may have it
-        raise Refused(f"Previous response with id {name!r} not found.", 400, FailureKind.NOT_FOUND, call.protocol)
+        raise Refused(f"Previous response with id {name!r} not found.", 400, FailureKind.INVALID_HISTORY, call.protocol)
 
 
 def _list_models(router: Router, call: Call) -> dict[str, object]:
