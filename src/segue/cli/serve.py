@@ -87,6 +87,8 @@ def _print_setup(client: str, place: Address, config: Config, folder: Path | Non
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         click.echo(f"wrote {path}")
+    if files and (more := setup_text(client, place.url, key, model, written=folder)):
+        click.echo(f"\nThe client needs this as well:\n{more}", nl=False)
 
 
 def serve(
