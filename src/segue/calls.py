@@ -161,7 +161,7 @@ def _match(method: str, path: str, headers: Mapping[str, str], query: Mapping[st
             message = f"{path} does not support {method}; send a {' or '.join(methods)} request"
             raise CallError(message, status=405, protocol=protocol, methods=methods)
     # Several protocols have this endpoint, and the headers decide between them: they name the protocol here, too.
-    kin, default = (table.find("GET", "/v1/models", given, {}) for given in (headers, {}))
+    kin, default = table.find("GET", "/v1/models", headers, {}), table.find("GET", "/v1/models", {}, {})
     protocol = None if kin is None or default is None or kin.protocol == default.protocol else kin.protocol
     if other := _OTHER_SERVICES.search(path):
         message = (

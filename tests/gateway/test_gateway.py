@@ -396,14 +396,49 @@ def test_rows_of_failures_have_no_text_of_the_provider(gateway: Running, stream:
 
 
 def _row(gateway: Running, reply: httpx2.Response) -> dict[str, Any]:
-    """Give the row of a request."""
-    name = reply.headers["x-segue-request-id"]
-    for _ in range(3000):
-        found = httpx2.get(f"{gateway.url}/segue/requests/{name}")
-        if found.status_code == 200:
-            return found.json()
-        time.sleep(0.02)
-    raise AssertionError(name)
+    """Give the row of a request, which is there when the reply has ended."""
+    found = httpx2.get(f"{gateway.url}/segue/requests/{reply.headers['x-segue-request-id']}")
+    assert found.status_code == 200, found.text
+    return found.json()
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("model", ["m-responses", "claude-opus-4-8"])
+@pytest.mark.parametrize("step", [Step(text="a b c"), Step(status=500), Step(text="a b c", fail_after=2)], ids=str)
+def test_a_row_is_there_when_the_reply_has_ended(
+    gateway: Running, step: Step, model: str, stream: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gateway.gateway.store, "put_later", lambda *_: None)  # a store that takes its time
+    gateway.upstream.emulator.script.add(step)
+    reply = _post(gateway.url, "/v1/messages", {**ASK, "model": model, "stream": stream})
+    assert _row(gateway, reply)["status"] == reply.status_code
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("status", [200, 429])
+def test_the_id_that_a_provider_gave_a_request_is_kept(tmp_path: Path, status: int, stream: bool) -> None:
+    async def upstream(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        await receive()
+        choice = {"index": 0, "delta": {"content": "hi"}, "message": {"content": "hi"}, "finish_reason": "stop"}
+        data = json.dumps({"id": "c", "choices": [choice]} if status == 200 else {"error": {"message": "slow"}})
+        is_events = stream and status == 200
+        kind = b"text/event-stream" if is_events else b"application/json"
+        headers = [(b"content-type", kind), (b"x-request-id", b"req_of_the_provider"), (b"retry-after", b"60")]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        body = f"data: {data}\n\ndata: [DONE]\n\n" if is_events else data
+        await send({"type": "http.response.body", "body": body.encode()})
+
+    with serve_in_thread(upstream) as url:
+        gateway = make_gateway(load_config(config_text(url, store=f"sqlite:{tmp_path}/g.db")))
+        with serve_in_thread(create_app(gateway=gateway)) as own:
+            reply = _post(own, "/v1/messages", {**ASK, "model": "m-chat", "stream": stream})
+            assert reply.status_code == status, reply.text
+            if not (stream and status == 200):  # the head of a stream is sent before the attempt has ended
+                assert reply.headers["x-segue-provider-request-id"] == "req_of_the_provider"
+            row = httpx2.get(f"{own}/segue/requests/{reply.headers['x-segue-request-id']}").json()
+            assert row["attempts"][0]["requestId"] == "req_of_the_provider"
 
 
 def test_keys_of_clients_are_needed_where_they_are_configured(tmp_path: Path) -> None:

@@ -130,17 +130,14 @@ async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None
     except SegueError as error:
         failure = explain_error(error)
         exchange.learn()
-        model = None if stream is None else stream.model
-        shown, headers = explain_to_client(failure, exchange.asked.client, model and model.provider)
-        status = await send_failure(send, shown, protocol, {**headers, **exchange.response_headers(model)})
-        exchange.record(status, "error", failure=failure)
+        await _end_with_status(exchange, send, failure, None if stream is None else stream.model)
         return
     finally:
         if watcher is not None:
             watcher.cancel()
     exchange.first_byte = now_ms()
+    exchange.record(200, "done")  # before the reply ends: its client may ask for the row at once
     await send_json(send, 200, body, exchange.response_headers(stream.model))
-    exchange.record(200, "done")
 
 
 async def _close_when_gone(stream: AsyncStream, receive: Receive) -> None:
@@ -270,6 +267,9 @@ async def _relay(
         except EncodeError as error:
             LOG.warning("a reply could not be written: %s", error)
             return Failure(kind=FailureKind.SERVER, message="the reply cannot be written in this protocol")
+        if is_last:
+            outcome = "done" if last.type == "done" else "error"
+            exchange.record(200, outcome, failure=None if last.type == "done" else failure_of(stream))
         if exchange.is_straight and not writer.has_encoded:
             # A provider that fails writes its own error; a connection that breaks leaves the stream without an end.
             is_cut = last.type == "error" and failure_of(stream).kind == FailureKind.NETWORK
@@ -279,8 +279,6 @@ async def _relay(
         else:
             await writer.write(frames, is_last=is_last)
         if is_last:
-            outcome = "done" if last.type == "done" else "error"
-            exchange.record(200, outcome, failure=None if last.type == "done" else failure_of(stream))
             return None
     return failure_of(stream)
 
@@ -302,12 +300,18 @@ async def _end_with(
 ) -> None:
     """End a reply with a failure: as a status if nothing was sent, else as the last frame."""
     model = exchange.attempts[-1].model if exchange.attempts else None
-    shown, headers = explain_to_client(failure, exchange.asked.client, model and model.provider)
-    if writer.has_begun:
-        await writer.write(fail(shown), is_last=True)
-        exchange.record(200, "error", failure=failure)
+    if not writer.has_begun:
+        writer.close()
+        await _end_with_status(exchange, send, failure, model)
         return
-    writer.close()
-    protocol = exchange.asked.call.protocol
-    status = await send_failure(send, shown, protocol, {**headers, **exchange.response_headers(model)})
-    exchange.record(status, "error", failure=failure)
+    shown, _ = explain_to_client(failure, exchange.asked.client, model and model.provider)
+    exchange.record(200, "error", failure=failure)
+    await writer.write(fail(shown), is_last=True)
+
+
+async def _end_with_status(exchange: Exchange, send: Send, failure: Failure, model: Model | None) -> None:
+    """Send a failure as a status, in the form of the client's protocol."""
+    shown, headers = explain_to_client(failure, exchange.asked.client, model and model.provider)
+    reply = encode_error(shown, protocol=exchange.asked.call.protocol)
+    exchange.record(reply.status, "error", failure=failure)
+    await send_json(send, reply.status, reply.body, {**reply.headers, **headers, **exchange.response_headers(model)})

@@ -474,7 +474,7 @@ class Exchange:
             error=None if failure is None else describe_failure(failure),
             notes=asked.routed.notes,
         )
-        self.gateway.store.put_later(StoredRow(self.id, asked.tenant, encode_valid_json(row), row.time), now_ms())
+        self.gateway.keep_row(StoredRow(self.id, asked.tenant, encode_valid_json(row), row.time))
 
     def _reports(self) -> list[Report]:
         """Give the reports of the history, of the request, and of the reply."""
@@ -495,6 +495,8 @@ class Exchange:
         }
         if self.is_unstored or (self.gateway.has_store and not self.asked.has_store):
             headers["x-segue-stored"] = "false"
+        if not is_running and self.attempts and (name := self.attempts[-1].request_id):
+            headers["x-segue-provider-request-id"] = name
         if model is not None:
             headers["x-segue-model"] = model.full_name()
         return headers

@@ -28,6 +28,8 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     status: int | None = None
     code: str | None = None
     """The provider's code, such as `insufficient_quota`. Its text may quote the prompt, and is not kept."""
+    request_id: str | None = None
+    """The provider's own id of the request, for its support."""
     duration_ms: int = 0
 
 
@@ -113,6 +115,7 @@ def attempt_rows(attempts: Sequence[Attempt]) -> tuple[AttemptRow, ...]:
             kind=None if attempt.failure is None else str(attempt.failure.kind),
             status=None if attempt.failure is None else attempt.failure.status,
             code=None if attempt.failure is None else _code_of(attempt.failure),
+            request_id=attempt.request_id,
             duration_ms=round(attempt.duration * 1000),
         )
         for attempt in attempts
