@@ -216,7 +216,7 @@ def test_the_catalogue_of_the_caller_is_used():
 
 ERRORS = [
     ("GET", "/", {}, None, 404, None, "no protocol"),
-    ("POST", "/v1/embeddings", {}, b"{}", 404, None, "no protocol"),
+    ("POST", "/v1/embeddings", {}, b"{}", 404, None, "embeddings are not served here"),
     ("POST", "/v1/messages/x", {}, b"{}", 404, None, "no protocol"),
     ("POST", "http://x/#@y", {}, b"{}", 404, None, "no protocol"),
     ("GET", "/v1/messages", {}, None, 405, "anthropic-messages", "send a POST"),

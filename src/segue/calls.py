@@ -43,6 +43,12 @@ _MOST_LEVELS: Final = 6
 _MODEL_KEYS: Final = ("model", "name", "modelId")
 """Where a body names its model: `name` in old requests of Ollama about one model, `modelId` in arguments of boto3."""
 
+_OTHER_SERVICES: Final = re.compile(
+    r"(?<=[/:])(?:embeddings|images|audio|files|batches|moderations|uploads|vector_stores|fine_tuning|videos|assistants)"
+    r"(?=/|$)"
+)
+"""Endpoints of providers besides those of models that reply: the base URL of a client that asks for one is right."""
+
 
 @final
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -154,9 +160,16 @@ def _match(method: str, path: str, headers: Mapping[str, str], query: Mapping[st
                 raise CallError(message, status=426, protocol=protocol)
             message = f"{path} does not support {method}; send a {' or '.join(methods)} request"
             raise CallError(message, status=405, protocol=protocol, methods=methods)
-    raise CallError(
-        f"no protocol has an endpoint {method} {path}; correct the base URL of the client or its path", status=404
-    )
+    # Several protocols have this endpoint, and the headers decide between them: they name the protocol here, too.
+    kin, default = table.find("GET", "/v1/models", headers, {}), table.find("GET", "/v1/models", {}, {})
+    protocol = None if kin is None or default is None or kin.protocol == default.protocol else kin.protocol
+    if other := _OTHER_SERVICES.search(path):
+        message = (
+            f"{other[0]} are not served here, only replies, token counts and lists of models; ask the provider itself"
+        )
+        raise CallError(f"{method} {path}: {message}", status=404, protocol=protocol)
+    message = f"no protocol has an endpoint {method} {path}; correct the base URL of the client or its path"
+    raise CallError(message, status=404, protocol=protocol)
 
 
 def parse_body(body: Body, protocol: str | None) -> Mapping[str, object] | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from cli.running import Ran, run
+from segue.cli.run import own_folder
 from segue.gateway.config import SETUP_NAMES
 from segue.gateway.setup_lines import CLIENTS
 
@@ -80,6 +81,34 @@ def test_a_mistake_is_explained(program: tuple[str, ...], message: str, tmp_path
     assert message in ran.err
 
 
+UNUSABLE = {
+    "a provider whose key is not set": ("openai/gpt-5.4", "set OPENAI_API_KEY"),
+    "a key of blanks": ("anthropic/claude-opus-4-8", "set ANTHROPIC_API_KEY"),
+    "a URL with a variable that is not set": ("azure/gpt-5.4", "AZURE_OPENAI_RESOURCE_NAME; set it"),
+    "a server on this machine that does not run": ("mine/m", "no server answers at http://127.0.0.1:1/v1; start it"),
+}
+
+
+@pytest.mark.parametrize(
+    ("command", "model", "message"),
+    [*(("run", *case) for case in UNUSABLE.values()), ("serve", *next(iter(UNUSABLE.values())))],
+    ids=[*UNUSABLE, "the same for serve"],
+)
+def test_a_model_that_cannot_answer_is_refused_at_the_start(
+    command: str, model: str, message: str, tmp_path: Path
+) -> None:
+    config = tmp_path / "gateway.toml"
+    config.write_text('[providers.mine]\nbase_url = "http://127.0.0.1:1/v1"\nprotocol = "openai-chat"\n')
+    keys = {"OPENAI_API_KEY": "", "ANTHROPIC_API_KEY": " ", "AZURE_OPENAI_RESOURCE_NAME": ""}
+    environment = {**_install(tmp_path, "claude", PROGRAM), **keys}
+    more = ("--", "claude", "hi") if command == "run" else ("--address", "127.0.0.1:0")
+    ran = run(command, "-m", model, "--config", config, "--store", "none", *more, env=environment)
+    assert ran.status == 3, ran.err
+    assert f"{model} cannot answer: " in ran.err
+    assert message in ran.err
+    assert not ran.out
+
+
 @pytest.mark.parametrize("client", SETUP_NAMES)
 def test_set_up_lines_name_the_gateway(client: str, tmp_path: Path) -> None:
     printed = run("serve", "--setup", client, "--address", "127.0.0.1:9999", "-m", "segue/echo")
@@ -89,9 +118,39 @@ def test_set_up_lines_name_the_gateway(client: str, tmp_path: Path) -> None:
     assert written.status == 0, written.err
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert written.out.count("wrote ") == len(files)
+    setup = CLIENTS[client].make("http://127.0.0.1:8787", "any", "claude-opus-4-8")
+    for name in setup.environment:
+        assert f"export {name}=" in written.out
+    for name, path in setup.file_variables.items():
+        assert f"export {name}={tmp_path}/{path}" in written.out
     for path in files:
         (tomllib.loads if path.suffix == ".toml" else json.loads)(path.read_text())
     if files:
         again = run("serve", "--setup", client, "--write", tmp_path)
         assert again.status == 2
         assert "is not overwritten" in again.err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+@pytest.mark.parametrize(
+    ("existing", "expected"),
+    [((), "state/segue"), ((("state", 0o755), ("state/segue", 0o775)), "state/segue"), ((("state", 0o775),), "home")],
+    ids=["nothing exists", "a folder of an earlier version", "a folder above that others may write to"],
+)
+def test_under_a_wide_umask_only_the_user_can_write_to_the_folder_of_a_program(
+    existing: tuple[tuple[str, int], ...], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, mode in (("home", 0o700), *existing):
+        (tmp_path / name).mkdir()
+        (tmp_path / name).chmod(mode)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    before = os.umask(0o002)
+    try:
+        with own_folder() as folder:
+            path = Path(folder)
+            assert path.parent == tmp_path / expected
+            above = [each for each in (path, *path.parents) if each.is_relative_to(tmp_path)]
+            assert not [each for each in above if each.stat().st_mode & 0o022]
+    finally:
+        os.umask(before)

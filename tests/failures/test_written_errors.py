@@ -45,6 +45,18 @@ def test_a_status_that_asks_to_wait_says_how_long(name, kind):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_a_failure_of_no_known_kind_keeps_its_text(name):
+    text = "the flux capacitor is empty; refill it"
+    _, _, body = segue.encode_error(Failure(kind=FailureKind.UNKNOWN, message=text), protocol=name)
+    assert text in json.dumps(body)
+    codec = next(codec for codec in all_codecs() if codec.name == name)
+    frames = segue.stream_encoder(protocol=name, model=codec.example).fail(
+        Failure(kind=FailureKind.UNKNOWN, message=text)
+    )
+    assert text in str(frames)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_an_overflow_has_its_numbers(name):
     failure = Failure(kind=FailureKind.OVERFLOW, message="too long", used=210_000, limit=200_000)
     status, headers, body = segue.encode_error(failure, protocol=name)

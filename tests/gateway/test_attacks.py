@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import socket
 import threading
 import time
+import zlib
 from collections.abc import Generator, MutableMapping
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import httpx2
 import pytest
+import zstandard
 
 from gateway.running import KEYS
 from segue.calls import read_call
@@ -423,3 +426,53 @@ def test_the_root_says_what_this_is_and_pages_are_in_no_frame() -> None:
         root = httpx2.get(url)
         assert (root.status_code, "segue gateway" in root.text) == (200, True)
         assert "frame-ancestors 'none'" in httpx2.get(f"{url}/segue").headers["content-security-policy"]
+
+
+# -- compressed bodies -------------------------------------------------------------------------------------------------
+
+_QUESTION = json.dumps({"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}).encode()
+ENCODINGS = {
+    "gzip": gzip.compress,
+    "x-gzip": gzip.compress,
+    "deflate": zlib.compress,
+    "zstd": lambda data: zstandard.ZstdCompressor().compress(data),
+    "identity": bytes,
+}
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_a_compressed_body_is_read(encoding: str) -> None:
+    body = ENCODINGS[encoding](_QUESTION)
+    client = ask(Client(make(), body[:20], body[20:]), "/v1/messages", x_api_key=KEY, content_encoding=encoding.upper())
+    assert client.status == 200, client.body
+
+
+BAD_BODIES = {
+    "an encoding that is not supported": ("br", b"x", 415, b"send gzip"),
+    "two encodings": ("gzip, gzip", b"x", 415, b"send gzip"),
+    "a body that is not compressed": ("gzip", _QUESTION, 400, b"cannot be read as gzip"),
+    "a body that was cut": ("gzip", gzip.compress(_QUESTION)[:-20], 400, b"cannot be read as gzip"),
+    "zstd that is not zstd": ("zstd", _QUESTION, 400, b"cannot be read as zstd"),
+    "much more content than bytes, gzip": ("gzip", gzip.compress(b"x" * 3_000_000), 413, b"larger than 1 MB"),
+    "much more content than bytes, deflate": ("deflate", zlib.compress(b"x" * 3_000_000), 413, b"larger than 1 MB"),
+    "much more content than bytes, zstd": (
+        "zstd",
+        zstandard.ZstdCompressor().compress(b"x" * 3_000_000),
+        413,
+        b"larger than 1 MB",
+    ),
+    "a window that fills the memory": (
+        "zstd",
+        b"\x28\xb5\x2f\xfd\x00\x88" + b"\x01\x00\x00",
+        400,
+        b"cannot be read as zstd",
+    ),
+}
+
+
+@pytest.mark.parametrize(("encoding", "body", "status", "text"), BAD_BODIES.values(), ids=BAD_BODIES.keys())
+def test_a_compressed_body_is_bounded(encoding: str, body: bytes, status: int, text: bytes) -> None:
+    app = make("body_megabytes = 1")
+    client = ask(Client(app, body), "/v1/messages", x_api_key=KEY, content_encoding=encoding)
+    assert (client.status, text in client.body) == (status, True), client.body
+    assert has_form("anthropic-messages", client.body)

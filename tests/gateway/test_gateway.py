@@ -16,9 +16,10 @@ import anthropic
 import httpx2
 import pytest
 
-from gateway.running import UPSTREAMS, Running, config_text, make_gateway, running
+from gateway.running import KEYS, UPSTREAMS, Running, config_text, make_gateway, running
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config, read_config
+from segue.gateway.service import Gateway
 from segue.testing.emulator import EmulatedCall, Step, emulate, serve_in_thread
 
 ASK: dict[str, Any] = {"max_tokens": 100, "messages": [{"role": "user", "content": "hi"}]}
@@ -272,6 +273,32 @@ def test_errors_have_the_form_of_the_protocol(
     assert value
 
 
+WRONG: dict[str, tuple[str, str, dict[str, Any], int, str]] = {
+    "an endpoint that no protocol has": ("POST", "/v1/nothing", {}, 404, "correct the base URL"),
+    "embeddings": ("POST", "/v1/embeddings", {"input": "x"}, 404, "embeddings are not served here"),
+    "a wrong method": ("GET", "/v1/chat/completions", {}, 405, "send a POST request"),
+    "a reply that nobody stored": (
+        "POST",
+        "/v1/responses",
+        {"model": "m-anthropic", "input": "x", "previous_response_id": "resp_x"},
+        400,
+        "'resp_x' not found",
+    ),
+}
+
+
+@pytest.mark.parametrize(("method", "path", "body", "status", "text"), WRONG.values(), ids=WRONG.keys())
+def test_only_an_unknown_model_is_a_model_that_is_not_found(
+    gateway: Running, method: str, path: str, body: dict[str, Any], status: int, text: str
+) -> None:
+    reply = httpx2.request(method, gateway.url + path, json=body)
+    error = reply.json()["error"]
+    assert (reply.status_code, error["code"]) == (status, None)
+    assert text in error["message"]
+    anthropic_reply = httpx2.request(method, f"{gateway.url}/v1/nothing", headers={"anthropic-version": "2023-06-01"})
+    assert (anthropic_reply.status_code, anthropic_reply.json()["type"]) == (404, "error")
+
+
 def test_a_body_that_is_no_json_is_refused(gateway: Running) -> None:
     assert httpx2.post(f"{gateway.url}/v1/messages", content=b"{nonsense").status_code == 400
     assert httpx2.post(f"{gateway.url}/v1/messages", content=b"[" * 40_000).status_code == 400
@@ -294,7 +321,9 @@ def test_a_websocket_is_answered_with_426(gateway: Running) -> None:
             "sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==",
         ]
         connection.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
-        assert connection.recv(100).startswith(b"HTTP/1.1 426")
+        answer = connection.recv(1000)
+        assert answer.startswith(b"HTTP/1.1 426")
+        assert b"model_not_found" not in answer
 
 
 @pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example", "x/#@127.0.0.1", ""])
@@ -353,11 +382,69 @@ def test_rows_have_no_content_and_no_keys(gateway: Running) -> None:
     assert "planted-client-key" not in sent
 
 
+@pytest.mark.parametrize("stream", [True, False])
+def test_rows_of_failures_have_no_text_of_the_provider(gateway: Running, stream: bool) -> None:
+    message = "Invalid value: 'planted-question' is not one of 'a'"
+    gateway.upstream.emulator.script.add(Step(status=400, message=message))
+    body = {**ASK, "model": "m-responses", "stream": stream}
+    reply = _post(gateway.url, "/v1/messages", body)
+    assert "planted-question" in reply.text, "the client itself gets the text"
+    row = _row(gateway, reply)
+    assert "planted" not in json.dumps(row)
+    assert row["error"] == "An option or a field was refused."
+    assert (row["attempts"][0]["kind"], row["attempts"][0]["status"]) == ("invalid_request", 400)
+
+
+def _row(gateway: Running, reply: httpx2.Response) -> dict[str, Any]:
+    """Give the row of a request, which is there when the reply has ended."""
+    found = httpx2.get(f"{gateway.url}/segue/requests/{reply.headers['x-segue-request-id']}")
+    assert found.status_code == 200, found.text
+    return found.json()
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("model", ["m-responses", "claude-opus-4-8"])
+@pytest.mark.parametrize("step", [Step(text="a b c"), Step(status=500), Step(text="a b c", fail_after=2)], ids=str)
+def test_a_row_is_there_when_the_reply_has_ended(
+    gateway: Running, step: Step, model: str, stream: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gateway.gateway.store, "put_later", lambda *_: None)  # a store that takes its time
+    gateway.upstream.emulator.script.add(step)
+    reply = _post(gateway.url, "/v1/messages", {**ASK, "model": model, "stream": stream})
+    assert _row(gateway, reply)["status"] == reply.status_code
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("status", [200, 429])
+def test_the_id_that_a_provider_gave_a_request_is_kept(tmp_path: Path, status: int, stream: bool) -> None:
+    async def upstream(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        await receive()
+        choice = {"index": 0, "delta": {"content": "hi"}, "message": {"content": "hi"}, "finish_reason": "stop"}
+        data = json.dumps({"id": "c", "choices": [choice]} if status == 200 else {"error": {"message": "slow"}})
+        is_events = stream and status == 200
+        kind = b"text/event-stream" if is_events else b"application/json"
+        headers = [(b"content-type", kind), (b"x-request-id", b"req_of_the_provider"), (b"retry-after", b"60")]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        body = f"data: {data}\n\ndata: [DONE]\n\n" if is_events else data
+        await send({"type": "http.response.body", "body": body.encode()})
+
+    with serve_in_thread(upstream) as url:
+        gateway = make_gateway(load_config(config_text(url, store=f"sqlite:{tmp_path}/g.db")))
+        with serve_in_thread(create_app(gateway=gateway)) as own:
+            reply = _post(own, "/v1/messages", {**ASK, "model": "m-chat", "stream": stream})
+            assert reply.status_code == status, reply.text
+            if not (stream and status == 200):  # the head of a stream is sent before the attempt has ended
+                assert reply.headers["x-segue-provider-request-id"] == "req_of_the_provider"
+            row = httpx2.get(f"{own}/segue/requests/{reply.headers['x-segue-request-id']}").json()
+            assert row["attempts"][0]["requestId"] == "req_of_the_provider"
+
+
 def test_keys_of_clients_are_needed_where_they_are_configured(tmp_path: Path) -> None:
     key = "sgw-" + "k" * 40
     with emulate() as upstream:
         text = config_text(upstream.url, store=f"sqlite:{tmp_path}/g.db", more='[listen]\nkeys = ["env:GATEWAY_KEY"]')
-        from gateway.running import KEYS
         from segue.gateway.service import Gateway
 
         made = Gateway(load_config(text), environment={**KEYS, "GATEWAY_KEY": key})
@@ -389,8 +476,63 @@ def test_keys_of_clients_are_needed_where_they_are_configured(tmp_path: Path) ->
 def test_a_key_of_the_provider_is_in_no_error(gateway: Running) -> None:
     gateway.upstream.emulator.script.add(Step(status=401, message="Incorrect API key provided: sk-upstream-key"))
     reply = _post(gateway.url, "/v1/messages", {**ASK, "model": "m-responses"})
-    assert reply.status_code == 401
+    assert reply.status_code == 502
     assert "sk-upstream-key" not in reply.text
+
+
+_AGENTS = {"claude-cli/2.1.325 (external, cli)": 502, "codex_cli_rs/0.166.0": 400, "GeminiCLI/0.30.0": 400, "x": 502}
+
+
+@pytest.mark.parametrize(("refusal", "stream"), [(401, True), (403, False)])
+@pytest.mark.parametrize(("agent", "status"), _AGENTS.items())
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/messages", ASK),
+        ("/v1/chat/completions", {"messages": ASK["messages"]}),
+        ("/v1/responses", {"input": "hi"}),
+        ("/v1beta/models/m-responses:generateContent", {"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}),
+    ],
+)
+def test_a_refused_key_of_the_gateway_is_not_the_clients(
+    gateway: Running, path: str, body: dict[str, Any], agent: str, status: int, refusal: int, stream: bool
+) -> None:
+    gateway.upstream.emulator.script.add(Step(status=refusal, message="Your project has no access."))
+    if "v1beta" in path:
+        path, given = path.replace("generate", "streamGenerate") if stream else path, body
+    else:
+        given = {**body, "model": "m-responses", "stream": stream}
+    reply = _post(gateway.url, path, given, **{"user-agent": agent})
+    assert (reply.status_code, reply.headers["x-should-retry"]) == (status, "false")
+    message = reply.json()["error"]["message"]
+    assert "openai did not accept this gateway" in message
+    assert "set OPENAI_API_KEY or providers.openai.key" in message
+    assert "no access" in message
+    assert len(gateway.upstream.emulator.requests) == 1
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(("status", "seconds"), [(429, 60), (503, 60), (429, 6)])
+def test_no_request_is_sent_before_the_provider_allows_it(
+    patient: Running, status: int, seconds: int, stream: bool
+) -> None:
+    emulator = patient.upstream.emulator
+    emulator.script.add(Step(status=status, retry_after=seconds), Step(text="too early"))
+    asked = len(emulator.requests)
+    reply = _post(patient.url, "/v1/messages", {**ASK, "model": "m-responses", "stream": stream})
+    emulator.script.__init__()
+    patient.gateway.runtime.breaker.__init__(5, 30)
+    assert len(emulator.requests) == asked + 1
+    assert reply.status_code in (429, 503, 529)
+    assert reply.headers["retry-after"] == str(seconds)
+
+
+def test_an_sdk_asks_once_where_the_key_of_the_gateway_is_refused(gateway: Running) -> None:
+    gateway.upstream.emulator.script.add(*[Step(status=401)] * 3)
+    client = anthropic.Anthropic(base_url=gateway.url, api_key="any", max_retries=2)
+    with pytest.raises(anthropic.APIStatusError, match="did not accept this gateway"):
+        client.messages.create(model="m-responses", **ASK)
+    assert len(gateway.upstream.emulator.requests) == 1
 
 
 # -- the configuration -------------------------------------------------------------------------------------------------
@@ -585,3 +727,32 @@ def test_a_reply_that_is_not_stored_cannot_be_continued(gateway: Running) -> Non
         reply = _post(gateway.url, "/v1/responses", body)
         assert reply.status_code == 400
         assert "not found" in reply.json()["error"]["message"]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_reply_that_the_provider_keeps_is_continued_by_its_own_client_alone(tmp_path: Path, stream: bool) -> None:
+    keys = {"KEY_A": "sgw-" + "a" * 40, "KEY_B": "sgw-" + "b" * 40}
+    more = '[listen]\nkeys = ["env:KEY_A", "env:KEY_B"]'
+    with emulate() as upstream:
+        config = load_config(config_text(upstream.url, store=f"sqlite:{tmp_path}/g.db", more=more))
+        gateway = Gateway(config, environment={**KEYS, **keys})
+        with serve_in_thread(create_app(gateway=gateway)) as url:
+
+            def ask(key: str, text: str, previous: str | None = None) -> httpx2.Response:
+                body = {"model": "gpt-5.4", "input": text, "stream": stream, "previous_response_id": previous}
+                given = {name: value for name, value in body.items() if value is not None}
+                return _post(url, "/v1/responses", given, authorization=f"Bearer {keys[key]}")
+
+            first = ask("KEY_A", "a secret of A")
+            assert first.status_code == 200, first.text
+            value = first.json() if not stream else json.loads(first.text.rpartition("data: ")[2])["response"]
+            asked = len(upstream.emulator.requests)
+            for name in (value["id"], "resp_of_another_program"):
+                foreign = ask("KEY_B", "what was said?", name)
+                assert foreign.status_code == 400
+                assert "not found" in foreign.json()["error"]["message"]
+            assert len(upstream.emulator.requests) == asked
+            ask("KEY_A", "go on", value["id"])
+            sent = upstream.emulator.requests[-1].body
+            assert isinstance(sent, dict)
+            assert sent["previous_response_id"] == value["id"]

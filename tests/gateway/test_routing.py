@@ -8,6 +8,7 @@ from segue.errors import SettingsError, UnknownModel
 from segue.gateway.config import Config, load_config, read_secret
 from segue.gateway.defaults import check_reach, complete_config, is_echo, read_address, with_model
 from segue.gateway.routing import Breaker, Router
+from segue.gateway.runtime import Runtime
 from segue.models.catalogue import packaged_catalogue
 
 TEXT = """
@@ -69,6 +70,27 @@ def test_models_above_the_price_are_left_out() -> None:
     assert [model.id for model in found] == ["gpt-5.4"]
     with pytest.raises(UnknownModel, match="raise max_price"):
         _router(text.format(0.001)).find("x", "openai-chat")
+
+
+OWN = '[providers.mine]\nbase_url = "http://127.0.0.1:8/v1"\nprotocol = "openai-chat"\n'
+
+
+def test_a_model_without_a_known_price_is_left_out_where_there_is_a_limit() -> None:
+    text = OWN + '[models."x"]\nmax_price = 1000\ntry = '
+    found = _router(text + '["mine/m", "openai/gpt-5.4", "ollama/llama3"]').find("x", "openai-chat")
+    assert [model.full_name() for model in found.models] == ["openai/gpt-5.4", "ollama/llama3"]
+    assert found.notes[0].startswith("mine/m is left out because of max_price: its price is not known")
+    with pytest.raises(UnknownModel, match="price is not known; give it in a catalogue"):
+        _router(text + '["mine/m"]').find("x", "openai-chat")
+    with pytest.raises(SettingsError, match=r'models."x": mine/m is left out because of max_price'):
+        Runtime(load_config(text + '["mine/m"]'), environment={})
+
+
+def test_a_setting_without_an_effect_is_reported(caplog: pytest.LogCaptureFixture) -> None:
+    text = OWN + '[models."x"]\nfit = true\ntry = ["mine/m", "openai/gpt-5.4"]'
+    assert len(_router(text).find("x", "openai-chat").notes) == 1
+    Runtime(load_config(text), environment={})
+    assert 'models."x": fit has no effect for mine/m: its window is not known' in caplog.text
 
 
 def test_the_breaker_opens_after_failures_and_lets_one_request_try_again() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import sqlite3
 import zipfile
 from contextlib import suppress
@@ -13,6 +14,7 @@ import pytest
 from histories.truth import SHARED, beside_the_project, needs_samples
 from segue import History, LoadError, StopReason, read_history
 from segue.histories.api import list_source
+from segue.histories.places import ArchiveFiles
 from segue.histories.registry import get_format
 from segue.projection.report import ChangeCode
 
@@ -163,6 +165,26 @@ def test_an_archive_that_would_fill_the_memory_is_refused(tmp_path):
     assert path.stat().st_size < 100_000
     with pytest.raises(LoadError, match="unpack the archive"):
         read_history(path)
+
+
+@pytest.mark.parametrize(
+    ("members", "size"),
+    [(1, 3_000_000), (90, 1_000_000)],
+    ids=["one file a hundred times its compressed size", "many files that are each within the limits"],
+)
+def test_an_archive_expands_to_a_bounded_size(tmp_path, members, size):
+    line = bytes(random.Random(1).randbytes(size // 200)) * 200
+    files = {f"conversations-{number:03}__json": line for number in range(members)}
+    path = archive(tmp_path / "large.zip", **files)
+    places = ArchiveFiles(path.read_bytes(), str(path))
+
+    def read_all() -> None:
+        for name in places.find("*.json"):
+            for _ in range(2):
+                assert len(places.read(name) or b"") == len(line)
+
+    with pytest.raises(LoadError, match="unpack the archive"):
+        read_all()
 
 
 def test_a_damaged_archive_is_one_error(tmp_path):

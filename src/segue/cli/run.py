@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -12,9 +13,11 @@ from tempfile import TemporaryDirectory
 import click
 from msgspec.structs import replace
 
+from segue.cli.starting import check_usable
 from segue.gateway.config import load_config, read_config
 from segue.gateway.defaults import with_model
 from segue.gateway.setup_lines import find_client_row
+from segue.gateway.store.private_files import make_private_file, make_private_folder
 
 _KEY = "segue-run"
 
@@ -54,12 +57,13 @@ def command(*, model: str, config: Path | None, store: str | None, program: tupl
     if store is not None:
         known = replace(known, state=replace(known.state, store=store))
     gateway = Gateway(with_model(known, model))
-    gateway.router.find(model)
+    check_usable(gateway, model)
     name = model.rpartition("/")[2]
     protocol = guarded_protocol(lambda: gateway.config.limits)
-    with _own_folder() as folder, serve_in_thread(create_app(gateway=gateway), protocol=protocol) as url:
+    with own_folder() as folder, serve_in_thread(create_app(gateway=gateway), protocol=protocol) as url:
         setup = row.make(url, _KEY, name)
         for path, text in setup.run_files.items():
+            make_private_file(Path(folder) / path)
             (Path(folder) / path).write_text(text)
         environment = {**os.environ, **setup.environment}
         environment |= {variable: str(Path(folder) / path) for variable, path in setup.run_variables.items()}
@@ -72,11 +76,22 @@ def command(*, model: str, config: Path | None, store: str | None, program: tupl
     sys.exit(status)
 
 
-def _own_folder() -> TemporaryDirectory[str]:
+def own_folder() -> TemporaryDirectory[str]:
     """Make a temporary folder that only the user can write to, and all folders above it: gemini-cli checks that."""
     state = Path(os.environ.get("XDG_STATE_HOME") or "~/.local/state").expanduser() / "segue"
-    try:
-        state.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError:
-        return TemporaryDirectory(prefix="segue-run-")
-    return TemporaryDirectory(prefix="run-", dir=state)
+    for place, prefix in ((state, "run-"), (Path.home(), ".segue-run-")):
+        try:
+            make_private_folder(place)
+            if place == state and _is_shared(place):  # made by an earlier version under a wide umask
+                place.chmod(0o700)
+            if not any(map(_is_shared, (place, *place.absolute().parents))):
+                return TemporaryDirectory(prefix=prefix, dir=place)
+        except OSError:
+            continue
+    return TemporaryDirectory(prefix="segue-run-")
+
+
+def _is_shared(folder: Path) -> bool:
+    """Whether others may replace what is in a folder. In one with the sticky bit they may not."""
+    mode = folder.stat().st_mode
+    return os.name != "nt" and bool(mode & 0o022) and not mode & stat.S_ISVTX

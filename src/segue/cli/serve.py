@@ -10,6 +10,7 @@ import click
 from msgspec.structs import replace
 
 from segue.cli.listening import listen
+from segue.cli.starting import check_usable
 from segue.gateway.config import SETUP_NAMES, Config, load_config, read_config
 from segue.gateway.defaults import Address, complete_config, is_echo, read_address, with_model
 
@@ -86,6 +87,8 @@ def _print_setup(client: str, place: Address, config: Config, folder: Path | Non
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         click.echo(f"wrote {path}")
+    if files and (more := setup_text(client, place.url, key, model, written=folder)):
+        click.echo(f"\nThe client needs this as well:\n{more}", nl=False)
 
 
 def serve(
@@ -102,6 +105,7 @@ def serve(
 
     Raises:
         SegueError: there is no such model, or the address cannot be used.
+        NotUsable: the model cannot answer: it has no key, or its server does not run.
     """
     import uvicorn
 
@@ -111,7 +115,7 @@ def serve(
 
     gateway = Gateway(config, path=path, place=place, adapt=adapt)
     if model is not None:
-        gateway.router.find(model)
+        check_usable(gateway, model)
     listener = listen(place.name, place.port, another="choose another one with --address HOST:PORT")
     place = Address(place.name, listener.getsockname()[1])
     click.echo(f"The gateway is at {place.url}")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import ClassVar, Final, NamedTuple, TypeVar, final
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeVar, final
+from urllib.parse import urlsplit
 
 import click
 
@@ -16,6 +18,9 @@ from segue.models.model import Model
 from segue.models.providers import PROVIDERS
 from segue.models.thinking import THINKING_LEVELS
 from segue.sessions import read_session
+
+if TYPE_CHECKING:
+    from segue.gateway.service import Gateway
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
@@ -85,6 +90,44 @@ class NoModel(click.ClickException):
             "no API key is set, and no server answers on this machine; set a key, such as ANTHROPIC_API_KEY or"
             " OPENAI_API_KEY, or name a model with -m; `-m echo` repeats the question and needs no key"
         )
+
+
+class NotUsable(click.ClickException):
+    """A model that the user named cannot answer: it has no key, or its server does not run."""
+
+    exit_code: ClassVar[int] = Status.NO_KEY
+
+
+def check_usable(gateway: Gateway, name: str) -> None:
+    """Check before the start that a model can answer: programs repeat requests that fail for a minute or more.
+
+    Raises:
+        UnknownModel: there is no such model.
+        NotUsable: a key is not set, or no server answers on this machine.
+    """
+    for model in gateway.router.find(name).models:
+        missing = gateway.runtime.client.find_missing(model)
+        if missing is not None:
+            reason, _, hint = missing.partition(", or pass ")
+            more = f", or providers.{model.provider}.key in a file for --config" if hint.startswith("api_key") else ""
+            raise NotUsable(f"{model.full_name()} cannot answer: {reason}{more}")
+        row = PROVIDERS.get(model.provider)
+        url = model.base_url or (None if row is None else row.base_url)
+        if url is not None and not _has_server(url):
+            raise NotUsable(f"{model.full_name()} cannot answer: no server answers at {url}; start it first")
+
+
+def _has_server(url: str) -> bool:
+    """Whether something listens at a URL of this machine; other machines are not asked."""
+    try:
+        parts = urlsplit(url)
+        if parts.hostname not in ("localhost", "127.0.0.1", "::1"):
+            return True
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        with socket.create_connection((parts.hostname, port), timeout=2):
+            return True
+    except (OSError, ValueError):
+        return False
 
 
 def find_start(

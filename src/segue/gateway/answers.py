@@ -14,11 +14,12 @@ from segue.failures.classify import classify
 from segue.failures.failure import Failure, FailureKind
 from segue.framing.writing import frame_encoder
 from segue.gateway.exchange import Exchange, failure_of, is_content
-from segue.gateway.hints import fit_last_frame
+from segue.gateway.hints import fit_last_frame, status_of_refused_key
 from segue.gateway.service import LOG, now_ms
 from segue.gateway.writing import Headers, Send, StreamWriter
 from segue.json_text import encode_json
 from segue.models.model import Model
+from segue.models.providers import PROVIDERS
 from segue.protocols.api import encode_response
 from segue.quoting import quote_header
 from segue.reply_encoding import encode_error, stream_encoder
@@ -89,6 +90,22 @@ def explain_error(error: SegueError) -> Failure:
     return found
 
 
+def explain_to_client(failure: Failure, client: str, provider: str | None) -> tuple[Failure, dict[str, str]]:
+    """Give a failure as a client may see it, and its headers: a refused key is the gateway's own, not the client's."""
+    if failure.kind != FailureKind.AUTH:
+        return failure, {}
+    name = provider or failure.provider or "the provider"
+    row = PROVIDERS.get(name)
+    variables = "" if row is None else " or ".join(row.key_variables)
+    given = failure.message.partition(", or pass api_key")[0].rstrip(".;, ") or "the API key is invalid"
+    text = (
+        f"{name} did not accept this gateway: {given}. This is not about the key of the client: set"
+        f" {f'{variables} or ' if variables else ''}providers.{name}.key where the gateway runs, and start it again."
+    )
+    shown = Failure(kind=FailureKind.AUTH, provider=name, status=status_of_refused_key(client), message=text)
+    return shown, {"x-should-retry": "false"}
+
+
 # -- whole replies -----------------------------------------------------------------------------------------------------
 
 
@@ -113,17 +130,14 @@ async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None
     except SegueError as error:
         failure = explain_error(error)
         exchange.learn()
-        status = await send_failure(
-            send, failure, protocol, exchange.response_headers(None if stream is None else stream.model)
-        )
-        exchange.record(status, "error", error=failure.message)
+        await _end_with_status(exchange, send, failure, None if stream is None else stream.model)
         return
     finally:
         if watcher is not None:
             watcher.cancel()
     exchange.first_byte = now_ms()
+    exchange.record(200, "done")  # before the reply ends: its client may ask for the row at once
     await send_json(send, 200, body, exchange.response_headers(stream.model))
-    exchange.record(200, "done")
 
 
 async def _close_when_gone(stream: AsyncStream, receive: Receive) -> None:
@@ -253,6 +267,9 @@ async def _relay(
         except EncodeError as error:
             LOG.warning("a reply could not be written: %s", error)
             return Failure(kind=FailureKind.SERVER, message="the reply cannot be written in this protocol")
+        if is_last:
+            outcome = "done" if last.type == "done" else "error"
+            exchange.record(200, outcome, failure=None if last.type == "done" else failure_of(stream))
         if exchange.is_straight and not writer.has_encoded:
             # A provider that fails writes its own error; a connection that breaks leaves the stream without an end.
             is_cut = last.type == "error" and failure_of(stream).kind == FailureKind.NETWORK
@@ -262,8 +279,6 @@ async def _relay(
         else:
             await writer.write(frames, is_last=is_last)
         if is_last:
-            outcome = "done" if last.type == "done" else "error"
-            exchange.record(200, outcome, error=None if last.type == "done" else failure_of(stream).message)
             return None
     return failure_of(stream)
 
@@ -284,12 +299,19 @@ async def _end_with(
     exchange: Exchange, writer: StreamWriter, send: Send, failure: Failure, fail: Callable[[object], list[Any]]
 ) -> None:
     """End a reply with a failure: as a status if nothing was sent, else as the last frame."""
-    if writer.has_begun:
-        await writer.write(fail(failure), is_last=True)
-        exchange.record(200, "error", error=failure.message)
-        return
-    writer.close()
-    protocol = exchange.asked.call.protocol
     model = exchange.attempts[-1].model if exchange.attempts else None
-    status = await send_failure(send, failure, protocol, exchange.response_headers(model))
-    exchange.record(status, "error", error=failure.message)
+    if not writer.has_begun:
+        writer.close()
+        await _end_with_status(exchange, send, failure, model)
+        return
+    shown, _ = explain_to_client(failure, exchange.asked.client, model and model.provider)
+    exchange.record(200, "error", failure=failure)
+    await writer.write(fail(shown), is_last=True)
+
+
+async def _end_with_status(exchange: Exchange, send: Send, failure: Failure, model: Model | None) -> None:
+    """Send a failure as a status, in the form of the client's protocol."""
+    shown, headers = explain_to_client(failure, exchange.asked.client, model and model.provider)
+    reply = encode_error(shown, protocol=exchange.asked.call.protocol)
+    exchange.record(reply.status, "error", failure=failure)
+    await send_json(send, reply.status, reply.body, {**reply.headers, **headers, **exchange.response_headers(model)})

@@ -6,7 +6,7 @@ parsed path alone, and nothing that a request has becomes code, a command or an 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -21,13 +21,14 @@ from segue.calls import Call, find_protocol
 from segue.conversation.context import Context
 from segue.errors import CallError, SegueError, UnknownModel
 from segue.failures.failure import Failure, FailureKind
-from segue.gateway.answers import answer_stream, answer_whole, explain_error, send_failure, send_json
+from segue.gateway.answers import answer_stream, answer_whole, explain_error, explain_to_client, send_failure, send_json
 from segue.gateway.config import Config, load_config, read_config
 from segue.gateway.exchange import Exchange, random_name, read_asked
 from segue.gateway.guarding import find_tenant, is_own_host, is_remote
+from segue.gateway.hints import find_client
 from segue.gateway.intake import Admission, Refused, check_head, drop_body, read_limited
 from segue.gateway.pages import pages
-from segue.gateway.responses import find_history, previous_id
+from segue.gateway.responses import find_history, is_own_reply, previous_id
 from segue.gateway.routing import Router
 from segue.gateway.runtime import Runtime
 from segue.gateway.service import LOG, Gateway
@@ -38,10 +39,6 @@ from segue.reply_encoding import encode_model, encode_model_list, encode_token_c
 
 _TOO_SLOW: Final = 408
 _NO_KEY: Final = "the key is not one of this gateway"
-_BODY_STATUSES: Final[Mapping[int, FailureKind]] = {
-    400: FailureKind.INVALID_REQUEST,
-    413: FailureKind.PAYLOAD_TOO_LARGE,
-}
 
 
 def create_app(
@@ -133,14 +130,16 @@ class ProtocolApp:
     ) -> None:
         is_socket = "websocket" in headers.get("upgrade", "").lower()
         body = b"" if is_socket else await admission.read_body(receive, headers)
+        if encoding := headers.get("content-encoding"):
+            body = await admission.decompress(body, encoding)
         catalogue = admission.runtime.router.catalogue
         try:
             call = await admission.run(
                 read_limited, method, path, headers, body, catalogue=catalogue, limits=admission.limits
             )
         except CallError as error:
-            kind = _BODY_STATUSES.get(error.status, FailureKind.NOT_FOUND)
-            failure = Failure(kind=kind, status=error.status, message=str(error))
+            # Not NOT_FOUND: clients of OpenAI's protocols would read that the model does not exist.
+            failure = Failure(kind=FailureKind.INVALID_REQUEST, status=error.status, message=str(error))
             given = {"allow": ", ".join(error.methods)} if error.methods else {}
             await send_failure(send, failure, error.protocol or DEFAULT_PROTOCOL, given, error.status)
             return
@@ -149,7 +148,8 @@ class ProtocolApp:
         except UnknownModel as error:
             await send_failure(send, explain_error(error), call.protocol, status=404)
         except SegueError as error:
-            await send_failure(send, explain_error(error), call.protocol)
+            failure, given = explain_to_client(explain_error(error), find_client(headers), None)
+            await send_failure(send, failure, call.protocol, given)
 
     async def _answer(
         self, admission: Admission, call: Call, headers: dict[str, str], receive: Receive, send: Send, *, raw: bytes
@@ -180,17 +180,20 @@ class ProtocolApp:
         name = previous_id(call)
         if name is None or call.prompt is None:
             return None
+        has_tenants = bool(admission.runtime.key_digests)
         try:
             history = await find_history(self._gateway, name, admission.tenant)
+            # What the provider keeps, it keeps for the operator: a client continues only replies that it got itself.
+            may_continue = not has_tenants or await is_own_reply(self._gateway, name, admission.tenant)
         except StoreError as error:
             text = "The database with the stored replies does not answer; try again, or send the whole history."
             raise Refused(text, 503, FailureKind.OVERLOADED, call.protocol) from error
         if history is not None:
             return replace(call.prompt.context, messages=(*history, *call.prompt.context.messages))
         author = admission.runtime.router.find(call.model or "", call.protocol).author
-        if author is not None and author.protocol == call.protocol and author.id == call.model:
+        if may_continue and author is not None and author.protocol == call.protocol and author.id == call.model:
             return None  # the provider itself may have it
-        raise Refused(f"Previous response with id {name!r} not found.", 400, FailureKind.NOT_FOUND, call.protocol)
+        raise Refused(f"Previous response with id {name!r} not found.", 400, FailureKind.INVALID_HISTORY, call.protocol)
 
 
 def _list_models(router: Router, call: Call) -> dict[str, object]:

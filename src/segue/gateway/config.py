@@ -61,7 +61,7 @@ class ModelRoute(_Table, frozen=True, kw_only=True, rename={"targets": "try"}):
 
     - `try`: the models, in order; the next one is tried when one fails before the first content.
     - `sticky`: a conversation stays with the model that answered last.
-    - `max_price`: dollars for a million output tokens; dearer models are left out.
+    - `max_price`: dollars for a million output tokens; dearer models are left out, and those without a known price.
     - `thinking`, `max_tokens`, `temperature`: options in place of the client's own.
     - `reasoning`: what happens to the thinking of other models (`Policy.reasoning`).
     - `instructions`: whether a changed system prompt or tool list is appended (`Policy.instructions`).

@@ -31,8 +31,8 @@ from segue.failures.failure import Failure, FailureKind
 from segue.gateway.cleaning import without_client_texts
 from segue.gateway.hints import find_client, find_conversation
 from segue.gateway.intake import Admission
-from segue.gateway.records import RequestRow, attempt_rows, change_rows
-from segue.gateway.responses import is_stored, keep_reply, without_previous
+from segue.gateway.records import RequestRow, attempt_rows, change_rows, describe_failure
+from segue.gateway.responses import is_stored, keep_id, keep_reply, without_previous
 from segue.gateway.routing import Routed, name_of
 from segue.gateway.service import Gateway, now_ms
 from segue.gateway.store.store import StoredRow, StoredState
@@ -427,8 +427,14 @@ class Exchange:
         if wants_reply and asked.call.prompt is not None:
             seen = self._named(attachment.seen)
             stored.append(put(keep_reply(asked.call, asked.call.prompt, seen, self.reply_id, asked.tenant), now))
+        elif self._is_kept_by_provider() and message.response_id is not None:
+            stored.append(put(keep_id(message.response_id, asked.tenant), now))
         durable = await asyncio.gather(*stored) if len(stored) > 1 else [await stored[0]]
         self.is_unstored = not all(durable)
+
+    def _is_kept_by_provider(self) -> bool:
+        """Whether the provider keeps a reply that only clients with this key may continue."""
+        return self.is_straight and is_stored(self.asked.call) and bool(self.asked.admission.runtime.key_digests)
 
     def attach_again(self) -> bool:
         """Begin the reply again with all of its state in envelopes; False if nothing would change by that."""
@@ -442,7 +448,7 @@ class Exchange:
         if is_stored(self.asked.call):
             body["store"] = not self.is_unstored
 
-    def record(self, status: int, outcome: str, *, error: str | None = None) -> None:
+    def record(self, status: int, outcome: str, *, failure: Failure | None = None) -> None:
         """Keep the row of the request."""
         asked = self.asked
         message = self.message
@@ -465,9 +471,10 @@ class Exchange:
             first_byte_ms=None if self.first_byte is None else self.first_byte - self._began,
             duration_ms=now_ms() - self._began,
             unstored=self.is_unstored,
-            error=error,
+            error=None if failure is None else describe_failure(failure),
+            notes=asked.routed.notes,
         )
-        self.gateway.store.put_later(StoredRow(self.id, asked.tenant, encode_valid_json(row), row.time), now_ms())
+        self.gateway.keep_row(StoredRow(self.id, asked.tenant, encode_valid_json(row), row.time))
 
     def _reports(self) -> list[Report]:
         """Give the reports of the history, of the request, and of the reply."""
@@ -488,6 +495,8 @@ class Exchange:
         }
         if self.is_unstored or (self.gateway.has_store and not self.asked.has_store):
             headers["x-segue-stored"] = "false"
+        if not is_running and self.attempts and (name := self.attempts[-1].request_id):
+            headers["x-segue-provider-request-id"] = name
         if model is not None:
             headers["x-segue-model"] = model.full_name()
         return headers

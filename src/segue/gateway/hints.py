@@ -6,6 +6,10 @@ Facts this file relies on (clients of 2026-11; each was run):
 - gemini-cli, qwen-code and cline send nothing: there the first message of the user stands for the conversation.
 - codex ends its turn at `response.completed` alone, whatever the status in it: `response.incomplete` fails the turn
   (0.166), or sends the request again five times (0.159).
+- After a 401 Claude Code sends a request for a minute or more, after a 403 it asks for a new login. It shows a 502 with
+  `x-should-retry: false` at once, as the SDKs of Anthropic and OpenAI do. codex, gemini-cli, qwen-code, opencode and pi
+  do not read that header and repeat a request after a 502, but not after a 400.
+                      (run 2026-11-16; Claude Code documentation: gateways; anthropic 2.8.0, openai 3.49.0: retries)
 - The title request of opencode has the session of the conversation, so the hint alone is no key for states.
 """
 
@@ -46,6 +50,16 @@ _AGENTS: Final[tuple[tuple[str, str], ...]] = (
 
 _ENDS: Final[Mapping[str, Mapping[str, str]]] = {"codex": {"response.incomplete": "response.completed"}}
 """The last event of a reply that was cut at its length, for clients that cannot read the protocol's own."""
+
+_SHOWN_AT_ONCE: Final = frozenset({"codex", "gemini-cli", "qwen-code", "opencode", "pi"})
+
+
+def status_of_refused_key(client: str) -> int:
+    """Give the status that tells a client that a provider refused the gateway's own key, and that it shows at once.
+
+    Not 401 or 403: these are about the key of the client itself.
+    """
+    return 400 if client in _SHOWN_AT_ONCE else 502
 
 
 def find_conversation(headers: Mapping[str, str], prompt: Prompt, tenant: str) -> str:

@@ -9,8 +9,13 @@ Facts this file relies on:
 from __future__ import annotations
 
 import asyncio
+import gzip
+import io
+import sys
+import zlib
 from collections.abc import Awaitable, Callable, Generator, Mapping, MutableMapping
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast
 
 from segue.calls import Call, find_protocol, parse_body, read_call
@@ -29,6 +34,8 @@ _DROPPED: Final = 1_000_000
 """Bytes of a body that are read and dropped after a refusal."""
 _DROP_SECONDS: Final = 2.0
 _MEGA: Final = 1_000_000
+_WINDOW: Final = 2**23
+"""The largest window of zstd over HTTP, in bytes (RFC 9659): a larger one fills the memory by its head alone."""
 
 
 class Refused(Exception):
@@ -167,6 +174,23 @@ class Admission:
         self.held += len(body)
         return body
 
+    async def decompress(self, body: bytes, encoding: str) -> bytes:
+        """Give the content of a body that a client compressed, within the limits of a body.
+
+        Raises:
+            Refused: the encoding is not supported, the content is too large, or it cannot be read.
+        """
+        name = encoding.strip().lower()
+        if name in ("", "identity"):
+            return body
+        most = round(self.limits.body_megabytes * _MEGA)
+        content = await self._intake.in_thread(self.tenant, lambda: _decompress(body, name, most + 1))
+        if len(content) > most:
+            raise self._too_large()
+        self._intake.hold(self.tenant, len(content), self.limits)
+        self.held += len(content)
+        return content
+
     def _too_large(self) -> Refused:
         text = f"the body is larger than {self.limits.body_megabytes:g} MB, the limit of this gateway"
         return Refused(text, 413, FailureKind.PAYLOAD_TOO_LARGE)
@@ -176,6 +200,33 @@ class Admission:
         if self.held < _LARGE:
             return work(*args, **kwargs)
         return await self._intake.in_thread(self.tenant, lambda: work(*args, **kwargs))
+
+
+def _decompress(body: bytes, encoding: str, most: int) -> bytes:
+    """Decompress at most so many bytes: a few kilobytes may hold gigabytes."""
+    zstd = _find_zstd() if encoding == "zstd" else None
+    damaged = (OSError, EOFError, zlib.error) if zstd is None else (OSError, EOFError, zstd.ZstdError)
+    try:
+        if encoding in ("gzip", "x-gzip"):
+            return gzip.GzipFile(fileobj=io.BytesIO(body)).read(most)
+        if encoding == "deflate":
+            return zlib.decompressobj().decompress(body, most)
+        if zstd is not None and hasattr(zstd, "ZstdFile"):
+            limits = {zstd.DecompressionParameter.window_log_max: _WINDOW.bit_length() - 1}
+            return cast("bytes", zstd.ZstdFile(io.BytesIO(body), "rb", options=limits).read(most))
+        if zstd is not None:
+            return cast("bytes", zstd.ZstdDecompressor(max_window_size=_WINDOW).stream_reader(body).read(most))
+    except damaged as error:
+        raise Refused(f"the body cannot be read as {encoding}: {error}", 400) from error
+    supported = "gzip or deflate" if _find_zstd() is None else "gzip, deflate or zstd"
+    raise Refused(f"the content-encoding {encoding[:40]!r} is not supported; send {supported}, or none", 415)
+
+
+def _find_zstd() -> Any:  # noqa: ANN401 - either of two modules
+    try:
+        return import_module("compression.zstd" if sys.version_info >= (3, 14) else "zstandard")
+    except ModuleNotFoundError:
+        return None
 
 
 def read_limited(

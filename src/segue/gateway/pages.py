@@ -105,8 +105,10 @@ def _request_endpoints(gateway: Gateway) -> tuple[_TenantEndpoint, _TenantEndpoi
     async def one_request(request: Request, tenant: str) -> Response:
         store = gateway.store.store
         name = str(request.path_params["name"])
+        row = gateway.find_recent_row(name, tenant)
         try:
-            row = None if store is None else await gateway.store.fetch(lambda: store.get_request(name, tenant))
+            if row is None and store is not None:
+                row = await gateway.store.fetch(lambda: store.get_request(name, tenant))
         except StoreError:
             return _away()
         if row is None:

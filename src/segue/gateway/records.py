@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import final
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final, final
 
 import msgspec
 
 from segue.client.flow.attempts import Attempt
 from segue.conversation.messages import Usage
+from segue.failures.failure import Failure, FailureKind
 from segue.projection.report import ChangeCode, Report
 
 
@@ -24,7 +26,10 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     account: str | None = None
     kind: str | None = None
     status: int | None = None
-    message: str | None = None
+    code: str | None = None
+    """The provider's code, such as `insufficient_quota`. Its text may quote the prompt, and is not kept."""
+    request_id: str | None = None
+    """The provider's own id of the request, for its support."""
     duration_ms: int = 0
 
 
@@ -63,6 +68,41 @@ class RequestRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     unstored: bool = False
     """Whether the state of the reply, or a reply that the client asked to store, could not be stored."""
     error: str | None = None
+    """What kind of failure it was, in a sentence of the gateway: the text of a provider may quote the prompt."""
+    notes: tuple[str, ...] = ()
+    """What the route left out, and settings of it that had no effect."""
+
+
+_CODE: Final = re.compile(r"(?:code|status) ([\w.-]{1,64})")
+
+
+def _code_of(failure: Failure) -> str | None:
+    """Give the code or status that decided the kind; None if it was the text."""
+    found = _CODE.fullmatch(failure.evidence)
+    return None if found is None else found[1]
+
+
+_SENTENCES: Final[Mapping[FailureKind, str]] = {
+    FailureKind.OVERFLOW: "The conversation is longer than the context window.",
+    FailureKind.PAYLOAD_TOO_LARGE: "The request has too many bytes.",
+    FailureKind.RATE_LIMIT: "There were too many requests or tokens.",
+    FailureKind.QUOTA: "The quota or credit is used up.",
+    FailureKind.AUTH: "The key of the gateway is missing or was refused.",
+    FailureKind.OPAQUE_REJECTED: "A signature or encrypted content was refused.",
+    FailureKind.INVALID_HISTORY: "The structure of the conversation was refused.",
+    FailureKind.INVALID_REQUEST: "An option or a field was refused.",
+    FailureKind.NOT_FOUND: "The model or the URL does not exist.",
+    FailureKind.OVERLOADED: "The provider was overloaded.",
+    FailureKind.SERVER: "The provider failed.",
+    FailureKind.NETWORK: "There was no response, or the connection broke.",
+    FailureKind.REFUSED: "The model or a content filter refused to answer.",
+    FailureKind.UNKNOWN: "The failure is of no known kind.",
+}
+
+
+def describe_failure(failure: Failure) -> str:
+    """Describe a failure by its kind alone."""
+    return _SENTENCES[failure.kind]
 
 
 def attempt_rows(attempts: Sequence[Attempt]) -> tuple[AttemptRow, ...]:
@@ -74,7 +114,8 @@ def attempt_rows(attempts: Sequence[Attempt]) -> tuple[AttemptRow, ...]:
             account=attempt.model.account or None,
             kind=None if attempt.failure is None else str(attempt.failure.kind),
             status=None if attempt.failure is None else attempt.failure.status,
-            message=None if attempt.failure is None else (attempt.failure.message or None),
+            code=None if attempt.failure is None else _code_of(attempt.failure),
+            request_id=attempt.request_id,
             duration_ms=round(attempt.duration * 1000),
         )
         for attempt in attempts

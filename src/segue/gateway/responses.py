@@ -80,6 +80,8 @@ async def find_history(gateway: Gateway, name: str, tenant: str) -> tuple[Messag
             return None
         try:
             kept = msgspec.msgpack.decode(data, type=KeptReply)
+            if not kept.messages:
+                return None  # the provider has it: see `keep_id`
             parts.append(load(kept.messages).messages)
         except (msgspec.MsgspecError, LoadError):
             return None
@@ -96,6 +98,21 @@ def keep_reply(call: Call, new: Prompt, reply: AssistantMessage, name: str, tena
     context = Context(messages=(*new.context.messages, reply))
     kept = KeptReply(previous_id(call), dump(context))
     return StoredReply(name, tenant, msgspec.msgpack.encode(kept))
+
+
+def keep_id(name: str, tenant: str) -> StoredReply:
+    """Make what is stored of a reply that the provider itself keeps: whose it is, and nothing of its content."""
+    return StoredReply(name, tenant, msgspec.msgpack.encode(KeptReply(None, b"")))
+
+
+async def is_own_reply(gateway: Gateway, name: str, tenant: str) -> bool:
+    """Whether a client with this key got the reply of this id.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    store = gateway.store.store
+    return store is not None and await gateway.store.fetch(partial(store.get_response, name, tenant)) is not None
 
 
 def without_previous(options: Options) -> Options:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from segue.errors import UnknownModel
 from segue.gateway.config import SAME, Config, ModelRoute
 from segue.models.catalogue import Catalogue
-from segue.models.model import Model
+from segue.models.model import Model, Price
 from segue.models.providers import find_row
 from segue.protocols.registry import DEFAULT_PROTOCOL, get_protocol
 
@@ -32,6 +32,8 @@ class Routed(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     route: ModelRoute
     models: tuple[Model, ...]
+    notes: tuple[str, ...] = ()
+    """Sentences on models that are left out, and on settings of the route without an effect."""
 
     @property
     def author(self) -> Model | None:
@@ -68,16 +70,29 @@ class Router:
     def _look_up(self, name: str, protocol: str) -> Routed:
         route = self._find_route(name)
         models = [self._resolve(target, name, protocol) for target in route.targets]
+        notes: list[str] = []
         if route.max_price is not None:
-            affordable = [model for model in models if model.cost.output <= route.max_price]
+            unpriced = [model for model in models if _output_price(model) is None]
+            notes += [
+                f"{model.full_name()} is left out because of max_price: its price is not known; give it in a catalogue"
+                " file, or ask for it in a route without max_price"
+                for model in unpriced
+            ]
+            affordable = [model for model in models if (_output_price(model) or 0.0) <= route.max_price]
+            affordable = [model for model in affordable if model not in unpriced]
             if not affordable:
-                raise UnknownModel(
-                    f"every model of {name!r} costs more than {route.max_price:g} dollars for a million output tokens;"
-                    " raise max_price",
-                    name=name,
+                dear = (
+                    f"every model of {name!r} costs more than {route.max_price:g} dollars for a million output tokens"
                 )
+                raise UnknownModel("; ".join(notes) if notes else f"{dear}; raise max_price", name=name)
             models = affordable
-        return Routed(name=name, route=route, models=tuple(_once(models)))
+        if route.fit:
+            notes += [
+                f"fit has no effect for {model.full_name()}: its window is not known; give it in a catalogue file"
+                for model in models
+                if not (model.max_input or model.context_window)
+            ]
+        return Routed(name=name, route=route, models=tuple(_once(models)), notes=tuple(notes))
 
     def _find_route(self, name: str) -> ModelRoute:
         found = self.config.models.get(name)
@@ -170,6 +185,13 @@ class Router:
     def listed(self) -> tuple[str, ...]:
         """Give the names that lists of models have: those of the configuration that are no patterns."""
         return tuple(name for name, route in self.config.models.items() if route.listed and name not in self._patterns)
+
+
+def _output_price(model: Model) -> float | None:
+    """Give dollars for a million output tokens; None if the price is not known. A server of one's own costs nothing."""
+    row = find_row(model.provider)
+    is_free = row is not None and row.any_id
+    return None if model.cost == Price() and not is_free else model.cost.output
 
 
 def _once(models: Sequence[Model]) -> list[Model]:

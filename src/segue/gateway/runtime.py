@@ -6,6 +6,7 @@ is complete before it replaces another one: a file with any error changes nothin
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
@@ -22,6 +23,7 @@ from segue.models.built_in import ECHO
 from segue.models.catalogue import Catalogue, installed_catalogue, load_catalogue
 from segue.plurals import counted
 
+_LOG: Final = logging.getLogger("segue.gateway")
 _SHORTEST_CLIENT_KEY: Final = 16
 _FIRST_WAIT: Final = 0.3
 _LONGEST_WAIT: Final = 5.0
@@ -85,7 +87,7 @@ def _read_client_keys(config: Config, environment: Mapping[str, str]) -> frozens
 
 
 def _check_targets(config: Config, router: Router) -> None:
-    """Refuse routes to models that do not exist: requests for them could only fail."""
+    """Refuse routes without a model that could answer, and warn of settings that have no effect."""
     for name, route in config.models.items():
         for target in route.targets:
             if target == SAME:
@@ -94,6 +96,13 @@ def _check_targets(config: Config, router: Router) -> None:
                 router.resolve(target)
             except UnknownModel as error:
                 raise SettingsError(f'models."{name}".try: {error}', key=f"models.{name}.try") from error
+        if SAME not in route.targets:
+            try:
+                notes = router.find(name).notes
+            except UnknownModel as error:
+                raise SettingsError(f'models."{name}": {error}', key=f"models.{name}") from error
+            for note in notes:
+                _LOG.warning('models."%s": %s', name, note)
 
 
 def _make_client(config: Config, environment: Mapping[str, str], catalogue: Catalogue) -> AsyncClient:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from hashlib import sha256
@@ -26,12 +27,14 @@ from segue.gateway.runtime import Runtime
 from segue.gateway.store.opening import open_store
 from segue.gateway.store.private_files import read_or_make_secret
 from segue.gateway.store.service import StoreService
-from segue.gateway.store.store import DAY, Limits
+from segue.gateway.store.store import DAY, Limits, StoredRow
 from segue.plurals import counted
 
 LOG: Final = logging.getLogger("segue.gateway")
 _SWEEP_SECONDS: Final = 3600.0
 _WATCH_SECONDS: Final = 0.5
+_RECENT_ROWS: Final = 1_000
+"""Rows of requests in memory: rows are stored in batches, and clients ask for theirs when the reply ends."""
 
 
 class Gateway:
@@ -73,6 +76,7 @@ class Gateway:
         self.digests: DigestCache = DigestCache()
         """What was digested of the conversations that clients send again with each request."""
         self.envelopes: Envelopes = Envelopes(self._read_envelope_keys(config))
+        self._rows: OrderedDict[str, StoredRow] = OrderedDict()
         self._tasks: set[asyncio.Task[None]] = set()
         self._retired: set[Runtime] = set()
         self._seen: bytes | None = self._fingerprint()
@@ -103,6 +107,22 @@ class Gateway:
         if self.store.store is not None:
             return [self.store.store.envelope_key()]
         return [_key_of_file(self.environment)]
+
+    # -- rows of requests ----------------------------------------------------------------------------------------------
+
+    def keep_row(self, row: StoredRow) -> None:
+        """Keep the row of a request: it is stored later, and can be found at once."""
+        if not self.has_store:
+            return
+        self._rows[row.id] = row
+        if len(self._rows) > _RECENT_ROWS:
+            self._rows.popitem(last=False)
+        self.store.put_later(row, now_ms())
+
+    def find_recent_row(self, name: str, tenant: str) -> bytes | None:
+        """Find a row that may not be stored yet."""
+        row = self._rows.get(name)
+        return row.data if row is not None and row.tenant == tenant else None
 
     # -- life ----------------------------------------------------------------------------------------------------------
 

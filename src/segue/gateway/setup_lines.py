@@ -152,20 +152,24 @@ def find_client_row(program: str) -> ClientRow | None:
     return next((row for row in CLIENTS.values() if name in row.programs), None)
 
 
-def setup_text(client: str, url: str, key: str, model: str) -> str:
-    """Give the lines that point a client to a gateway, to read and to copy."""
+def setup_text(client: str, url: str, key: str, model: str, *, written: Path | None = None) -> str:
+    """Give the lines that point a client to a gateway, to read and to copy.
+
+    `written` is the folder that its files are in already; empty if nothing else is needed then.
+    """
     row = CLIENTS[client]
     setup = row.make(url, key, model)
     lines: list[str] = []
     if setup.environment:
         lines.append("# in the shell")
         lines += [f"export {name}={_quoted(value)}" for name, value in setup.environment.items()]
-    for path, text in setup.files.items():
+    for path, text in setup.files.items() if written is None else ():
         lines += [f"# in the file ~/{path}" if path.startswith(".") else f"# in the file {path}", text.rstrip()]
-    lines += [f"export {name}=$PWD/{path}" for name, path in setup.file_variables.items()]
+    base = "$PWD" if written is None else _quoted(str(written.absolute()))
+    lines += [f"export {name}={base}/{path}" for name, path in setup.file_variables.items()]
     if setup.arguments and not any(path.startswith(".codex") for path in setup.files):
         lines += ["# the command", " ".join([row.programs[0], *map(_quoted, setup.arguments)])]
-    return "\n".join(lines) + "\n"
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _quoted(value: str) -> str:

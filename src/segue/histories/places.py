@@ -40,9 +40,11 @@ _TAIL: Final = 8 * 1024
 has 20 kB; the end has the last time, and titles and costs that programs write when they stop."""
 _SQLITE: Final = b"SQLite format 3\x00"
 _ZIP: Final = b"PK\x03\x04"
-_RATIO: Final = 200
-"""How much larger than its compressed data a file of an archive may be, above one megabyte. Text compresses to about a
-tenth; an archive made to fill the memory has a ratio of a thousand and more."""
+_RATIO: Final = 50
+"""How much larger than its compressed data a file of an archive may be, above one megabyte; and all files together,
+above `_SMALL`. Exports compress to about a tenth; an archive made to fill the memory has a ratio of hundreds."""
+_SMALL: Final = 2**26
+"""Bytes that the files of any archive may have together."""
 
 
 @final
@@ -87,6 +89,8 @@ class ArchiveFiles:
         self._name: Final = name
         try:
             self._archive: Final = zipfile.ZipFile(io.BytesIO(data))
+            self._left = min(LARGEST, max(_SMALL, len(data) * _RATIO))
+            self._counted: Final[set[str]] = set()
             self._members: Final = {member.filename: member for member in self._archive.infolist()}
         except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
             raise LoadError(f"{name}: the archive is damaged: {error}; download it again") from error
@@ -100,12 +104,14 @@ class ArchiveFiles:
         """Read a member; None if it is not there.
 
         Raises:
-            LoadError: it is damaged, encrypted, or much larger than its compressed data.
+            LoadError: it is damaged, encrypted, or much larger than its compressed data, also with those read before.
         """
         member = self._members.get(name)
         if member is None:
             return None
+        is_new = name not in self._counted
         limit = min(LARGEST, max(2**20, member.compress_size * _RATIO))
+        limit = min(limit, self._left) if is_new else limit
         if member.file_size > limit:
             raise LoadError(
                 f"{self._name}: {name} would have {member.file_size} bytes, which is more than {limit}; unpack the"
@@ -116,6 +122,9 @@ class ArchiveFiles:
                 data = file.read(limit + 1)
         except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, OSError, EOFError) as error:
             raise LoadError(f"{self._name}: cannot read {name} in the archive: {error}") from error
+        if is_new:
+            self._counted.add(name)
+            self._left -= len(data)
         return data if len(data) <= limit else None
 
 

@@ -186,9 +186,13 @@ def test_retry_after_is_read_from_the_reply_and_obeyed():
     assert [attempt.waited for attempt in reported.flow.attempts] == [0.0, 7.0]
 
 
-def test_a_long_retry_after_is_cut_and_only_waited_for_without_a_fallback():
+def test_no_request_is_sent_before_a_retry_after_that_is_too_long_to_wait_for():
     limited = bad(429, {"error": {"message": "Slow down"}}, {"retry-after": "3600"})
-    assert run(ask(), limited, good("anthropic-messages")).waits == [60.0]
+    alone = run(ask(), limited, good("anthropic-messages"))
+    assert (alone.waits, alone.asked) == ([], [CLAUDE.id])
+    failure = alone.flow.attempts[-1].failure
+    assert failure is not None
+    assert failure.retry_after == 3600
     reported = run(ask(CLAUDE, GPT), limited, good("openai-chat"))
     assert reported.waits == []
     assert reported.asked == [CLAUDE.id, GPT.id]

@@ -30,6 +30,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     started: int = 0
     waited: float = 0.0
     duration: float = 0.0
+    request_id: str | None = None
+    """The provider's own id of the request, for its support; None if it sent none."""
 
 
 def note_attempt(attempt: Attempt) -> Diagnostic:

@@ -31,7 +31,8 @@ class Retry(msgspec.Struct, frozen=True, kw_only=True):
     first_wait: float = 0.5
     longest_wait: float = 8.0
     longest_retry_after: float = 60.0
-    """The longest `retry-after` that is obeyed. A longer one is cut, or the fallback model is used without waiting."""
+    """The longest `retry-after` that is waited for. After a longer one, the fallback model is used, or the request
+    fails with the time in `Failure.retry_after`: an earlier request would be refused again."""
     retry_on: frozenset[FailureKind] = TRANSIENT
     fallback_on: frozenset[FailureKind] = FALLBACK_KINDS
 

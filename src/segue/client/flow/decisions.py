@@ -7,7 +7,8 @@ Facts this file relies on:
   without it. The same body is refused every time.        (Anthropic documentation: preserved thinking; probes, 2026-09)
 - A conversation that is too long for one model fits into a larger context window. Waiting does not help. Before that,
   one more request with less history is tried: see `shortening`.
-- A long `retry-after` is not waited for while a fallback model could answer.                          (our choice)
+- A request before the time of `retry-after` is refused again. So a time that is too long to wait for ends the attempts
+  with this model: a fallback model is used, or the caller gets the failure with the time.           (our choice)
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def plan_next_attempt(
     other = _find_fallback(plan.index, failure, candidates, context) if kind in retry.fallback_on else None
     if kind in retry.retry_on and plan.retries < retry.max_retries:
         is_too_long = failure.retry_after is not None and failure.retry_after > retry.longest_retry_after
-        if other is None or not is_too_long:
+        if not is_too_long:
             wait = compute_wait(retry, plan.retries, failure.retry_after, chance)
             return replace(plan, reason="retry", wait=wait, retries=plan.retries + 1)
     return None if other is None else AttemptPlan(index=other, reason="fallback")

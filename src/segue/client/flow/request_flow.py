@@ -108,6 +108,19 @@ _ERROR_BYTES: Final = 1_000_000
 """How many bytes of an error body are read: some servers answer with a web page."""
 _ROUNDS: Final = 2
 """How many summaries are made for one attempt."""
+_REQUEST_IDS: Final = (
+    "request-id",  # Anthropic
+    "x-request-id",  # OpenAI, Mistral, xAI, DeepSeek and most others
+    "x-amzn-requestid",  # Bedrock
+    "apim-request-id",  # Azure
+)
+"""Headers with the provider's id of a request.  (error pages and SDKs of the providers, read 2026-11-17)"""
+_LONGEST_ID: Final = 200
+
+
+def _find_request_id(headers: Mapping[str, str]) -> str | None:
+    found = next((value for name in _REQUEST_IDS if (value := headers.get(name))), None)
+    return found if found is not None and len(found) <= _LONGEST_ID and found.isprintable() else None
 
 
 def prepare_request(
@@ -177,6 +190,7 @@ class Flow:
         self._has_emitted = False
         self._outcome: _Outcome | None = None
         self._is_recorded = False
+        self._request_id: str | None = None
         self._sender: tuple[str | None, str | None] = (None, None)  # account and key of the current attempt
         self._refused: frozenset[str] = frozenset()  # marks that some attempt showed to be refused
         self._request: Request | None = None  # of the current attempt; after an overflow, the one that is sent next
@@ -233,6 +247,7 @@ class Flow:
 
     def _attempt(self) -> _StepsFor[_Outcome]:
         self._began = _as_moment((yield NOW))
+        self._request_id = None
         request = self._request or self._prepare(self._plan)
         if not isinstance(request, Failure):
             request = yield from self._with_summaries(request)
@@ -246,6 +261,7 @@ class Flow:
             )
             answer = yield Send(request)
             if isinstance(answer, Head):
+                self._request_id = _find_request_id(answer.headers)
                 outcome = yield from self._read_reply(request, answer)
             else:
                 self._is_open = False
@@ -268,6 +284,7 @@ class Flow:
             started=self._began.unix_ms,
             waited=self._plan.wait,
             duration=moment.clock - self._began.clock,
+            request_id=self._request_id,
         )
         self._began = replace(self._began, chance=moment.chance)
         self.attempts = (*self.attempts, attempt)

@@ -101,6 +101,10 @@ class _BaseClient:
         """Whether a request to a model would carry a key, a token or a signature."""
         return self._builder.has_key(model)
 
+    def find_missing(self, model: Model) -> str | None:
+        """Describe what every request to a model would fail for, such as a key that is not set; None if nothing."""
+        return self._builder.find_missing(model)
+
     def _find_policy(self, policy: Policy | None) -> Policy | None:
         """Give a policy that recognises the user's routers: one object for one policy, as outboxes need it."""
         given, routed = self._routed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import Final
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -119,6 +120,19 @@ class RequestBuilder:
             or resolve_dialect(model).auth == "aws"
             or any(_SECRET_NAME.search(name) for name in setup.headers)
         )
+
+    def find_missing(self, model: Model) -> str | None:
+        """Describe what every request to a model would fail for: no key, or no variable of its URL. None if nothing."""
+        setup, row = self.setup, self._find_row(model)
+        url = model.base_url or (None if row is None else row.base_url)
+        if url is None:
+            return None
+        try:
+            url = fill_url(url, setup.environment)
+        except SettingsError as error:
+            return str(error)
+        has_key = self.has_key(model) or "@" in urlsplit(url).netloc or any(map(_SECRET_NAME.search, model.headers))
+        return None if has_key else explain_missing(row, resolve_dialect(model), url)
 
     def write(
         self, request: Request, body: Body | None, token: Token | None, first: str, *, url: str | None = None

@@ -37,6 +37,8 @@ _ROWS: Final[Mapping[str, ErrorRow]] = {
     "quota": ErrorRow(402, "billing_error"),
     "auth": ErrorRow(401, "authentication_error"),
     "auth 403": ErrorRow(403, "permission_error"),
+    "auth 400": ErrorRow(400, "invalid_request_error"),
+    "auth 502": ErrorRow(502, "api_error"),
     "opaque_rejected": ErrorRow(400, "invalid_request_error"),
     "invalid_history": ErrorRow(400, "invalid_request_error"),
     "invalid_request": ErrorRow(400, "invalid_request_error"),

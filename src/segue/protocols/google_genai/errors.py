@@ -60,6 +60,8 @@ _ROWS: Final[Mapping[str, ErrorRow]] = {
     "quota": ErrorRow(429, "RESOURCE_EXHAUSTED"),
     "auth": ErrorRow(401, "UNAUTHENTICATED"),
     "auth 403": ErrorRow(403, "PERMISSION_DENIED"),
+    "auth 400": ErrorRow(400, "INVALID_ARGUMENT"),
+    "auth 502": ErrorRow(502, "UNKNOWN"),
     "opaque_rejected": ErrorRow(400, "INVALID_ARGUMENT"),
     "invalid_history": ErrorRow(400, "INVALID_ARGUMENT"),
     "invalid_request": ErrorRow(400, "INVALID_ARGUMENT"),

@@ -32,6 +32,8 @@ STATUSES: Final[Mapping[str, int]] = {
     "quota": 402,
     "auth": 401,
     "auth 403": 403,
+    "auth 400": 400,
+    "auth 502": 502,
     "opaque_rejected": 400,
     "invalid_history": 400,
     "invalid_request": 400,

@@ -23,6 +23,8 @@ ROWS: Final[Mapping[str, ErrorRow]] = {
     "quota": ErrorRow(429, "insufficient_quota", "insufficient_quota"),
     "auth": ErrorRow(401, "invalid_request_error", "invalid_api_key"),
     "auth 403": ErrorRow(403, "invalid_request_error"),
+    "auth 400": ErrorRow(400, "invalid_request_error"),
+    "auth 502": ErrorRow(502, "server_error"),
     "opaque_rejected": ErrorRow(400, "invalid_request_error", "invalid_encrypted_content"),
     "invalid_history": ErrorRow(400, "invalid_request_error"),
     "invalid_request": ErrorRow(400, "invalid_request_error"),
