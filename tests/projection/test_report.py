@@ -28,6 +28,7 @@ from segue.conversation.messages import (
 )
 from segue.errors import ProjectionRefused, SettingsError
 from segue.models.model import Model
+from segue.projection.passes.extra import lost_fields
 from segue.projection.policy import Fit, Policy, Texts
 from segue.projection.projector import project
 from segue.projection.report import (
@@ -40,6 +41,8 @@ from segue.projection.report import (
     Report,
     describe_loss,
 )
+from segue.protocols.registry import PROTOCOLS
+from segue.request import convert
 
 CLAUDE = Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=1000)
 OLD_CLAUDE = Model("claude-3-5-haiku-latest", "anthropic", "anthropic-messages", input=("text",))
@@ -384,12 +387,62 @@ def test_a_summary_lists_each_code_once_the_worst_loss_first():
         Change(code=C.RESULT_ORPHANED, path=("messages", 5), loss=CONTENT),
     )
     assert Report(changes).summary() == (
-        "3 changes; content or provider data is dropped:\n"
+        "1 change drops content or provider data:\n"
         "     1 x result_orphaned [content dropped] "
         f"{SENTENCES[C.RESULT_ORPHANED]} First at messages[5].\n"
-        "     2 x id_changed [nothing dropped] "
-        f"{SENTENCES[C.ID_CHANGED]} First at messages[1].content[0].id."
+        "Changed without a loss: id_changed."
     )
+
+
+def chat(*messages: dict[str, object], **fields: object) -> dict[str, object]:
+    return {"model": "gpt-5.4", "messages": list(messages), **fields}
+
+
+SAYS_NOTHING: dict[str, dict[str, object]] = {
+    "one text": chat({"role": "user", "content": "hi"}),
+    "the dump of an SDK": chat(
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": "Hello", "annotations": [], "refusal": None, "audio": None},
+        {"role": "user", "content": "and?"},
+    ),
+    "a string where the target has a list": chat({"role": "user", "content": [{"type": "text", "text": "hi"}]}),
+    "defaults of the provider": chat(
+        {"role": "user", "content": "hi"}, n=1, frequency_penalty=0, logprobs=False, service_tier="auto"
+    ),
+}
+
+
+@pytest.mark.parametrize("body", SAYS_NOTHING.values(), ids=SAYS_NOTHING.keys())
+def test_what_says_nothing_is_not_reported(body):
+    for record in PROTOCOLS.values():
+        report = convert(body, source="openai-chat", target=record.example).report
+        assert not report.of(C.EXTRA_REMOVED), record.name
+        assert report.lossless
+
+
+SAYS_SOMETHING: dict[str, tuple[dict[str, object], str]] = {
+    "a field of the request": (chat({"role": "user", "content": "hi"}, n=2), "n: 2"),
+    "a flag that is not the default": (chat({"role": "user", "content": "hi"}, store=True), "store: true"),
+    "a long value": (
+        chat({"role": "user", "content": "hi"}, prediction={"type": "content", "content": "x" * 99}),
+        'prediction: {"type": "content", "content": "' + "x" * 28 + "…",
+    ),
+    "a secret": (
+        chat({"role": "user", "content": "hi"}, server={"url": "u", "headers": {"Authorization": "Bearer abc"}}),
+        'server: {"url": "u", "headers": {"Authorization": "***"}}',
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "detail"), SAYS_SOMETHING.values(), ids=SAYS_SOMETHING.keys())
+def test_a_lost_field_is_named_with_the_start_of_its_value(body, detail):
+    report = convert(body, source="openai-chat", target="anthropic/claude-opus-4-8").report
+    assert [(change.loss, change.detail) for change in report.changes] == [(OPAQUE, detail)]
+
+
+def test_a_part_of_a_field_that_is_removed_is_named():
+    extra = {"openai-chat": {"wide": {"kept": 1, "gone": 2}}}
+    assert lost_fields(extra, {"openai-chat": {"wide": {"kept": 1}}}) == {"wide": {"gone": 2}}
 
 
 def test_the_summary_of_an_empty_report():

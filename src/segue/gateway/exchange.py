@@ -480,7 +480,8 @@ class Exchange:
 
     def response_headers(self, model: Model | None, *, is_running: bool = False) -> dict[str, str]:
         """Give the headers that describe the exchange; `is_running`: the last attempt has not ended."""
-        changes = len(self.asked.report.changes) + sum(len(attempt.report.changes) for attempt in self.attempts[-1:])
+        reports = (self.asked.report, *(attempt.report for attempt in self.attempts[-1:]))
+        changes = sum(len(report.losses) for report in reports)
         headers = {
             "x-segue-request-id": self.id,
             "x-segue-attempts": str(max(1, len(self.attempts) + is_running)),

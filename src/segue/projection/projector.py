@@ -23,7 +23,7 @@ from segue.projection.fitting.given import Given
 from segue.projection.fitting.server_window import asked_window
 from segue.projection.fitting.window import Window
 from segue.projection.passes.cache_marks import limit_marks
-from segue.projection.passes.extra import extra_loss, kept_extra, withhold_extra
+from segue.projection.passes.extra import kept_extra, lost_fields, removal_of, withhold_extra
 from segue.projection.passes.ids import NormalizeId, assign_ids
 from segue.projection.passes.names import clean_names
 from segue.projection.passes.namespaces import name_namespaced
@@ -304,11 +304,13 @@ def _kept_extra(context: Context, tools: tuple[Tool, ...], target: Target) -> tu
     removed: list[Change] = []
     extra = target.acceptance.context_extra(context, tools)
     if extra is not given:
-        removed.append(Change(code=ChangeCode.EXTRA_REMOVED, path=("tools",), loss=Loss.NONE))
+        loss, detail = removal_of({})
+        removed.append(Change(code=ChangeCode.EXTRA_REMOVED, path=("tools",), loss=loss, detail=detail))
     if extra is not None:
         kept = kept_extra(extra, target.model.protocol, target.rules, same_provider=True)
-        if extra_loss(extra, kept) == Loss.OPAQUE:
-            removed.append(Change(code=ChangeCode.EXTRA_REMOVED, path=("extra",), loss=Loss.OPAQUE))
+        if lost := lost_fields(extra, kept):
+            loss, detail = removal_of(lost)
+            removed.append(Change(code=ChangeCode.EXTRA_REMOVED, path=("extra",), loss=loss, detail=detail))
             extra = kept
     return extra, removed
 

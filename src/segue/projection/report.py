@@ -364,6 +364,11 @@ class Report(msgspec.Struct, frozen=True):
         return len(self.changes)
 
     @property
+    def losses(self) -> tuple[Change, ...]:
+        """The changes that lose opaque data or content; all others are of form or place."""
+        return tuple(change for change in self.changes if change.loss != Loss.NONE)
+
+    @property
     def lossless(self) -> bool:
         """Whether no change loses opaque data or content."""
         return all(change.loss == Loss.NONE for change in self.changes)
@@ -373,18 +378,28 @@ class Report(msgspec.Struct, frozen=True):
         return tuple(change for change in self.changes if change.code in codes)
 
     def summary(self) -> str:
-        """Summarise the report: one line for each code, the worst loss first, with the first path."""
+        """Summarise the report: one line for each code that loses something, the worst loss first, with the first path.
+
+        Changes that lose nothing are not counted; their codes are named at the end.
+        """
         if not self.changes:
             return "Nothing was changed."
-        counts = Counter((change.loss, change.code) for change in self.changes)
-        first = {(change.loss, change.code): change for change in reversed(self.changes)}
-        severity = (Loss.CONTENT, Loss.OPAQUE, Loss.NONE)
-        count = counted(len(self.changes), "change")
-        lines = [f"{count}; {'nothing' if self.lossless else 'content or provider data'} is dropped:"]
+        losses = self.losses
+        counts = Counter((change.loss, change.code) for change in losses)
+        first = {(change.loss, change.code): change for change in reversed(losses)}
+        severity = (Loss.CONTENT, Loss.OPAQUE)
+        count = counted(len(losses), "change drops", "changes drop")
+        lines = [f"{count} content or provider data:" if losses else "Nothing is dropped."]
         for key in sorted(counts, key=lambda key: (severity.index(key[0]), -counts[key], key[1])):
             loss, code = key
             dropped, place = describe_loss(code, loss), render_path(first[key].path)
-            lines.append(f"  {counts[key]:>4} x {code.value} [{dropped} dropped] {SENTENCES[code]} First at {place}.")
+            detail = f" ({first[key].detail})" if first[key].detail else ""
+            lines.append(
+                f"  {counts[key]:>4} x {code.value} [{dropped} dropped] {SENTENCES[code]} First at {place}{detail}."
+            )
+        forms = dict.fromkeys(change.code.value for change in self.changes if change.loss == Loss.NONE)
+        if forms:
+            lines.append(f"Changed without a loss: {', '.join(forms)}.")
         return "\n".join(lines)
 
     def to_json(self) -> bytes:

@@ -25,7 +25,7 @@ from segue.conversation.context import Options, Tool, ToolDefinition
 from segue.errors import Path
 from segue.models.rules import Rules
 from segue.projection.passes.cache_marks import move_tool_marks
-from segue.projection.passes.extra import extra_loss, kept_extra
+from segue.projection.passes.extra import kept_extra, lost_fields, removal_of
 from segue.projection.passes.held_content import lost_references, note_reference
 from segue.projection.passes.names import wire_name
 from segue.projection.passes.namespaces import flat_functions, load_called
@@ -223,7 +223,7 @@ class _Tools:
                 if self.target.acceptance.refuses_tool(replace(fitted, extra=kept), replace(fitted, extra=plain)):
                     kept = plain
             if kept is not extra:
-                self.note(ChangeCode.EXTRA_REMOVED, path, extra_loss(extra, kept))
+                self.note(ChangeCode.EXTRA_REMOVED, path, *removal_of(lost_fields(extra, kept)))
             if kept is not None and not is_clean_extra(kept, self.target.model.protocol):
                 kept = self.clean(kept, path)
             fitted = replace(fitted, extra=kept)
@@ -297,7 +297,9 @@ class _Options:
                 continue
             why = self.refusal(name, thinks=thinks)
             if why is not None:
-                is_default = name in _SAMPLING and getattr(given, name) == 1
+                is_default = (name in _SAMPLING and getattr(given, name) == 1) or (
+                    name == "stream" and not given.stream
+                )
                 self.remove(name, why, Loss.NONE if is_default else Loss.CONTENT)
             elif name in self.rules.exclusive_options:
                 if chosen is None:
@@ -415,7 +417,8 @@ class _Options:
                     note_reference(self.workspace, reference, ("options", "extra"))
                 others = _without_references(given.extra, lost) if lost else given.extra
                 if others != kept:
-                    self.note(ChangeCode.EXTRA_REMOVED, ("options", "extra"), extra_loss(others or {}, kept))
+                    loss, detail = removal_of(lost_fields(others or {}, kept))
+                    self.note(ChangeCode.EXTRA_REMOVED, ("options", "extra"), loss, detail)
             if kept is not None:
                 kept = self.with_fitting_users(kept)
             if kept is not given.extra:
