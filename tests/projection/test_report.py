@@ -222,6 +222,7 @@ CASES: dict[ChangeCode, Needs] = {
         GPT, (HI, by(call(thought_signature="s")), result()), ("messages", 1, "content", 0), OPAQUE
     ),
     C.SIGNATURE_PLACEHOLDER: Needs(GEMINI, (HI, by(call()), result()), ("messages", 1, "content", 0), NONE),
+    C.NAME_AS_TEXT: Needs(CLAUDE, (replace(HI, extra={"openai-chat": {"name": "Ada"}}),), ("messages", 0), NONE),
     C.EXTRA_REMOVED: Needs(GPT, (HI, by(REPLY, extra={"ollama-chat": {"odd": 1}}), HI), ("messages", 1), OPAQUE),
     C.PROVIDER_HISTORY: Needs(
         CLAUDE,
@@ -438,6 +439,49 @@ SAYS_SOMETHING: dict[str, tuple[dict[str, object], str]] = {
 def test_a_lost_field_is_named_with_the_start_of_its_value(body, detail):
     report = convert(body, source="openai-chat", target="anthropic/claude-opus-4-8").report
     assert [(change.loss, change.detail) for change in report.changes] == [(OPAQUE, detail)]
+
+
+TWO_PEOPLE = chat(
+    {"role": "user", "content": "I say yes.", "name": "Ada"},
+    {"role": "user", "content": [{"type": "text", "text": "I say no."}], "name": "Bob"},
+)
+
+
+@pytest.mark.parametrize(
+    "target", ["anthropic/claude-opus-4-8", "google/gemini-3.5-flash", "mistral/mistral-large-latest"]
+)
+def test_the_names_of_users_are_sent_with_their_texts(target):
+    request = convert(TWO_PEOPLE, source="openai-chat", target=target)
+    texts = [
+        piece.text for each in request.projection.context.messages for piece in each.content if piece.kind == "text"
+    ]
+    assert texts == ["Ada: I say yes.", "Bob: I say no."]
+    named = request.report.of(C.NAME_AS_TEXT)
+    assert [(change.path, change.detail) for change in named] == [(("messages", 0), "Ada"), (("messages", 1), "Bob")]
+    assert request.report.lossless
+
+
+def test_turns_of_two_people_that_are_merged_keep_their_names():
+    target = Model("m", "someone", "openai-chat", rules={"alternate": True})
+    sent = convert(TWO_PEOPLE, source="openai-chat", target=target).projection.context
+    assert [[piece.text for piece in each.content if piece.kind == "text"] for each in sent.messages] == [
+        ["Ada: I say yes.", "Bob: I say no."]
+    ]
+
+
+def test_names_of_users_can_be_dropped_and_are_then_reported_as_lost():
+    request = convert(
+        TWO_PEOPLE, source="openai-chat", target="anthropic/claude-opus-4-8", policy=Policy(user_names="drop")
+    )
+    assert [change.detail for change in request.report.losses] == ['name: "Ada"', 'name: "Bob"']
+
+
+def test_a_name_before_a_picture_is_a_text_of_its_own():
+    given = replace(
+        UserMessage.of(ImageContent(data=PNG, mime_type="image/png")), extra={"openai-chat": {"name": "Ada"}}
+    )
+    sent = project(Context(messages=(given,)), CLAUDE).context.messages[0]
+    assert sent.content[0] == TextContent(text="Ada:")
 
 
 def test_a_part_of_a_field_that_is_removed_is_named():

@@ -77,6 +77,7 @@ class ChangeCode(StrEnum):
     # ids and names
     ID_CHANGED = "id_changed"
     NAME_CHANGED = "name_changed"
+    NAME_AS_TEXT = "name_as_text"
     # turns
     CALL_AS_TEXT = "call_as_text"
     ERROR_AS_TEXT = "error_as_text"
@@ -213,6 +214,9 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
         "A tool call id that the target refuses, or that was used before, is replaced in call and result."
     ),
     ChangeCode.NAME_CHANGED: "A tool name that the target refuses is replaced everywhere; replies are mapped back.",
+    ChangeCode.NAME_AS_TEXT: (
+        'The name of a user is sent as the start of the text; Policy(user_names="drop") removes it.'
+    ),
     ChangeCode.CALL_AS_TEXT: "A tool call is converted to text, because the target does not support tools.",
     ChangeCode.ERROR_AS_TEXT: "The protocol has no error flag for tool results; the text is marked as an error.",
     ChangeCode.SYSTEM_AS_USER: (

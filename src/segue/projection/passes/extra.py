@@ -16,15 +16,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Final, cast
+from typing import Final, TypeGuard, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.content import AnyContent, Extra
+from segue.conversation.content import AnyContent, Extra, TextContent
+from segue.conversation.messages import Message
 from segue.models.rules import Rules
 from segue.projection.passes.held_content import SOURCE_MARK
+from segue.projection.policy import fill
 from segue.projection.report import ChangeCode, Loss
-from segue.projection.workspace.workspace import Workspace
+from segue.projection.workspace.surrogates import clean_text
+from segue.projection.workspace.workspace import INSERTED, Workspace
 from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.verbatim import FORMAT_KEYS
 from segue.protocols.registry import PROTOCOLS
@@ -184,6 +187,46 @@ def _withhold(workspace: Workspace, index: int, *, same_provider: bool) -> None:
     if changed:
         message = replace(message, content=tuple(content), extra=extra)
     accepted = workspace.target.acceptance.accepted(message)
-    if changed or accepted is not message:
-        workspace.note(ChangeCode.EXTRA_REMOVED, workspace.path(index), *removal_of(lost))
+    if not changed and accepted is message:
+        return
+    name = lost.get("name")
+    if accepted.role == "user" and _is_name(name) and workspace.target.policy.user_names == "text":
+        del lost["name"]
         workspace.put(index, accepted, added=0)
+        put_name(workspace, index, name)
+        if not lost:
+            return
+        accepted = workspace.messages[index]
+    workspace.note(ChangeCode.EXTRA_REMOVED, workspace.path(index), *removal_of(lost))
+    workspace.put(index, accepted, added=0)
+
+
+def name_of(message: Message, protocol: str) -> str | None:
+    """Give the name of a user that a message has in a field of the protocol; None if there is none."""
+    name = (message.extra or {}).get(protocol, {}).get("name")
+    return name if message.role == "user" and _is_name(name) else None
+
+
+def _is_name(value: object) -> TypeGuard[str]:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def put_name(workspace: Workspace, index: int, name: str) -> None:
+    """Let the text of a user begin with the user's name, in place of a field for it, and report it."""
+    message, texts, protocol = workspace.messages[index], workspace.target.policy.texts, workspace.target.model.protocol
+    extra = dict(message.extra or {})
+    part = {key: value for key, value in extra.pop(protocol, {}).items() if key != "name"}
+    extra |= {protocol: part} if part else {}
+    name = clean_text(name)
+    origins = list(workspace.origins(index))
+    first = message.content[0] if message.content else None
+    if first is not None and first.kind == "text":
+        named = replace(first, text=fill(texts.user_name, name=name, text=first.text))
+        content = (named, *message.content[1:])
+    else:
+        named = TextContent(text=fill(texts.user_name, name=name, text="").rstrip() or name)
+        content, origins = (named, *message.content), [INSERTED, *origins]
+    workspace.note(ChangeCode.NAME_AS_TEXT, workspace.path(index), Loss.NONE, name)
+    workspace.put(
+        index, replace(message, content=content, extra=extra or None), origins, added=len(name) + len(texts.user_name)
+    )
