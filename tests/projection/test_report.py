@@ -395,6 +395,38 @@ def test_a_summary_lists_each_code_once_the_worst_loss_first():
     )
 
 
+def test_a_summary_says_how_much_is_lost_the_largest_loss_first():
+    changes = (
+        Change(code=C.RESULT_ORPHANED, path=("messages", 0), loss=CONTENT),
+        Change(code=C.RESULT_ORPHANED, path=("messages", 2), loss=CONTENT),
+        Change(
+            code=C.TURNS_DROPPED, path=("messages", 3), loss=CONTENT, detail="d", last=2493, tokens=182_748, share=0.84
+        ),
+    )
+    lines = Report(changes).summary().splitlines()
+    assert lines[1].startswith("     1 x turns_dropped [content dropped: 2,491 messages, 182,748 tokens, 84%] ")
+    assert lines[2].startswith("     2 x result_orphaned [content dropped] ")
+
+
+def test_a_cut_says_how_many_tokens_it_left_out_and_which_share():
+    turns = [UserMessage.of(f"{number}: " + "word " * 300) for number in range(30)]
+    small = replace(GPT, context_window=6000, max_tokens=500)
+    projection = project(Context(messages=tuple(turns)), small)
+    (cut,) = projection.report.of(C.TURNS_DROPPED)
+    assert projection.window is not None
+    whole = cut.tokens + projection.window.estimate
+    assert (cut.messages, cut.share) == ((cut.last or 0) - 0 + 1 - int(cut.path[1]), round(cut.tokens / whole, 3))
+    assert cut.tokens > 300 * (cut.messages - 1)
+
+
+def test_an_empty_turn_that_failed_is_no_loss_of_content():
+    failed = replace(by(REPLY), content=(), stop_reason=StopReason.ERROR)
+    report = project(Context(messages=(HI, failed, HI)), GPT).report
+    assert [(change.code, change.loss) for change in report.changes if change.code == C.UNFINISHED_TURN] == [
+        (C.UNFINISHED_TURN, NONE)
+    ]
+
+
 def chat(*messages: dict[str, object], **fields: object) -> dict[str, object]:
     return {"model": "gpt-5.4", "messages": list(messages), **fields}
 
@@ -463,7 +495,10 @@ def test_the_names_of_users_are_sent_with_their_texts(target):
 
 def test_turns_of_two_people_that_are_merged_keep_their_names():
     target = Model("m", "someone", "openai-chat", rules={"alternate": True})
-    sent = convert(TWO_PEOPLE, source="openai-chat", target=target).projection.context
+    request = convert(TWO_PEOPLE, source="openai-chat", target=target)
+    sent = request.projection.context
+    assert request.report.lossless
+    assert "name" not in request.body["messages"][0]
     assert [[piece.text for piece in each.content if piece.kind == "text"] for each in sent.messages] == [
         ["Ada: I say yes.", "Bob: I say no."]
     ]

@@ -487,6 +487,10 @@ class Exchange:
             "x-segue-attempts": str(max(1, len(self.attempts) + is_running)),
             "x-segue-changes": str(changes),
         }
+        cuts = [change for report in reports for change in report.losses if change.tokens]
+        if cuts:
+            headers["x-segue-lost-messages"] = str(sum(change.messages for change in cuts))
+            headers["x-segue-lost-tokens"] = str(sum(change.tokens for change in cuts))
         if self.is_unstored or (self.gateway.has_store and not self.asked.has_store):
             headers["x-segue-stored"] = "false"
         if model is not None:

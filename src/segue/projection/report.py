@@ -7,7 +7,7 @@ file. An inserted message has the path of the message before it, `("messages",)`
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final, final
 
@@ -328,7 +328,8 @@ def describe_loss(code: ChangeCode, loss: Loss) -> str:
 class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One change, with the path of the changed value in the given conversation.
 
-    A change of several messages has the path of the first one, and the index of the last one in `last`.
+    A change of several messages has the path of the first one, and the index of the last one in `last`. `tokens` is how
+    many tokens are lost, and `share` which part of the whole conversation that is; 0 if they were not counted.
     """
 
     code: ChangeCode
@@ -336,6 +337,15 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
     loss: Loss
     detail: str = ""
     last: int | None = None
+    tokens: int = 0
+    share: float = 0.0
+
+    @property
+    def messages(self) -> int:
+        """How many messages the change concerns; 0 if it is one of the system prompt, the tools or the options."""
+        if self.path[0] != "messages" or len(self.path) == 1:
+            return 0
+        return 1 if self.last is None else self.last - int(self.path[1]) + 1
 
     def sentence(self) -> str:
         """Describe the change: path, sentence, and detail if there is one."""
@@ -344,6 +354,24 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
 
     def __str__(self) -> str:
         return self.sentence()
+
+
+_SEVERITY: Final = (Loss.CONTENT, Loss.OPAQUE, Loss.NONE)
+
+
+def weight_of(changes: Sequence[Change]) -> tuple[int, int, int, int, str]:
+    """Give the sort key of the changes of one kind: the worst loss first, and of equal ones the largest."""
+    tokens, messages = sum(change.tokens for change in changes), sum(change.messages for change in changes)
+    return _SEVERITY.index(changes[0].loss), -tokens, -messages, -len(changes), changes[0].code
+
+
+def describe_size(changes: Sequence[Change]) -> str:
+    """Say how much changes lose, such as "2,491 messages, 182,748 tokens, 84%"; empty if it was not counted."""
+    tokens, share = sum(change.tokens for change in changes), sum(change.share for change in changes)
+    if not tokens:
+        return ""
+    places = counted(sum(change.messages for change in changes), "message")
+    return f"{places}, {counted(tokens, 'token')}{f', {share:.0%}' if share else ''}"
 
 
 _ROOTS: Final = {"extra": -3, "system_prompt": -2, "messages": -1, "tools": sys.maxsize - 1, "options": sys.maxsize}
@@ -389,17 +417,18 @@ class Report(msgspec.Struct, frozen=True):
         if not self.changes:
             return "Nothing was changed."
         losses = self.losses
-        counts = Counter((change.loss, change.code) for change in losses)
-        first = {(change.loss, change.code): change for change in reversed(losses)}
-        severity = (Loss.CONTENT, Loss.OPAQUE)
+        kinds: dict[tuple[Loss, ChangeCode], list[Change]] = {}
+        for change in losses:
+            kinds.setdefault((change.loss, change.code), []).append(change)
         count = counted(len(losses), "change drops", "changes drop")
         lines = [f"{count} content or provider data:" if losses else "Nothing is dropped."]
-        for key in sorted(counts, key=lambda key: (severity.index(key[0]), -counts[key], key[1])):
-            loss, code = key
-            dropped, place = describe_loss(code, loss), render_path(first[key].path)
-            detail = f" ({first[key].detail})" if first[key].detail else ""
+        for (loss, code), changes in sorted(kinds.items(), key=lambda kind: weight_of(kind[1])):
+            dropped, first = describe_loss(code, loss), changes[0]
+            size = f": {text}" if (text := describe_size(changes)) else ""
+            detail = f" ({first.detail})" if first.detail and not first.tokens else ""
             lines.append(
-                f"  {counts[key]:>4} x {code.value} [{dropped} dropped] {SENTENCES[code]} First at {place}{detail}."
+                f"  {len(changes):>4} x {code.value} [{dropped} dropped{size}] {SENTENCES[code]}"
+                f" First at {render_path(first.path)}{detail}."
             )
         forms = dict.fromkeys(change.code.value for change in self.changes if change.loss == Loss.NONE)
         if forms:
