@@ -33,7 +33,7 @@ from segue.projection.report import Change, ChangeCode, Loss, Report, place_of
 from segue.projection.requirements import Requirement, ThinkingOff
 from segue.projection.workspace.workspace import Target, Workspace
 from segue.protocols.api import resolve_endpoint
-from segue.protocols.context_input import ContextInput, read_input
+from segue.protocols.context_input import ContextInput, leading_prompts, read_input
 
 _NO_OPTIONS: Final = Options()
 _DEFAULT_POLICY: Final = Policy()
@@ -82,14 +82,15 @@ def project(
         ProjectionRefused: the policy refuses a change that is needed.
         ConversationError, SettingsError: the conversation or the options hold a value of the wrong type.
     """
-    return project_for(
-        read_input(context),
-        get_model(model, catalogue=catalogue),
-        options=options,
-        policy=with_routers(policy, catalogue),
-        account=account,
-        refused=frozenset(refused),
-    )
+    given, target = read_input(context), get_model(model, catalogue=catalogue)
+    shift, refused = leading_prompts(context, given), frozenset(refused)
+    policy = with_routers(policy, catalogue)
+    try:
+        projection = project_for(given, target, options=options, policy=policy, account=account, refused=refused)
+    except ProjectionRefused as refusal:
+        refuse_at(refusal, shift, policy, target)
+        raise
+    return replace(projection, report=projection.report.shifted(shift)) if shift else projection
 
 
 @explain_misuse
@@ -339,6 +340,12 @@ def refuse_changes(report: Report, policy: Policy, target: str) -> None:
         message = f"{target} needs {count} that the policy refuses; the first is at {refused[0].sentence()}"
         message += " Remove it from Policy(refuse=...), change the conversation, or choose another model."
         raise ProjectionRefused(message, report=report)
+
+
+def refuse_at(refusal: ProjectionRefused, shift: int, policy: Policy | None, target: Model) -> None:
+    """Raise a refusal again with the paths of the given list, if they are others."""
+    if shift:
+        refuse_changes(refusal.report.shifted(shift), policy or Policy(), target.full_name())
 
 
 def _thinking_requirement(outcome: Outcome, options: Options, target: Target) -> tuple[ThinkingOff, ...]:

@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Final, final
 
 import msgspec
+from msgspec.structs import replace
 
 from segue.errors import Path, render_path
 from segue.json_text import encode_valid_json
@@ -386,6 +387,16 @@ def place_of(change: Change) -> int:
     return _ROOTS[str(root)]
 
 
+def _shifted(change: Change, count: int) -> Change:
+    path = change.path
+    if path[0] == "system_prompt" and count == 1:
+        return replace(change, path=("messages", 0, "content", *path[1:]))
+    if path[0] != "messages" or len(path) == 1:
+        return change
+    last = None if change.last is None else change.last + count
+    return replace(change, path=("messages", int(path[1]) + count, *path[2:]), last=last)
+
+
 @final
 class Report(msgspec.Struct, frozen=True):
     """Every change between the given conversation and the projected one; empty, and false, if nothing changed."""
@@ -404,6 +415,10 @@ class Report(msgspec.Struct, frozen=True):
     def lossless(self) -> bool:
         """Whether no change loses opaque data or content."""
         return all(change.loss == Loss.NONE for change in self.changes)
+
+    def shifted(self, count: int) -> Report:
+        """Give the report with the paths of a list that has so many messages before those of the conversation."""
+        return Report(tuple(_shifted(change, count) for change in self.changes)) if count else self
 
     def of(self, *codes: ChangeCode) -> tuple[Change, ...]:
         """Give the changes with these codes, in order."""
