@@ -19,6 +19,7 @@ from segue import (
     DecodeError,
     EmptyConversation,
     ImageContent,
+    Loss,
     Model,
     Options,
     Policy,
@@ -500,5 +501,5 @@ SYSTEM_FIRST = [
 def test_paths_of_a_report_are_those_of_the_given_messages(make):
     assert [change.path for change in make(None).report.changes] == [("messages", 2)]
     with pytest.raises(ProjectionRefused, match=r"messages\[2\]") as refused:
-        make(Policy(refuse=frozenset({"opaque"})))
+        make(Policy(refuse=frozenset({Loss.OPAQUE})))
     assert [change.path for change in refused.value.report.changes] == [("messages", 2)]

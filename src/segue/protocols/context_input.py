@@ -63,7 +63,8 @@ def leading_prompts(turns: object, context: Context) -> int:
         return 0
     count = len(cast("Sequence[object]", turns)) - len(context.messages)
     leading = cast("Sequence[object]", turns)[: max(count, 0)]
-    is_prompt = all(isinstance(turn, Mapping) and turn.get("role") in _PROMPT_ROLES for turn in leading)
+    roles = [cast("Mapping[str, object]", turn).get("role") for turn in leading if isinstance(turn, Mapping)]
+    is_prompt = len(roles) == len(leading) and _PROMPT_ROLES.issuperset(map(str, roles))
     return count if count > 0 and is_prompt else 0
 
 

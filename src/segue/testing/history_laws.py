@@ -302,7 +302,7 @@ def check_plain(record: Protocol, model: Model, seed: int) -> None:
     law, where = "a report has what is lost, and nothing else", history_name(model, seed)
     names = [name for name in PROTOCOLS if name != record.name]
     target = get_protocol(names[seed % len(names)]).example
-    value = ([], "", {}, None, "a value")[seed // len(names) % 5]
+    value: object = (list[object](), "", dict[str, object](), None, "a value")[seed // len(names) % 5]
     reply = new_assistant_message(model, content=(TextContent(text="Hello."),))
     reply = replace(reply, extra={record.name: {"unread": value}})
     context = Context(

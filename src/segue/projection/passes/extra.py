@@ -81,7 +81,7 @@ def lost_fields(extra: Extra, kept: Extra | None = None) -> dict[str, object]:
         if key == REPLY or (key not in _NEVER_SENT and not _is_of_protocol(key)):
             continue
         record = PROTOCOLS.get(key.partition(SOURCE_MARK)[0])
-        defaults = record.default_fields if record is not None else {}
+        defaults: Mapping[str, object] = record.default_fields if record is not None else {}
         remaining = kept.get(key) if kept is not None else None
         for name, value in part.items():
             gone = value if remaining is None or name not in remaining else _removed(value, remaining[name])
