@@ -85,8 +85,8 @@ def lost_fields(extra: Extra, kept: Extra | None = None) -> dict[str, object]:
         remaining = kept.get(key) if kept is not None else None
         for name, value in part.items():
             gone = value if remaining is None or name not in remaining else _removed(value, remaining[name])
-            if name not in FORMAT_KEYS and (said := _beyond(gone, defaults.get(name))) is not None:
-                lost[name] = said
+            if name not in FORMAT_KEYS and (given_value := _beyond(gone, defaults.get(name))) is not None:
+                lost[name] = given_value
     return lost
 
 
@@ -101,7 +101,9 @@ def _beyond(value: object, default: object) -> object:
     """Give the part of a value that is not the default; None if the value is empty or nothing but the default."""
     if isinstance(value, Mapping) and isinstance(default, Mapping):
         given, known = cast("Mapping[str, object]", value), cast("Mapping[str, object]", default)
-        rest = {name: said for name in given if (said := _beyond(given[name], known.get(name))) is not None}
+        rest = {
+            name: given_value for name in given if (given_value := _beyond(given[name], known.get(name))) is not None
+        }
         return rest or None
     is_default = value == default and isinstance(value, bool) == isinstance(default, bool)
     is_empty = isinstance(value, (str, list, tuple, Mapping)) and not value
