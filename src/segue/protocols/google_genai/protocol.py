@@ -99,7 +99,7 @@ PROTOCOL: Final = Protocol(
     decode_error=decode_error,
     encode_error=encode_error,
     check=check,
-    # one text is what a request without them gives; the SDK of Google and pydantic-ai send them (recorded, 2026-11)
+    # values that ask for nothing more than one text; recorded requests have the modalities, 2026-11
     default_fields={"generationConfig": {"candidateCount": 1, "responseModalities": ["TEXT"]}},
     not_carried=NOT_IN_A_BODY
     | {

@@ -112,7 +112,7 @@ PROTOCOL: Final = Protocol(
         "presence_penalty": 0,
         "response_format": {"type": "text"},
         "safe_prompt": False,
-    },  # mistralai 3.7.0: ChatCompletionRequest
+    },  # mistralai 3.7.0 for the format; the others ask for nothing
     not_carried=NOT_IN_A_BODY
     | {
         # of results

@@ -127,7 +127,7 @@ PROTOCOL: Final = Protocol(
         "modalities": ["text"],
         "service_tier": "auto",
         "verbosity": "medium",
-    },  # openai 3.49.0
+    },  # openai 3.49.0 for modalities, tier and verbosity; the others ask for nothing
     not_carried=NOT_IN_A_BODY
     | {
         # of results
