@@ -19,9 +19,11 @@ from segue import (
     DecodeError,
     EmptyConversation,
     ImageContent,
+    Loss,
     Model,
     Options,
     Policy,
+    ProjectionRefused,
     Prompt,
     SettingsError,
     StopReason,
@@ -43,6 +45,7 @@ from segue import (
     get_model,
     new_assistant_message,
     prepare,
+    project,
     stream_decoder,
     transcribe,
 )
@@ -475,3 +478,28 @@ def test_a_body_of_any_mapping_and_depth_is_copied():
     copied = detached(loop)
     assert copied is not loop
     assert copied["self"] is copied
+
+
+SYSTEM_FIRST = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "hi"},
+    {"role": "assistant", "content": "Hello", "odd": 1},
+    {"role": "user", "content": "and?"},
+]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda policy: convert({"messages": SYSTEM_FIRST}, target="anthropic/claude-opus-4-8", policy=policy),
+        lambda policy: convert(SYSTEM_FIRST, target="anthropic/claude-opus-4-8", policy=policy),
+        lambda policy: project(SYSTEM_FIRST, "anthropic/claude-opus-4-8", policy=policy),
+        lambda policy: prepare(SYSTEM_FIRST, "anthropic/claude-opus-4-8", policy=policy),
+    ],
+    ids=["a body", "a list that is converted", "a list that is projected", "a list that is prepared"],
+)
+def test_paths_of_a_report_are_those_of_the_given_messages(make):
+    assert [change.path for change in make(None).report.changes] == [("messages", 2)]
+    with pytest.raises(ProjectionRefused, match=r"messages\[2\]") as refused:
+        make(Policy(refuse=frozenset({Loss.OPAQUE})))
+    assert [change.path for change in refused.value.report.changes] == [("messages", 2)]

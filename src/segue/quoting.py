@@ -29,6 +29,11 @@ _SEPARATORS: Final = re.compile(r"[/\\?#&;:]")
 _BETWEEN_SEGMENTS: Final = re.compile(r"[/\\]")
 _HOST_LABELS: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _PATH: Final = re.compile(r"(?:/(?:[A-Za-z0-9._~!$&'()*+,;=:@{}-]|%[0-9A-Fa-f]{2})*)*(?:\?[\x21-\x22\x24-\x7e]*)?")
+SECRET_NAME: Final = re.compile(
+    r"(?:api|access|secret|private|account|auth)[-_]?key|token$|secret|passw|authorization|credential|cookie|signature",
+    re.IGNORECASE,
+)
+"""Names of fields and headers whose values are secrets; reports do not show them."""
 
 
 def quote_segment(value: str, *, what: str = "the model id") -> str:

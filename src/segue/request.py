@@ -18,7 +18,7 @@ from segue.binding.stamp import Stamp
 from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.marks import all_marks_of, mark_of, marks_of
 from segue.conversation.messages import AssistantMessage, Message, Sent
-from segue.errors import DecodeError, SettingsError, UnknownModel
+from segue.errors import DecodeError, ProjectionRefused, SettingsError, UnknownModel
 from segue.fitting_requests import fit_request
 from segue.json_text import encode_json
 from segue.models.catalogue import Catalogue, get_model
@@ -27,12 +27,12 @@ from segue.models.providers import find_row
 from segue.projection.fitting.server_window import fill_window
 from segue.projection.passes.held_content import SOURCE_MARK, held_content_of
 from segue.projection.policy import Policy
-from segue.projection.projector import Projection, project, project_for, with_routers
+from segue.projection.projector import Projection, project, project_for, refuse_at, with_routers
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.requirements import Requirement
 from segue.projection.workspace.ownership import KEY_LABEL, known_account
 from segue.protocols.api import decode_request, resolve_endpoint
-from segue.protocols.context_input import ContextInput, read_input
+from segue.protocols.context_input import ContextInput, leading_prompts, read_input
 from segue.protocols.detection import detect_protocol
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import detached
@@ -394,9 +394,22 @@ def prepare(
         ProjectionRefused: the policy refuses a necessary change.
     """
     given = read_input(context)
-    return prepare_again(
-        given, model, options=options, policy=policy, catalogue=catalogue, account=account, refused=frozenset(refused)
-    )
+    shift = leading_prompts(context, given)
+    try:
+        request = prepare_again(
+            given,
+            model,
+            options=options,
+            policy=policy,
+            catalogue=catalogue,
+            account=account,
+            refused=frozenset(refused),
+        )
+    except ProjectionRefused as refusal:
+        refuse_at(refusal, shift, policy, get_model(model, catalogue=catalogue))
+        raise
+    request.report = request.report.shifted(shift)
+    return request
 
 
 def prepare_again(
@@ -514,7 +527,15 @@ def convert(
     writer = source_model if source_model is None else get_model(source_model, catalogue=catalogue)
     prompt = decode_request(body, protocol=protocol, model=writer, catalogue=catalogue)
     model = find_target(target, target_protocol, catalogue)
-    return prepare_prompt(prompt, model, source=protocol, writer=writer, policy=policy, catalogue=catalogue)
+    turns = body.get(get_protocol(protocol).turns_key or "") if isinstance(body, Mapping) else body
+    shift = leading_prompts(turns, prompt.context)
+    try:
+        request = prepare_prompt(prompt, model, source=protocol, writer=writer, policy=policy, catalogue=catalogue)
+    except ProjectionRefused as refusal:
+        refuse_at(refusal, shift, policy, model)
+        raise
+    request.report = request.report.shifted(shift)
+    return request
 
 
 def prepare_prompt(

@@ -71,7 +71,7 @@ def test_a_switch_to_a_model_that_does_not_answer_has_not_taken_effect():
 
 
 REASONS = {
-    "a key": ({"MISTRAL_API_KEY": "k"}, (), "Chatting with mistral/", "(MISTRAL_API_KEY is set)"),
+    "a key": ({"MISTRAL_API_KEY": "k"}, (), "Chatting with mistral/", "(MISTRAL_API_KEY is set; $1.50 for a million"),
     "a name": ({}, ("echo",), "Chatting with segue/echo. ", ""),
 }
 

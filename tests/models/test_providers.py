@@ -7,9 +7,10 @@ from datetime import date
 
 import pytest
 
-from segue.models.catalogue import packaged_catalogue
+from segue.client.local.servers import find_keyed_models
+from segue.models.catalogue import installed_catalogue, packaged_catalogue
 from segue.models.model import Model
-from segue.models.providers import PROVIDERS, Provider, find_row
+from segue.models.providers import DEFAULT_MODELS, PROVIDERS, Provider, find_row
 from segue.protocols.registry import PROTOCOLS, resolve_dialect, resolve_rules
 
 ROWS = list(PROVIDERS.values())
@@ -126,3 +127,29 @@ def test_a_provider_under_another_name_keeps_its_rules():
     model = Model("deepseek-v4-flash", "work", "openai-chat", base_url="https://api.deepseek.com")
     assert resolve_rules(model).reasoning_replay == "required"
     assert resolve_dialect(model).thinking_format == "deepseek"
+
+
+CATALOGUED: dict[str, list[Model]] = {}
+for each in installed_catalogue().models:
+    CATALOGUED.setdefault(each.provider, []).append(each)
+KEYED = [row.name for row in PROVIDERS.values() if row.key_variables and CATALOGUED.get(row.name)]
+
+
+@pytest.mark.parametrize("name", KEYED)
+def test_a_provider_with_a_key_has_a_current_default_model_that_calls_tools(name):
+    model = next(model for model in CATALOGUED[name] if model.id == DEFAULT_MODELS[name])
+    assert not model.deprecated
+    assert resolve_rules(model).tools or name == "perplexity"  # none of its models calls tools
+    dearest = max(each.cost.output for each in CATALOGUED[name])
+    assert model.cost.output <= 15
+    assert model.cost.output < dearest or dearest <= 15
+
+
+def test_a_key_alone_chooses_the_default_model(monkeypatch):
+    for row in PROVIDERS.values():
+        for variable in row.key_variables:
+            monkeypatch.delenv(variable, raising=False)
+    for variable in ("OPENAI_API_KEY", "GEMINI_API_KEY", "MISTRAL_API_KEY", "COHERE_API_KEY"):
+        monkeypatch.setenv(variable, "x")
+    names = [model.full_name() for model in find_keyed_models(installed_catalogue())]
+    assert names == [f"{name}/{DEFAULT_MODELS[name]}" for name in ("openai", "google", "mistral", "cohere")]

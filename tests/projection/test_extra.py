@@ -167,7 +167,9 @@ def test_data_of_an_image_in_a_result_is_not_sent_with_the_user_turn_that_it_mov
 def test_fields_of_the_whole_conversation_are_reported_where_they_cannot_be_sent():
     given = Context(messages=(UserMessage.of("hi"),), extra={"google-genai": {"systemInstruction": {"labels": ["a"]}}})
     projection = project(given, "anthropic/claude-opus-4-8")
-    change = Change(code=ChangeCode.EXTRA_REMOVED, path=("extra",), loss=Loss.OPAQUE)
+    change = Change(
+        code=ChangeCode.EXTRA_REMOVED, path=("extra",), loss=Loss.OPAQUE, detail='systemInstruction: {"labels": ["a"]}'
+    )
     assert (projection.report.changes, projection.context.extra) == ((change,), None)
     at_home = project(given, "google/gemini-3.5-flash")
     assert (at_home.report.changes, at_home.context.extra) == ((), given.extra)

@@ -28,6 +28,7 @@ from segue.conversation.messages import (
 )
 from segue.errors import ProjectionRefused, SettingsError
 from segue.models.model import Model
+from segue.projection.passes.extra import lost_fields
 from segue.projection.policy import Fit, Policy, Texts
 from segue.projection.projector import project
 from segue.projection.report import (
@@ -40,6 +41,8 @@ from segue.projection.report import (
     Report,
     describe_loss,
 )
+from segue.protocols.registry import PROTOCOLS
+from segue.request import convert
 
 CLAUDE = Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=1000)
 OLD_CLAUDE = Model("claude-3-5-haiku-latest", "anthropic", "anthropic-messages", input=("text",))
@@ -219,6 +222,7 @@ CASES: dict[ChangeCode, Needs] = {
         GPT, (HI, by(call(thought_signature="s")), result()), ("messages", 1, "content", 0), OPAQUE
     ),
     C.SIGNATURE_PLACEHOLDER: Needs(GEMINI, (HI, by(call()), result()), ("messages", 1, "content", 0), NONE),
+    C.NAME_AS_TEXT: Needs(CLAUDE, (replace(HI, extra={"openai-chat": {"name": "Ada"}}),), ("messages", 0), NONE),
     C.EXTRA_REMOVED: Needs(GPT, (HI, by(REPLY, extra={"ollama-chat": {"odd": 1}}), HI), ("messages", 1), OPAQUE),
     C.PROVIDER_HISTORY: Needs(
         CLAUDE,
@@ -384,12 +388,140 @@ def test_a_summary_lists_each_code_once_the_worst_loss_first():
         Change(code=C.RESULT_ORPHANED, path=("messages", 5), loss=CONTENT),
     )
     assert Report(changes).summary() == (
-        "3 changes; content or provider data is dropped:\n"
+        "1 change drops content or provider data:\n"
         "     1 x result_orphaned [content dropped] "
         f"{SENTENCES[C.RESULT_ORPHANED]} First at messages[5].\n"
-        "     2 x id_changed [nothing dropped] "
-        f"{SENTENCES[C.ID_CHANGED]} First at messages[1].content[0].id."
+        "Changed without a loss: id_changed."
     )
+
+
+def test_a_summary_says_how_much_is_lost_the_largest_loss_first():
+    changes = (
+        Change(code=C.RESULT_ORPHANED, path=("messages", 0), loss=CONTENT),
+        Change(code=C.RESULT_ORPHANED, path=("messages", 2), loss=CONTENT),
+        Change(
+            code=C.TURNS_DROPPED, path=("messages", 3), loss=CONTENT, detail="d", last=2493, tokens=182_748, share=0.84
+        ),
+    )
+    lines = Report(changes).summary().splitlines()
+    assert lines[1].startswith("     1 x turns_dropped [content dropped: 2,491 messages, 182,748 tokens, 84%] ")
+    assert lines[2].startswith("     2 x result_orphaned [content dropped] ")
+
+
+def test_a_cut_says_how_many_tokens_it_left_out_and_which_share():
+    turns = [UserMessage.of(f"{number}: " + "word " * 300) for number in range(30)]
+    small = replace(GPT, context_window=6000, max_tokens=500)
+    projection = project(Context(messages=tuple(turns)), small)
+    (cut,) = projection.report.of(C.TURNS_DROPPED)
+    assert projection.window is not None
+    whole = cut.tokens + projection.window.estimate
+    assert (cut.messages, cut.share) == ((cut.last or 0) - 0 + 1 - int(cut.path[1]), round(cut.tokens / whole, 3))
+    assert cut.tokens > 300 * (cut.messages - 1)
+
+
+def test_an_empty_turn_that_failed_is_no_loss_of_content():
+    failed = replace(by(REPLY), content=(), stop_reason=StopReason.ERROR)
+    report = project(Context(messages=(HI, failed, HI)), GPT).report
+    assert [(change.code, change.loss) for change in report.changes if change.code == C.UNFINISHED_TURN] == [
+        (C.UNFINISHED_TURN, NONE)
+    ]
+
+
+def chat(*messages: dict[str, object], **fields: object) -> dict[str, object]:
+    return {"model": "gpt-5.4", "messages": list(messages), **fields}
+
+
+SAYS_NOTHING: dict[str, dict[str, object]] = {
+    "one text": chat({"role": "user", "content": "hi"}),
+    "the dump of an SDK": chat(
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": "Hello", "annotations": [], "refusal": None, "audio": None},
+        {"role": "user", "content": "and?"},
+    ),
+    "a string where the target has a list": chat({"role": "user", "content": [{"type": "text", "text": "hi"}]}),
+    "defaults of the provider": chat(
+        {"role": "user", "content": "hi"}, n=1, frequency_penalty=0, logprobs=False, service_tier="auto"
+    ),
+}
+
+
+@pytest.mark.parametrize("body", SAYS_NOTHING.values(), ids=SAYS_NOTHING.keys())
+def test_what_says_nothing_is_not_reported(body):
+    for record in PROTOCOLS.values():
+        report = convert(body, source="openai-chat", target=record.example).report
+        assert not report.of(C.EXTRA_REMOVED), record.name
+        assert report.lossless
+
+
+SAYS_SOMETHING: dict[str, tuple[dict[str, object], str]] = {
+    "a field of the request": (chat({"role": "user", "content": "hi"}, n=2), "n: 2"),
+    "a flag that is not the default": (chat({"role": "user", "content": "hi"}, store=True), "store: true"),
+    "a long value": (
+        chat({"role": "user", "content": "hi"}, prediction={"type": "content", "content": "x" * 99}),
+        'prediction: {"type": "content", "content": "' + "x" * 28 + "…",
+    ),
+    "a secret": (
+        chat({"role": "user", "content": "hi"}, server={"url": "u", "headers": {"Authorization": "Bearer abc"}}),
+        'server: {"url": "u", "headers": {"Authorization": "***"}}',
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "detail"), SAYS_SOMETHING.values(), ids=SAYS_SOMETHING.keys())
+def test_a_lost_field_is_named_with_the_start_of_its_value(body, detail):
+    report = convert(body, source="openai-chat", target="anthropic/claude-opus-4-8").report
+    assert [(change.loss, change.detail) for change in report.changes] == [(OPAQUE, detail)]
+
+
+TWO_PEOPLE = chat(
+    {"role": "user", "content": "I say yes.", "name": "Ada"},
+    {"role": "user", "content": [{"type": "text", "text": "I say no."}], "name": "Bob"},
+)
+
+
+@pytest.mark.parametrize(
+    "target", ["anthropic/claude-opus-4-8", "google/gemini-3.5-flash", "mistral/mistral-large-latest"]
+)
+def test_the_names_of_users_are_sent_with_their_texts(target):
+    request = convert(TWO_PEOPLE, source="openai-chat", target=target)
+    texts = [
+        piece.text for each in request.projection.context.messages for piece in each.content if piece.kind == "text"
+    ]
+    assert texts == ["Ada: I say yes.", "Bob: I say no."]
+    named = request.report.of(C.NAME_AS_TEXT)
+    assert [(change.path, change.detail) for change in named] == [(("messages", 0), "Ada"), (("messages", 1), "Bob")]
+    assert request.report.lossless
+
+
+def test_turns_of_two_people_that_are_merged_keep_their_names():
+    target = Model("m", "someone", "openai-chat", rules={"alternate": True})
+    request = convert(TWO_PEOPLE, source="openai-chat", target=target)
+    sent = request.projection.context
+    assert request.report.lossless
+    assert "name" not in request.body["messages"][0]
+    assert [[piece.text for piece in each.content if piece.kind == "text"] for each in sent.messages] == [
+        ["Ada: I say yes.", "Bob: I say no."]
+    ]
+
+
+def test_names_of_users_can_be_dropped_and_are_then_reported_as_lost():
+    request = convert(
+        TWO_PEOPLE, source="openai-chat", target="anthropic/claude-opus-4-8", policy=Policy(user_names="drop")
+    )
+    assert [change.detail for change in request.report.losses] == ['name: "Ada"', 'name: "Bob"']
+
+
+def test_a_name_before_a_picture_is_a_text_of_its_own():
+    given = replace(
+        UserMessage.of(ImageContent(data=PNG, mime_type="image/png")), extra={"openai-chat": {"name": "Ada"}}
+    )
+    sent = project(Context(messages=(given,)), CLAUDE).context.messages[0]
+    assert sent.content[0] == TextContent(text="Ada:")
+
+
+def test_a_part_of_a_field_that_is_removed_is_named():
+    extra = {"openai-chat": {"wide": {"kept": 1, "gone": 2}}}
+    assert lost_fields(extra, {"openai-chat": {"wide": {"kept": 1}}}) == {"wide": {"gone": 2}}
 
 
 def test_the_summary_of_an_empty_report():

@@ -151,7 +151,11 @@ class _Validator:
             if piece.kind in ("image", "file"):
                 yield from self.media(message, piece)
             for key, part in (piece.extra or {}).items():
-                if key not in (self.model.protocol, "stored"):
+                # Format alone, and empty fields, may stay: no codec writes them for another protocol.
+                data = [value for name, value in part.items() if name not in ("verbatim", "shape")]
+                if key not in (self.model.protocol, "stored") and any(
+                    value not in (None, "", [], {}) for value in data
+                ):
                     yield f"{message.role}: extra of {key}: {part}"
         if message.role == "assistant":
             yield from self.turn(message)

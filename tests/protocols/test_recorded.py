@@ -17,6 +17,8 @@ from protocols.every_protocol import all_codecs
 from segue.framing.aws_event_stream import AwsEventStreamDecoder
 from segue.framing.sse import SseDecoder
 from segue.models.model import Model
+from segue.projection.passes.extra import lost_fields
+from segue.projection.report import ChangeCode, Loss
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.detection import detect_protocol
 
@@ -134,3 +136,37 @@ def test_the_protocol_of_a_recorded_request_is_detected(row):
     body = traffic.read(row["file"])["request"]
     assert detect_protocol(body) == row["protocol"]
     assert json.dumps(body)
+
+
+@pytest.mark.parametrize("protocol", CODECS)
+def test_a_recorded_request_gives_a_report_of_what_it_loses_and_of_nothing_else(protocol):
+    targets = [codec.example for name, codec in CODECS.items() if name != protocol]
+    for number, row in enumerate(traffic.of_protocol(protocol)):
+        exchange = traffic.read(row["file"])
+        if not traffic.has_json_request(row, exchange):
+            continue
+        body, target = exchange["request"], targets[number % len(targets)]
+        try:
+            prompt = segue.decode_request(body, protocol=protocol)
+            report = segue.convert(body, source=protocol, target=target).report
+        except segue.SegueError:
+            continue  # no request that segue sends: a wrong body, or one that is no conversation
+        removed = report.of(ChangeCode.EXTRA_REMOVED)
+        losing = [change for change in removed if change.loss != Loss.NONE]
+        assert all(change.detail for change in removed), row["file"]
+        has_fields = any(lost_fields(extra) for extra in every_extra(prompt))
+        assert has_fields or not losing, (row["file"], losing)
+        pieces = [piece.kind for message in prompt.context.messages for piece in message.content]
+        if not has_fields and not prompt.context.tools and set(pieces) <= {"text"}:
+            unseen = [change for change in report.losses if change.path[0] != "options"]
+            assert unseen == [], row["file"]
+
+
+def every_extra(prompt: Any) -> list[Any]:
+    """Give the `extra` of every part of a request."""
+    context = prompt.context
+    parts: list[Any] = [context, prompt.options, *context.tools, *context.messages]
+    parts += [piece for message in context.messages for piece in message.content]
+    if isinstance(context.system_prompt, tuple):
+        parts += context.system_prompt
+    return [part.extra for part in parts if part.extra is not None]

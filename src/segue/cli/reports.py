@@ -11,7 +11,7 @@ import click
 from segue.cli.wording import in_program_words
 from segue.errors import render_path
 from segue.json_text import encode_valid_json
-from segue.projection.report import SENTENCES, Change, ChangeCode, Loss, Report, describe_loss
+from segue.projection.report import SENTENCES, Change, ChangeCode, Loss, Report, describe_loss, describe_size, weight_of
 from segue.tokens import Length
 
 if TYPE_CHECKING:
@@ -69,10 +69,13 @@ def show_report(report: Report, *, converts: bool = False) -> None:
     if not report.changes:
         console.print("No changes.")
         return
-    places: defaultdict[tuple[Loss, ChangeCode], list[str]] = defaultdict(list)
+    changes: defaultdict[tuple[Loss, ChangeCode], list[Change]] = defaultdict(list)
     for change in report.changes:
-        places[change.loss, change.code].append(render_path(change.path))
-    _show_kinds(console, Counter(kinds_of(report.changes)), places, converts=converts)
+        changes[change.loss, change.code].append(change)
+    ordered = sorted(changes, key=lambda kind: weight_of(changes[kind]))
+    places = {kind: [render_path(change.path) for change in changes[kind]] for kind in ordered}
+    sizes = {kind: describe_size(changes[kind]) for kind in ordered}
+    _show_kinds(console, {kind: len(changes[kind]) for kind in ordered}, places, converts=converts, sizes=sizes)
 
 
 def show_kinds(
@@ -83,11 +86,17 @@ def show_kinds(
     converts: bool = False,
 ) -> None:
     """Print the changes of many conversations, with the places of samples; `converts` as in `show_report`."""
-    _show_kinds(open_console(stderr=stderr), kinds, places, converts=converts)
+    ordered = sorted(kinds, key=lambda kind: (_SEVERITY.index(kind[0]), -kinds[kind], kind[1]))
+    _show_kinds(open_console(stderr=stderr), {kind: kinds[kind] for kind in ordered}, places, converts=converts)
 
 
 def _show_kinds(
-    console: Console, kinds: Kinds, places: Mapping[tuple[Loss, ChangeCode], list[str]], *, converts: bool
+    console: Console,
+    kinds: Mapping[tuple[Loss, ChangeCode], int],
+    places: Mapping[tuple[Loss, ChangeCode], list[str]],
+    *,
+    converts: bool,
+    sizes: Mapping[tuple[Loss, ChangeCode], str] | None = None,
 ) -> None:
     from rich.padding import Padding
     from rich.table import Table
@@ -98,17 +107,18 @@ def _show_kinds(
     table.add_column("change")
     table.add_column("meaning", overflow="fold")
     is_narrow = console.is_terminal and console.width < _NARROW
-    for loss, code in sorted(kinds, key=lambda kind: (_SEVERITY.index(kind[0]), -kinds[kind], kind[1])):
+    for (loss, code), count in kinds.items():
         where = places.get((loss, code), [])
         more = ", ..." if len(where) > _PLACES else ""
         at = f"\nat {', '.join(where[:_PLACES])}{more}" if where else ""
         dropped = f"[{_COLOURS[loss]}]{describe_loss(code, loss)}[/]"
-        meaning = _plain(in_program_words(SENTENCES[code], converts=converts) + at)
+        size = f"{text}: " if sizes and (text := sizes[loss, code]) else ""
+        meaning = _plain(size + in_program_words(SENTENCES[code], converts=converts) + at)
         if is_narrow:
-            console.print(f"{kinds[loss, code]} x [bold]{code.value}[/], {dropped} dropped", soft_wrap=True)
+            console.print(f"{count} x [bold]{code.value}[/], {dropped} dropped", soft_wrap=True)
             console.print(Padding(meaning, (0, 0, 0, 2)))
         else:
-            table.add_row(str(kinds[loss, code]), dropped, code.value, meaning)
+            table.add_row(str(count), dropped, code.value, meaning)
     if not is_narrow:
         console.print(table)
 

@@ -151,6 +151,14 @@ def offer_models(known: Catalogue) -> Iterator[Start]:
     for model in find_keyed_models(known):
         variables = PROVIDERS[model.provider].key_variables
         variable = next(name for name in variables if os.environ.get(name))
-        yield Start(model, model.provider, f"{variable} is set")
+        yield Start(model, model.provider, f"{variable} is set{_priced(model)}")
     for model in find_local_models():
         yield Start(model, model.provider, f"a server answers at {PROVIDERS[model.provider].base_url}")
+
+
+def _priced(model: Model) -> str:
+    """Name the price of a model that the user did not choose; nothing if it is not known."""
+    cost = model.cost
+    if not (cost.input or cost.output):
+        return ""
+    return f"; ${cost.input:,.2f} for a million tokens of input, ${cost.output:,.2f} of output"

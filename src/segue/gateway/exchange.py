@@ -487,12 +487,17 @@ class Exchange:
 
     def response_headers(self, model: Model | None, *, is_running: bool = False) -> dict[str, str]:
         """Give the headers that describe the exchange; `is_running`: the last attempt has not ended."""
-        changes = len(self.asked.report.changes) + sum(len(attempt.report.changes) for attempt in self.attempts[-1:])
+        reports = (self.asked.report, *(attempt.report for attempt in self.attempts[-1:]))
+        changes = sum(len(report.losses) for report in reports)
         headers = {
             "x-segue-request-id": self.id,
             "x-segue-attempts": str(max(1, len(self.attempts) + is_running)),
             "x-segue-changes": str(changes),
         }
+        cuts = [change for report in reports for change in report.losses if change.tokens]
+        if cuts:
+            headers["x-segue-lost-messages"] = str(sum(change.messages for change in cuts))
+            headers["x-segue-lost-tokens"] = str(sum(change.tokens for change in cuts))
         if self.is_unstored or (self.gateway.has_store and not self.asked.has_store):
             headers["x-segue-stored"] = "false"
         if not is_running and self.attempts and (name := self.attempts[-1].request_id):

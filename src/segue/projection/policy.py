@@ -25,6 +25,7 @@ ReasoningPolicy: TypeAlias = Literal["auto", "text", "drop", "native"]
 InstructionsPolicy: TypeAlias = Literal["replace", "append"]
 TrailingCalls: TypeAlias = Literal["close", "open"]
 OrphanResults: TypeAlias = Literal["drop", "text"]
+UserNames: TypeAlias = Literal["text", "drop"]
 DuplicateResults: TypeAlias = Literal["first", "last"]
 SameModel: TypeAlias = Callable[[AssistantMessage, Model], bool]
 
@@ -35,6 +36,7 @@ _ALLOWED_VALUES: Final[Mapping[str, tuple[str, ...]]] = {
     "instructions": get_args(InstructionsPolicy),
     "trailing_calls": get_args(TrailingCalls),
     "orphan_results": get_args(OrphanResults),
+    "user_names": get_args(UserNames),
     "duplicate_results": get_args(DuplicateResults),
 }
 _REFUSABLE: Final = frozenset(map(str, (*Loss, *ChangeCode)))
@@ -69,6 +71,7 @@ class Texts(msgspec.Struct, frozen=True, kw_only=True):
     empty_result: str = "(no tool output)"
     empty_turn: str = "(no visible reply)"
     file_caption: str = "(file attached)"
+    user_name: str = "{name}: {text}"
     system_message: str = "<system>\n{text}\n</system>"
     result_cut: str = "\n[{count} characters omitted to fit the context window]\n"
     turns_dropped: str = "(earlier messages omitted here to fit the context window: {count})"
@@ -134,6 +137,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
     `instructions` says what a changed system prompt or tool list does: it replaces the earlier one, or, where the
     target accepts that, is appended behind the newest message, so that everything before it stays valid and cached.
+    `user_names` says what becomes of the name of a user where the target has no field for it: the text begins with it,
+    or it is removed.
     `media` maps a URL or a provider's file id to the content to send instead. `stores` maps the id of a vector store or
     document library to the target's own, for tools that search in files. `same_model` may return True for messages
     that the target wrote although segue cannot know it. `refuse` holds losses or codes that raise `ProjectionRefused`.
@@ -151,6 +156,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     trailing_calls: TrailingCalls = "close"
     orphan_results: OrphanResults = "drop"
     duplicate_results: DuplicateResults = "first"
+    user_names: UserNames = "text"
     texts: Texts = Texts()
     media: Mapping[str, ImageContent | FileContent] = msgspec.field(
         default_factory=dict[str, ImageContent | FileContent]

@@ -23,7 +23,7 @@ from segue.projection.fitting.given import Given
 from segue.projection.fitting.server_window import asked_window
 from segue.projection.fitting.window import Window
 from segue.projection.passes.cache_marks import limit_marks
-from segue.projection.passes.extra import extra_loss, kept_extra, withhold_extra
+from segue.projection.passes.extra import kept_extra, lost_fields, removal_of, withhold_extra
 from segue.projection.passes.ids import NormalizeId, assign_ids
 from segue.projection.passes.names import clean_names
 from segue.projection.passes.namespaces import name_namespaced
@@ -33,7 +33,7 @@ from segue.projection.report import Change, ChangeCode, Loss, Report, place_of
 from segue.projection.requirements import Requirement, ThinkingOff
 from segue.projection.workspace.workspace import Target, Workspace
 from segue.protocols.api import resolve_endpoint
-from segue.protocols.context_input import ContextInput, read_input
+from segue.protocols.context_input import ContextInput, leading_prompts, read_input
 
 _NO_OPTIONS: Final = Options()
 _DEFAULT_POLICY: Final = Policy()
@@ -82,14 +82,15 @@ def project(
         ProjectionRefused: the policy refuses a change that is needed.
         ConversationError, SettingsError: the conversation or the options hold a value of the wrong type.
     """
-    return project_for(
-        read_input(context),
-        get_model(model, catalogue=catalogue),
-        options=options,
-        policy=with_routers(policy, catalogue),
-        account=account,
-        refused=frozenset(refused),
-    )
+    given, target = read_input(context), get_model(model, catalogue=catalogue)
+    shift, refused = leading_prompts(context, given), frozenset(refused)
+    policy = with_routers(policy, catalogue)
+    try:
+        projection = project_for(given, target, options=options, policy=policy, account=account, refused=refused)
+    except ProjectionRefused as refusal:
+        refuse_at(refusal, shift, policy, target)
+        raise
+    return replace(projection, report=projection.report.shifted(shift)) if shift else projection
 
 
 @explain_misuse
@@ -258,7 +259,7 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
     fitted = outcome.settled.fitter_for(asked, target).fit(given)
     changes, marks = outcome.changes, outcome.marks() if not fitted.is_cut else fitted.marks
     if fitted.is_cut:
-        messages, changes = tuple(fitted.messages), fitted.changes
+        messages, changes = tuple(fitted.messages), _with_share(fitted.changes, fitted.window)
     limited = limit_marks(target, messages, marks, prompt, settings.tools, given=context)
     extra, removed = _kept_extra(context, limited.tools, target)
     if limited.changes or removed:
@@ -293,6 +294,18 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
     )
 
 
+def _with_share(changes: list[Change], window: Window | None) -> list[Change]:
+    """Say of the messages that are left out which share of all tokens they were."""
+    if window is None:
+        return changes
+    return [
+        replace(change, share=round(change.tokens / (change.tokens + window.estimate), 3))
+        if change.code == ChangeCode.TURNS_DROPPED and change.tokens
+        else change
+        for change in changes
+    ]
+
+
 def _kept_extra(context: Context, tools: tuple[Tool, ...], target: Target) -> tuple[Extra | None, list[Change]]:
     """Give the `extra` of the context that is sent, and what is removed of it.
 
@@ -304,11 +317,13 @@ def _kept_extra(context: Context, tools: tuple[Tool, ...], target: Target) -> tu
     removed: list[Change] = []
     extra = target.acceptance.context_extra(context, tools)
     if extra is not given:
-        removed.append(Change(code=ChangeCode.EXTRA_REMOVED, path=("tools",), loss=Loss.NONE))
+        loss, detail = removal_of({})
+        removed.append(Change(code=ChangeCode.EXTRA_REMOVED, path=("tools",), loss=loss, detail=detail))
     if extra is not None:
         kept = kept_extra(extra, target.model.protocol, target.rules, same_provider=True)
-        if extra_loss(extra, kept) == Loss.OPAQUE:
-            removed.append(Change(code=ChangeCode.EXTRA_REMOVED, path=("extra",), loss=Loss.OPAQUE))
+        if lost := lost_fields(extra, kept):
+            loss, detail = removal_of(lost)
+            removed.append(Change(code=ChangeCode.EXTRA_REMOVED, path=("extra",), loss=loss, detail=detail))
             extra = kept
     return extra, removed
 
@@ -325,6 +340,12 @@ def refuse_changes(report: Report, policy: Policy, target: str) -> None:
         message = f"{target} needs {count} that the policy refuses; the first is at {refused[0].sentence()}"
         message += " Remove it from Policy(refuse=...), change the conversation, or choose another model."
         raise ProjectionRefused(message, report=report)
+
+
+def refuse_at(refusal: ProjectionRefused, shift: int, policy: Policy | None, target: Model) -> None:
+    """Raise a refusal again with the paths of the given list, if they are others."""
+    if shift:
+        refuse_changes(refusal.report.shifted(shift), policy or Policy(), target.full_name())
 
 
 def _thinking_requirement(outcome: Outcome, options: Options, target: Target) -> tuple[ThinkingOff, ...]:

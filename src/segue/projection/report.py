@@ -7,11 +7,12 @@ file. An inserted message has the path of the message before it, `("messages",)`
 from __future__ import annotations
 
 import sys
-from collections import Counter
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final, final
 
 import msgspec
+from msgspec.structs import replace
 
 from segue.errors import Path, render_path
 from segue.json_text import encode_valid_json
@@ -77,6 +78,7 @@ class ChangeCode(StrEnum):
     # ids and names
     ID_CHANGED = "id_changed"
     NAME_CHANGED = "name_changed"
+    NAME_AS_TEXT = "name_as_text"
     # turns
     CALL_AS_TEXT = "call_as_text"
     ERROR_AS_TEXT = "error_as_text"
@@ -213,6 +215,9 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
         "A tool call id that the target refuses, or that was used before, is replaced in call and result."
     ),
     ChangeCode.NAME_CHANGED: "A tool name that the target refuses is replaced everywhere; replies are mapped back.",
+    ChangeCode.NAME_AS_TEXT: (
+        'The name of a user is sent as the start of the text; Policy(user_names="drop") removes it.'
+    ),
     ChangeCode.CALL_AS_TEXT: "A tool call is converted to text, because the target does not support tools.",
     ChangeCode.ERROR_AS_TEXT: "The protocol has no error flag for tool results; the text is marked as an error.",
     ChangeCode.SYSTEM_AS_USER: (
@@ -324,7 +329,8 @@ def describe_loss(code: ChangeCode, loss: Loss) -> str:
 class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One change, with the path of the changed value in the given conversation.
 
-    A change of several messages has the path of the first one, and the index of the last one in `last`.
+    A change of several messages has the path of the first one, and the index of the last one in `last`. `tokens` is how
+    many tokens are lost, and `share` which part of the whole conversation that is; 0 if they were not counted.
     """
 
     code: ChangeCode
@@ -332,6 +338,15 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
     loss: Loss
     detail: str = ""
     last: int | None = None
+    tokens: int = 0
+    share: float = 0.0
+
+    @property
+    def messages(self) -> int:
+        """How many messages the change concerns; 0 if it is one of the system prompt, the tools or the options."""
+        if self.path[0] != "messages" or len(self.path) == 1:
+            return 0
+        return 1 if self.last is None else self.last - int(self.path[1]) + 1
 
     def sentence(self) -> str:
         """Describe the change: path, sentence, and detail if there is one."""
@@ -340,6 +355,24 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=F
 
     def __str__(self) -> str:
         return self.sentence()
+
+
+_SEVERITY: Final = (Loss.CONTENT, Loss.OPAQUE, Loss.NONE)
+
+
+def weight_of(changes: Sequence[Change]) -> tuple[int, int, int, int, str]:
+    """Give the sort key of the changes of one kind: the worst loss first, and of equal ones the largest."""
+    tokens, messages = sum(change.tokens for change in changes), sum(change.messages for change in changes)
+    return _SEVERITY.index(changes[0].loss), -tokens, -messages, -len(changes), changes[0].code
+
+
+def describe_size(changes: Sequence[Change]) -> str:
+    """Say how much changes lose, such as "2,491 messages, 182,748 tokens, 84%"; empty if it was not counted."""
+    tokens, share = sum(change.tokens for change in changes), sum(change.share for change in changes)
+    if not tokens:
+        return ""
+    places = counted(sum(change.messages for change in changes), "message")
+    return f"{places}, {counted(tokens, 'token')}{f', {share:.0%}' if share else ''}"
 
 
 _ROOTS: Final = {"extra": -3, "system_prompt": -2, "messages": -1, "tools": sys.maxsize - 1, "options": sys.maxsize}
@@ -354,6 +387,16 @@ def place_of(change: Change) -> int:
     return _ROOTS[str(root)]
 
 
+def _shifted(change: Change, count: int) -> Change:
+    path = change.path
+    if path[0] == "system_prompt" and count == 1:
+        return replace(change, path=("messages", 0, "content", *path[1:]))
+    if path[0] != "messages" or len(path) == 1:
+        return change
+    last = None if change.last is None else change.last + count
+    return replace(change, path=("messages", int(path[1]) + count, *path[2:]), last=last)
+
+
 @final
 class Report(msgspec.Struct, frozen=True):
     """Every change between the given conversation and the projected one; empty, and false, if nothing changed."""
@@ -364,27 +407,47 @@ class Report(msgspec.Struct, frozen=True):
         return len(self.changes)
 
     @property
+    def losses(self) -> tuple[Change, ...]:
+        """The changes that lose opaque data or content; all others are of form or place."""
+        return tuple(change for change in self.changes if change.loss != Loss.NONE)
+
+    @property
     def lossless(self) -> bool:
         """Whether no change loses opaque data or content."""
         return all(change.loss == Loss.NONE for change in self.changes)
+
+    def shifted(self, count: int) -> Report:
+        """Give the report with the paths of a list that has so many messages before those of the conversation."""
+        return Report(tuple(_shifted(change, count) for change in self.changes)) if count else self
 
     def of(self, *codes: ChangeCode) -> tuple[Change, ...]:
         """Give the changes with these codes, in order."""
         return tuple(change for change in self.changes if change.code in codes)
 
     def summary(self) -> str:
-        """Summarise the report: one line for each code, the worst loss first, with the first path."""
+        """Summarise the report: one line for each code that loses something, the worst loss first, with the first path.
+
+        Changes that lose nothing are not counted; their codes are named at the end.
+        """
         if not self.changes:
             return "Nothing was changed."
-        counts = Counter((change.loss, change.code) for change in self.changes)
-        first = {(change.loss, change.code): change for change in reversed(self.changes)}
-        severity = (Loss.CONTENT, Loss.OPAQUE, Loss.NONE)
-        count = counted(len(self.changes), "change")
-        lines = [f"{count}; {'nothing' if self.lossless else 'content or provider data'} is dropped:"]
-        for key in sorted(counts, key=lambda key: (severity.index(key[0]), -counts[key], key[1])):
-            loss, code = key
-            dropped, place = describe_loss(code, loss), render_path(first[key].path)
-            lines.append(f"  {counts[key]:>4} x {code.value} [{dropped} dropped] {SENTENCES[code]} First at {place}.")
+        losses = self.losses
+        kinds: dict[tuple[Loss, ChangeCode], list[Change]] = {}
+        for change in losses:
+            kinds.setdefault((change.loss, change.code), []).append(change)
+        count = counted(len(losses), "change drops", "changes drop")
+        lines = [f"{count} content or provider data:" if losses else "Nothing is dropped."]
+        for (loss, code), changes in sorted(kinds.items(), key=lambda kind: weight_of(kind[1])):
+            dropped, first = describe_loss(code, loss), changes[0]
+            size = f": {text}" if (text := describe_size(changes)) else ""
+            detail = f" ({first.detail})" if first.detail and not first.tokens else ""
+            lines.append(
+                f"  {len(changes):>4} x {code.value} [{dropped} dropped{size}] {SENTENCES[code]}"
+                f" First at {render_path(first.path)}{detail}."
+            )
+        forms = dict.fromkeys(change.code.value for change in self.changes if change.loss == Loss.NONE)
+        if forms:
+            lines.append(f"Changed without a loss: {', '.join(forms)}.")
         return "\n".join(lines)
 
     def to_json(self) -> bytes:

@@ -20,6 +20,7 @@ ContextInput: TypeAlias = Context | str | Message | Sequence[Mapping[str, Any]] 
 _FORM: Final = "openai-chat"
 _MESSAGES: Final = (UserMessage, AssistantMessage, ToolResultMessage)
 _ROLES: Final = ("user", "assistant", "system", "developer", "tool", "function")
+_PROMPT_ROLES: Final = frozenset({"system", "developer"})
 _ADVICE: Final = 'pass a Context, a text, or a list such as [{"role": "user", "content": "Hello"}]'
 
 
@@ -51,6 +52,20 @@ def read_input(given: ContextInput) -> Context:
             )
         _check_message(cast("Mapping[str, object]", message), index)
     return decode_request(cast("list[Any]", messages), protocol=_FORM).context
+
+
+def leading_prompts(turns: object, context: Context) -> int:
+    """Count the messages at the start of a given list that are not messages of the conversation but its system prompt.
+
+    That is 0 for wires whose messages do not correspond one to one to those of a conversation.
+    """
+    if not isinstance(turns, (list, tuple)) or context.system_prompt is None:
+        return 0
+    count = len(cast("Sequence[object]", turns)) - len(context.messages)
+    leading = cast("Sequence[object]", turns)[: max(count, 0)]
+    roles = [cast("Mapping[str, object]", turn).get("role") for turn in leading if isinstance(turn, Mapping)]
+    is_prompt = len(roles) == len(leading) and _PROMPT_ROLES.issuperset(map(str, roles))
+    return count if count > 0 and is_prompt else 0
 
 
 def _check_message(message: Mapping[str, object], index: int) -> None:

@@ -8,18 +8,20 @@ from typing import Final, TypeAlias, cast
 import msgspec
 from msgspec.structs import replace
 
-from segue.conversation.content import SystemContent
+from segue.conversation.content import SystemContent, TextContent
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import SystemMessage, UserMessage
 from segue.errors import EmptyConversation
 from segue.models.model import Model
+from segue.models.origin import new_assistant_message
 from segue.outbox import Outbox
 from segue.projection.policy import Fit, Policy
 from segue.projection.projector import Projector, project
 from segue.projection.report import ChangeCode
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.protocol import Protocol
-from segue.request import Request, prepare
+from segue.protocols.registry import PROTOCOLS, get_protocol
+from segue.request import Request, convert, prepare
 from segue.testing.broken_law import expect_equal, fail
 from segue.testing.compare import (
     answered_prefixes,
@@ -276,6 +278,48 @@ def _texts_of(content: Sequence[SystemContent]) -> list[str]:
     return [piece.text for piece in content if piece.kind == "text"]
 
 
+_SEEN: Final = frozenset(
+    {
+        ChangeCode.SYSTEM_AS_USER,
+        ChangeCode.SYSTEM_AS_PROMPT,
+        ChangeCode.TURN_INSERTED,
+        ChangeCode.TURN_MERGED,
+        ChangeCode.OPTION_REMOVED,
+        ChangeCode.OPTION_CLAMPED,
+    }
+)
+"""What a reader of two requests sees: turns in another place, options that the other request does not have."""
+
+
+def check_plain(record: Protocol, model: Model, seed: int) -> None:
+    """A plain conversation of this protocol gives no report of what nobody sees; a value that is lost is reported.
+
+    Empty fields and the defaults of the protocol, which programs write into bodies, are no values.
+
+    Raises:
+        BrokenLaw: the report has such a change, or lacks one.
+    """
+    law, where = "a report has what is lost, and nothing else", history_name(model, seed)
+    names = [name for name in PROTOCOLS if name != record.name]
+    target = get_protocol(names[seed % len(names)]).example
+    value: object = (list[object](), "", dict[str, object](), None, "a value")[seed // len(names) % 5]
+    reply = new_assistant_message(model, content=(TextContent(text="Hello."),))
+    reply = replace(reply, extra={record.name: {"unread": value}})
+    context = Context(
+        system_prompt="Be brief." if seed % 2 else None,
+        messages=(UserMessage.of("hi"), reply, UserMessage.of("and?")),
+    )
+    options = Options(extra={record.name: record.default_fields})
+    converted = convert(prepare(context, model).body, source=record.name, target=target, source_model=model)
+    for report in (converted.report, project(context, target, options=options).report):
+        unseen = [change for change in report.changes if change.code not in _SEEN]
+        if unseen and value != "a value":
+            fail(record, law, f"{where}, for {target.full_name()}", str(unseen[0]))
+    lost = project(context, target).report.of(ChangeCode.EXTRA_REMOVED)
+    wanted = ['unread: "a value"'] if value == "a value" else []
+    expect_equal(record, law, where, [change.detail for change in lost], wanted)
+
+
 HISTORY_LAWS: Final[tuple[HistoryLaw, ...]] = (
     check_valid,
     check_projected_round_trip,
@@ -287,6 +331,7 @@ HISTORY_LAWS: Final[tuple[HistoryLaw, ...]] = (
     check_options,
     check_incremental,
     check_instructions,
+    check_plain,
     check_any_reply,
     check_foreign_replies,
 )

@@ -11,7 +11,7 @@ import msgspec
 
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
-from segue.models.providers import PROVIDERS
+from segue.models.providers import DEFAULT_MODELS, PROVIDERS
 
 SWITCH: Final = "SEGUE_LOCAL_SERVERS"
 """The environment variable that is `off` where nobody wants to be offered the servers of this machine."""
@@ -56,10 +56,14 @@ def find_local_models() -> list[Model]:
 
 
 def find_keyed_models(catalogue: Catalogue) -> list[Model]:
-    """Return, for each provider whose key is set, its last model in the catalogue that is not deprecated."""
+    """Return, for each provider whose key is set, its default model.
+
+    A provider of the user's own has none: that is its first model in the catalogue that is not deprecated.
+    """
     found: list[Model] = []
     for row in PROVIDERS.values():
         if any(os.environ.get(name) for name in row.key_variables):
             served = [model for model in catalogue.find(provider=row.name) if not model.deprecated]
-            found += served[-1:]
+            default = [model for model in served if model.id == DEFAULT_MODELS.get(row.name)]
+            found += (default or served)[:1]
     return found

@@ -135,9 +135,12 @@ class _Cut:
         if given.retention in ("short", "long") and not fitted.marks and fitted.window is not None:
             fitted.window.anchor = self.anchor(is_long=given.retention == "long")
 
-    def note(self, code: ChangeCode, index: int, detail: str = "", position: int | None = None) -> None:
+    def note(
+        self, code: ChangeCode, index: int, detail: str = "", position: int | None = None, *, tokens: float = 0
+    ) -> None:
         path = self.given.path(index, position)
-        self.fitted.changes.append(Change(code=code, path=path, loss=Loss.CONTENT, detail=detail))
+        change = Change(code=code, path=path, loss=Loss.CONTENT, detail=detail, tokens=round(tokens))
+        self.fitted.changes.append(change)
 
     # -- shortened messages --------------------------------------------------------------------------------------------
 
@@ -156,7 +159,11 @@ class _Cut:
             (message, codes), saved = shortened
             part.messages.append(message)
             path, detail = self.given.path(index), _tokens(saved)
-            part.changes += [Change(code=code, path=path, loss=Loss.CONTENT, detail=detail) for code in codes]
+            sizes = (round(saved), *[0] * len(codes))  # the sum of all: it is counted once
+            part.changes += [
+                Change(code=code, path=path, loss=Loss.CONTENT, detail=detail, tokens=tokens)
+                for code, tokens in zip(codes, sizes, strict=False)
+            ]
         made.lean_part = part if end <= self.given.settled else None
         return part
 
@@ -168,7 +175,8 @@ class _Cut:
             if index >= max(marks.lean, self.start) and message.role == "toolResult":
                 shorten = partial(shorten_result, message, *split_level(level), self.texts)
                 sent[index - self.offset] = self.made.variant(index, level, message, shorten)
-                self.note(ChangeCode.RESULT_SHORTENED, index, _tokens(marks.saved[index]))
+                saved = marks.saved[index]
+                self.note(ChangeCode.RESULT_SHORTENED, index, _tokens(saved), tokens=saved)
         evicted = self.evicted()
         for index, message in evicted.messages:
             sent[self.sent_at(index)] = message
@@ -245,6 +253,7 @@ class _Cut:
                 loss=Loss.CONTENT,
                 detail=f"{kept - first} messages, {round(tokens)} tokens",
                 last=kept - 1,
+                tokens=round(tokens),
             ),
         )
         covered, wanted = 0 if summary is None else summary.covers, None

@@ -14,29 +14,40 @@ the provider is unknown, and `extra` is kept. See docs/decisions/0005-origin-of-
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeGuard, cast
 
 from msgspec.structs import replace
 
-from segue.conversation.content import AnyContent, Extra
+from segue.conversation.content import AnyContent, Extra, TextContent
+from segue.conversation.messages import Message
 from segue.models.rules import Rules
 from segue.projection.passes.held_content import SOURCE_MARK
+from segue.projection.policy import fill
 from segue.projection.report import ChangeCode, Loss
-from segue.projection.workspace.workspace import Workspace
+from segue.projection.workspace.surrogates import clean_text
+from segue.projection.workspace.workspace import INSERTED, Workspace
 from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.verbatim import FORMAT_KEYS
 from segue.protocols.registry import PROTOCOLS
+from segue.quoting import SECRET_NAME
 
 _NEVER_SENT: Final = frozenset({"stored", REPLY})
 """Keys that are always kept, because no codec sends them: unknown fields of a file, and fields of a reply."""
+
+_FORM: Final = "only the form in which it was written"
+_SHOWN: Final = 60
+"""The characters of a lost value that a report shows."""
+_MASK: Final = "***"
 
 
 def kept_extra(extra: Extra, protocol: str, rules: Rules, *, same_provider: bool) -> Extra | None:
     """Give the part of an `extra` that may be sent to the target; the same object when that is all of it.
 
     That is the part of the target's protocol: all keys if it was written for the same provider, otherwise only the keys
-    of `rules.portable_extra`, which every provider of the protocol accepts.
+    of `rules.portable_extra`, which every provider of the protocol accepts. A part of another protocol that says
+    nothing (format, empty values, defaults) stays: no codec writes it, so leaving it out would be no difference.
     """
     kept: dict[str, Mapping[str, object]] = {}
     changed = False
@@ -48,7 +59,7 @@ def kept_extra(extra: Extra, protocol: str, rules: Rules, *, same_provider: bool
             changed = changed or len(portable) != len(part)
             if portable:
                 kept[key] = portable
-        elif _is_of_protocol(key):
+        elif _is_of_protocol(key) and lost_fields({key: part}):
             changed = True
         else:
             kept[key] = part
@@ -60,23 +71,78 @@ def _is_of_protocol(key: str) -> bool:
     return key.partition(SOURCE_MARK)[0] in PROTOCOLS
 
 
-def extra_loss(extra: Extra, kept: Extra | None) -> Loss:
-    """Give the loss of a reduced `extra`: opaque if data is removed, none if only wire format is."""
+def lost_fields(extra: Extra, kept: Extra | None = None) -> dict[str, object]:
+    """Give the fields, with their values, that a reduced `extra` has lost.
+
+    Wire format is none of them, nor is a value that says nothing: one that is empty, or the default of its provider.
+    """
+    lost: dict[str, object] = {}
     for key, part in extra.items():
         if key == REPLY or (key not in _NEVER_SENT and not _is_of_protocol(key)):
             continue
+        record = PROTOCOLS.get(key.partition(SOURCE_MARK)[0])
+        defaults: Mapping[str, object] = record.default_fields if record is not None else {}
         remaining = kept.get(key) if kept is not None else None
-        for name in part:
-            if name not in FORMAT_KEYS and (remaining is None or name not in remaining):
-                return Loss.OPAQUE
-    return Loss.NONE
+        for name, value in part.items():
+            gone = value if remaining is None or name not in remaining else _removed(value, remaining[name])
+            if name not in FORMAT_KEYS and (given_value := _beyond(gone, defaults.get(name))) is not None:
+                lost[name] = given_value
+    return lost
+
+
+def _removed(value: object, remaining: object) -> object:
+    """Give the members of an object that are removed from it; None if there are none."""
+    if value is remaining or not (isinstance(value, Mapping) and isinstance(remaining, Mapping)):
+        return None
+    return {name: item for name, item in cast("Mapping[str, object]", value).items() if name not in remaining}
+
+
+def _beyond(value: object, default: object) -> object:
+    """Give the part of a value that is not the default; None if the value is empty or nothing but the default."""
+    if isinstance(value, Mapping) and isinstance(default, Mapping):
+        given, known = cast("Mapping[str, object]", value), cast("Mapping[str, object]", default)
+        rest = {
+            name: given_value for name in given if (given_value := _beyond(given[name], known.get(name))) is not None
+        }
+        return rest or None
+    is_default = value == default and isinstance(value, bool) == isinstance(default, bool)
+    is_empty = isinstance(value, (str, list, tuple, Mapping)) and not value
+    return None if is_default or is_empty else cast("object", value)
+
+
+def extra_loss(extra: Extra, kept: Extra | None) -> Loss:
+    """Give the loss of a reduced `extra`: opaque if data is removed, none if only wire format is."""
+    return Loss.OPAQUE if lost_fields(extra, kept) else Loss.NONE
 
 
 def lost_extra(*extras: Extra | None) -> Loss:
     """Give the loss if all of these are removed."""
-    if any(extra is not None and extra_loss(extra, None) == Loss.OPAQUE for extra in extras):
-        return Loss.OPAQUE
-    return Loss.NONE
+    return Loss.OPAQUE if any(extra is not None and lost_fields(extra) for extra in extras) else Loss.NONE
+
+
+def removal_of(lost: Mapping[str, object]) -> tuple[Loss, str]:
+    """Give loss and detail of a removal: the lost fields, each with the start of its value, or that it was only form.
+
+    Values that are secrets by their name are not shown.
+    """
+    if not lost:
+        return Loss.NONE, _FORM
+    return Loss.OPAQUE, ", ".join(f"{name}: {_start(_masked(name, value))}" for name, value in lost.items())
+
+
+def _start(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _masked(name: str, value: object) -> object:
+    if SECRET_NAME.search(name):
+        return _MASK
+    if isinstance(value, Mapping):
+        return {key: _masked(key, item) for key, item in cast("Mapping[str, object]", value).items()}
+    if isinstance(value, (list, tuple)):
+        return [_masked(name, item) for item in cast("Sequence[object]", value)]
+    return value
 
 
 def withhold_extra(workspace: Workspace) -> None:
@@ -103,27 +169,66 @@ def withhold_extra(workspace: Workspace) -> None:
 def _withhold(workspace: Workspace, index: int, *, same_provider: bool) -> None:
     message = workspace.messages[index]
     protocol, rules = workspace.target.model.protocol, workspace.target.rules
-    losses: list[Loss] = []
+    lost: dict[str, object] = {}
+    changed = False
     extra = message.extra
     if extra is not None:
         kept = kept_extra(extra, protocol, rules, same_provider=same_provider)
         if kept is not extra:
-            losses.append(extra_loss(extra, kept))
-            extra = kept
+            lost |= lost_fields(extra, kept)
+            extra, changed = kept, True
     content: list[AnyContent] = list(message.content)
     for position, piece in enumerate(content):
         if piece.extra is None:
             continue
         kept = kept_extra(piece.extra, protocol, rules, same_provider=same_provider)
         if kept is not piece.extra:
-            losses.append(extra_loss(piece.extra, kept))
+            lost |= lost_fields(piece.extra, kept)
             content[position] = replace(piece, extra=kept)
-    if losses:
+            changed = True
+    if changed:
         message = replace(message, content=tuple(content), extra=extra)
     accepted = workspace.target.acceptance.accepted(message)
-    if accepted is not message:
-        losses.append(Loss.NONE)
-    if losses:
-        loss = Loss.OPAQUE if Loss.OPAQUE in losses else Loss.NONE
-        workspace.note(ChangeCode.EXTRA_REMOVED, workspace.path(index), loss)
+    if not changed and accepted is message:
+        return
+    name = lost.get("name")
+    if accepted.role == "user" and _is_name(name) and workspace.target.policy.user_names == "text":
+        del lost["name"]
         workspace.put(index, accepted, added=0)
+        put_name(workspace, index, name)
+        if not lost:
+            return
+        accepted = workspace.messages[index]
+    workspace.note(ChangeCode.EXTRA_REMOVED, workspace.path(index), *removal_of(lost))
+    workspace.put(index, accepted, added=0)
+
+
+def name_of(message: Message, protocol: str) -> str | None:
+    """Give the name of a user that a message has in a field of the protocol; None if there is none."""
+    name = (message.extra or {}).get(protocol, {}).get("name")
+    return name if message.role == "user" and _is_name(name) else None
+
+
+def _is_name(value: object) -> TypeGuard[str]:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def put_name(workspace: Workspace, index: int, name: str) -> None:
+    """Let the text of a user begin with the user's name, in place of a field for it, and report it."""
+    message, texts, protocol = workspace.messages[index], workspace.target.policy.texts, workspace.target.model.protocol
+    extra = dict(message.extra or {})
+    part = {key: value for key, value in extra.pop(protocol, {}).items() if key != "name"}
+    extra |= {protocol: part} if part else {}
+    name = clean_text(name)
+    origins = list(workspace.origins(index))
+    first = message.content[0] if message.content else None
+    if first is not None and first.kind == "text":
+        named = replace(first, text=fill(texts.user_name, name=name, text=first.text))
+        content = (named, *message.content[1:])
+    else:
+        named = TextContent(text=fill(texts.user_name, name=name, text="").rstrip() or name)
+        content, origins = (named, *message.content), [INSERTED, *origins]
+    workspace.note(ChangeCode.NAME_AS_TEXT, workspace.path(index), Loss.NONE, name)
+    workspace.put(
+        index, replace(message, content=content, extra=extra or None), origins, added=len(name) + len(texts.user_name)
+    )

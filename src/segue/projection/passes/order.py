@@ -17,7 +17,7 @@ from segue.conversation.content import TextContent, UserContent
 from segue.conversation.messages import AssistantMessage, Message, UserMessage
 from segue.models.origin import new_assistant_message
 from segue.models.rules import Rules
-from segue.projection.passes.extra import lost_extra
+from segue.projection.passes.extra import lost_extra, name_of, put_name
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.workspace import INSERTED, ROLE_CODES, Workspace, roles_of
 
@@ -71,7 +71,12 @@ def _merge_users(workspace: Workspace) -> None:
 
 
 def _close_run(workspace: Workspace, run: list[int], messages: list[Message], places: list[int]) -> None:
-    """Replace a run of user turns by one, at the place of the first given one."""
+    """Replace a run of user turns by one, at the place of the first given one; each text keeps the name of its user."""
+    if len(run) > 1 and workspace.target.policy.user_names == "text":
+        for index in run:
+            message = workspace.messages[index]
+            if name := name_of(message, workspace.target.model.protocol):
+                put_name(workspace, index, name)
     users = [message for index in run if (message := workspace.messages[index]).role == "user"]
     given = [index for index in run if workspace.is_given(index)]
     if len(run) > 1:

@@ -25,7 +25,7 @@ from segue.conversation.context import Options, Tool, ToolDefinition
 from segue.errors import Path
 from segue.models.rules import Rules
 from segue.projection.passes.cache_marks import move_tool_marks
-from segue.projection.passes.extra import extra_loss, kept_extra
+from segue.projection.passes.extra import kept_extra, lost_fields, removal_of
 from segue.projection.passes.held_content import lost_references, note_reference
 from segue.projection.passes.names import wire_name
 from segue.projection.passes.namespaces import flat_functions, load_called
@@ -41,7 +41,6 @@ from segue.protocols.kit.held_content import Reference
 from segue.protocols.kit.namespaces import FunctionName
 from segue.protocols.kit.ranges import fits_user_id
 from segue.protocols.kit.schemas import is_closed
-from segue.protocols.kit.verbatim import FORMAT_KEYS
 
 _NO_OPTIONS: Final = Options()
 _NO_TOOLS: Final[ToolsKey] = ((), None, False, ())
@@ -243,7 +242,7 @@ class _Tools:
                 if self.target.acceptance.refuses_tool(replace(fitted, extra=kept), replace(fitted, extra=plain)):
                     kept = plain
             if kept is not extra:
-                self.note(ChangeCode.EXTRA_REMOVED, path, extra_loss(extra, kept))
+                self.note(ChangeCode.EXTRA_REMOVED, path, *removal_of(lost_fields(extra, kept)))
             if kept is not None and not is_clean_extra(kept, self.target.model.protocol):
                 kept = self.clean(kept, path)
             fitted = replace(fitted, extra=kept)
@@ -317,7 +316,9 @@ class _Options:
                 continue
             why = self.refusal(name, thinks=thinks)
             if why is not None:
-                is_default = name in _SAMPLING and getattr(given, name) == 1
+                is_default = (name in _SAMPLING and getattr(given, name) == 1) or (
+                    name == "stream" and not given.stream
+                )
                 self.remove(name, why, Loss.NONE if is_default else Loss.CONTENT)
             elif name in self.rules.exclusive_options:
                 if chosen is None:
@@ -444,8 +445,8 @@ class _Options:
                     note_reference(self.workspace, reference, ("options", "extra"))
                 others = _without_references(given.extra, lost) if lost else given.extra
                 if others != kept:
-                    detail = ", ".join(_lost_names(others or {}, kept))
-                    self.note(ChangeCode.EXTRA_REMOVED, ("options", "extra"), extra_loss(others or {}, kept), detail)
+                    loss, detail = removal_of(lost_fields(others or {}, kept))
+                    self.note(ChangeCode.EXTRA_REMOVED, ("options", "extra"), loss, detail)
             if kept is not None:
                 kept = self.with_fitting_users(kept)
             if kept is not given.extra:
@@ -514,12 +515,6 @@ def _without_references(extra: Extra, lost: Sequence[tuple[str, Reference]]) -> 
         for protocol, part in extra.items()
     }
     return {protocol: part for protocol, part in parts.items() if part} or None
-
-
-def _lost_names(extra: Extra, kept: Extra | None) -> list[str]:
-    """List the parameters of a request that are removed."""
-    parts = ((part, (kept or {}).get(key, {})) for key, part in extra.items())
-    return sorted({name for part, rest in parts for name in part if name not in rest and name not in FORMAT_KEYS})
 
 
 def _hashed(user_id: str, rules: Rules) -> str:

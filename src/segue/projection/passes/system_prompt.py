@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from segue.conversation.content import NativeContent, SystemContent
 from segue.errors import Path
 from segue.projection.passes.cache_marks import move_system_marks
-from segue.projection.passes.extra import extra_loss, kept_extra, lost_extra
+from segue.projection.passes.extra import kept_extra, lost_extra, lost_fields, removal_of
 from segue.projection.passes.media_fit import fit_media
 from segue.projection.passes.text import clean_piece, is_clean_extra
 from segue.projection.report import Change, ChangeCode, Loss
@@ -111,12 +111,12 @@ class _Fitting:
             return given
         kept = kept_extra(given.extra, self.target.model.protocol, self.target.rules, same_provider=True)
         if kept is not given.extra:
-            self.note(ChangeCode.EXTRA_REMOVED, path, extra_loss(given.extra, kept))
+            self.note(ChangeCode.EXTRA_REMOVED, path, *removal_of(lost_fields(given.extra, kept)))
         if kept is not None and not is_clean_extra(kept, self.target.model.protocol):
             self.note(ChangeCode.SURROGATE_REPLACED, path, Loss.OPAQUE)
             kept = clean_value(kept)
         supported = given if kept is given.extra else replace(given, extra=kept)
         accepted = self.target.acceptance.accepted_prompt(supported)
         if accepted is not supported:
-            self.note(ChangeCode.EXTRA_REMOVED, path, Loss.NONE)
+            self.note(ChangeCode.EXTRA_REMOVED, path, *removal_of({}))
         return accepted

@@ -28,7 +28,8 @@ def leave_out_unfinished(workspace: Workspace) -> None:
     for index, message in enumerate(workspace.messages):
         if message.role == "assistant" and message.stop_reason in UNFINISHED:
             unfinished.add(index)
-            workspace.note(ChangeCode.UNFINISHED_TURN, workspace.path(index), Loss.CONTENT, str(message.stop_reason))
+            loss = Loss.CONTENT if message.content else Loss.NONE
+            workspace.note(ChangeCode.UNFINISHED_TURN, workspace.path(index), loss, str(message.stop_reason))
         elif index in owners and owners[index][0] in unfinished:
             workspace.note(ChangeCode.UNFINISHED_RESULT, workspace.path(index), Loss.CONTENT)
         else:

@@ -11,7 +11,7 @@ from segue.conversation.messages import AssistantMessage
 from segue.errors import Path, ProjectionRefused
 from segue.models.model import Model
 from segue.models.rules import Rules
-from segue.projection.passes.extra import kept_extra, lost_extra
+from segue.projection.passes.extra import kept_extra, lost_fields, removal_of
 from segue.projection.policy import Policy
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.workspace.ownership import Ownership
@@ -92,8 +92,8 @@ class Client:
         if extra is None or self.is_same:
             return extra
         kept = kept_extra(extra, self.record.name, self.rules, same_provider=False) if self.is_same_protocol else None
-        if not is_read and lost_extra(extra) == Loss.OPAQUE and lost_extra(kept) == Loss.NONE:
-            self.note(ChangeCode.EXTRA_REMOVED, path, Loss.OPAQUE)
+        if not is_read and (lost := lost_fields(extra, kept)):
+            self.note(ChangeCode.EXTRA_REMOVED, path, *removal_of(lost))
         return kept
 
     def kept_first(self, extra: Extra | None) -> Extra | None:

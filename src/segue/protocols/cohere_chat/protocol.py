@@ -93,6 +93,13 @@ PROTOCOL: Final = Protocol(
     decode_error=decode_error,
     encode_error=encode_error,
     check=check,
+    default_fields={
+        "frequency_penalty": 0,
+        "presence_penalty": 0,
+        "k": 0,
+        "logprobs": False,
+        "safety_mode": "CONTEXTUAL",
+    },  # cohere 7.3.1: parameters of V2Client.chat
     not_carried=NOT_IN_A_BODY
     | {
         # of results: the wire has no field for these

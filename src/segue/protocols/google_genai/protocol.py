@@ -99,6 +99,8 @@ PROTOCOL: Final = Protocol(
     decode_error=decode_error,
     encode_error=encode_error,
     check=check,
+    # values that ask for nothing more than one text; recorded requests have the modalities, 2026-11
+    default_fields={"generationConfig": {"candidateCount": 1, "responseModalities": ["TEXT"]}},
     not_carried=NOT_IN_A_BODY
     | {
         "tool_name",  # of a result: read from its call

@@ -92,6 +92,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `framing`: how a streamed reply is split into frames.
     - `not_carried`: the fields of neutral types that a request body cannot hold. `turns`: the body does not separate
       two turns of the same role. `pieces`: the body joins the texts of a turn.
+    - `default_fields`: fields that segue has no name for, with the values that say no more than their absence.
     - `held_content`: which parts of a body refer to content that only the provider has.
     - `headers`: headers of every request, besides the key.
     - `versions`: the versions of the API that a header names, and what each refuses; None: there is no such header.
@@ -161,6 +162,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     example: Model
     documentation: Documentation
     samples: Callable[[], tuple[Sample, ...]] = _no_samples
+    default_fields: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
     held_content: HeldContent = NO_HELD_CONTENT
     headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     versions: ApiVersions | None = None

@@ -106,6 +106,13 @@ PROTOCOL: Final = Protocol(
     decode_error=decode_error,
     encode_error=encode_error,
     check=check,
+    default_fields={
+        "n": 1,
+        "frequency_penalty": 0,
+        "presence_penalty": 0,
+        "response_format": {"type": "text"},
+        "safe_prompt": False,
+    },  # mistralai 3.7.0 for the format; the others ask for nothing
     not_carried=NOT_IN_A_BODY
     | {
         # of results

@@ -119,6 +119,15 @@ PROTOCOL: Final = Protocol(
     decode_error=decode_error,
     encode_error=encode_error,
     check=check,
+    default_fields={
+        "n": 1,
+        "frequency_penalty": 0,
+        "presence_penalty": 0,
+        "logprobs": False,
+        "modalities": ["text"],
+        "service_tier": "auto",
+        "verbosity": "medium",
+    },  # openai 3.49.0 for modalities, tier and verbosity; the others ask for nothing
     not_carried=NOT_IN_A_BODY
     | {
         # of results

@@ -154,6 +154,13 @@ PROTOCOL: Final = Protocol(
     decode_error=decode_error,
     encode_error=encode_error,
     check=check,
+    default_fields={
+        "background": False,
+        "service_tier": "auto",
+        "text": {"format": {"type": "text"}, "verbosity": "medium"},
+        "truncation": "disabled",
+        "status": "completed",
+    },  # openai 3.49.0; `status` is that of items that are returned as they came
     not_carried=_NOT_CARRIED,
     sdk_parameters=_SDK_PARAMETERS,
     forwarded_headers=("openai-beta",),
