@@ -231,7 +231,8 @@ class _Cut:
         """Give what stands for the messages left out; that of the request before if the cut has not moved since."""
         fold, given = self.fold, self.given
         full, head, summary = fold.sizes.full, fold.head, fold.summary(self.marks)
-        key, known = (first, kept, self.start, head, full[self.start], full[head], summary), self.made.dropped
+        key = (first, kept, self.start, head, full[self.start], full[head], summary, self.marks.tight)
+        known = self.made.dropped
         if known is not None and known.key == key:
             return known
         tokens = full[self.start] - full[head]
@@ -259,9 +260,10 @@ class _Cut:
         return dropped
 
     def describe(self, summary: Summary | None, first: int, kept: int) -> str:
+        words, count = self.fold.words(self.marks), str(kept - first)
         if summary is None:
-            return fill(self.texts.turns_dropped, count=str(kept - first))
-        return fill(self.texts.summary, text=clean_text(summary.text), count=str(kept - first))
+            return fill(self.texts.turns_dropped, count=count) + words
+        return fill(self.texts.summary, text=clean_text(summary.text), count=count) + words
 
     def merge_users(self, head: int) -> None:
         """Join the first user message and one that now follows it, where roles have to alternate."""

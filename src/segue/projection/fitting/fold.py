@@ -8,9 +8,11 @@ prompt caches are read.
 
 What goes, in this order, until the size is at the low mark:
 1. The older part is shortened: long results, media, finished thinking. The newest part stays, `Fit.keep` of the limit.
-2. The oldest units are left out, up to the newest part. A unit is a user message, or a turn with its results.
+2. The oldest units are left out, up to the newest part. A unit is a user message, or a turn with its results. What the
+   user said in them is repeated in the note that stands for them, shortened where it is long.
 3. The newest part is shortened and left out in the same way, up to the running unit.
 4. The long results of the running unit are shortened.
+5. The note is shortened.
 
 Facts this file rests on:
 - A cut to 0.5 costs less than one to 0.7, because each cut loses the prompt cache. With one mark instead of two, 38 %
@@ -28,9 +30,9 @@ from segue.conversation.context import Summary
 from segue.conversation.messages import Message
 from segue.projection.fitting.places import Places
 from segue.projection.fitting.plan import FitPlan
-from segue.projection.fitting.shortening import Shortened, shorten_message, shorten_result
+from segue.projection.fitting.shortening import Shortened, keep_words, shorten_message, shorten_result
 from segue.projection.fitting.sizes import Additions, Sizes
-from segue.projection.policy import Texts, template_pattern
+from segue.projection.policy import Texts, fill, template_pattern
 
 _NOTE: Final = 60
 """The tokens of the text around a summary."""
@@ -38,12 +40,16 @@ _SHARE_OF_HEAD: Final = 2 / 3
 """How much of a shortened result of the running unit is its beginning."""
 _SMALLEST_RESULT: Final = 300
 """Results of the running unit are not shortened to fewer characters."""
+_TIGHTEST: Final = 5
+"""How often the room of the note is halved, where the running unit leaves too little."""
+_LEAST_WORDS: Final = 48
+"""The tokens that are left for the newest words of the user at least."""
 
 
 class Marks:
     """Where the cuts are at one point; all of them are indexes of projected messages and only grow."""
 
-    __slots__ = ("cuts", "evicted", "gone", "lean", "point", "running", "saved", "since")
+    __slots__ = ("cuts", "evicted", "gone", "lean", "point", "running", "saved", "since", "tight")
 
     def __init__(self, quotas: int) -> None:
         self.point: int = 1
@@ -61,12 +67,14 @@ class Marks:
         self.cuts: int = 0
         self.since: int = 0
         """Where the last cut was. The next one loses the reasoning behind it, where that is bound to its prefix."""
+        self.tight: int = 0
+        """How often the room of the note is halved."""
 
     def copy(self) -> Marks:
         """Give marks that continue from these without changing them."""
         new = Marks(0)
         new.point, new.gone, new.lean, new.cuts = self.point, self.gone, self.lean, self.cuts
-        new.since = self.since
+        new.since, new.tight = self.since, self.tight
         new.evicted, new.running, new.saved = list(self.evicted), dict(self.running), dict(self.saved)
         return new
 
@@ -85,7 +93,9 @@ class Fold:
         """The messages before this index are always sent: they end with the first user message."""
         self._texts = texts
         self._additions = Additions(texts, has_tools=has_tools)
-        self._notes = template_pattern(texts.turns_dropped, texts.summary)
+        notes = (texts.turns_dropped, texts.summary)
+        self._notes = template_pattern(*notes, *(note + texts.user_said for note in notes))
+        self._label = plan.counter.text(fill(texts.user_said, text="")) if plan.limit else 0.0
         self._drops_thinking = thinking
         self._thinking_first = thinking_first
         self._lean_sums: list[float] = [0.0]
@@ -116,7 +126,7 @@ class Fold:
         # What the end of the last request shortened may be shortened differently now.
         del self._lean_sums[self.marks.lean + 1 :], self._finished[self.marks.lean :]
         if self.plan.limit:
-            self.sizes.count(messages, self._additions)
+            self.sizes.count(messages, self._additions, self._label)
         self._find_head()
         self._advance(self.marks, settled)
         marks = self.marks.copy()
@@ -190,10 +200,29 @@ class Fold:
         return size
 
     def note_size(self, marks: Marks) -> float:
-        """Give the tokens of the note or the summary that stands for what is left out."""
-        summary = self.summary(marks)
+        """Give the most tokens of the note or the summary, and of the user's words, that stand for what is left out."""
+        summary, said = self.summary(marks), self.sizes.said
         room = self.plan.summary_room
-        return room if summary is None else max(room, _NOTE + self.plan.counter.text(summary.text))
+        words = min(self.users_room(marks), said[marks.gone] - said[self.head])
+        return words + (room if summary is None else max(room, _NOTE + self.plan.counter.text(summary.text)))
+
+    def users_room(self, marks: Marks) -> float:
+        """Give the tokens for what the user said in the messages that are left out."""
+        room = self.plan.users_room
+        return max(min(_LEAST_WORDS, room), room / 2**marks.tight)
+
+    def words(self, marks: Marks) -> str:
+        """Repeat what the user said in the messages that are left out, as far as there is room."""
+        said, room = self.sizes.said, self.users_room(marks)
+        dropped = [
+            self._messages[index]
+            for index in range(self.head, marks.gone)
+            if said[index] < said[index + 1] and self._messages[index].role == "user"
+        ]
+        texts = ["\n".join(piece.text for piece in each.content if piece.kind == "text") for each in dropped]
+        is_whole = said[marks.gone] - said[self.head] <= room
+        kept = texts if is_whole else keep_words(texts, room, self._label, self.plan.counter, self._texts)
+        return "".join(fill(self._texts.user_said, text=text) for text in kept if text.strip())
 
     def summary(self, marks: Marks) -> Summary | None:
         """Find the latest summary of messages that are all left out."""
@@ -214,7 +243,8 @@ class Fold:
     def _cut(self, marks: Marks, point: int) -> None:
         reasoning = self.sizes.reasoning
         low, running = self.plan.low_after(reasoning[point] - reasoning[marks.since]), self._unit_before(point)
-        before = (marks.gone, marks.lean, len(marks.running))
+        before, tight = (marks.gone, marks.lean, len(marks.running)), marks.tight
+        marks.tight = 0
         newest = self._newest_part(point, running)
         self._shorten_up_to(marks, newest, point)
         if self.size(marks, point) > low:
@@ -227,6 +257,10 @@ class Fold:
             self._leave_out_up_to(marks, running, point, low)
         if self.size(marks, point) > low:
             self._shorten_running(marks, running, point, low)
+        if marks.gone == before[0]:
+            marks.tight = tight  # the note is the same, and shortened only further
+        while marks.gone > self.head and marks.tight < _TIGHTEST and self.size(marks, point) > self.plan.limit:
+            marks.tight += 1
         if before != (marks.gone, marks.lean, len(marks.running)):
             marks.cuts += 1
             marks.since = point
