@@ -26,13 +26,16 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from segue.conversation.context import Summary
 from segue.conversation.messages import Message
 from segue.projection.fitting.places import Places
 from segue.projection.fitting.plan import FitPlan
-from segue.projection.fitting.shortening import Shortened, keep_words, shorten_message, shorten_result
+from segue.projection.fitting.shortening import Shortened, keep_words, shorten_message, shorten_result, shorten_to
 from segue.projection.fitting.sizes import Additions, Sizes
 from segue.projection.policy import Texts, fill, template_pattern
+from segue.projection.workspace.surrogates import clean_text
 
 _NOTE: Final = 60
 """The tokens of the text around a summary."""
@@ -104,6 +107,8 @@ class Fold:
         """For each of them, whether its cycle was finished when it was shortened: only then its thinking goes."""
         self._lean: dict[tuple[int, bool], tuple[Message, Shortened | None, float]] = {}
         """Shortened messages by index and `finished`: the given message, the shortened one, and the tokens saved."""
+        self._summary_sizes: dict[str, float] = {}
+        self._short_summaries: dict[tuple[int, str, float], tuple[Summary, float] | None] = {}
         self._messages: Sequence[Message] = ()
         self._places: Places = Places([], ())
 
@@ -201,10 +206,10 @@ class Fold:
 
     def note_size(self, marks: Marks) -> float:
         """Give the most tokens of the note or the summary, and of the user's words, that stand for what is left out."""
-        summary, said = self.summary(marks), self.sizes.said
-        room = self.plan.summary_room
+        said, room = self.sizes.said, max(_NOTE, self.plan.summary_room / 2**marks.tight)
         words = min(self.users_room(marks), said[marks.gone] - said[self.head])
-        return words + (room if summary is None else max(room, _NOTE + self.plan.counter.text(summary.text)))
+        found = self.summary(marks) if self.summaries else None
+        return words + (room if found is None else max(room, _NOTE + found[1]))
 
     def users_room(self, marks: Marks) -> float:
         """Give the tokens for what the user said in the messages that are left out."""
@@ -220,19 +225,40 @@ class Fold:
             if said[index] < said[index + 1] and self._messages[index].role == "user"
         ]
         texts = ["\n".join(piece.text for piece in each.content if piece.kind == "text") for each in dropped]
-        is_whole = said[marks.gone] - said[self.head] <= room
-        kept = texts if is_whole else keep_words(texts, room, self._label, self.plan.counter, self._texts)
-        return "".join(fill(self._texts.user_said, text=text) for text in kept if text.strip())
+        kept = [text for text in texts if text.strip() and text != self._texts.first_turn]
+        if kept and said[marks.gone] - said[self.head] > room:
+            kept = keep_words(kept, room, self._label, self.plan.counter, self._texts)
+        return "".join(fill(self._texts.user_said, text=text) for text in kept)
 
-    def summary(self, marks: Marks) -> Summary | None:
-        """Find the latest summary of messages that are all left out."""
-        found = None
-        if self.summaries:
-            kept = self.first_kept(marks)
-            for summary in self.summaries:
-                if summary.covers <= kept and (found is None or summary.covers >= found.covers):
-                    found = summary
-        return found
+    def summary(self, marks: Marks) -> tuple[Summary, float] | None:
+        """Find the latest summary of messages that are all left out, and its tokens.
+
+        If it is too long, the latest one that is not; if all are, the latest one is shortened. Blank ones do not count.
+        """
+        kept, most = self.first_kept(marks), self.plan.summary_most / 2**marks.tight
+        if marks.tight == _TIGHTEST:
+            return None
+        usable = [summary for summary in self.summaries if summary.covers <= kept and summary.text.strip()]
+        # Of two that cover the same messages, the later one is the newer one.
+        usable.sort(key=_covered)
+        usable.reverse()
+        return next(
+            ((summary, size) for summary in usable if (size := self._summary_size(summary)) <= most),
+            self._shortened_summary(usable[0], most) if usable else None,
+        )
+
+    def _summary_size(self, summary: Summary) -> float:
+        size = self._summary_sizes.get(summary.text)
+        if size is None:
+            size = self._summary_sizes[summary.text] = self.plan.counter.text(summary.text)
+        return size
+
+    def _shortened_summary(self, summary: Summary, most: float) -> tuple[Summary, float] | None:
+        key = (summary.covers, summary.text, most)
+        if key not in self._short_summaries:
+            text = shorten_to(clean_text(summary.text), most, self.plan.counter, self._texts)
+            self._short_summaries[key] = (replace(summary, text=text), most) if text else None
+        return self._short_summaries[key]
 
     def first_kept(self, marks: Marks) -> int:
         """Give the index, in the given conversation, of the first message behind those that are left out."""
@@ -402,6 +428,10 @@ class Fold:
             marks.evicted[number] = evicted
             marks.cuts += 1
             marks.since = point
+
+
+def _covered(summary: Summary) -> int:
+    return summary.covers
 
 
 def split_level(level: int) -> tuple[int, int]:

@@ -51,6 +51,7 @@ class FitPlan:
         "low",
         "quotas",
         "reasoning_price",
+        "summary_most",
         "summary_room",
         "users_room",
         "window",
@@ -76,6 +77,8 @@ class FitPlan:
         tenth of the limit, 100 % of the recorded requests had the task; with none 72 to 86 %. (77 sessions, 2026-11)"""
         self.summary_room: float = min(_LARGEST_SUMMARY, max(_SMALLEST_NOTE, self.limit / 16))
         """Kept free for what stands for the messages left out: a summary that comes later must not move the cut."""
+        self.summary_most: float = self.limit / 4
+        """A longer summary is shortened: the newest messages say more than it does."""
         self.quotas: tuple[Quota, ...] = _quotas(rules)
         self.reasoning_price: float = _reasoning_price(model) if rules.bound_prefix else 0.0
         """What a token of reasoning is worth that a cut loses, in tokens that are read anew instead of from the cache;

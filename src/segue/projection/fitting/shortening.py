@@ -55,7 +55,7 @@ def shorten_result(message: ToolResultMessage, head: int, tail: int, texts: Text
 
 
 def keep_words(said: list[str], room: float, label: float, counter: TokenCounter, texts: Texts) -> list[str]:
-    """Choose and shorten what a user said, so that it has at most so many tokens; `label` are those around each text."""
+    """Choose and shorten what a user said, to so many tokens in all; `label` are those around each text."""
     newest, left = len(said) - 1, room
     kept: dict[int, str] = {}
     for index in dict.fromkeys((newest, 0, *range(newest - 1, 0, -1))):
@@ -67,19 +67,19 @@ def keep_words(said: list[str], room: float, label: float, counter: TokenCounter
             break
         else:
             most = left * _SHARE_OF_OTHERS
-        text = _shorten_to(said[index], most - label, counter, texts)
-        if text.strip():
+        text = shorten_to(said[index], most - label, counter, texts)
+        if text:
             kept[index] = text
             left -= counter.text(text) + label
     return [kept[index] for index in sorted(kept)]
 
 
-def _shorten_to(text: str, most: float, counter: TokenCounter, texts: Texts) -> str:
+def shorten_to(text: str, most: float, counter: TokenCounter, texts: Texts) -> str:
     """Keep the beginning and the end of a text, in at most so many tokens; nothing if that is too little to read."""
     size = counter.text(text)
     if size <= most:
         return text
-    length = int(len(text) * most / size)
+    length = int(len(text) * max(most, 0.0) / size)
     while length >= _FEWEST_CHARACTERS:
         head = round(length * _HEAD_OF_WORDS)
         line = fill(texts.result_cut, count=str(len(text) - length))
