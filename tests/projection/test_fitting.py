@@ -21,7 +21,7 @@ from segue.conversation.content import CacheMark, ImageContent, TextContent, Thi
 from segue.conversation.context import Context, Options, Summary, ToolDefinition
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, Usage, UserMessage
 from segue.errors import DoesNotFit, SettingsError
-from segue.models.model import Model
+from segue.models.model import Model, Price
 from segue.outbox import Outbox
 from segue.projection.policy import Fit, Policy
 from segue.projection.projector import Projection, Projector, project
@@ -278,7 +278,7 @@ PATHS = " ".join(f"path{number}" for number in range(2000))
 @pytest.mark.parametrize(
     ("messages", "kept"),
     [
-        pytest.param((UserMessage.of(f"TASK. {LONG} END"),), ("TASK.", "END"), id="a long first message"),
+        pytest.param((UserMessage.of(f"TASK. {ROADS} END"),), ("TASK.", "END"), id="a long first message"),
         pytest.param((TASK, UserMessage.of(f"NEWS. {ROADS} END")), ("The task.", "NEWS.", "END"), id="a long newest"),
         pytest.param(
             (UserMessage.of(f"TASK. {ROADS} DONE"), UserMessage.of(f"NEWS. {PATHS} END")),
@@ -478,6 +478,43 @@ def test_what_cannot_fit_raises_and_names_the_largest_part():
     assert caught.value.needed > caught.value.limit
     with pytest.raises(DoesNotFit, match=r"messages\[0\]"):
         prepare(Context(messages=(UserMessage.of(LONG * 20),)), CLAUDE)
+
+
+@pytest.mark.parametrize(
+    ("price", "least", "most"),
+    [
+        (Price(input=4, cache_read=0.2, cache_write=5), 0.33, 0.36),
+        (Price(input=1, cache_read=0.1, cache_write=1.25), 0.38, 0.45),
+        (Price(input=1, cache_read=0.1), 0.42, 0.5),
+        (Price(input=1, cache_read=0.5), 0.6, 0.6),
+        (Price(input=1), 0.6, 0.6),
+        (Price(), 0.38, 0.45),
+    ],
+    ids=["very cheap reads", "Claude", "no price of writing", "half price", "no cache", "unknown prices"],
+)
+def test_the_price_of_the_cache_chooses_how_far_a_cut_goes(price, least, most):
+    model = Model("m", "anthropic", "openai-chat", context_window=20_000, cost=price)
+    messages, found = _agent(model, seed=7, steps=160), list[float]()
+    projector, last = Projector(model), 0
+    for point in _points(messages):
+        window = projector.project(Context(messages=tuple(messages[:point]))).window
+        assert window is not None
+        if window.gone > last:
+            found.append(window.share)
+        last = window.gone
+    assert len(found) > 2
+    assert least - 0.06 < min(found) <= max(found) <= most, "a cut ends between two units"
+
+
+def test_old_results_are_shortened_before_steps_are_left_out():
+    """While shortening reaches the low mark, every step is still there, and every call."""
+    model = replace(CLAUDE, context_window=12_000)
+    steps = tuple(part for number in range(8) for part in step(number, LONG * 3))
+    projection = project(history(*steps), model)
+    assert {change.code for change in projection.report.changes} == {ChangeCode.RESULT_SHORTENED}
+    assert len(projection.context.messages) == 17
+    more = tuple(part for number in range(60) for part in step(number, LONG * 3))
+    assert ChangeCode.TURNS_DROPPED in codes(project(history(*more), model))
 
 
 def test_the_reply_is_limited_to_what_the_window_has_left():

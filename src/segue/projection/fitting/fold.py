@@ -97,8 +97,8 @@ class Fold:
         self._texts = texts
         self._additions = Additions(texts, has_tools=has_tools)
         notes = (texts.turns_dropped, texts.summary)
-        self._notes = template_pattern(*notes, *(note + texts.user_said for note in notes))
-        self._label = plan.counter.text(fill(texts.user_said, text="")) if plan.limit else 0.0
+        self._notes = template_pattern(*notes, *(note + texts.user_words for note in notes))
+        self._label = plan.counter.text(fill(texts.user_words, text="")) if plan.limit else 0.0
         self._drops_thinking = thinking
         self._thinking_first = thinking_first
         self._lean_sums: list[float] = [0.0]
@@ -206,8 +206,8 @@ class Fold:
 
     def note_size(self, marks: Marks) -> float:
         """Give the most tokens of the note or the summary, and of the user's words, that stand for what is left out."""
-        said, room = self.sizes.said, max(_NOTE, self.plan.summary_room / 2**marks.tight)
-        words = min(self.users_room(marks), said[marks.gone] - said[self.head])
+        sums, room = self.sizes.user_words, max(_NOTE, self.plan.summary_room / 2**marks.tight)
+        words = min(self.users_room(marks), sums[marks.gone] - sums[self.head])
         found = self.summary(marks) if self.summaries else None
         return words + (room if found is None else max(room, _NOTE + found[1]))
 
@@ -218,17 +218,17 @@ class Fold:
 
     def words(self, marks: Marks) -> str:
         """Repeat what the user said in the messages that are left out, as far as there is room."""
-        said, room = self.sizes.said, self.users_room(marks)
+        sums, room = self.sizes.user_words, self.users_room(marks)
         dropped = [
             self._messages[index]
             for index in range(self.head, marks.gone)
-            if said[index] < said[index + 1] and self._messages[index].role == "user"
+            if sums[index] < sums[index + 1] and self._messages[index].role == "user"
         ]
         texts = ["\n".join(piece.text for piece in each.content if piece.kind == "text") for each in dropped]
         kept = [text for text in texts if text.strip() and text != self._texts.first_turn]
-        if kept and said[marks.gone] - said[self.head] > room:
+        if kept and sums[marks.gone] - sums[self.head] > room:
             kept = keep_words(kept, room, self._label, self.plan.counter, self._texts)
-        return "".join(fill(self._texts.user_said, text=text) for text in kept)
+        return "".join(fill(self._texts.user_words, text=text) for text in kept)
 
     def summary(self, marks: Marks) -> tuple[Summary, float] | None:
         """Find the latest summary of messages that are all left out, and its tokens.
@@ -418,7 +418,7 @@ class Fold:
             sent = amounts[end] - amounts[max(evicted, kept)] + amounts[head] - amounts[min(evicted, head)]
             if sent <= quota.limit:
                 continue
-            low, running = quota.limit * self.plan.fit.low, bisect_left(media.places, (self._unit_before(point), 0))
+            low, running = quota.limit * self.plan.low_share, bisect_left(media.places, (self._unit_before(point), 0))
             while evicted < end and (sent > quota.limit or (evicted < running and sent > low)):
                 if head <= evicted < kept:
                     evicted = kept

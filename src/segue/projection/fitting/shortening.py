@@ -54,9 +54,9 @@ def shorten_result(message: ToolResultMessage, head: int, tail: int, texts: Text
     return message if all(map(_is_same, content, message.content)) else replace(message, content=content)
 
 
-def keep_words(said: list[str], room: float, label: float, counter: TokenCounter, texts: Texts) -> list[str]:
+def keep_words(given: list[str], room: float, label: float, counter: TokenCounter, texts: Texts) -> list[str]:
     """Choose and shorten what a user said, to so many tokens in all; `label` are those around each text."""
-    newest, left = len(said) - 1, room
+    newest, left = len(given) - 1, room
     kept: dict[int, str] = {}
     for index in dict.fromkeys((newest, 0, *range(newest - 1, 0, -1))):
         if index == newest:
@@ -67,7 +67,7 @@ def keep_words(said: list[str], room: float, label: float, counter: TokenCounter
             break
         else:
             most = left * _SHARE_OF_OTHERS
-        text = shorten_to(said[index], most - label, counter, texts)
+        text = shorten_to(given[index], most - label, counter, texts)
         if text:
             kept[index] = text
             left -= counter.text(text) + label

@@ -60,7 +60,7 @@ class Sizes:
         "lasting",
         "media",
         "reasoning",
-        "said",
+        "user_words",
         "user_before",
     )
 
@@ -78,7 +78,7 @@ class Sizes:
         """The index of the last user message before; 0 if there is none."""
         self.reasoning: list[int] = [0]
         """Tokens of reasoning, as the provider counted them: their text is not always sent."""
-        self.said: list[float] = [0.0]
+        self.user_words: list[float] = [0.0]
         """Tokens of what the user said, as the note of a cut repeats it."""
         self.media: tuple[Media, ...] = tuple(Media() for _ in plan.quotas)
         self._recent: dict[int, tuple[Message, float, float]] = {}
@@ -92,7 +92,7 @@ class Sizes:
                 media.truncate(count)
         if len(self.full) > count + 1:
             del self.full[count + 1 :], self.lasting[count + 1 :], self.user_before[count + 1 :]
-            del self.reasoning[count + 1 :], self.said[count + 1 :]
+            del self.reasoning[count + 1 :], self.user_words[count + 1 :]
 
     def extend_bounds(self, messages: Sequence[Message]) -> None:
         """Bound the tokens of new messages, and find their media."""
@@ -152,15 +152,15 @@ class Sizes:
             full.append(full[-1] + stays + passes)
             usage = message.usage if message.role == "assistant" else None
             self.reasoning.append(self.reasoning[-1] + (0 if usage is None else usage.reasoning))
-            said = self.said[-1]
+            words = self.user_words[-1]
             if message.role == "user" and not additions.has(message):
                 users.append(index)
                 # Mostly all of it is text, which is counted already.
-                spoken = [piece for piece in message.content if piece.kind == "text"]
-                said += label + (stays if len(spoken) == len(message.content) else sum(map(counter.piece, spoken)))
+                texts = [piece for piece in message.content if piece.kind == "text"]
+                words += label + (stays if len(texts) == len(message.content) else sum(map(counter.piece, texts)))
             else:
                 users.append(users[-1])
-            self.said.append(said)
+            self.user_words.append(words)
 
 
 class Additions:
