@@ -185,14 +185,15 @@ def estimate_bytes(data: bytes, tokenizer: Tokenizer) -> float:
     rest = rest.translate(None, _DIGITS)
     digits = size - len(rest)
     tokens += digits * tokenizer.digit
-    least = 0.0
-    if digits > _MANY_DIGITS * len(data) or spaces > _MANY_SPACES * lower:
-        least = _count_pieces(data, digits, tokenizer)
-    if not rest:
-        return max(tokens, least)
     size = len(rest)
-    rest = rest.translate(None, _CONTROL)
-    tokens = max(tokens + (size - len(rest)) * tokenizer.control, least)
+    rest = rest.translate(None, _CONTROL) if rest else rest
+    breaks = size - len(rest)
+    tokens += breaks * tokenizer.control
+    # There are at most so many pieces; of two spaces, one at least is not before a word.
+    if (digits > _MANY_DIGITS * len(data) or spaces > _MANY_SPACES * lower) and (
+        spaces + breaks + 2 * digits > tokens and spaces - data.count(b"  ") + breaks + 2 * digits > tokens
+    ):
+        tokens = max(tokens, _count_pieces(data, digits, tokenizer))
     return tokens + _estimate_beyond_ascii(rest.translate(None, _CONTINUATION), tokenizer) if rest else tokens
 
 
