@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import pytest
 
@@ -31,6 +32,31 @@ CLASSES: dict[str, tuple[str, str]] = {
 }
 
 
+def rows(values: Callable[[random.Random], object], *, separator: str = " ") -> Callable[[random.Random, int], str]:
+    def make(chance: random.Random, size: int) -> str:
+        lines = (separator.join(str(values(chance)) for _ in range(30)) for _ in range(size // 30 + 1))
+        return "\n".join(lines)[:size]
+
+    return make
+
+
+DENSE: dict[str, Callable[[random.Random, int], str]] = {
+    "a grid of digits": rows(lambda chance: chance.randint(0, 9)),
+    "a grid with commas": rows(lambda chance: chance.randint(0, 9), separator=", "),
+    "a grid without spaces": rows(lambda chance: chance.randint(0, 9), separator=","),
+    "a column of digits": rows(lambda chance: chance.randint(0, 9), separator="\n"),
+    "a grid of numbers": rows(lambda chance: chance.randint(0, 99)),
+    "measurements": rows(lambda chance: f"{chance.random():.3f}"),
+    "single letters": rows(lambda chance: chance.choice("abcdefghijkl")),
+    "short words": rows(lambda chance: chance.choice(("it", "is", "so", "we", "go", "by", "ox"))),
+    "short words and digits": rows(lambda chance: chance.choice(("it", "is", "7", "so", "4", "x"))),
+    "a dump of bytes": rows(lambda chance: f"{chance.getrandbits(8):02x}"),
+    "digests": rows(lambda chance: f"{chance.getrandbits(256):064x}", separator="\n"),
+    "digests in capitals": rows(lambda chance: f"{chance.getrandbits(256):064X}", separator="\n"),
+}
+"""Texts with more tokens than their classes of characters give, because a token never spans two words or numbers."""
+
+
 @pytest.mark.parametrize(("character", "field"), CLASSES.values(), ids=CLASSES.keys())
 @pytest.mark.parametrize("name", TOKENIZERS)
 def test_each_class_has_its_own_weight(name, character, field):
@@ -56,7 +82,7 @@ def test_bytes_and_text_are_counted_alike():
 def test_the_bound_of_joined_texts_is_never_below_their_estimates():
     chance = random.Random(7)
     for tokenizer in TOKENIZERS.values():
-        for make in texts.KINDS.values():
+        for make in (*texts.KINDS.values(), *DENSE.values()):
             parts = [make(chance, size) for size in (3, 40, 700, 9000)] + [chance.choice("a7{é漢🌍")]
             estimates = sum(estimate_text(part, tokenizer) for part in parts)
             assert bound_text("".join(parts), tokenizer) >= estimates - 1e-6
@@ -67,7 +93,7 @@ def test_the_bound_of_joined_texts_is_never_below_their_estimates():
 def test_no_character_counts_more_than_the_widest():
     chance = random.Random(3)
     for tokenizer in TOKENIZERS.values():
-        for make in texts.KINDS.values():
+        for make in (*texts.KINDS.values(), *DENSE.values()):
             text = make(chance, 2000)
             assert estimate_text(text, tokenizer) <= len(text) * tokenizer.widest()
             if text.isascii():
@@ -112,6 +138,14 @@ def test_no_kind_of_text_is_estimated_much_too_low(kind, name):
     """A request is cut at 0.85 of the limit; an estimate that is lower than this share overflows it."""
     text = texts.KINDS[kind](random.Random(7), 20_000)
     assert estimate_text(text, TOKENIZERS[name]) / exact.count(text, name) > 0.85
+
+
+@exact.needed
+@pytest.mark.parametrize("name", exact.NAMES)
+@pytest.mark.parametrize("kind", DENSE)
+def test_texts_of_many_short_pieces_are_not_estimated_too_low(kind, name):
+    text = DENSE[kind](random.Random(7), 20_000)
+    assert 0.95 < estimate_text(text, TOKENIZERS[name]) / exact.count(text, name) < 1.45
 
 
 @exact.needed

@@ -12,9 +12,10 @@ from segue.conversation.messages import Message
 from segue.counting.counter import TokenCounter
 from segue.errors import SegueError
 from segue.models.model import Model
+from segue.projection.fitting.plan import find_plan
 from segue.projection.policy import Fit, Policy
 from segue.projection.projector import Projection, Projector, project
-from segue.protocols.api import check
+from segue.protocols.api import check, resolve_endpoint
 from segue.request import prepare
 
 POLICY = Policy()
@@ -55,6 +56,8 @@ class Verdict:
         self.tokens = 0.0
         """The estimated tokens of the whole history."""
         self.limit = 0
+        self.low = 0.0
+        """The mark to which a cut goes."""
         self.overflows: list[str] = []
         self.unreported: list[str] = []
         self.faults: list[str] = []
@@ -64,7 +67,7 @@ class Verdict:
     @property
     def most_cuts(self) -> float:
         """The bound on cuts: after each cut, so many tokens have to come before the next one."""
-        return 1 + self.tokens / ((POLICY_FIT.high - POLICY_FIT.low) * self.limit)
+        return 1 + self.tokens / ((POLICY_FIT.high - self.low) * self.limit)
 
 
 def play(messages: tuple[Message, ...], model: Model, sizes: ExactSizes, *, checks: int = 5) -> Verdict:
@@ -117,6 +120,7 @@ def play(messages: tuple[Message, ...], model: Model, sizes: ExactSizes, *, chec
                     _examine(projection, context, model, verdict, checks)
         last = projection
     verdict.tokens = _estimated(messages, model)
+    verdict.low = find_plan(model, resolve_endpoint(model).rules, POLICY).low_share
     return verdict
 
 

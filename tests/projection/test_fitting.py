@@ -21,7 +21,7 @@ from segue.conversation.content import CacheMark, ImageContent, TextContent, Thi
 from segue.conversation.context import Context, Options, Summary, ToolDefinition
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, Usage, UserMessage
 from segue.errors import DoesNotFit, SettingsError
-from segue.models.model import Model
+from segue.models.model import Model, Price
 from segue.outbox import Outbox
 from segue.projection.policy import Fit, Policy
 from segue.projection.projector import Projection, Projector, project
@@ -252,11 +252,79 @@ def test_the_oldest_steps_are_left_out_and_the_task_stays():
     )
 
 
-def test_a_task_that_is_too_long_to_stay_is_replaced_by_the_note():
-    context = Context(messages=(UserMessage.of(LONG), *(part for number in range(12) for part in step(number))))
-    first = project(context, CLAUDE).context.messages[0]
-    assert first.role == "user"
-    assert len(first.content) == 1
+def said(projection: Projection) -> str:
+    """Give all texts of the user that are sent."""
+    users = (message for message in projection.context.messages if message.role == "user")
+    return "\n".join(piece.text for message in users for piece in message.content if piece.kind == "text")
+
+
+def test_the_running_task_is_sent_at_every_point_although_its_message_is_left_out():
+    model = replace(CLAUDE, context_window=4000)
+    task = "TASK: rename Foo to Bar everywhere"
+    begun = (_turn(model, TextContent(text="Yes.")), UserMessage.of(task))
+    messages = (UserMessage.of("Hello"), *begun, *(part for number in range(60) for part in step(number)))
+    projector = Projector(model)
+    for point in [*_points(list(messages))[1:], len(messages)]:
+        projection = projector.project(Context(messages=messages[:point]))
+        assert task in said(projection)
+    assert projection.window is not None
+    assert projection.window.gone > 3
+
+
+ROADS = " ".join(f"road{number}" for number in range(2000))
+PATHS = " ".join(f"path{number}" for number in range(2000))
+
+
+@pytest.mark.parametrize(
+    ("messages", "kept"),
+    [
+        pytest.param((UserMessage.of(f"TASK. {ROADS} END"),), ("TASK.", "END"), id="a long first message"),
+        pytest.param((TASK, UserMessage.of(f"NEWS. {ROADS} END")), ("The task.", "NEWS.", "END"), id="a long newest"),
+        pytest.param(
+            (UserMessage.of(f"TASK. {ROADS} DONE"), UserMessage.of(f"NEWS. {PATHS} END")),
+            ("TASK.", "DONE", "NEWS.", "END"),
+            id="both long",
+        ),
+        pytest.param(
+            (
+                UserMessage.of(f"TASK. {LONG}"),
+                *(UserMessage.of(f"Wish {at}.") for at in range(9)),
+                UserMessage.of("NEWS"),
+            ),
+            ("TASK.", "Wish 0.", "Wish 8.", "NEWS"),
+            id="many short ones between",
+        ),
+    ],
+)
+def test_what_the_user_said_is_shortened_rather_than_left_out(messages, kept):
+    spoken = [part for message in messages for part in (message, _turn(CLAUDE, TextContent(text="Yes.")))]
+    steps = (part for number in range(30) for part in step(number))
+    model = replace(CLAUDE, context_window=16_000)
+    projection = project(Context(messages=(*spoken[:-1], *steps, *step(31, LONG * 22))), model)
+    assert projection.window is not None
+    assert projection.window.gone >= len(spoken) - 1
+    assert [words for words in kept if words not in said(projection)] == []
+    assert projection.window.estimate <= projection.window.limit
+    assert len(said(projection)) < 0.2 * 16_000 * 5
+
+
+def written(length: int) -> tuple[Message, ...]:
+    call = ToolCall(id="w1", name="write", arguments={"text": "word " * length})
+    done = ToolResultMessage(tool_call_id="w1", tool_name="write", content=(TextContent(text="Done."),))
+    return (_turn(CLAUDE, call, stop="toolUse"), done)
+
+
+def test_a_running_call_that_leaves_little_room_shortens_the_words_of_the_user():
+    model = replace(CLAUDE, context_window=4000, max_tokens=400)
+    task = UserMessage.of(f"TASK: mend it. {LONG}")
+    sizes = {len(said(project(Context(messages=(task, *step(1), *written(words))), model))) for words in (1500, 2450)}
+    projection = project(Context(messages=(task, *step(1), *written(2450))), model)
+    assert "TASK: mend it." in said(projection)
+    assert projection.window is not None
+    assert projection.window.estimate <= projection.window.limit
+    assert len(sizes) == 2, "with more room, more is kept"
+    with pytest.raises(DoesNotFit, match=r"the largest part is messages\[3\]"):
+        prepare(Context(messages=(task, *step(1), *written(4000))), model)
 
 
 def test_a_summary_is_sent_in_the_place_of_what_is_left_out():
@@ -277,6 +345,60 @@ def test_a_summary_of_messages_that_are_sent_is_not_used():
     steps = tuple(part for number in range(12) for part in step(number))
     summary = Summary(covers=24, text="The roof has two holes.")
     assert ChangeCode.SUMMARY_USED not in codes(project(history(*steps, summaries=(summary,)), CLAUDE))
+
+
+STEPS = tuple(part for number in range(12) for part in step(number))
+
+
+@pytest.mark.parametrize(
+    ("summaries", "sent", "covered"),
+    [
+        ((Summary(covers=9, text=f"BEGIN {LONG * 20} END"),), "BEGIN", 9),
+        ((Summary(covers=5, text="Two holes."), Summary(covers=9, text=LONG * 20)), "Two holes.", 5),
+        ((Summary(covers=5, text="Two holes."), Summary(covers=9, text=" \n")), "Two holes.", 5),
+        ((Summary(covers=9, text="One hole."), Summary(covers=9, text="Two holes.")), "Two holes.", 9),
+        ((Summary(covers=9, text=" \n"),), "", 0),
+    ],
+    ids=[
+        "a long one is shortened",
+        "an older one that is not too long goes before",
+        "a blank one is not used",
+        "the later one of two for the same messages",
+        "without a usable one the note is sent",
+    ],
+)
+def test_no_summary_makes_a_history_unsendable(summaries, sent, covered):
+    context = history(*STEPS, summaries=summaries)
+    projection = project(context, CLAUDE)
+    assert prepare(context, CLAUDE).projection == projection
+    text = projection.context.messages[0].content[1]
+    assert text.kind == "text"
+    assert sent in text.text
+    assert ("their summary follows" in text.text) == bool(sent)
+    assert len(text.text) < 3000
+    assert bool(projection.report.of(ChangeCode.SUMMARY_USED)) == bool(sent)
+    wanted = projection.requirements[0]
+    assert wanted.kind == "summaryWanted"
+    assert wanted.first == max(covered, 1)
+
+
+def test_a_summary_gives_way_to_a_running_call():
+    """It is shortened, and left out where no part of it has room."""
+    model, sizes = replace(CLAUDE, context_window=4000, max_tokens=400), list[int]()
+    for words in (2000, 2300, 2600):
+        context = history(*step(1), *written(words), summaries=(Summary(covers=3, text="So far. " * 250),))
+        sizes.append(prepare(context, model).content.count(b"So far."))
+    assert sizes[0] == 250 > sizes[1] > sizes[2] == 0
+
+
+@pytest.mark.parametrize("summaries", [(), (Summary(covers=9, text="Two holes."),)], ids=["a note", "a summary"])
+def test_the_report_of_a_cut_says_how_much_is_left_out(summaries):
+    projection = project(history(*STEPS, summaries=summaries), CLAUDE)
+    (change,) = projection.report.of(ChangeCode.TURNS_DROPPED)
+    assert change.last is not None
+    assert change.detail.startswith(f"{change.last} messages, ")
+    assert change.detail.endswith(" tokens")
+    assert "with a Summary if there is one" in change.sentence()
 
 
 def test_a_larger_window_gets_everything_back():
@@ -356,6 +478,43 @@ def test_what_cannot_fit_raises_and_names_the_largest_part():
     assert caught.value.needed > caught.value.limit
     with pytest.raises(DoesNotFit, match=r"messages\[0\]"):
         prepare(Context(messages=(UserMessage.of(LONG * 20),)), CLAUDE)
+
+
+@pytest.mark.parametrize(
+    ("price", "least", "most"),
+    [
+        (Price(input=4, cache_read=0.2, cache_write=5), 0.33, 0.36),
+        (Price(input=1, cache_read=0.1, cache_write=1.25), 0.38, 0.45),
+        (Price(input=1, cache_read=0.1), 0.42, 0.5),
+        (Price(input=1, cache_read=0.5), 0.6, 0.6),
+        (Price(input=1), 0.6, 0.6),
+        (Price(), 0.38, 0.45),
+    ],
+    ids=["very cheap reads", "Claude", "no price of writing", "half price", "no cache", "unknown prices"],
+)
+def test_the_price_of_the_cache_chooses_how_far_a_cut_goes(price, least, most):
+    model = Model("m", "anthropic", "openai-chat", context_window=20_000, cost=price)
+    messages, found = _agent(model, seed=7, steps=160), list[float]()
+    projector, last = Projector(model), 0
+    for point in _points(messages):
+        window = projector.project(Context(messages=tuple(messages[:point]))).window
+        assert window is not None
+        if window.gone > last:
+            found.append(window.share)
+        last = window.gone
+    assert len(found) > 2
+    assert least - 0.06 < min(found) <= max(found) <= most, "a cut ends between two units"
+
+
+def test_old_results_are_shortened_before_steps_are_left_out():
+    """While shortening reaches the low mark, every step is still there, and every call."""
+    model = replace(CLAUDE, context_window=12_000)
+    steps = tuple(part for number in range(8) for part in step(number, LONG * 3))
+    projection = project(history(*steps), model)
+    assert {change.code for change in projection.report.changes} == {ChangeCode.RESULT_SHORTENED}
+    assert len(projection.context.messages) == 17
+    more = tuple(part for number in range(60) for part in step(number, LONG * 3))
+    assert ChangeCode.TURNS_DROPPED in codes(project(history(*more), model))
 
 
 def test_the_reply_is_limited_to_what_the_window_has_left():

@@ -75,6 +75,7 @@ class Texts(msgspec.Struct, frozen=True, kw_only=True):
     system_message: str = "<system>\n{text}\n</system>"
     result_cut: str = "\n[{count} characters omitted to fit the context window]\n"
     turns_dropped: str = "(earlier messages omitted here to fit the context window: {count})"
+    user_words: str = "\n<user>\n{text}\n</user>"
     summary: str = "(earlier messages omitted here to fit the context window: {count}; their summary follows)\n{text}"
     instructions_replaced: str = "These instructions replace all earlier ones:\n{text}"
     instructions_removed: str = "The earlier instructions no longer apply."
@@ -100,8 +101,9 @@ class Texts(msgspec.Struct, frozen=True, kw_only=True):
 class Fit(msgspec.Struct, frozen=True, kw_only=True):
     """How a conversation is cut that does not fit the window of the target. The fractions are of the input limit.
 
-    Above `high`, one cut brings a request down to `low`; so cuts are rare, and prompt caches stay valid in between. If
-    the target binds reasoning to its prefix, a cut loses that too, and goes down further, at most to `keep`. The newest
+    Above `high`, one cut brings a request down to `low`; so cuts are rare, and prompt caches stay valid in between. By
+    default `low` is between 0.33 and 0.6, by what the target charges for reading from its cache and writing to it. If
+    the target binds reasoning to its prefix, a cut loses that too, and goes down further, at most to 0.25. The newest
     part, `keep`, is shortened last. `reserve` are the tokens kept free for the reply; by default an eighth of the
     window, at most 16,384. A shortened result keeps its first `head` and its last `tail` characters. `window` replaces
     the window of the model, in tokens.
@@ -111,15 +113,16 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     high: float = 0.85
-    low: float = 0.5
-    keep: float = 0.25
+    low: float | None = None
+    keep: float = 0.15
     reserve: int | None = None
     head: int = 600
     tail: int = 300
     window: int | None = None
 
     def __post_init__(self) -> None:
-        if not 0 < self.keep <= self.low < self.high <= 1:
+        low = self.keep if self.low is None else self.low
+        if not 0 < self.keep <= low < self.high <= 1:
             message = (
                 f"Fit(high={self.high}, low={self.low}, keep={self.keep}): expected 0 < keep <= low < high <= 1, as"
                 " fractions of the input limit"

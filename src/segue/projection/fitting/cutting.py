@@ -13,6 +13,7 @@ from segue.conversation.content import AnyContent, CacheMark, TextContent, UserC
 from segue.conversation.context import Summary
 from segue.conversation.messages import Message, UserMessage
 from segue.errors import Path
+from segue.plurals import counted
 from segue.projection.fitting.fold import Fold, Marks, split_level
 from segue.projection.fitting.given import Fitted, Given
 from segue.projection.fitting.shortening import shorten_result, without_media
@@ -238,20 +239,28 @@ class _Cut:
     def dropped_turns(self, first: int, kept: int) -> DroppedTurns:
         """Give what stands for the messages left out; that of the request before if the cut has not moved since."""
         fold, given = self.fold, self.given
-        full, head, summary = fold.sizes.full, fold.head, fold.summary(self.marks)
-        key, known = (first, kept, self.start, head, full[self.start], full[head], summary), self.made.dropped
+        full, head, found = fold.sizes.full, fold.head, fold.summary(self.marks)
+        summary = None if found is None else found[0]
+        is_short = summary is not None and summary not in fold.summaries
+        key = (first, kept, self.start, head, full[self.start], full[head], summary, self.marks.tight)
+        known = self.made.dropped
         if known is not None and known.key == key:
             return known
         tokens = full[self.start] - full[head]
         code = ChangeCode.TURN_FILLED if summary is None else ChangeCode.SUMMARY_USED
         path: Path = ("messages", first - 1, "content") if first else ("messages",)
         changes = (
-            Change(code=code, path=path, loss=Loss.NONE, detail="for the messages left out"),
+            Change(
+                code=code,
+                path=path,
+                loss=Loss.NONE,
+                detail=f"for {counted(kept - first, 'message')} left out" + ", shortened" * is_short,
+            ),
             Change(
                 code=ChangeCode.TURNS_DROPPED,
                 path=("messages", first),
                 loss=Loss.CONTENT,
-                detail=f"{kept - first} messages, {round(tokens)} tokens",
+                detail=f"{counted(kept - first, 'message')}, {_tokens(tokens)}",
                 last=kept - 1,
                 tokens=round(tokens),
             ),
@@ -268,9 +277,10 @@ class _Cut:
         return dropped
 
     def describe(self, summary: Summary | None, first: int, kept: int) -> str:
+        words, count = self.fold.words(self.marks), str(kept - first)
         if summary is None:
-            return fill(self.texts.turns_dropped, count=str(kept - first))
-        return fill(self.texts.summary, text=clean_text(summary.text), count=str(kept - first))
+            return fill(self.texts.turns_dropped, count=count) + words
+        return fill(self.texts.summary, text=clean_text(summary.text), count=count) + words
 
     def merge_users(self, head: int) -> None:
         """Join the first user message and one that now follows it, where roles have to alternate."""

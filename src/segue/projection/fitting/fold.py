@@ -8,9 +8,11 @@ prompt caches are read.
 
 What goes, in this order, until the size is at the low mark:
 1. The older part is shortened: long results, media, finished thinking. The newest part stays, `Fit.keep` of the limit.
-2. The oldest units are left out, up to the newest part. A unit is a user message, or a turn with its results.
+2. The oldest units are left out, up to the newest part. A unit is a user message, or a turn with its results. What the
+   user said in them is repeated in the note that stands for them, shortened where it is long.
 3. The newest part is shortened and left out in the same way, up to the running unit.
 4. The long results of the running unit are shortened.
+5. The note is shortened.
 
 Facts this file rests on:
 - A cut to 0.5 costs less than one to 0.7, because each cut loses the prompt cache. With one mark instead of two, 38 %
@@ -24,13 +26,16 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
 
+from msgspec.structs import replace
+
 from segue.conversation.context import Summary
 from segue.conversation.messages import Message
 from segue.projection.fitting.places import Places
 from segue.projection.fitting.plan import FitPlan
-from segue.projection.fitting.shortening import Shortened, shorten_message, shorten_result
+from segue.projection.fitting.shortening import Shortened, keep_words, shorten_message, shorten_result, shorten_to
 from segue.projection.fitting.sizes import Additions, Sizes
-from segue.projection.policy import Texts, template_pattern
+from segue.projection.policy import Texts, fill, template_pattern
+from segue.projection.workspace.surrogates import clean_text
 
 _NOTE: Final = 60
 """The tokens of the text around a summary."""
@@ -38,12 +43,16 @@ _SHARE_OF_HEAD: Final = 2 / 3
 """How much of a shortened result of the running unit is its beginning."""
 _SMALLEST_RESULT: Final = 300
 """Results of the running unit are not shortened to fewer characters."""
+_TIGHTEST: Final = 5
+"""How often the room of the note is halved, where the running unit leaves too little."""
+_LEAST_WORDS: Final = 48
+"""The tokens that are left for the newest words of the user at least."""
 
 
 class Marks:
     """Where the cuts are at one point; all of them are indexes of projected messages and only grow."""
 
-    __slots__ = ("cuts", "evicted", "gone", "lean", "point", "running", "saved", "since")
+    __slots__ = ("cuts", "evicted", "gone", "lean", "point", "running", "saved", "since", "tight")
 
     def __init__(self, quotas: int) -> None:
         self.point: int = 1
@@ -61,12 +70,14 @@ class Marks:
         self.cuts: int = 0
         self.since: int = 0
         """Where the last cut was. The next one loses the reasoning behind it, where that is bound to its prefix."""
+        self.tight: int = 0
+        """How often the room of the note is halved."""
 
     def copy(self) -> Marks:
         """Give marks that continue from these without changing them."""
         new = Marks(0)
         new.point, new.gone, new.lean, new.cuts = self.point, self.gone, self.lean, self.cuts
-        new.since = self.since
+        new.since, new.tight = self.since, self.tight
         new.evicted, new.running, new.saved = list(self.evicted), dict(self.running), dict(self.saved)
         return new
 
@@ -85,7 +96,9 @@ class Fold:
         """The messages before this index are always sent: they end with the first user message."""
         self._texts = texts
         self._additions = Additions(texts, has_tools=has_tools)
-        self._notes = template_pattern(texts.turns_dropped, texts.summary)
+        notes = (texts.turns_dropped, texts.summary)
+        self._notes = template_pattern(*notes, *(note + texts.user_words for note in notes))
+        self._label = plan.counter.text(fill(texts.user_words, text="")) if plan.limit else 0.0
         self._drops_thinking = thinking
         self._thinking_first = thinking_first
         self._lean_sums: list[float] = [0.0]
@@ -94,6 +107,8 @@ class Fold:
         """For each of them, whether its cycle was finished when it was shortened: only then its thinking goes."""
         self._lean: dict[tuple[int, bool], tuple[Message, Shortened | None, float]] = {}
         """Shortened messages by index and `finished`: the given message, the shortened one, and the tokens saved."""
+        self._summary_sizes: dict[str, float] = {}
+        self._short_summaries: dict[tuple[int, str, float], tuple[Summary, float] | None] = {}
         self._messages: Sequence[Message] = ()
         self._places: Places = Places([], ())
 
@@ -116,7 +131,7 @@ class Fold:
         # What the end of the last request shortened may be shortened differently now.
         del self._lean_sums[self.marks.lean + 1 :], self._finished[self.marks.lean :]
         if self.plan.limit:
-            self.sizes.count(messages, self._additions)
+            self.sizes.count(messages, self._additions, self._label)
         self._find_head()
         self._advance(self.marks, settled)
         marks = self.marks.copy()
@@ -190,20 +205,60 @@ class Fold:
         return size
 
     def note_size(self, marks: Marks) -> float:
-        """Give the tokens of the note or the summary that stands for what is left out."""
-        summary = self.summary(marks)
-        room = self.plan.summary_room
-        return room if summary is None else max(room, _NOTE + self.plan.counter.text(summary.text))
+        """Give the most tokens of the note or the summary, and of the user's words, that stand for what is left out."""
+        sums, room = self.sizes.user_words, max(_NOTE, self.plan.summary_room / 2**marks.tight)
+        words = min(self.users_room(marks), sums[marks.gone] - sums[self.head])
+        found = self.summary(marks) if self.summaries else None
+        return words + (room if found is None else max(room, _NOTE + found[1]))
 
-    def summary(self, marks: Marks) -> Summary | None:
-        """Find the latest summary of messages that are all left out."""
-        found = None
-        if self.summaries:
-            kept = self.first_kept(marks)
-            for summary in self.summaries:
-                if summary.covers <= kept and (found is None or summary.covers >= found.covers):
-                    found = summary
-        return found
+    def users_room(self, marks: Marks) -> float:
+        """Give the tokens for what the user said in the messages that are left out."""
+        room = self.plan.users_room
+        return max(min(_LEAST_WORDS, room), room / 2**marks.tight)
+
+    def words(self, marks: Marks) -> str:
+        """Repeat what the user said in the messages that are left out, as far as there is room."""
+        sums, room = self.sizes.user_words, self.users_room(marks)
+        dropped = [
+            self._messages[index]
+            for index in range(self.head, marks.gone)
+            if sums[index] < sums[index + 1] and self._messages[index].role == "user"
+        ]
+        texts = ["\n".join(piece.text for piece in each.content if piece.kind == "text") for each in dropped]
+        kept = [text for text in texts if text.strip() and text != self._texts.first_turn]
+        if kept and sums[marks.gone] - sums[self.head] > room:
+            kept = keep_words(kept, room, self._label, self.plan.counter, self._texts)
+        return "".join(fill(self._texts.user_words, text=text) for text in kept)
+
+    def summary(self, marks: Marks) -> tuple[Summary, float] | None:
+        """Find the latest summary of messages that are all left out, and its tokens.
+
+        If it is too long, the latest one that is not; if all are, the latest one is shortened. Blank ones do not count.
+        """
+        kept, most = self.first_kept(marks), self.plan.summary_most / 2**marks.tight
+        if marks.tight == _TIGHTEST:
+            return None
+        usable = [summary for summary in self.summaries if summary.covers <= kept and summary.text.strip()]
+        # Of two that cover the same messages, the later one is the newer one.
+        usable.sort(key=_covered)
+        usable.reverse()
+        return next(
+            ((summary, size) for summary in usable if (size := self._summary_size(summary)) <= most),
+            self._shortened_summary(usable[0], most) if usable else None,
+        )
+
+    def _summary_size(self, summary: Summary) -> float:
+        size = self._summary_sizes.get(summary.text)
+        if size is None:
+            size = self._summary_sizes[summary.text] = self.plan.counter.text(summary.text)
+        return size
+
+    def _shortened_summary(self, summary: Summary, most: float) -> tuple[Summary, float] | None:
+        key = (summary.covers, summary.text, most)
+        if key not in self._short_summaries:
+            text = shorten_to(clean_text(summary.text), most, self.plan.counter, self._texts)
+            self._short_summaries[key] = (replace(summary, text=text), most) if text else None
+        return self._short_summaries[key]
 
     def first_kept(self, marks: Marks) -> int:
         """Give the index, in the given conversation, of the first message behind those that are left out."""
@@ -214,7 +269,8 @@ class Fold:
     def _cut(self, marks: Marks, point: int) -> None:
         reasoning = self.sizes.reasoning
         low, running = self.plan.low_after(reasoning[point] - reasoning[marks.since]), self._unit_before(point)
-        before = (marks.gone, marks.lean, len(marks.running))
+        before, tight = (marks.gone, marks.lean, len(marks.running)), marks.tight
+        marks.tight = 0
         newest = self._newest_part(point, running)
         self._shorten_up_to(marks, newest, point)
         if self.size(marks, point) > low:
@@ -227,6 +283,10 @@ class Fold:
             self._leave_out_up_to(marks, running, point, low)
         if self.size(marks, point) > low:
             self._shorten_running(marks, running, point, low)
+        if marks.gone == before[0]:
+            marks.tight = tight  # the note is the same, and shortened only further
+        while marks.gone > self.head and marks.tight < _TIGHTEST and self.size(marks, point) > self.plan.limit:
+            marks.tight += 1
         if before != (marks.gone, marks.lean, len(marks.running)):
             marks.cuts += 1
             marks.since = point
@@ -358,7 +418,7 @@ class Fold:
             sent = amounts[end] - amounts[max(evicted, kept)] + amounts[head] - amounts[min(evicted, head)]
             if sent <= quota.limit:
                 continue
-            low, running = quota.limit * self.plan.fit.low, bisect_left(media.places, (self._unit_before(point), 0))
+            low, running = quota.limit * self.plan.low_share, bisect_left(media.places, (self._unit_before(point), 0))
             while evicted < end and (sent > quota.limit or (evicted < running and sent > low)):
                 if head <= evicted < kept:
                     evicted = kept
@@ -368,6 +428,10 @@ class Fold:
             marks.evicted[number] = evicted
             marks.cuts += 1
             marks.since = point
+
+
+def _covered(summary: Summary) -> int:
+    return summary.covers
 
 
 def split_level(level: int) -> tuple[int, int]:

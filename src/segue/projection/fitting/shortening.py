@@ -1,5 +1,7 @@
 """Write shortened messages: results to their beginning and end, media to a placeholder, finished thinking removed.
 
+What a user said is kept within a room: the newest message first, then the first one, which often has the task.
+
 Arguments of calls are not shortened: a changed call teaches the model a call that it never made.
 """
 
@@ -12,6 +14,7 @@ from msgspec.structs import replace
 
 from segue.conversation.content import AnyContent, FileContent, ImageContent, TextContent
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
+from segue.counting.counter import TokenCounter
 from segue.projection.passes.cache_marks import moved_mark
 from segue.projection.passes.media_fit import kind_of
 from segue.projection.policy import Fit, Texts, fill
@@ -22,6 +25,14 @@ Shortened = tuple[Message, tuple[ChangeCode, ...]]
 
 _SLACK: Final = 200
 """A text is shortened only if that removes more characters than this: a shortened text stays as it is."""
+_SHARE_OF_NEWEST: Final = 0.6
+_SHARE_OF_FIRST: Final = 0.3
+_SHARE_OF_OTHERS: Final = 0.25
+"""Of the room that is left, for each message of the user between the first and the newest one."""
+_HEAD_OF_WORDS: Final = 0.7
+_FEWEST_WORDS: Final = 16
+"""With fewer tokens left, no further message is looked at."""
+_FEWEST_CHARACTERS: Final = 24
 
 
 def shorten_text(text: str, head: int, tail: int, texts: Texts) -> str:
@@ -41,6 +52,42 @@ def shorten_result(message: ToolResultMessage, head: int, tail: int, texts: Text
         for piece in message.content
     )
     return message if all(map(_is_same, content, message.content)) else replace(message, content=content)
+
+
+def keep_words(given: list[str], room: float, label: float, counter: TokenCounter, texts: Texts) -> list[str]:
+    """Choose and shorten what a user said, to so many tokens in all; `label` are those around each text."""
+    newest, left = len(given) - 1, room
+    kept: dict[int, str] = {}
+    for index in dict.fromkeys((newest, 0, *range(newest - 1, 0, -1))):
+        if index == newest:
+            most = room * _SHARE_OF_NEWEST if newest else room
+        elif index == 0:
+            most = room * _SHARE_OF_FIRST
+        elif left < _FEWEST_WORDS + label:
+            break
+        else:
+            most = left * _SHARE_OF_OTHERS
+        text = shorten_to(given[index], most - label, counter, texts)
+        if text:
+            kept[index] = text
+            left -= counter.text(text) + label
+    return [kept[index] for index in sorted(kept)]
+
+
+def shorten_to(text: str, most: float, counter: TokenCounter, texts: Texts) -> str:
+    """Keep the beginning and the end of a text, in at most so many tokens; nothing if that is too little to read."""
+    size = counter.text(text)
+    if size <= most:
+        return text
+    length = int(len(text) * max(most, 0.0) / size)
+    while length >= _FEWEST_CHARACTERS:
+        head = round(length * _HEAD_OF_WORDS)
+        line = fill(texts.result_cut, count=str(len(text) - length))
+        shorter = f"{text[:head]}{line}{text[len(text) - length + head :]}"
+        if counter.text(shorter) <= most:
+            return shorter
+        length = length * 7 // 8
+    return ""
 
 
 def _is_same(first: object, second: object) -> bool:

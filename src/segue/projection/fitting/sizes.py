@@ -60,6 +60,7 @@ class Sizes:
         "lasting",
         "media",
         "reasoning",
+        "user_words",
         "user_before",
     )
 
@@ -77,6 +78,8 @@ class Sizes:
         """The index of the last user message before; 0 if there is none."""
         self.reasoning: list[int] = [0]
         """Tokens of reasoning, as the provider counted them: their text is not always sent."""
+        self.user_words: list[float] = [0.0]
+        """Tokens of what the user said, as the note of a cut repeats it."""
         self.media: tuple[Media, ...] = tuple(Media() for _ in plan.quotas)
         self._recent: dict[int, tuple[Message, float, float]] = {}
         """What the last call counted: the newest messages are forgotten and needed again until they are settled."""
@@ -89,7 +92,7 @@ class Sizes:
                 media.truncate(count)
         if len(self.full) > count + 1:
             del self.full[count + 1 :], self.lasting[count + 1 :], self.user_before[count + 1 :]
-            del self.reasoning[count + 1 :]
+            del self.reasoning[count + 1 :], self.user_words[count + 1 :]
 
     def extend_bounds(self, messages: Sequence[Message]) -> None:
         """Bound the tokens of new messages, and find their media."""
@@ -133,8 +136,8 @@ class Sizes:
                 media.places.append((index, position))
                 media.amounts.append(media.amounts[-1] + amount)
 
-    def count(self, messages: Sequence[Message], additions: Additions) -> None:
-        """Count the messages that were not counted yet."""
+    def count(self, messages: Sequence[Message], additions: Additions, label: float) -> None:
+        """Count the messages that were not counted yet; `label` are the tokens around what a user said."""
         lasting, full, users, counter = self.lasting, self.full, self.user_before, self._plan.counter
         before, self._recent = self._recent, {}
         for index in range(len(full) - 1, len(messages)):
@@ -149,7 +152,15 @@ class Sizes:
             full.append(full[-1] + stays + passes)
             usage = message.usage if message.role == "assistant" else None
             self.reasoning.append(self.reasoning[-1] + (0 if usage is None else usage.reasoning))
-            users.append(index if message.role == "user" and not additions.has(message) else users[-1])
+            words = self.user_words[-1]
+            if message.role == "user" and not additions.has(message):
+                users.append(index)
+                # Mostly all of it is text, which is counted already.
+                texts = [piece for piece in message.content if piece.kind == "text"]
+                words += label + (stays if len(texts) == len(message.content) else sum(map(counter.piece, texts)))
+            else:
+                users.append(users[-1])
+            self.user_words.append(words)
 
 
 class Additions:
