@@ -12,6 +12,8 @@ from typing import Any, NamedTuple, final
 from segue.testing.emulator import EmulatedCall, Emulator, Step
 
 BINDING = "thinking-binding-controls-2026-08-01"
+_ADAPTIVE = {"type": "adaptive"}
+_BUDGET = {"type": "enabled", "budget_tokens": 1024}
 TOOL: dict[str, Any] = {"name": "read", "description": "Read.", "input_schema": {"type": "object", "properties": {}}}
 
 
@@ -47,7 +49,8 @@ class Talk:
         self.tools: list[Any] = [copy.deepcopy(TOOL)]
         self.messages: list[Any] = []
         self.betas: set[str] = set()
-        self.thinking: dict[str, Any] = {"type": "adaptive"}
+        self.thinking: dict[str, Any] | None = None
+        """What the request says of thinking; None is what the model takes."""
         self.last = Answered(0, {}, {})
 
     def post(self, path: str = "/v1/messages", **more: Any) -> Answered:
@@ -58,7 +61,7 @@ class Talk:
             "system": self.system,
             "tools": self.tools,
             "messages": self.messages,
-            "thinking": self.thinking,
+            "thinking": self.thinking or (_BUDGET if "-4-5" in self.model else _ADAPTIVE),
             **more,
         }
         headers = {"x-api-key": self.key, "anthropic-version": "2023-06-01"}

@@ -53,7 +53,6 @@ FAULTS: tuple[tuple[str, str, Callable[..., bool], tuple[Callable[[], None], ...
             cases.an_edited_message_is_refused_behind_it,
             cases.an_edited_reply_is_refused_behind_it,
             cases.a_changed_tool_result_is_refused,
-            cases.text_and_list_are_two_values,
             cases.the_server_drops_if_asked,
             cases.a_fork_keeps_what_is_before_it,
         ),

@@ -29,7 +29,7 @@ from segue.protocols.kit.codec import JsonObject
 from segue.protocols.kit.protocol import Protocol, Sample
 from segue.protocols.kit.storable import UNREADABLE
 from segue.protocols.kit.streaming import Frame
-from segue.protocols.registry import get_protocol
+from segue.protocols.registry import all_protocols
 from segue.request import prepare
 from segue.testing.broken_law import expect_equal, fail
 from segue.testing.stream_laws import encode_events
@@ -188,7 +188,7 @@ def check_half_surrogates(record: Protocol, sample: Sample) -> None:
     Raises:
         BrokenLaw: what was read cannot be written, for this protocol or for others.
     """
-    targets = [get_protocol(name) for name in dict.fromkeys((record.name, *_HALVES_SENT_TO))]
+    targets = {record.name: record, **{each.framing: each for each in all_protocols()}}.values()  # one of each framing
     for body, where in _with_halves(sample.request):
         with _writable(record, f"{sample.name}, request, {where}"):
             prompt = decode_request(cast("JsonObject", body), protocol=record.name, model=record.example)
@@ -216,7 +216,6 @@ def check_half_surrogates(record: Protocol, sample: Sample) -> None:
 
 _WRITABLE: Final = "half a surrogate pair can be sent on"
 _HALF: Final = "\ud83d"
-_HALVES_SENT_TO: Final = ("anthropic-messages", "openai-responses", "google-genai")
 
 
 def _with_halves(whole: object) -> Iterator[tuple[object, str]]:

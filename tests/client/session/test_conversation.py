@@ -451,7 +451,7 @@ def test_a_client_of_another_kind_is_refused():
 
 def test_only_messages_and_results_of_calls_are_added():
     with Conversation("echo") as conversation:
-        with pytest.raises(ConversationError, match=r"got a value of type dict; use UserMessage.of"):
+        with pytest.raises(ConversationError, match=r"got dict; write context.add\(UserMessage.of"):
             conversation.add({"role": "user", "content": "hi"})  # pyright: ignore[reportArgumentType]
         with pytest.raises(ConversationError, match=r"got a value of type str; pass one of pending_calls"):
             conversation.add_result("call_1", "rain")  # pyright: ignore[reportArgumentType]

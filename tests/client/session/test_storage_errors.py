@@ -148,7 +148,7 @@ for _ in range(300):
 NOT_STORABLE = {
     "NaN": UserMessage.of("x", timestamp=float("nan")),  # pyright: ignore[reportArgumentType]
     "nested too deeply": ToolResultMessage(tool_call_id="a", tool_name="b", content=(), details=DEEP),
-    "not a message": "hello",
+    "not a message": {"role": "user"},
 }
 
 
