@@ -78,7 +78,7 @@ class _Writer(StreamWriter):
         self._items: dict[int, _Item] = {}  # by the index of their part
         self._places: dict[int, tuple[_Item, int, str]] = {}  # of open texts: item, content index, field
         self._waiting: _Item | None = None  # a message that ends when the next item begins
-        self._arguments: dict[int, ToolCall] = {}  # calls with their arguments as they were streamed, by index
+        self._arguments: dict[str, ToolCall] = {}  # calls with their arguments as they were streamed, by id
         self._thought: ThinkingContent | None = None  # the last one: it decides how later items are written
 
     def _send(self, kind: str, **fields: object) -> None:
@@ -254,7 +254,7 @@ class _Writer(StreamWriter):
         place = {"item_id": item.id, "output_index": item.place}
         if item.kind == "function_call":
             arguments = "".join(item.arguments)
-            call = self._arguments[index] = replace(call, arguments_text=arguments)
+            call = self._arguments[call.id] = replace(call, arguments_text=arguments)
             self._send("response.function_call_arguments.done", **place, name=call.name, arguments=arguments)
         elif is_custom(call):
             given = call.arguments.get("input")
@@ -275,12 +275,17 @@ class _Writer(StreamWriter):
 
     def finish(self, message: AssistantMessage, *, refused: bool) -> None:
         self._end_waiting()
-        content = [self._arguments.get(index, piece) for index, piece in enumerate(message.content)]
+        content = [self._as_streamed(piece) if piece.kind == "toolCall" else piece for piece in message.content]
         message = replace(message, content=tuple(content))
         whole: Wire = {**encode_response(message, self.endpoint), "id": self._reply["id"]}
         if refused and whole.get("status") == "failed":
             whole |= {"status": "incomplete", "incomplete_details": {"reason": "content_filter"}, "error": None}
         self._send(_EVENTS.get(str(whole.get("status")), "response.completed"), response=whole)
+
+    def _as_streamed(self, call: ToolCall) -> ToolCall:
+        """Give a call with the text of its arguments that was streamed."""
+        streamed = self._arguments.get(call.id, call)
+        return streamed if streamed.arguments == call.arguments else call
 
     def heartbeat(self) -> None:
         self._send("keepalive")
