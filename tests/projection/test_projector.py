@@ -122,7 +122,7 @@ def test_the_prefix_changes_once_a_step_and_not_once_a_turn():
     for _ in range(9):
         messages += [UserMessage.of("look", ImageContent(data=PNG, mime_type="image/png")), turn(text="seen")]
         evicted.append(len(project(Context(messages=tuple(messages)), model).report.changes))
-    assert evicted == [0, 0, 0, 0, 3, 3, 3, 6, 6]
+    assert evicted == [0, 0, 0, 0, 4, 4, 4, 4, 8]
 
 
 def test_calls_that_are_left_open_are_answered_later():

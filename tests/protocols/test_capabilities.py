@@ -358,6 +358,8 @@ NOT_IN_A_BODY = {
     "media_type_required": "projection alone: a body without one is no valid block",
     "max_request_media": "projection alone: providers count bytes in different ways",
     "result_cache_marks": "projection alone: where a mark is written",
+    "input_cache_marks": "projection alone: where a mark is written",
+    "tool_changes": "projection alone: how a changed list of tools is sent",
     "max_tokens_needed": "checked by `max_tokens` of the protocol that requires it",
 }
 """Rules that no check reads, each with the reason."""

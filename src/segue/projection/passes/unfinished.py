@@ -11,6 +11,7 @@ This is the first pass, so that pairing does not see what will not be sent. A us
 from __future__ import annotations
 
 from segue.conversation.messages import Message
+from segue.projection.passes.extra import lost_extra
 from segue.projection.passes.matching import match_results
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.scan import UNFINISHED
@@ -28,7 +29,7 @@ def leave_out_unfinished(workspace: Workspace) -> None:
     for index, message in enumerate(workspace.messages):
         if message.role == "assistant" and message.stop_reason in UNFINISHED:
             unfinished.add(index)
-            loss = Loss.CONTENT if message.content else Loss.NONE
+            loss = Loss.CONTENT if message.content else lost_extra(message.extra)
             workspace.note(ChangeCode.UNFINISHED_TURN, workspace.path(index), loss, str(message.stop_reason))
         elif index in owners and owners[index][0] in unfinished:
             workspace.note(ChangeCode.UNFINISHED_RESULT, workspace.path(index), Loss.CONTENT)

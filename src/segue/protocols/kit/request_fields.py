@@ -32,6 +32,8 @@ from segue.protocols.kit.capabilities import Places, check_capabilities, merge
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import Block
 
+_WEIGHT: Final = "weight"
+"""A key of messages in training lines, which are checked as requests."""
 _MARKS: Final = ("type", "role")
 """Keys that name the kind of an object among several."""
 FIELD_CODES: Final = frozenset({"field_unknown", "field_missing", "type_wrong", "value_unknown"})
@@ -238,7 +240,7 @@ class _Walk:
     def is_refused(self, name: str, key: str, known: bool, path: Path) -> bool:
         """Whether an endpoint refuses a key that the SDK lacks, or (`known`) that it has and the endpoint does not."""
         added = self.rules.added_fields
-        is_added = (not path and key in added) or f"{name}.{key}" in added
+        is_added = (not path and key in added) or f"{name}.{key}" in added or key == _WEIGHT
         return known or (self.rules.body_fields == "closed" and not is_added)
 
 

@@ -139,13 +139,6 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-16",
     ),
     Family(
-        pattern=r"grok-(?!3-mini|4\.[3-9]|4\.20-multi|[5-9])",
-        rules={"refused_extra": ["reasoning.effort"]},
-        providers=("xai",),
-        source="'Model ... does not support parameter reasoningEffort.' (hermes-agent #23435, live, 2026-05-10)",
-        read="2026-11-16",
-    ),
-    Family(
         pattern=r"deepseek-v[4-9]",
         rules={"forced_choice_with_thinking": False},
         source="'Thinking mode does not support this tool_choice' (litellm #37470)",
