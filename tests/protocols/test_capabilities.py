@@ -91,10 +91,6 @@ REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
     "Groq: log probabilities": (chat("groq", "llama-3.1-8b-instant", logprobs=True), "setting_refused"),
     "xAI: a penalty of zero": (chat("xai", "grok-4.6", presence_penalty=0), "setting_refused"),
     "xAI: an effort for Grok 4": (chat("xai", "grok-4-0709", reasoning_effort="low"), "setting_refused"),
-    "xAI Responses: an effort for Grok 4": (
-        responses("grok-4-1-fast", "xai", reasoning={"effort": "low"}),
-        "setting_refused",
-    ),
     "DeepSeek: log probabilities of the reasoner": (
         chat("deepseek", "deepseek-reasoner", logprobs=True),
         "setting_refused",
