@@ -10,15 +10,18 @@ Facts this file rests on:
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from operator import is_
 from typing import Final, cast
 
 import msgspec
 
+from segue.json_text import encode_json
 from segue.models.rules import Rules
 from segue.projection.report import Loss
-from segue.protocols.kit.schemas import NAMES_BELOW, VALUES_BELOW, find_faults, refused_in
+from segue.protocols.kit.schemas import NAMES_BELOW, VALUES_BELOW, find_faults, find_invalid, refused_in, walk_schema
 
 Schema = Mapping[str, object]
 
@@ -112,27 +115,31 @@ def _mapped(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
     return given if all(map(is_, out.values(), given.values())) else out
 
 
+@lru_cache(256)
+def _is_valid(schema: bytes, with_items: bool) -> bool:
+    """Whether a schema is valid. Every request comes here with every tool, so the answer is kept."""
+    every = walk_schema(json.loads(schema))
+    return not any(fault for path, one in every for fault in find_invalid(one, path, with_items=with_items))
+
+
 def _without_invalid(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
     """Remove what is no JSON schema, and give lists the schema of their items."""
-    losses = {Loss.NONE}
+    losses, with_items = {Loss.NONE}, rules.schema_valid == "with_items"
+    if _is_valid(encode_json(schema), with_items):
+        return schema, Loss.NONE
 
     def fit(one: Schema) -> Schema:
+        faults = [*find_invalid(one, (), with_items=with_items)]
+        if not faults:
+            return one
         out = dict(one)
-        if (
-            rules.schema_valid == "with_items"
-            and out.get("type") == "array"
-            and not out.keys() & {"items", "prefixItems"}
-        ):
-            out["items"] = {}
-        for fault in find_faults(
-            {key: out[key] for key in ("type", "properties", "required", "enum") if key in out},
-            Rules(schema_valid="valid"),
-            strict=False,
-        ):
-            if len(fault.path) == 1:
+        for fault in faults:
+            if fault.path:
                 out.pop(cast("str", fault.path[0]), None)
                 losses.add(Loss.CONTENT)
-        return one if out == one else out
+            else:
+                out["items"] = {}
+        return out
 
     fitted = _mapped(schema, fit)
     return fitted, Loss.CONTENT if Loss.CONTENT in losses else Loss.NONE

@@ -128,7 +128,7 @@ def find_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool 
     optional = 0
     for path, one in walk_schema(schema):
         if rules.schema_valid != "unknown":
-            yield from _find_invalid(one, path, with_items=rules.schema_valid == "with_items")
+            yield from find_invalid(one, path, with_items=rules.schema_valid == "with_items")
         for key in refused_in(one, refused):
             yield Fault("schema_keyword", (*path, key), f"`{key}` is not supported here; move it to the description")
         if not strict:
@@ -182,7 +182,7 @@ def walk_schema(schema: JsonObject, path: Path = ()) -> Iterator[tuple[Path, Jso
                     yield from walk_schema(cast("JsonObject", below), (*path, key, index))
 
 
-def _find_invalid(schema: JsonObject, path: Path, *, with_items: bool) -> Iterator[Fault]:
+def find_invalid(schema: JsonObject, path: Path, *, with_items: bool) -> Iterator[Fault]:
     """Find keywords whose value no JSON schema has."""
     kinds = schema.get("type")
     listed = cast("list[object]", kinds) if isinstance(kinds, list) else [] if kinds is None else [kinds]
