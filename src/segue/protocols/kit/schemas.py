@@ -135,7 +135,7 @@ def find_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool 
             continue
         properties = one.get("properties")
         names = list(cast("JsonObject", properties)) if isinstance(properties, Mapping) else []
-        listed = [name for name in cast("list[object]", one.get("required") or []) if isinstance(name, str)]
+        listed = {name for name in cast("list[object]", one.get("required") or []) if isinstance(name, str)}
         optional += len([name for name in names if name not in listed])
         if one.get("type") == "object" or names:
             if (rules.strict_closed or rules.strict_objects) and one.get("additionalProperties") is not False:
