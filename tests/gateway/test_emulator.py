@@ -146,24 +146,28 @@ def test_a_step_can_be_for_one_model_only() -> None:
 
 
 def test_official_clients_count_and_are_answered() -> None:
-    with emulate(Step(thinking="hm", text="hello there"), Step(text="second")) as server:
-        sdk = anthropic.Anthropic(base_url=server.url, api_key="k", max_retries=0)
+    with (
+        emulate(Step(thinking="hm", text="hello there"), Step(text="second")) as server,
+        anthropic.Anthropic(base_url=server.url, api_key="k", max_retries=0) as sdk,
+        openai.OpenAI(base_url=f"{server.url}/v1", api_key="k", max_retries=0) as chat,
+    ):
         messages = [{"role": "user", "content": "hi"}]
         count = sdk.messages.count_tokens(model="claude-opus-4-8", messages=cast("list", messages))
         assert count.input_tokens > 0
         with sdk.messages.stream(model="claude-opus-4-8", max_tokens=50, messages=cast("list", messages)) as stream:
             final = stream.get_final_message()
         assert [block.type for block in final.content] == ["thinking", "text"]
-        chat = openai.OpenAI(base_url=f"{server.url}/v1", api_key="k", max_retries=0)
         reply = chat.chat.completions.create(model="gpt-5.4", messages=cast("list", messages))
         assert reply.choices[0].message.content == "second"
 
 
 def test_a_wrong_key_is_refused() -> None:
-    with emulate(api_key="right") as server:
-        sdk = anthropic.Anthropic(base_url=server.url, api_key="wrong", max_retries=0)
-        with pytest.raises(anthropic.AuthenticationError):
-            sdk.messages.create(model="claude-opus-4-8", max_tokens=9, messages=[{"role": "user", "content": "hi"}])
+    with (
+        emulate(api_key="right") as server,
+        anthropic.Anthropic(base_url=server.url, api_key="wrong", max_retries=0) as sdk,
+        pytest.raises(anthropic.AuthenticationError),
+    ):
+        sdk.messages.create(model="claude-opus-4-8", max_tokens=9, messages=[{"role": "user", "content": "hi"}])
 
 
 def test_steps_and_requests_are_reachable_over_http() -> None:

@@ -531,8 +531,10 @@ def test_no_request_is_sent_before_the_provider_allows_it(
 
 def test_an_sdk_asks_once_where_the_key_of_the_gateway_is_refused(gateway: Running) -> None:
     gateway.upstream.emulator.script.add(*[Step(status=401)] * 3)
-    client = anthropic.Anthropic(base_url=gateway.url, api_key="any", max_retries=2)
-    with pytest.raises(anthropic.APIStatusError, match="did not accept this gateway"):
+    with (
+        anthropic.Anthropic(base_url=gateway.url, api_key="any", max_retries=2) as client,
+        pytest.raises(anthropic.APIStatusError, match="did not accept this gateway"),
+    ):
         client.messages.create(model="m-responses", **ASK)
     assert len(gateway.upstream.emulator.requests) == 1
 
