@@ -25,12 +25,16 @@ def encode_json(value: object) -> bytes:
 
 
 def encode_valid_json(value: object) -> bytes:
-    """Write a value on one line that every reader of JSON accepts; half a surrogate pair is replaced by `?`."""
+    """Write a value on one line that every reader of JSON accepts; half a surrogate pair is replaced by U+FFFD.
+
+    It is for rows, notes and pages that describe content. Content itself is written by `encode_json`, which loses
+    nothing.
+    """
     try:
         return _ENCODE(value)
     except UnicodeEncodeError:
         text = json.dumps(msgspec.to_builtins(value, enc_hook=_parse), ensure_ascii=False, separators=(",", ":"))
-        return text.encode("utf-8", "replace")
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
 
 
 def _parse(value: object) -> object:

@@ -16,7 +16,7 @@ from segue.cli.targets import ASK, complete_model, open_catalogue
 from segue.conversation.content import UserContent
 from segue.conversation.context import Options, ThinkingLevel
 from segue.conversation.messages import AssistantMessage
-from segue.json_text import encode_valid_json
+from segue.json_text import encode_json
 from segue.models.model import Model
 from segue.models.price import compute_cost
 from segue.projection.report import Report
@@ -185,4 +185,4 @@ def _describe(message: AssistantMessage, model: Model, report: Report, output: o
         cost = usage.cost.total if usage.cost is not None else compute_cost(model.cost, usage).total
         whole |= {"usage": usage, "cost": cost}
     whole["changes"] = report.changes
-    return encode_valid_json(whole)
+    return encode_json(whole)

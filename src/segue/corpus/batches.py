@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, final
 
 from segue.corpus.summary import Summary
-from segue.json_text import encode_valid_json
+from segue.json_text import encode_json
 
 
 @final
@@ -30,7 +30,7 @@ class BadRow(NamedTuple):
             entry["raw"] = self.raw.decode()
         except UnicodeDecodeError:
             entry["raw_base64"] = base64.b64encode(self.raw).decode()
-        return encode_valid_json(entry) + b"\n"
+        return encode_json(entry) + b"\n"
 
 
 @final

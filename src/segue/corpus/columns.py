@@ -19,7 +19,7 @@ import msgspec
 from segue.corpus.rows import ID_COLUMN, Fields, Reader, Row
 from segue.errors import DecodeError, MissingExtra
 from segue.histories.data_rows import ANSWERS, QUESTIONS, TURN_COLUMNS
-from segue.json_text import encode_valid_json
+from segue.json_text import encode_json
 
 Table: TypeAlias = Any
 """A `pyarrow.Table` or a `pyarrow.RecordBatch`; pyarrow has no types."""
@@ -152,7 +152,7 @@ def _rows_of_joined(table: Table, turns: str, names: list[str], reader: Reader) 
 
 
 def _tail(fields: Fields) -> bytes:
-    return b"," + encode_valid_json(fields)[1:] if fields else b"}"
+    return b"," + encode_json(fields)[1:] if fields else b"}"
 
 
 def _encode(fields: Fields) -> bytes:

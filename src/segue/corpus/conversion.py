@@ -25,7 +25,7 @@ from segue.corpus.rows import Reader, Row
 from segue.corpus.summary import Sample, Summary, sample_key, smallest
 from segue.counting.counter import TokenCounter
 from segue.errors import SegueError, render_path
-from segue.json_text import encode_valid_json
+from segue.json_text import encode_json, encode_valid_json
 from segue.models.price import batch_share, find_cost
 from segue.projection.projector import Projection
 from segue.projection.report import Change, Report
@@ -73,7 +73,7 @@ class Made(NamedTuple):
             {"code": code, "loss": loss, "times": times}
             for (code, loss), times in zip(map(str.split, counts), counts.values(), strict=True)
         ]
-        return encode_valid_json(listed).decode()
+        return encode_json(listed).decode()
 
 
 class RowConverter:

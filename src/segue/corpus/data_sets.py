@@ -13,7 +13,7 @@ from segue.conversation.context import Options
 from segue.errors import ProjectionError
 from segue.histories.api import write_history
 from segue.histories.opening import Document
-from segue.json_text import encode_valid_json
+from segue.json_text import encode_json
 from segue.models.model import Model
 from segue.projection.projector import Projection
 from segue.protocols.api import resolve_endpoint
@@ -50,4 +50,4 @@ class DataSetRows:
         written = write_history(context, format=self._name)
         row: object = msgspec.json.decode(written.files[0].data)
         projection = Projection(context=context, options=Options(), report=written.report)
-        return Request(projection, self._endpoint, self._codec, encode_valid_json(row))
+        return Request(projection, self._endpoint, self._codec, encode_json(row))

@@ -17,7 +17,7 @@ from segue.conversation.context import Context, Options
 from segue.conversation.messages import Message
 from segue.errors import ProjectionError, ProjectionRefused, render_path
 from segue.histories.opening import Document
-from segue.json_text import encode_valid_json
+from segue.json_text import encode_json
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.projector import project
@@ -123,7 +123,7 @@ class Training:
                 " target"
             )
         kept = {key: value for key, value in body.items() if key in self._form.keys}
-        return Request(projection, self._endpoint, self._codec, encode_valid_json(kept))
+        return Request(projection, self._endpoint, self._codec, encode_json(kept))
 
 
 def _with_weights(context: Context, protocol: str) -> Context:

@@ -6,10 +6,10 @@ Facts this file relies on (clients of 2026-11; each was run):
 - gemini-cli, qwen-code and cline send nothing: there the first message of the user stands for the conversation.
 - codex ends its turn at `response.completed` alone, whatever the status in it: `response.incomplete` fails the turn
   (0.166), or sends the request again five times (0.159).
-- After a 401 Claude Code sends a request for a minute or more, after a 403 it asks for a new login. It shows a 502 with
-  `x-should-retry: false` at once, as the SDKs of Anthropic and OpenAI do. codex, gemini-cli, qwen-code, opencode and pi
-  do not read that header and repeat a request after a 502, but not after a 400.
-                      (run 2026-11-16; Claude Code documentation: gateways; anthropic 2.8.0, openai 3.49.0: retries)
+- After a 401 Claude Code sends a request for a minute or more, after a 403 it asks for a new login. By its
+  documentation it shows a 502 with `x-should-retry: false` at once, as the SDKs of Anthropic and OpenAI do; it was not
+  run. codex, gemini-cli, qwen-code, opencode and pi repeat a request after a 502, but not after a 400.
+          (codex run 2026-11-16; Claude Code documentation: gateways; anthropic 2.8.0, openai 3.49.0: retries)
 - The title request of opencode has the session of the conversation, so the hint alone is no key for states.
 """
 

@@ -16,7 +16,7 @@ from segue.corpus.batch_files.writing import BatchTable
 from segue.errors import DecodeError, SegueError, UnknownModel
 from segue.failures.classify import classify
 from segue.failures.failure import Failure
-from segue.json_text import encode_valid_json
+from segue.json_text import encode_json
 from segue.models.catalogue import Catalogue, get_model
 from segue.models.model import Model
 from segue.models.price import batch_share, reduce_cost
@@ -48,7 +48,7 @@ class Joined(NamedTuple):
     def failure_line(self) -> bytes:
         """Write the failure as a line of JSON."""
         failure = cast("dict[str, object]", {} if self.failure is None else msgspec.to_builtins(self.failure))
-        return encode_valid_json({"id": self.id, "outcome": self.outcome, **failure}) + b"\n"
+        return encode_json({"id": self.id, "outcome": self.outcome, **failure}) + b"\n"
 
 
 def read_sent(lines: Iterable[tuple[int, bytes]]) -> Iterator[SentLine]:
@@ -101,7 +101,7 @@ class Joiner:
         if message.stop_reason == "error":
             return Joined(name, None, message, "errored", classify(message, provider=provider))
         stored = dump(sent.prompt.context.add(message)).removeprefix(b"{")
-        return Joined(name, b'{"id":%b,%b' % (encode_valid_json(name), stored), message, "succeeded")
+        return Joined(name, b'{"id":%b,%b' % (encode_json(name), stored), message, "succeeded")
 
     def _given_id(self, name: str) -> str:
         found = None if self._table is None else self._table.requests.get(name)

@@ -13,7 +13,7 @@ from segue.corpus.batches import BadRow, Batch
 from segue.corpus.files import Files, Pending
 from segue.corpus.rows import Row
 from segue.errors import CorpusError
-from segue.json_text import encode_valid_json
+from segue.json_text import encode_json, encode_valid_json
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.protocols.kit.batch_form import BatchForm
@@ -74,8 +74,8 @@ def line_of(form: BatchForm, name: str, request: Request) -> bytes:
     if form.is_plain:
         # The body stays as it is, so it is not encoded a second time.
         body: Any = msgspec.Raw(request.content)
-        return encode_valid_json(form.envelope.write(name, body, form.place))
-    return encode_valid_json(form.line(name, request.body))
+        return encode_json(form.envelope.write(name, body, form.place))
+    return encode_json(form.line(name, request.body))
 
 
 @final
@@ -116,7 +116,7 @@ class BatchFiles:
         """Give a line another id; ids of one batch have to be different."""
         name = self._form.legal_id(given)
         written = self._form.envelope.with_id(msgspec.json.decode(line, type=dict[str, object]), name)
-        return name, encode_valid_json(written) + b"\n"
+        return name, encode_json(written) + b"\n"
 
     def _add(self, name: str, line: bytes, sent: SentRequest) -> None:
         is_full = len(self._table.requests) >= self._form.requests or self._size + len(line) > self._form.size

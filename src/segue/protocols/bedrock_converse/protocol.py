@@ -87,7 +87,7 @@ PROTOCOL: Final = Protocol(
     decode_error=decode_error,
     encode_error=encode_error,
     check=check,
-    default_fields={"serviceTier": {"type": "default"}},  # botocore 1.44.0: ServiceTierType
+    default_fields={"serviceTier": {"type": "default"}},  # it asks for nothing, by judgement; botocore has no default
     not_carried=NOT_IN_A_BODY
     | {
         "tool_name",  # of a result: read from its call

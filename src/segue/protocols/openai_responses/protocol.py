@@ -160,7 +160,7 @@ PROTOCOL: Final = Protocol(
         "text": {"format": {"type": "text"}, "verbosity": "medium"},
         "truncation": "disabled",
         "status": "completed",
-    },  # openai 3.49.0; `status` is that of items that are returned as they came
+    },  # openai 3.49.0; `background` and `status`, of items that return as they came, ask for nothing, by judgement
     not_carried=_NOT_CARRIED,
     sdk_parameters=_SDK_PARAMETERS,
     forwarded_headers=("openai-beta",),
