@@ -53,8 +53,8 @@ test: $(TOOLS) ## run all tests but the heavy ones; the same examples every time
 explore: $(TOOLS) ## look for failing examples of the property tests, at random, for EXPLORE_MINUTES
 	$(PY) scripts/explore.py --minutes $(EXPLORE_MINUTES)
 
-proof: $(TOOLS) ## run the heavy tests: a thousand kills, ten thousand streams, what has to be installed first
-	$(PY) -m pytest -n auto -m proof $(PYTEST)
+proof: $(TOOLS) ## run the heavy tests (a thousand kills, ten thousand streams, what has to be installed first) and the property tests with many examples
+	$(PY) -m pytest -n auto -m 'proof or hypothesis' --hypothesis-profile=proof $(PYTEST)
 
 check: $(TOOLS) ## format, lint, types (also of the snippets), import layers, generated files in step, the site without a warning, hot paths, linear growth
 	$(PY) -m ruff format --check .

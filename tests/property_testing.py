@@ -1,7 +1,8 @@
-"""Hypothesis profiles: what `make test`, `make quick` and `make explore` draw.
+"""Hypothesis profiles: what `make test`, `make quick`, `make proof` and `make explore` draw.
 
-- `default` (`make test`) and `quick` (`make quick`) are derandomised: they draw the same examples on every run,
-  whatever ran before and however busy the machine is, so a commit has one verdict. They differ in how many they draw.
+- `default` (`make test`), `quick` (`make quick`) and `proof` (`make proof`) are derandomised: they draw the same
+  examples on every run, whatever ran before and however busy the machine is, so a commit has one verdict. They differ
+  in how many they draw: `make test` checks every law on a few, and `make proof` all property tests again on many.
 - `explore` (`make explore`) draws new examples from the seed given by `--hypothesis-seed`, and more of them.
 
 No profile has a deadline, a check of speed or an example database: a slow machine is not a failure, and a run does not
@@ -30,11 +31,12 @@ settings.register_profile(
     derandomize=True,
     database=None,
     deadline=None,
-    max_examples=40,
+    max_examples=12,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("quick", settings.get_profile("default"), max_examples=5)
+settings.register_profile("proof", settings.get_profile("default"), max_examples=40)
 settings.register_profile("explore", settings.get_profile("default"), derandomize=False, max_examples=150)
 
 

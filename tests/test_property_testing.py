@@ -55,7 +55,7 @@ def test_exploring_draws_what_its_seed_says_whatever_is_loaded_and_whatever_the_
     assert draw("explore", 2, hash_seed=1) != first
 
 
-@pytest.mark.parametrize("profile", ["default", "quick", "explore"])
+@pytest.mark.parametrize("profile", ["default", "quick", "proof", "explore"])
 def test_no_profile_remembers_examples_or_judges_speed(profile: str):
     chosen = settings.get_profile(profile)
     assert chosen.database is None

@@ -150,13 +150,13 @@ def test_a_variable_in_a_path_is_quoted() -> None:
         fill_url(url, {"ACCOUNT": "../x"})
 
 
-@pytest.mark.parametrize("value", [*HOSTILE, "x" * 200_000, "𝄞" * 200_000])
-def test_a_header_of_a_reply_is_short_and_printable(value: str) -> None:
-    shown = quote_header(value)
-    assert shown.isascii()
-    assert shown.isprintable()
-    assert len(shown) <= 512
-    assert raw_headers({"x-segue-model": value}) == [(b"x-segue-model", shown.encode())]
+def test_a_header_of_a_reply_is_short_and_printable() -> None:
+    for value in (*HOSTILE, "x" * 200_000, "𝄞" * 200_000):
+        shown = quote_header(value)
+        assert shown.isascii()
+        assert shown.isprintable()
+        assert len(shown) <= 512
+        assert raw_headers({"x-segue-model": value}) == [(b"x-segue-model", shown.encode())]
 
 
 @pytest.mark.parametrize("value", ["a\r\nb: c", "a\x00", "é", "Ā", "x" * 10_000])

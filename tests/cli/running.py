@@ -1,12 +1,17 @@
-"""Runs the installed program, as people do: another process, pipes, and its exit status."""
+"""Runs the program: another process, pipes, and its exit status."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import tempfile
+import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
+
+from cli.forking import CAN_FORK, PER_START, fork_server
 
 ROOT = Path(__file__).resolve().parents[2]
 SESSION = ROOT / "examples" / "session.jsonl"
@@ -21,12 +26,37 @@ class Ran(NamedTuple):
 def run(
     *arguments: object, stdin: bytes | str = b"", env: dict[str, str] | None = None, cwd: Path | None = None
 ) -> Ran:
-    """Run `segue` with these arguments; a traceback is never an answer."""
-    command = [sys.executable, "-m", "segue", *map(str, arguments)]
+    """Run `segue` with these arguments in a process of its own; a traceback is never an answer."""
+    words = [str(argument) for argument in arguments]
     data = stdin.encode() if isinstance(stdin, str) else stdin
-    done = subprocess.run(
-        command, input=data, capture_output=True, timeout=120, env={**os.environ, **(env or {})}, cwd=cwd, check=False
-    )
-    err = done.stderr.decode()
-    assert "Traceback" not in err, err
-    return Ran(done.returncode, done.stdout.decode(), err)
+    start = _start if not CAN_FORK or any(name.startswith(PER_START) for name in env or ()) else _fork
+    status, out, err = start(words, data, {**os.environ, **(env or {})}, cwd)
+    assert b"Traceback" not in err, err.decode()
+    return Ran(status, out.decode(), err.decode())
+
+
+def _start(words: list[str], data: bytes, env: dict[str, str], cwd: Path | None) -> tuple[int, bytes, bytes]:
+    command = [sys.executable, "-m", "segue", *words]
+    done = subprocess.run(command, input=data, capture_output=True, timeout=120, env=env, cwd=cwd, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+def _fork(words: list[str], data: bytes, env: dict[str, str], cwd: Path | None) -> tuple[int, bytes, bytes]:
+    read_end, write_end = os.pipe()
+    feeder = threading.Thread(target=_feed, args=(write_end, data))
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        feeder.start()
+        try:
+            streams = (read_end, out.fileno(), err.fileno())
+            status = fork_server().run(words, streams, env, None if cwd is None else str(cwd))
+        finally:
+            os.close(read_end)  # ends the feeder if the program did not read everything
+            feeder.join()
+        out.seek(0)
+        err.seek(0)
+        return status, out.read(), err.read()
+
+
+def _feed(descriptor: int, data: bytes) -> None:
+    with suppress(BrokenPipeError), open(descriptor, "wb", buffering=0) as pipe:
+        pipe.write(data)

@@ -60,12 +60,11 @@ def test_a_form_of_numbers_reads_its_sample(
     assert read_numbers(sample) == numbers
 
 
-@pytest.mark.parametrize(("code", "kind"), CODES.items())
 @pytest.mark.parametrize("key", ["code", "type", "status"])
-def test_a_code_decides_wherever_it_stands(key: str, code: str, kind: FailureKind) -> None:
-    failure = classify({"error": {"message": "an unknown text", key: code}}, status=400)
-    assert failure.kind == kind
-    assert failure.evidence == f"code {code}"
+def test_a_code_decides_wherever_it_stands(key: str) -> None:
+    for code, kind in CODES.items():
+        failure = classify({"error": {"message": "an unknown text", key: code}}, status=400)
+        assert (failure.kind, failure.evidence) == (kind, f"code {code}")
 
 
 def test_evidence_quotes_the_deciding_part_of_the_message() -> None:
@@ -108,10 +107,10 @@ def test_an_unknown_code_of_an_overflow_is_recognised(word: str) -> None:
 UNCLEAR = (FailureKind.INVALID_REQUEST, FailureKind.SERVER)
 
 
-@pytest.mark.parametrize("code", VAGUE_CODES)
 @pytest.mark.parametrize("status", [status for status, kind in STATUSES.items() if kind not in UNCLEAR])
-def test_a_status_with_a_meaning_of_its_own_comes_before_a_vague_code(status: int, code: str) -> None:
-    assert classify({"error": {"type": code}}, status=status).kind == STATUSES[status]
+def test_a_status_with_a_meaning_of_its_own_comes_before_a_vague_code(status: int) -> None:
+    kinds = {code: classify({"error": {"type": code}}, status=status).kind for code in VAGUE_CODES}
+    assert kinds == dict.fromkeys(VAGUE_CODES, STATUSES[status])
 
 
 def test_a_body_of_too_many_bytes_is_no_overflow_unless_the_message_is_about_the_context() -> None:
