@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import BinaryIO, Final, Literal
+from typing import BinaryIO, Final, NamedTuple
 
 import click
 import msgspec
@@ -12,7 +14,7 @@ import msgspec
 from segue.cli.corpora import Input, Settings, convert_corpus
 from segue.cli.history_inputs import SourceFile
 from segue.cli.inputs import EXAMPLE, check_input, example_option, open_input
-from segue.cli.reports import measured_report, report_option, show_report
+from segue.cli.reports import ReportForm, measured_report, report_option, show_report
 from segue.cli.statuses import Status
 from segue.cli.targets import (
     FROM,
@@ -32,15 +34,46 @@ from segue.corpus.rows import Reader
 from segue.corpus.shards import form_of
 from segue.errors import DoesNotFit, EmptyConversation, ProjectionRefused
 from segue.histories.opening import Document, Opened
-from segue.models.model import Model
 from segue.projection.policy import Policy, ReasoningPolicy
 from segue.projection.report import Loss, Report
 from segue.protocols.registry import PROTOCOLS
 from segue.tokens import Length, measure
 
-ReportForm = Literal["table", "json", "none"]
 _LOSSES: Final = frozenset({Loss.OPAQUE, Loss.CONTENT})
 _MEGABYTE: Final = 1024 * 1024
+
+
+class Task(NamedTuple):
+    """The options of each conversion: for which model, from which one, and what may be lost."""
+
+    target: str | None
+    to_protocol: str | None
+    source: str | None
+    writer: str | None
+    reasoning: ReasoningPolicy
+    strict: bool
+    catalogue: str | None
+
+    @property
+    def protocol(self) -> str | None:
+        """The protocol of the input; None if `--from` names a format of histories, or nothing."""
+        return self.source if self.source in PROTOCOLS else None
+
+    def refuse_format(self) -> None:
+        """Refuse a format of histories for many conversations."""
+        if self.source != self.protocol:
+            raise click.UsageError(f"--from {self.source} is for one conversation; rows are recognised each by itself")
+
+
+class Rows(NamedTuple):
+    """The options of many conversations: what to write, and how their rows are read."""
+
+    purpose: Purpose
+    row_format: str | None
+    column: str | None
+    id_column: str | None
+    bad_lines: str
+    span: int
 
 
 class _Share(click.ParamType[tuple[int, int]]):
@@ -55,6 +88,20 @@ class _Share(click.ParamType[tuple[int, int]]):
         if slash and number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count):
             return int(number), int(count)
         raise click.BadParameter(f"{value!r} is not a share; use K/N with K from 1 to N, such as 2/8", ctx, param)
+
+
+def _gather(**records: type[NamedTuple]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Pass options to a command in records, each by its keyword: the fields of a record are names of options."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def run(*arguments: object, **given: object) -> None:
+            made = {key: record._make(map(given.pop, record._fields)) for key, record in records.items()}
+            command(*arguments, **given, **made)
+
+        return run
+
+    return decorate
 
 
 @click.command("convert")
@@ -134,33 +181,17 @@ class _Share(click.ParamType[tuple[int, int]]):
 @click.option("--resume", is_flag=True, help="Continue an interrupted run with the same --output.")
 @catalogue_option
 @click.pass_context
+@_gather(task=Task, rows=Rows, run=Settings)
 def command(
     ctx: click.Context,
     *,
     source_path: str | None,
     example: bool,
-    target: str | None,
-    to_protocol: str | None,
-    source: str | None,
-    writer: str | None,
-    reasoning: ReasoningPolicy,
-    form: ReportForm,
-    strict: bool,
     output: str | None,
     compact: bool,
-    purpose: Purpose,
-    row_format: str | None,
-    column: str | None,
-    id_column: str | None,
-    bad_lines: str,
-    quarantine: str | None,
-    jobs: int,
-    share: tuple[int, int],
-    engine: str | None,
-    address: str | None,
-    span: int,
-    resume: bool,
-    catalogue: str | None,
+    task: Task,
+    rows: Rows,
+    run: Settings,
 ) -> None:
     """Write FILE as a request for MODEL; `-` reads standard input.
 
@@ -172,47 +203,59 @@ def command(
     Exit status: 0 for success, 1 if a conversion was refused or a line was bad, 2 for an error.
     """
     check_input(source_path, example=example)
-    source_path = source_path or str(EXAMPLE)
-    if output is not None and is_same_file(source_path, output):
-        raise click.UsageError(f"--output {output} is the file that is read; name another file")
-    if resume and output is None:
-        raise click.UsageError("--resume needs --output, the output of the interrupted run")
-    if engine is None and address is not None:
-        raise click.UsageError("--address is that of a cluster; add --engine ray")
-    if row_format is not None and purpose != "training":
-        raise click.UsageError("--format is that of a training set; add --as training")
-    is_data_set = row_format is not None and target is None
-    model = data_set_model(row_format or "") if is_data_set else find_target(target, to_protocol, catalogue)
-    refuse, routers = _LOSSES if strict else frozenset[Loss](), open_catalogue(catalogue).routers
-    policy = Policy(reasoning=reasoning, refuse=refuse, routers=routers)
-    protocol = source if source in PROTOCOLS else None
-    wrote = None if writer is None else find_target(writer, protocol, catalogue, FROM)
-    reader = Reader(protocol, wrote, column, id_column, envelopes=purpose == "batch")
-    job = Job(model, policy, reader, purpose, bad_lines == "stop", form == "json", span=span * _MEGABYTE)._replace(
-        form=row_format
-    )
-    settings = Settings(jobs, share, engine, address, resume, form, quarantine)
-    is_folder = source_path != "-" and files_at(source_path).is_folder(source_path)
-    named = form_of(source_path)
-    if is_folder or is_remote(source_path) or (named is not None and (named[1] or named[0] == "rows")):
-        _refuse_format(source, protocol)
-        ctx.exit(convert_corpus(job, Input(source_path, None, None), output, settings))
-    file = SourceFile().convert(source_path, None, ctx)
-    opened = _open(file, source, wrote, job)
+    path = source_path or str(EXAMPLE)
+    _check_options(path, output, rows, run)
+    job = _job_of(task, rows, reports=run.form == "json")
+    is_folder = path != "-" and files_at(path).is_folder(path)
+    named = form_of(path)
+    if is_folder or is_remote(path) or (named is not None and (named[1] or named[0] == "rows")):
+        task.refuse_format()
+        ctx.exit(convert_corpus(job, Input(path, None, None), output, run))
+    file = SourceFile().convert(path, None, ctx)
+    opened = _open(file, task.source, job)
     if opened.document is None:
-        _refuse_format(source, protocol)
-        found = find_again(file)
-        ctx.exit(convert_corpus(job, Input(source_path, found, opened), output, settings))
-    if resume:
+        task.refuse_format()
+        ctx.exit(convert_corpus(job, Input(path, find_again(file), opened), output, run))
+    if run.resume:
         raise click.UsageError(
             "--resume works only for files with one conversation on each line; this file is one conversation"
         )
-    ctx.exit(_convert_one(opened.document, model, policy, output, form, compact=compact))
+    ctx.exit(_convert_one(opened.document, job, output, run.form, compact=compact))
 
 
-def _refuse_format(source: str | None, protocol: str | None) -> None:
-    if source != protocol:
-        raise click.UsageError(f"--from {source} is for one conversation; rows are recognised each by itself")
+def _check_options(path: str, output: str | None, rows: Rows, run: Settings) -> None:
+    """Refuse options that contradict each other."""
+    if output is not None and is_same_file(path, output):
+        raise click.UsageError(f"--output {output} is the file that is read; name another file")
+    if run.resume and output is None:
+        raise click.UsageError("--resume needs --output, the output of the interrupted run")
+    if run.engine is None and run.address is not None:
+        raise click.UsageError("--address is that of a cluster; add --engine ray")
+    if rows.row_format is not None and rows.purpose != "training":
+        raise click.UsageError("--format is that of a training set; add --as training")
+
+
+def _job_of(task: Task, rows: Rows, *, reports: bool) -> Job:
+    """Make the job of the options; a format of a data set needs no target."""
+    if rows.row_format is not None and task.target is None:
+        model = data_set_model(rows.row_format)
+    else:
+        model = find_target(task.target, task.to_protocol, task.catalogue)
+    writer = None if task.writer is None else find_target(task.writer, task.protocol, task.catalogue, FROM)
+    return Job(
+        model,
+        Policy(
+            reasoning=task.reasoning,
+            refuse=_LOSSES if task.strict else frozenset(),
+            routers=open_catalogue(task.catalogue).routers,
+        ),
+        Reader(task.protocol, writer, rows.column, rows.id_column, envelopes=rows.purpose == "batch"),
+        rows.purpose,
+        stop=rows.bad_lines == "stop",
+        reports=reports,
+        span=rows.span * _MEGABYTE,
+        form=rows.row_format,
+    )
 
 
 def is_same_file(one: str, other: str) -> bool:
@@ -223,19 +266,17 @@ def is_same_file(one: str, other: str) -> bool:
         return False
 
 
-def _open(file: BinaryIO, source: str | None, wrote: Model | None, job: Job) -> Opened:
+def _open(file: BinaryIO, source: str | None, job: Job) -> Opened:
     """Open a file; one that ends in .jsonl and has a single row of a data set is read as rows."""
     is_rows = job.purpose != "requests" or job.reader.column is not None
     if is_rows:
         return Opened(None, ((number, line) for number, line in enumerate(file, 1) if not line.isspace()))
-    return open_input(file, source, wrote)
+    return open_input(file, source, job.reader.writer)
 
 
-def _convert_one(
-    document: Document, model: Model, policy: Policy, output: str | None, form: ReportForm, *, compact: bool
-) -> Status:
+def _convert_one(document: Document, job: Job, output: str | None, form: ReportForm, *, compact: bool) -> Status:
     try:
-        request = document.prepare(model, policy)
+        request = document.prepare(job.model, job.policy)
     except ProjectionRefused as refused:
         _print_report(refused.report, form)
         click.echo(f"segue: refused: {in_program_words(str(refused), converts=True)}", err=True)
@@ -244,7 +285,7 @@ def _convert_one(
         click.echo(f"segue: {in_program_words(str(unsendable), converts=True)}", err=True)
         return Status.FOUND
     _write(request.content if compact else msgspec.json.format(request.content, indent=2), output)
-    _print_report(request.report, form, measure(document.prompt, model, request.projection))
+    _print_report(request.report, form, measure(document.prompt, job.model, request.projection))
     return Status.SUCCESS
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple, final
 import click
 
 from segue.cli.progress import show_progress
-from segue.cli.reports import Kinds, numbered_report, show_kinds
+from segue.cli.reports import Kinds, ReportForm, numbered_report, show_kinds
 from segue.cli.statuses import Status
 from segue.cli.wording import in_program_words
 from segue.corpus import pieces
@@ -58,7 +58,7 @@ class Settings(NamedTuple):
     engine: str | None
     address: str | None
     resume: bool
-    form: str
+    form: ReportForm
     quarantine: str | None
 
 

@@ -10,7 +10,6 @@ import click
 from segue.cli.handover import default_model
 from segue.cli.history_inputs import open_history
 from segue.cli.history_outputs import (
-    ReportForm,
     commands_of,
     print_report,
     render_commands,
@@ -18,7 +17,7 @@ from segue.cli.history_outputs import (
     store_new,
     write_for,
 )
-from segue.cli.reports import report_option
+from segue.cli.reports import ReportForm, report_option
 from segue.cli.targets import catalogue_option, complete_model
 from segue.errors import LoadError
 from segue.histories.kit.history import Written

@@ -9,14 +9,13 @@ import click
 
 from segue.cli.history_inputs import open_history
 from segue.cli.history_outputs import (
-    ReportForm,
     commands_of,
     print_report,
     render_commands,
     run_commands,
     save_fresh,
 )
-from segue.cli.reports import report_option
+from segue.cli.reports import ReportForm, report_option
 from segue.cli.targets import TO, catalogue_option, complete_model, find_target, name_option
 from segue.histories.kit.format import Format
 from segue.histories.kit.history import History

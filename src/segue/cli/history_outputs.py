@@ -7,13 +7,12 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 from uuid import uuid4
 
 import click
 from msgspec.structs import replace
 
-from segue.cli.reports import measured_report, show_report
+from segue.cli.reports import ReportForm, measured_report, show_report
 from segue.conversation.context import Context
 from segue.conversation.stored import dump, dump_message, dump_summary
 from segue.errors import HistoryExists, LoadError
@@ -23,8 +22,6 @@ from segue.histories.kit.history import History, Written
 from segue.histories.places import read_settings, store_file
 from segue.models.model import Model
 from segue.projection.report import Report
-
-ReportForm = Literal["table", "json", "none"]
 
 
 def print_report(report: Report, form: ReportForm) -> None:

@@ -10,8 +10,8 @@ import click
 from msgspec.structs import replace
 
 from segue.cli.history_inputs import open_history
-from segue.cli.history_outputs import ReportForm, print_report, session_lines, store_new
-from segue.cli.reports import report_option
+from segue.cli.history_outputs import print_report, session_lines, store_new
+from segue.cli.reports import ReportForm, report_option
 from segue.cli.targets import name_option
 from segue.histories.kit.history import History
 from segue.histories.reading import HISTORY

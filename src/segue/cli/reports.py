@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 import click
 
@@ -30,6 +30,7 @@ _PLACES: Final = 3
 
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
+ReportForm: TypeAlias = Literal["table", "json", "none"]
 
 
 def report_option(command: _Command) -> _Command:
