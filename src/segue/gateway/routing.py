@@ -120,13 +120,11 @@ class Router:
         if table is not None:
             own = table.protocol
             row = self.catalogue.find_row(provider) or find_row(provider)
-            try:
+            wire = own or (row.protocol if row is not None else None)
+            if wire is None:
                 found = self.catalogue.get(name)
-            except UnknownModel:
-                wire = own or (row.protocol if row is not None else None)
-                if wire is None:
-                    raise
-                found = self._like(model_id, provider, wire)
+            else:
+                found = self.catalogue.lookup(name) or self._like(model_id, provider, wire)
             if own is not None and found.protocol != own:
                 found = replace(found, protocol=own)
         else:
@@ -134,13 +132,9 @@ class Router:
         return self._at_address(found)
 
     def _find(self, name: str, protocol: str | None) -> Model:
-        try:
-            found = self.catalogue.get(name)
-        except UnknownModel:
-            if protocol is None or "/" in name:
-                raise
-            return Model(name, get_protocol(protocol).provider, protocol, reasoning=True)
-        return found
+        if protocol is None or "/" in name:
+            return self.catalogue.get(name)
+        return self.catalogue.lookup(name) or Model(name, get_protocol(protocol).provider, protocol, reasoning=True)
 
     def _like(self, model_id: str, provider: str, protocol: str) -> Model:
         """Make a model with the abilities of one of the same id, if the catalogue has one."""

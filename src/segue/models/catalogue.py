@@ -141,9 +141,17 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         Raises:
             UnknownModel: no model matches, or several do; `suggestions` are similar names.
         """
-        return self.complete(self._find(name))
+        found = self.lookup(name)
+        if found is None:
+            raise self._unknown(name, self._by_id.get(name.lower(), ()))
+        return found
 
-    def _find(self, name: str) -> Model:
+    def lookup(self, name: str) -> Model | None:
+        """Find a model as `get` does; None if no model matches, or several do. Similar names are not looked for."""
+        found = self._find(name)
+        return None if found is None else self.complete(found)
+
+    def _find(self, name: str) -> Model | None:
         wanted = name.lower()
         if (model := self._by_name.get(wanted)) is not None:
             return model
@@ -164,9 +172,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             return served[0]
         if (built_in := BUILT_IN.get(wanted)) is not None:
             return built_in
-        if (own := self._find_loaded(name)) is not None:
-            return own
-        raise self._unknown(name, served)
+        return self._find_loaded(name)
 
     def _find_loaded(self, name: str) -> Model | None:
         """Give the model of a server that serves whatever its user has loaded: every id may be one of them."""
