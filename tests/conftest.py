@@ -7,8 +7,10 @@ import ipaddress
 import os
 import signal
 import socket
+import ssl
 from collections import Counter
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -59,6 +61,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(f"skipped: {count} {'test' if count == 1 else 'tests'} {kind}")
 
 
+PUBLIC_AUTHORITIES = 50_000
+"""Bytes of a file of certificates that no test made; nothing beyond this machine has to be trusted here."""
+
+
 class NetworkRefused(AssertionError):
     """A test tried to leave this machine. An `AssertionError`, so that code which expects `OSError` cannot hide it."""
 
@@ -95,8 +101,16 @@ def only_loopback() -> Iterator[None]:
             raise NetworkRefused(f"tests stay on this machine, and this one looked for {host!r}")
         return getaddrinfo(host, *arguments, **options)
 
+    def load(self: ssl.SSLContext, cafile: str | None = None, capath: str | None = None, cadata: object = None) -> None:
+        """Load what a test made, and not the public authorities: that takes 40 ms for each client of a provider."""
+        if cadata is not None or (cafile is not None and Path(cafile).stat().st_size < PUBLIC_AUTHORITIES):
+            load_verify_locations(self, cafile, capath, cadata)
+
     getaddrinfo: Callable[..., object] = socket.getaddrinfo
+    load_verify_locations: Callable[..., object] = ssl.SSLContext.load_verify_locations
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl.SSLContext, "load_verify_locations", load)
+        patch.setattr(ssl.SSLContext, "load_default_certs", lambda *_: None)
         patch.setattr(socket.socket, "connect", guarded(socket.socket.connect, 1))
         patch.setattr(socket.socket, "connect_ex", guarded(socket.socket.connect_ex, 1))
         patch.setattr(socket.socket, "sendto", guarded(socket.socket.sendto, -1))

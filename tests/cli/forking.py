@@ -94,6 +94,7 @@ def _serve(connection: socket.socket) -> None:
 def _import_everything() -> None:
     """Import what any command uses, and fill the caches that are the same for each run."""
     import segue
+    from segue.client.http.settings import shared_tls
     from segue.models.catalogue import packaged_catalogue
 
     names = (module.name for module in pkgutil.walk_packages(segue.__path__, "segue."))
@@ -102,6 +103,7 @@ def _import_everything() -> None:
             with suppress(ImportError):  # of packages that are optional and not there
                 import_module(name)
     packaged_catalogue()
+    shared_tls()
     gc.freeze()  # a collection in a fork would copy all of it
 
 
