@@ -233,7 +233,7 @@ def test_a_terminal_shows_the_progress(tmp_path):
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="of peak memory (no /proc)")
-@pytest.mark.parametrize("size", [16, pytest.param(48, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("size", [8, pytest.param(48, marks=pytest.mark.proof)])
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_memory_does_not_grow_with_the_file(jobs, size, tmp_path):
     few, many = peak_memory(tmp_path, 1_000, jobs), peak_memory(tmp_path, 1_000 + 250 * size, jobs)
