@@ -54,7 +54,8 @@ def objects_in(value: object) -> list[Block]:
 def find_in_reply(extra: Extra | None, protocol: str, *path: str) -> object:
     """Find a value of a reply that was kept because no neutral field holds it; None if it has none.
 
-    What was kept is a patch (`kit.json_patch`): `in` and `at` lead into objects and lists, `to` and `add` hold received values.
+    What was kept is a patch (`kit.json_patch`): `in` and `at` lead into objects and lists, `to` and `add` hold what was
+    received.
     """
     node: object = reply_extra(extra, protocol) if extra is not None else None
     is_patch = True
