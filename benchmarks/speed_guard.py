@@ -187,8 +187,8 @@ def extract(commit: str, folder: Path) -> Path | None:
 def plant(source: Path, through: str) -> None:
     """Insert a slowdown at the beginning of a function, or at the end of a module where no function is named.
 
-    It does nothing until it is asked for: see `speed_worker.py`. So one process has the slowdowns of all paths, and each
-    path is measured with its own.
+    It does nothing until it is asked for: see `speed_worker.py`. So one process has the slowdowns of all paths, and
+    each path is measured with its own.
 
     Raises:
         LookupError: the module has no such function.
