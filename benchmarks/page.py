@@ -97,6 +97,7 @@ _REPEAT: Final = """\
     make bench                           all of it: half an hour on a quiet machine; writes this page
     make BENCH=requests bench            one section, printed; its groups are {groups}
     make BENCH="--no-peers warm" bench   without the other libraries
+    make BENCH="--rounds 10" bench       a quarter of the rounds: faster and less exact
     make BENCH=--quick bench             two minutes, to see that it runs; the figures mean nothing
 
 The first run installs each of the other libraries, in the version of the table above, into an environment of its own

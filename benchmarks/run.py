@@ -80,6 +80,7 @@ class Options(argparse.Namespace):
     """The options of the command line."""
 
     quick: bool
+    rounds: int
     groups: list[str]
     named: list[str]
     no_peers: bool
@@ -93,6 +94,7 @@ def parse_options(arguments: Sequence[str] | None) -> Options:
     parser.add_argument(
         "--quick", action="store_true", help="only test that everything works; the figures are meaningless"
     )
+    parser.add_argument("--rounds", type=int, default=FULL.rounds, help="how often each subject is measured")
     parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"the groups to measure: {', '.join(GROUPS)}")
     parser.add_argument("--groups", nargs="+", dest="named", choices=list(GROUPS), default=[], help="the same")
     parser.add_argument("--no-peers", action="store_true", help="do not measure other libraries")
@@ -113,7 +115,7 @@ class Bench:
 
     def __init__(self, options: Options) -> None:
         self.quick = options.quick
-        self.effort: Effort = QUICK if options.quick else FULL
+        self.effort: Effort = QUICK if options.quick else Effort(options.rounds, FULL.sample_ns)
         self.lengths: tuple[int, int] = (60, 240) if options.quick else (1_000, 10_000)
         self._no_peers = options.no_peers
         self._made: dict[str, Environment] = {}
@@ -134,7 +136,7 @@ class Bench:
 def _measure_import(bench: Bench) -> list[Figure]:
     (alone,) = bench.environments([SEGUE_ALONE])
     python = alone.python or Path(sys.executable)
-    return measure_import_costs(python, bench.environments(), source=ROOT / "src", rounds=2 if bench.quick else 8)
+    return measure_import_costs(python, bench.environments(), source=ROOT / "src", rounds=min(8, bench.effort.rounds))
 
 
 def _measure_warm(bench: Bench) -> list[Figure]:
