@@ -67,6 +67,10 @@ class Figure:
         """Write the value for a table."""
         return "not measured" if self.value is None else _WRITTEN[self.unit](self.value)
 
+    def row(self) -> tuple[str, ...]:
+        """Return the row for readers: what, value, spread, note."""
+        return (self.what, self.written(), self.spread, self.note)
+
     def cells(self, goal: Goal | None) -> tuple[str, ...]:
         """Return the row: what, value, spread, must, aim, verdict, note."""
         must = aim = ""
@@ -84,7 +88,8 @@ class Figure:
         return "must met" if goal.is_met(self.value, goal.must) else "MISSED"
 
 
-HEADINGS: Final = ("what", "value", "quartiles of the rounds", "must", "aim", "verdict", "note")
+COLUMNS: Final = ("what", "value", "quartiles of the rounds", "note")
+HEADINGS: Final = (*COLUMNS[:3], "must", "aim", "verdict", "note")
 
 
 def render_table(rows: list[tuple[str, ...]]) -> str:

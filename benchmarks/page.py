@@ -1,4 +1,7 @@
-"""The page of a run: machine, goals, plots, tables, and notes."""
+"""The page of a run, for readers of the documentation: comparisons, machine, tables, and how to repeat them.
+
+Goals are not on it: they are for those who work on segue, and `run.py` prints them.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from figures import HEADINGS, Figure, render_table, render_verdicts
-from goals import GOALS
-from peers import Peer
+from figures import COLUMNS, Figure, render_table
+from peers import PEERS, Peer
 from plots import PLOTS
 
 _INTRODUCTIONS: Final[Mapping[str, str]] = {
@@ -23,8 +25,9 @@ _INTRODUCTIONS: Final[Mapping[str, str]] = {
     ),
     "requests": (
         "A history that was decoded from a provider's replies is encoded as the body of a request, as dicts and\n"
-        "lists: for the model that wrote it (same-model: Claude, DeepSeek, GPT, Gemini, Claude at Amazon) and for\n"
-        "another (cross-model: GPT's history for Claude, Claude's for all others). 1/3: a third of the peer's time."
+        "lists, and as the bytes that a client sends: for the model that wrote it (same-model: Claude, DeepSeek, GPT,\n"
+        "Gemini, Claude at Amazon) and for another (cross-model: GPT's history for Claude, Claude's for all others).\n"
+        "1/3: a third of the peer's time."
     ),
     "parts": (
         "The parts of those requests, as multiples of `orjson.dumps` of the body, and two lower bounds: a loop over\n"
@@ -66,6 +69,42 @@ _INTRODUCTIONS: Final[Mapping[str, str]] = {
     ),
 }
 
+TITLES: Final[Mapping[str, str]] = {
+    "import": "Import",
+    "stored": "Stored conversations",
+    "projection": "Projection",
+    "requests": "Requests",
+    "parts": "Parts of a request",
+    "growth": "Long histories",
+    "warm": "One more turn",
+    "bound": "Reasoning that is bound to its place",
+    "windows": "Histories larger than the window",
+    "streams": "Streamed replies",
+    "relays": "Streams passed on",
+    "client": "The client",
+    "convert": "Conversion of files",
+    "corpus": "Corpora",
+}
+"""Group -> its heading."""
+
+_INTRODUCTION: Final = """\
+What segue costs, compared with other libraries that make requests from stored conversations. The unit of most
+comparisons is the time that orjson, the fastest serializer of JSON for Python, needs to write the same request once:
+no library can be faster than that. `make bench` measures everything here and writes this page.
+"""
+
+_REPEAT: Final = """\
+    make bench                           all of it: half an hour on a quiet machine; writes this page
+    make BENCH=requests bench            one section, printed; its groups are {groups}
+    make BENCH="--no-peers warm" bench   without the other libraries
+    make BENCH="--rounds 10" bench       a quarter of the rounds: faster and less exact
+    make BENCH=--quick bench             two minutes, to see that it runs; the figures mean nothing
+
+The first run installs each of the other libraries, in the version of the table above, into an environment of its own
+below `.bench`. Other programs on the same machine make everything slower, the larger histories most, because they share
+the processor's caches: compare figures of one run with each other, not with those of another machine.
+"""
+
 _NOTES: Final = """\
 - Times are CPU times, not wall-clock times. Compared subjects run in turn in one process, and a value is the best time
   divided by the best time of the reference. Rows that compare code with itself show the measurement error: smaller
@@ -83,11 +122,11 @@ _NOTES: Final = """\
 - For a peer, the timed function is its own that encodes a history, which was built in its types before. Where it does
   less work than segue, the row has a note; segue's time includes tools, options and the report of the changes. The
   requests of peers differ from segue's in places; they were not checked here.
-- langchain gets the type hints of five classes again for every block, which is an accident; there is no goal for it.
+- langchain gets the type hints of five classes again for every block.
 - llm-rosetta stores no histories: it gets what it decoded from a request; in the rows of `convert` it also decodes it.
   For Google its time grows faster than the history: a message of 1,000 takes several times as long as one of 60.
 - Two processes are compared as multiples of `orjson.dumps` of the same body, measured in both, in turn: "1/3" means
-  that segue needs a third of the peer's time. Peers without a goal are measured in a fifth of the rounds.
+  that segue needs a third of the peer's time. Most peers are measured in a fifth of the rounds.
 - The fields of replies that segue has no types for (`extra`: provider, verbatim format, the request that OpenAI
   repeats) are included in the first row of a case and left out in the second.
 - orjson gets the payloads of a stream already split and keeps nothing.
@@ -95,28 +134,8 @@ _NOTES: Final = """\
   measurement are frozen in all processes.
 """
 
-_MISSED: Final = """\
-- **Same-model requests with OpenAI's protocols.** The table of parts shows where the time goes; the parts add up to
-  less than the whole, because each finds its own data in the processor's caches. The scan of the history takes four to
-  five times as long as a loop that only checks classes. Encoding takes two to three times as long as C needs to make
-  the dicts and lists: half of the difference is the arguments of calls, serialized each time, and with Responses the
-  signatures, parsed each time. To be faster, the JSON text of arguments and signatures would have to be stored beside
-  the parsed values, which doubles their size in memory and in files, or the loops be compiled with direct access to the
-  fields of a message: compiled as they are, they would access each field in the slow way.
-- **A tenth of llm-rosetta.** Except for Google it needs six to eleven times `orjson.dumps`. A tenth of that is the time
-  of the scan alone, or of C for the dicts and lists. For Google, where its time grows faster than the history, segue
-  needs a thirtieth.
-- **Storing.** The table has msgspec's encoder alone beside `dump`. The rest of the time is the check for values that
-  would make an unreadable file: numbers that JSON does not support, and values of a wrong type. It would have to be
-  done in C.
-- **litellm to Anthropic, cross-model.** It drops the reasoning of other models; segue sends it as text, with an entry
-  in the report for each.
-- **The client's overhead** and the ratios to peers are within a tenth of their bounds: a goal that one run meets may be
-  missed by the next. The rows that compare code with itself show the measurement error.
-"""
-
-_PLOTS_OF: Final[Mapping[str, str]] = {"import": "import", "requests": "cold", "growth": "growth", "warm": "warm"}
-"""Group -> its plot."""
+_PLOTS_OF: Final[Mapping[str, str]] = {"import": "import", "growth": "growth", "warm": "warm"}
+"""Group -> its plot; that of requests is at the beginning."""
 
 
 def describe_machine(peers: Sequence[Peer], *, collects: bool) -> list[tuple[str, ...]]:
@@ -147,10 +166,10 @@ def _processor() -> str:
 
 def render_section(group: str, figures: Sequence[Figure]) -> str:
     """Write the table of a group, with its plot before it."""
-    rows = [HEADINGS, *(figure.cells(GOALS.get(figure.key)) for figure in figures)]
-    parts = [f"## {group}", _INTRODUCTIONS[group]]
+    rows = [COLUMNS, *(figure.row() for figure in figures)]
+    parts = [f"## {TITLES[group]}", _INTRODUCTIONS[group]]
     name = _PLOTS_OF.get(group, "")
-    if any(figure.mark is not None and figure.mark.plot == name for figure in figures):
+    if _has_plot(figures, name):
         parts.append(f"![{PLOTS[name].title}]({name}.svg)")
     return "\n\n".join([*parts, render_table(rows)]) + "\n"
 
@@ -158,17 +177,39 @@ def render_section(group: str, figures: Sequence[Figure]) -> str:
 def render_page(machine: list[tuple[str, ...]], groups: Mapping[str, Sequence[Figure]]) -> str:
     """Write the page of a whole run."""
     figures = [figure for group in groups.values() for figure in group]
+    summary = _compare_peers({figure.key: figure for figure in figures if figure.key})
     parts = [
         "# Benchmarks\n",
-        "Written by `make bench`; the goals are in `benchmarks/goals.py`.\n",
+        _INTRODUCTION,
+        *(["## Compared with other libraries\n", _COMPARED, render_table(summary) + "\n"] if len(summary) > 1 else []),
+        *([f"![{PLOTS['cold'].title}](cold.svg)\n"] if _has_plot(figures, "cold") else []),
+        "## The machine\n",
         render_table(machine) + "\n",
-        "## goals\n",
-        "The worst figure of each goal.\n",
-        render_verdicts(figures, GOALS) + "\n",
+        "## How to repeat it\n",
+        _REPEAT.format(groups=", ".join(f"`{name}`" for name in TITLES)),
         *(render_section(group, of_group) for group, of_group in groups.items()),
-        "## Missed goals, and why\n",
-        _MISSED,
-        "## Notes\n",
+        "## How it is measured\n",
         _NOTES,
     ]
     return "\n".join(parts)
+
+
+_COMPARED: Final = """\
+The share of a peer's time that segue needs: 1/3 is a third. Requests are those of the bars below, from 1,000 stored
+messages; the mean is the geometric one over the protocols that the peer supports.
+"""
+
+
+def _compare_peers(figures: Mapping[str, Figure]) -> list[tuple[str, ...]]:
+    """Give a row for each peer: the mean of the requests, and the import of the types."""
+    rows: list[tuple[str, ...]] = [("peer", "a request", "import")]
+    for peer in PEERS:
+        asked = figures.get(f"requests.{peer.name}.mean"), figures.get(f"import.{peer.name}")
+        cells = ["" if figure is None or figure.value is None else figure.written() for figure in asked]
+        if any(cells):
+            rows.append((f"{peer.package} {peer.version}", *cells))
+    return rows
+
+
+def _has_plot(figures: Sequence[Figure], name: str) -> bool:
+    return any(figure.mark is not None and figure.mark.plot == name for figure in figures)

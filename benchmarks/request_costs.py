@@ -70,6 +70,7 @@ def _compare(prepared: PreparedCase, effort: Effort, peers: Sequence[PeerProcess
         {
             "prepare": lambda: prepare(context, target).body,
             "prepare plain": lambda: prepare(plain, target).body,
+            "content": lambda: prepare(context, target).content,
             "orjson.dumps": lambda: orjson.dumps(body),
         },
         effort,
@@ -94,6 +95,9 @@ def _measure_case(prepared: PreparedCase, effort: Effort) -> Iterator[Figure]:
         mark=mark,
     )
     yield Figure(key, f"{wire}: {place}, without the replies' extra / orjson.dumps", "times", bare.best, bare.spread())
+    sent = compared.ratio("content")
+    what = f"{wire}: {place}, the bytes that are sent / orjson.dumps"
+    yield Figure(f"requests.content.{place}", what, "times", sent.best, sent.spread())
     yield Figure("", f"{wire}: prepare {place}, a message", "us", each)
     yield _control(f"{name}: orjson.dumps / itself", compared, "control", "orjson.dumps")
 

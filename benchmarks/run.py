@@ -20,12 +20,12 @@ from batches import measure_batches
 from bound_turns import measure_bound
 from client_costs import measure_client
 from corpus_costs import measure_corpus
-from figures import Figure, render_table
-from goals import check_goals
+from figures import HEADINGS, Figure, render_table, render_verdicts
+from goals import GOALS, check_goals
 from growth import measure_growth
 from imports import measure_import_costs
 from measure import FULL, QUICK, Effort
-from page import describe_machine, render_page, render_section
+from page import TITLES, describe_machine, render_page
 from parts import measure_parts
 from peers import PEERS, Environment, Peer, make_environment
 from plots import draw_plots
@@ -46,7 +46,7 @@ is in a development environment, so figures from there would not apply to users.
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure the chosen groups, print their tables, and write the page unless the run is quick."""
+    """Measure the chosen groups, print their tables with the goals, and write the page unless the run is quick."""
     options = parse_options(arguments)
     if options.no_gc:
         gc.disable()
@@ -59,8 +59,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         begun = time.monotonic()
         groups[name] = GROUPS[name](bench)
         check_goals(name, groups[name])
-        print(f"\n{render_section(name, groups[name])}", flush=True)
+        rows = [HEADINGS, *(figure.cells(GOALS.get(figure.key)) for figure in groups[name])]
+        print(f"\n{TITLES[name]}\n\n{render_table(rows)}", flush=True)
         print(f"{name} took {time.monotonic() - begun:.0f} seconds", file=sys.stderr, flush=True)
+    print(f"\nThe worst figure of each goal\n\n{render_verdicts([it for its in groups.values() for it in its], GOALS)}")
     if options.output is not None:
         write_page(options.output, machine, groups)
 
@@ -78,6 +80,7 @@ class Options(argparse.Namespace):
     """The options of the command line."""
 
     quick: bool
+    rounds: int
     groups: list[str]
     named: list[str]
     no_peers: bool
@@ -91,6 +94,7 @@ def parse_options(arguments: Sequence[str] | None) -> Options:
     parser.add_argument(
         "--quick", action="store_true", help="only test that everything works; the figures are meaningless"
     )
+    parser.add_argument("--rounds", type=int, default=FULL.rounds, help="how often each subject is measured")
     parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"the groups to measure: {', '.join(GROUPS)}")
     parser.add_argument("--groups", nargs="+", dest="named", choices=list(GROUPS), default=[], help="the same")
     parser.add_argument("--no-peers", action="store_true", help="do not measure other libraries")
@@ -111,7 +115,7 @@ class Bench:
 
     def __init__(self, options: Options) -> None:
         self.quick = options.quick
-        self.effort: Effort = QUICK if options.quick else FULL
+        self.effort: Effort = QUICK if options.quick else Effort(options.rounds, FULL.sample_ns)
         self.lengths: tuple[int, int] = (60, 240) if options.quick else (1_000, 10_000)
         self._no_peers = options.no_peers
         self._made: dict[str, Environment] = {}
@@ -132,7 +136,7 @@ class Bench:
 def _measure_import(bench: Bench) -> list[Figure]:
     (alone,) = bench.environments([SEGUE_ALONE])
     python = alone.python or Path(sys.executable)
-    return measure_import_costs(python, bench.environments(), source=ROOT / "src", rounds=2 if bench.quick else 8)
+    return measure_import_costs(python, bench.environments(), source=ROOT / "src", rounds=min(8, bench.effort.rounds))
 
 
 def _measure_warm(bench: Bench) -> list[Figure]:

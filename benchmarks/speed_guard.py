@@ -42,9 +42,9 @@ LIMIT: Final = 1.10
 """A path fails if it takes this many times as long as at the base commit."""
 _ROUNDS: Final = 12
 _TRIES: Final = 4
-_PLANTED: Final = 100_000
-"""Steps of the loop that is planted into a function: some 1.5 ms each time it is called. The longest path, a request to
-a gateway, takes some 10 ms."""
+_PLANT_ROUNDS: Final = 4
+PLANTED: Final = "SEGUE_PLANTED"
+"""The variable that tells a process to have planted slowdowns, and a new interpreter which one."""
 
 
 class Base(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -117,9 +117,10 @@ def compare(name: str, samplers: Sequence[Sampler], rounds: int = _ROUNDS) -> Ve
 
 
 @contextmanager
-def start_worker(source: Path) -> Generator[Sampler]:
-    """Start a process that measures the paths with the sources in a folder."""
+def start_worker(source: Path, *, planted: bool = False) -> Generator[Sampler]:
+    """Start a process that measures the paths with the sources in a folder, with their planted slowdowns if asked."""
     environment = {**os.environ, "PYTHONPATH": f"{source}{os.pathsep}{HERE}", "PYTHONHASHSEED": "0"}
+    environment[PLANTED] = "1" if planted else ""
     command = [sys.executable, str(HERE / "speed_worker.py")]
     with subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         incoming, outgoing = process.stdin, process.stdout
@@ -148,6 +149,8 @@ def find_slow(
     accepted: Mapping[str, float],
     *,
     tries: int = _TRIES,
+    rounds: int = _ROUNDS,
+    planted: bool = False,
     is_verbose: bool = False,
 ) -> dict[str, Verdict]:
     """Return the paths that are slower in every try, each try in new processes."""
@@ -155,10 +158,10 @@ def find_slow(
     suspects = list(names)
     for _ in range(tries):
         with ExitStack() as stack:
-            workers = [stack.enter_context(start_worker(source)) for source in (head, base, base)]
+            workers = [stack.enter_context(start_worker(source, planted=planted)) for source in (head, base, base)]
             found = {}
             for name in suspects:
-                verdict = compare(name, workers)
+                verdict = compare(name, workers, rounds)
                 if verdict is None:
                     print(f"{name}: not compared, the base commit has no such path")
                 elif verdict.is_slow(accepted.get(name, 1.0)):
@@ -182,7 +185,10 @@ def extract(commit: str, folder: Path) -> Path | None:
 
 
 def plant(source: Path, through: str) -> None:
-    """Insert a loop at the beginning of a function, or of a module where no function is named.
+    """Insert a slowdown at the beginning of a function, or at the end of a module where no function is named.
+
+    It does nothing until it is asked for: see `speed_worker.py`. So one process has the slowdowns of all paths, and
+    each path is measured with its own.
 
     Raises:
         LookupError: the module has no such function.
@@ -190,9 +196,9 @@ def plant(source: Path, through: str) -> None:
     module, _, function = through.partition(":")
     path = source.joinpath(*module.split(".")).with_suffix(".py")
     text = path.read_text(encoding="utf-8")
-    loop = f"for _ in range({_PLANTED}): pass"
     if not function:
-        path.write_text(f"{text}\n{loop.replace(str(_PLANTED), str(20 * _PLANTED))}\n", encoding="utf-8")
+        asked = f'__import__("os").environ.get({PLANTED!r}) == {through!r}'
+        path.write_text(f"{text}\nfor _ in range(2_000_000 if {asked} else 0): pass\n", encoding="utf-8")
         return
     lines = text.splitlines(keepends=True)
     places = [
@@ -203,7 +209,7 @@ def plant(source: Path, through: str) -> None:
     if not places:
         raise LookupError(f"{path} has no function {function!r}")
     for line, indent in sorted(places, reverse=True):
-        lines.insert(line, " " * indent + loop + "\n")
+        lines.insert(line, " " * indent + f'getattr(__import__("builtins"), "planted", str)({through!r})\n')
     path.write_text("".join(lines), encoding="utf-8")
 
 
@@ -213,16 +219,15 @@ def check_plants(paths: Mapping[str, str]) -> None:
     Raises:
         SystemExit: a slowdown is not found, so a path does not measure what it names.
     """
-    missed: list[str] = []
-    for through in sorted(set(paths.values())):
-        with tempfile.TemporaryDirectory() as folder:
-            base = extract("HEAD", Path(folder) / "base")
-            head = extract("HEAD", Path(folder) / "head")
-            assert base is not None
-            assert head is not None
+    with tempfile.TemporaryDirectory() as folder:
+        base = extract("HEAD", Path(folder) / "base")
+        head = extract("HEAD", Path(folder) / "head")
+        assert base is not None
+        assert head is not None
+        for through in set(paths.values()):
             plant(head, through)
-            names = [name for name, its in paths.items() if its == through]
-            missed += sorted(set(names) - find_slow(names, head, base, {}, tries=1).keys())
+        found = find_slow(list(paths), head, base, {}, tries=1, rounds=_PLANT_ROUNDS, planted=True, is_verbose=True)
+    missed = sorted(paths.keys() - found.keys())
     if missed:
         raise SystemExit(f"planted slowdowns that were not found: {', '.join(missed)}")
     print(f"{len(paths)} hot paths notice a planted slowdown")

@@ -109,7 +109,9 @@ class Request:
     def _owned(self) -> dict[str, Any]:
         if self._wire is not None or self._asks:  # it is encoded already, or changed after that
             return detached(self._encoded())
-        return encode_owned(self._codec, prompt_of(self._projection, self._endpoint), self._endpoint)
+        prompt = prompt_of(self._projection, self._endpoint)
+        has_free_json = self._projection.has_free_json or prompt.anchored
+        return encode_owned(self._codec, prompt, self._endpoint, has_free_json=has_free_json)
 
     @property
     def content(self) -> bytes:

@@ -201,15 +201,19 @@ def checked_values_of(messages: Iterable[Message]) -> list[object]:  # noqa: C90
                         type(content.arguments) is _OBJECT
                         and type(content.id) is str
                         and type(content.name) is str
-                        and content.arguments_text is None
-                        and content.thought_signature is None
+                        and (content.arguments_text is None or type(content.arguments_text) is str)
+                        and (content.thought_signature is None or type(content.thought_signature) is str)
                         and content.extra is None
                     ):
                         free.append(content.arguments)
                     else:
                         _check_content(content, _ASSISTANT_KINDS, free)
                 elif type(content) is TextContent:
-                    if type(content.text) is not str or content.text_signature is not None or content.extra is not None:
+                    if (
+                        type(content.text) is not str
+                        or (type(content.text_signature) is not str and content.text_signature is not None)
+                        or content.extra is not None
+                    ):
                         _check_content(content, _ASSISTANT_KINDS, free)
                 elif (
                     type(content) is not ThinkingContent
@@ -227,10 +231,11 @@ def checked_values_of(messages: Iterable[Message]) -> list[object]:  # noqa: C90
                 or message.error_message is not None
                 or message.diagnostics
                 or message.sent is not None
-                or message.extra is not None
                 or (type(message.timestamp) is not int and message.timestamp is not None)
             ):
                 _check_assistant(message, free)
+            if message.extra is not None:
+                _check_extra(message.extra, free)
         elif type(message) is UserMessage:
             for content in message.content:
                 if (
@@ -257,13 +262,15 @@ def _check_result(message: ToolResultMessage, free: list[object]) -> None:
 
 
 def _check_usage(usage: Usage, free: list[object]) -> None:
-    _check_extra(usage.extra, free)
+    if usage.extra is not None:
+        _check_extra(usage.extra, free)
     cost = usage.cost
     if cost is not None:
         # The sum is finite unless one of the numbers is not, or they are very large.
         if not math.isfinite(cost.input + cost.output + cost.cache_read + cost.cache_write + cost.total):
             raise WrongType
-        _check_extra(cost.extra, free)
+        if cost.extra is not None:
+            _check_extra(cost.extra, free)
 
 
 def _check_assistant(message: AssistantMessage, free: list[object]) -> None:
@@ -271,7 +278,6 @@ def _check_assistant(message: AssistantMessage, free: list[object]) -> None:
         raise WrongType
     _allow(str, message.error_message)
     _allow(int, message.timestamp)
-    _check_extra(message.extra, free)
     if message.sent is not None:
         _check_sent(message.sent, free)
     for diagnostic in message.diagnostics:
@@ -365,7 +371,9 @@ def _check_summary(summary: Summary, free: list[object]) -> None:
 def _check_extra(extra: Extra | None, free: list[object]) -> None:
     if extra is not None:
         free.append(extra)
-        _require(_OBJECT, *extra.values())
+        for value in extra.values():
+            if type(value) is not _OBJECT:
+                raise WrongType
 
 
 def _require(kind: type, *values: object) -> None:

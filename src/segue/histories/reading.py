@@ -115,7 +115,9 @@ def read_as(record: Format, source: Source, how: How) -> Document:
             history = record.read(source, how.view)
     except RecursionError as error:
         raise LoadError("the history is nested too deeply to be read") from error
-    history = _judged(replace(history, origin=replace(history.origin, path=source.path)), record)
+    if source.path is not None:
+        history = replace(history, origin=replace(history.origin, path=source.path))
+    history = _judged(history, record)
     if how.model is not None:
         history = replace(history, context=_written_by(history.context, how.model))
     history = _with_facts(history)

@@ -190,10 +190,9 @@ def look(source: Source, *, head: bool = False) -> Sight:
 
 def look_at_value(value: object, name: str = "") -> Sight:
     """Give what a parsed value shows. A list of objects that is nothing else can be the lines of a file."""
-    sight = Sight(value=value, name=name)
     if type(value) is dict:
-        return sight._replace(lines=(cast("dict[str, Any]", value),))
-    return sight
+        return Sight(value=cast("object", value), lines=(cast("dict[str, Any]", value),), name=name)
+    return Sight(value=value, name=name)
 
 
 def _parse(data: bytes) -> object:
@@ -355,7 +354,7 @@ def _candidates(sight: Sight) -> Mapping[_Claimant, Sequence[Form]]:
     value = sight.value
     inner, is_json = _keys_of_items(items_under(value, _MESSAGES))
     keys = frozenset(cast("dict[str, object]", value)) if type(value) is dict else None
-    lines = frozenset(key for line in sight.lines for key in line)
+    lines = frozenset[str]().union(*sight.lines)
     if sight.text:
         other = "text"
     else:

@@ -93,6 +93,7 @@ class Settled:
         "fitter",
         "fitters",
         "given",
+        "has_free_json",
         "has_native",
         "length",
         "marks",
@@ -120,6 +121,7 @@ class Settled:
         self.needed: list[MediaNeeded | HistoryNeeded] = []
         self.marks: list[Mark] = []
         self.has_native: bool = False
+        self.has_free_json: bool = False
         self.refused: frozenset[str] = frozenset()
         """The marks of signatures that a provider refused."""
         self.prefix_state: PrefixState = PrefixState()
@@ -149,6 +151,7 @@ class Settled:
         self.length = None if self.length is None or length is None else self.length.plus(length)
         self.needed += workspace.needed
         self.has_native = self.has_native or _has_native(workspace)
+        self.has_free_json = self.has_free_json or _has_free_json(workspace)
         if workspace.scan.refused:
             self.refused |= frozenset(workspace.scan.refused)
 
@@ -209,6 +212,11 @@ class Outcome:
     def has_native(self) -> bool:
         """Whether there may be a native block or a system message."""
         return self.settled.has_native or _has_native(self.workspace)
+
+    @property
+    def has_free_json(self) -> bool:
+        """Whether there may be a native block, an `extra` that is sent or a cache mark."""
+        return self.settled.has_free_json or _has_free_json(self.workspace)
 
     def refused(self) -> frozenset[str]:
         """Give the marks of all signatures that a provider refused."""
@@ -330,6 +338,10 @@ class Engine:
 
 def _has_native(workspace: Workspace) -> bool:
     return workspace.scan.native or "s" in workspace.scan.roles
+
+
+def _has_free_json(workspace: Workspace) -> bool:
+    return workspace.scan.native or workspace.scan.extra
 
 
 def _last_cut(messages: Sequence[Message], start: int) -> int:

@@ -47,7 +47,8 @@ class Projection(msgspec.Struct, frozen=True, kw_only=True):
     `tool_names` maps names on the wire to the given names. `window` says how much of the target's window the request
     takes and where it was cut; None if the window is not known. `refused` are the marks of signatures that a provider
     refused before, as replies of the conversation remember them. `may_need_headers` is False if there is neither a
-    native block nor a system message nor an option of one protocol, which may need a header.
+    native block nor a system message nor an option of one protocol, which may need a header. `has_free_json` is False
+    if the messages have free-form JSON only in the arguments of calls, and in what requests do not send of a reply.
     """
 
     context: Context
@@ -58,6 +59,7 @@ class Projection(msgspec.Struct, frozen=True, kw_only=True):
     window: Window | None = None
     refused: frozenset[str] = frozenset()
     may_need_headers: bool = True
+    has_free_json: bool = True
 
 
 @explain_misuse
@@ -291,6 +293,7 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
         window=fitted.window,
         refused=outcome.refused(),
         may_need_headers=outcome.has_native or settings.options.extra is not None,
+        has_free_json=outcome.has_free_json or fitted.is_cut,
     )
 
 

@@ -31,7 +31,7 @@ from segue.protocols.detection import detect_reply
 from segue.protocols.kit.capabilities import is_listed, merge
 from segue.protocols.kit.codec import Endpoint, Violation, WireError
 from segue.protocols.kit.json_values import detached
-from segue.protocols.kit.owned_body import encode_owned
+from segue.protocols.kit.owned_body import encode_owned, has_free_values
 from segue.protocols.kit.reading import as_mapping
 from segue.protocols.kit.request_fields import check_fields
 from segue.protocols.kit.streaming import StreamDecoder
@@ -152,7 +152,8 @@ def encode_request(
     endpoint = find_endpoint(protocol, model, whole.model)
     if whole.model is None and endpoint.model.id:
         whole = replace(whole, model=endpoint.model.id)
-    return encode_owned(get_protocol(endpoint.model.protocol), whole, endpoint)
+    has_free_json = has_free_values(whole.context.messages)
+    return encode_owned(get_protocol(endpoint.model.protocol), whole, endpoint, has_free_json=has_free_json)
 
 
 def decode_response(

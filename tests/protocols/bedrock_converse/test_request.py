@@ -91,7 +91,7 @@ TURNS = {
     "a status of success": (
         (
             reply(CALL, stop=StopReason.TOOL_USE),
-            answered("a", "1", extra=verbatim(toolResult={"in": {"status": {"to": "success"}}})),
+            answered("a", "1", extra=verbatim(toolResult={"add": {"status": "success"}})),
         ),
         [assistant(use("a")), user(result("a", text("1"), status="success"))],
     ),

@@ -178,7 +178,7 @@ MODEL = {
     ),
     "a call with a null": (
         {"functionCall": {"id": "c", "name": "f", "args": {}, "note": None}},
-        ToolCall(id="c", name="f", extra=formatted(functionCall={"in": {"note": {"to": None}}})),
+        ToolCall(id="c", name="f", extra=formatted(functionCall={"add": {"note": None}})),
     ),
     "a program": ({"executableCode": {"code": "1"}}, native({"executableCode": {"code": "1"}})),
     "what it printed": (

@@ -203,3 +203,23 @@ def test_a_list_of_another_length_gets_no_entries():
     entry = difference([{"a": 1}, {"a": 2}], [{"a": 1, "b": 3}, {"a": 2}])
     assert apply([{"a": 1}, {"a": 2}], entry) == [{"a": 1, "b": 3}, {"a": 2}]
     assert apply([{"a": 2}], entry) == [{"a": 2}]
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"in": {"b": {"from": 2, "to": 3}, "c": {"to": 4}, "a": {"to": 5}}},
+        {"in": {"b": {"from": 2, "to": 3}}, "add": {"c": 4, "a": 5}},
+    ],
+    ids=["as earlier versions wrote them", "together"],
+)
+def test_keys_that_the_default_does_not_have_are_added(entry):
+    assert apply({"a": 1, "b": 2}, entry) == {"a": 1, "b": 3, "c": 4}
+    assert apply("another value", entry) == "another value"
+
+
+def test_added_keys_are_stored_together():
+    assert difference({"a": {}}, {"a": {"b": 1, "c": [2]}, "d": 3}) == {
+        "in": {"a": {"add": {"b": 1, "c": [2]}}},
+        "add": {"d": 3},
+    }

@@ -199,7 +199,7 @@ def test_keys_of_a_reply_are_kept_apart_and_not_sent_back():
     body = reply(text_item(), instructions="Be brief.", tools=[], temperature=1.0)
     message: Any = CODEC.decode_response(body, endpoint(), {})
     assert message.extra.keys() == {"reply"}
-    assert message.extra["reply"]["openai-responses"]["in"]["instructions"] == {"to": "Be brief."}
+    assert message.extra["reply"]["openai-responses"]["add"]["instructions"] == "Be brief."
     request = CODEC.encode_request(Prompt(context=Context(messages=(message,))), endpoint())
     assert request["input"] == [text_item()]
     assert CODEC.encode_response(message, endpoint()) == body

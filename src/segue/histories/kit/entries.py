@@ -126,7 +126,8 @@ class EntryCodec:
 
     `read` gives the messages of a run; an empty list says that the run is no part of the conversation. `write` gives
     the entries of a run in the default form, and depends on nothing but its arguments. `split` groups entries into
-    runs, `join` messages that were read from another format.
+    runs, `join` messages that were read from another format. `read_plain` gives the message of an entry that `write`
+    gives back as it is, None for others: rows of data sets are many, and nearly all of their entries are such.
     """
 
     name: str
@@ -134,6 +135,7 @@ class EntryCodec:
     write: Callable[[Sequence[Message], Writing], list[Entry]]
     split: Callable[[list[Entry]], list[list[Entry]]] = each_alone
     join: Callable[[Sequence[Message]], list[list[Message]]] = each_message_alone
+    read_plain: Callable[[Entry, Reading], Message | None] = lambda _entry, _reading: None
 
 
 def read_entries(codec: EntryCodec, entries: list[Entry], reading: Reading) -> list[Message]:
@@ -144,6 +146,9 @@ def read_entries(codec: EntryCodec, entries: list[Entry], reading: Reading) -> l
     for run in codec.split(entries):
         reading.line = line
         line += len(run)
+        if not waiting and len(run) == 1 and (message := codec.read_plain(run[0], reading)) is not None:
+            runs.append(_Run(run, [message], {}, is_plain=True))
+            continue
         try:
             messages = codec.read(run, reading)
         except DecodeError as error:
@@ -168,6 +173,8 @@ class _Run(NamedTuple):
     entries: list[Entry]
     messages: list[Message]
     around: dict[str, object]
+    is_plain: bool = False
+    """Whether the entries are as `EntryCodec.write` writes the messages."""
 
 
 def _note_record(run: list[Entry], reading: Reading) -> None:
@@ -184,11 +191,15 @@ def _text(value: object) -> bytes:
 
 
 def _with_patches(codec: EntryCodec, runs: Sequence[_Run], named: Sequence[Message]) -> Iterator[Message]:
-    writing = Writing(named, Notes())
+    writing = None
     start = 0
-    for at, (run, given, around) in enumerate(runs):
+    for at, (run, given, around, is_plain) in enumerate(runs):
         messages = named[start : start + len(given)]
         start += len(given)
+        if is_plain:
+            yield with_envelope(messages[0], codec.name, {RUN: at, **around})
+            continue
+        writing = writing or Writing(named, Notes())
         default = codec.write(messages, writing)
         envelope: dict[str, object] = {RUN: at, **around}
         patch = None if _is_plainly_equal(default, run) else difference(default, run)
@@ -203,7 +214,13 @@ def _with_patches(codec: EntryCodec, runs: Sequence[_Run], named: Sequence[Messa
 
 def _is_plainly_equal(default: list[Entry], run: list[Entry]) -> bool:
     """Whether two runs are equal and hold texts alone, as most do: an integer may equal a boolean, a text does not."""
-    return default == run and all(type(value) is str for entry in run for value in entry.values())
+    if default != run:
+        return False
+    for entry in run:
+        for value in entry.values():
+            if type(value) is not str:
+                return False
+    return True
 
 
 def write_entries(codec: EntryCodec, messages: Sequence[Message], writing: Writing) -> list[Entry]:

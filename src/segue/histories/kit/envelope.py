@@ -30,8 +30,7 @@ def envelope_extra(
     extra: Extra | None, format_name: str, fields: Mapping[str, object], *, own: bool = False
 ) -> dict[str, Mapping[str, object]]:
     """Give `extra` of a message with these fields: for callers that replace more of the message at once."""
-    made = dict(extra or {})
-    made[format_name] = fields
+    made = {format_name: fields} if extra is None else {**extra, format_name: fields}
     if own:
         made[AGENT] = {"own": True}
     return made

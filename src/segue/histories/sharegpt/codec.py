@@ -51,7 +51,26 @@ _CALL: Final = frozenset({"function_call", "tool_call"})
 _REPLY: Final = frozenset({"gpt", "assistant", "chatgpt", "bing", "bard", "model"})
 _RESULT: Final = frozenset({"observation", "tool", "function_response"})
 _TAG: Final = "<think>"
+_UNNAMED: Final = "the turns do not name their model"
 _THINK: Final = re.compile(r"\A<think>\n?(.*?)\n?</think>\n{0,2}", re.DOTALL)
+
+
+def _read_plain(entry: Entry, reading: Reading) -> Message | None:
+    """Read a turn of the user or the model that is nothing but a text."""
+    author, value = entry.get("from"), entry.get("value")
+    if len(entry) != 2 or type(value) is not str or not value or _is_marked(value):
+        return None
+    if author == "human":
+        return UserMessage(content=(TextContent(text=value),))
+    if author == "gpt":
+        reading.note_once(ChangeCode.MODEL_UNKNOWN, _UNNAMED)
+        return AssistantMessage(content=(TextContent(text=value),), stop_reason=StopReason.STOP)
+    return None
+
+
+def _is_marked(text: str) -> bool:
+    """Whether a text has marks of images, or begins with what is read as thinking."""
+    return MARK in text or text.startswith(("\n", _TAG))
 
 
 def _read(run: list[Entry], reading: Reading) -> list[Message]:
@@ -67,7 +86,7 @@ def _read(run: list[Entry], reading: Reading) -> list[Message]:
         call_id = take_call(reading, "")
         return [ToolResultMessage(tool_call_id=call_id, content=_read_content(value, entry))]
     if author in _CALL or author in _REPLY:
-        reading.note_once(ChangeCode.MODEL_UNKNOWN, "the turns do not name their model")
+        reading.note_once(ChangeCode.MODEL_UNKNOWN, _UNNAMED)
         pieces: list[AssistantContent] = []
         if value.startswith(_TAG) and (found := _THINK.match(value)):
             pieces.append(ThinkingContent(thinking=found[1]))
@@ -155,8 +174,7 @@ def _plain_text(message: Message) -> str | None:
     piece = message.content[0]
     if not isinstance(piece, TextContent) or piece.text_signature is not None:
         return None
-    text = piece.text
-    return None if MARK in text or text.startswith(("\n", _TAG)) else text
+    return None if _is_marked(piece.text) else piece.text
 
 
 def _write_assistant(message: AssistantMessage, writing: Writing) -> list[Entry]:
@@ -183,4 +201,4 @@ def _write_assistant(message: AssistantMessage, writing: Writing) -> list[Entry]
     return entries
 
 
-CODEC: Final = EntryCodec(name=NAME, read=_read, write=_write)
+CODEC: Final = EntryCodec(name=NAME, read=_read, write=_write, read_plain=_read_plain)

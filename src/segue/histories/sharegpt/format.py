@@ -36,9 +36,9 @@ def _rows(value: object) -> list[dict[str, Any]]:
     return [object_of(row) for row in items]
 
 
-def _is_row(row: Mapping[str, Any]) -> bool:
+def _turns_of(row: Mapping[str, Any]) -> list[Entry]:
     turns = list_of(row.get("conversations"))
-    return bool(turns) and "from" in (turns or [{}])[0]
+    return turns if turns and "from" in turns[0] else []
 
 
 def _open(value: object, session: str | None) -> Document | None:
@@ -51,23 +51,19 @@ def _open_source(source: Source) -> Document | None:
 
 
 def _open_row(value: object, session: str | None, files: Neighbours | None) -> Document | None:
-    rows = [row for row in _rows(value) if _is_row(row)]
+    rows = [(row, turns) for row in _rows(value) if (turns := _turns_of(row))]
     if not rows:
         return None
     at = int(session) if session is not None and session.isdecimal() and int(session) < len(rows) else 0
-    row = rows[at]
+    row, entries = rows[at]
     images = row.get(IMAGES)
     names = [name for name in items_of(images) if isinstance(name, str)]
     addresses, changes = _find_images(names, files)
     if images and images != names:
         reason = f"`{IMAGES}` is not a list of names"
         changes.append(Change(code=ChangeCode.LINE_UNREADABLE, path=(IMAGES,), loss=Loss.CONTENT, detail=reason))
-    entries: list[Entry] = []
-    for turn in list_of(row["conversations"]) or []:
-        value = turn.get("value")
-        count = value.count(MARK) if isinstance(value, str) else 0
-        own, addresses = addresses[:count], addresses[count:]
-        entries.append({**turn, IMAGES: own} if own else turn)
+    if addresses:
+        entries = _with_images(entries, addresses)
     rest = {key: item for key, item in row.items() if key not in {"conversations", IMAGES}}
     if names:
         rest[_FILES] = names
@@ -79,6 +75,17 @@ def _open_row(value: object, session: str | None, files: Neighbours | None) -> D
         others=len(rows) - 1,
         changes=tuple(changes),
     )
+
+
+def _with_images(turns: list[Entry], addresses: list[str]) -> list[Entry]:
+    """Give each turn the images that it has marks of."""
+    entries: list[Entry] = []
+    for turn in turns:
+        value = turn.get("value")
+        count = value.count(MARK) if isinstance(value, str) else 0
+        own, addresses = addresses[:count], addresses[count:]
+        entries.append({**turn, IMAGES: own} if own else turn)
+    return entries
 
 
 def _find_images(names: list[str], files: Neighbours | None) -> tuple[list[str], list[Change]]:

@@ -14,7 +14,8 @@ Entries:
                                    (with `unwrap`: the text at `path` inside the default)
     {"base64": [...]}              the default is standard base64, or a data URL of it; received were "url" (URL-safe
                                    base64) and/or "bare" (no padding)
-    {"in": patch}                  both are objects; the patch for their keys
+    {"in": patch, "add": {...}}    both are objects; the patch for their keys, and the received values of keys that the
+                                   default does not have (written by earlier versions as {"to": v} in the patch)
     {"at": {"0": entry}, "of": n}  both are lists, the default has n items; entries by position. `more` are the
                                    received items beyond those
     {"as": key, ...}               the value that the default has under `key` was received under this name; the rest of
@@ -66,6 +67,7 @@ class Keys(NamedTuple):
 
 
 _EVERY_KEY: Final = Keys()
+_ADDED: Final = {"to": None}.keys()
 
 
 def split_object(received: Block, default: Block, keys: Keys, parent: str) -> tuple[Wire, Wire]:
@@ -120,7 +122,16 @@ def _compare(default: Block, received: Block, keys: Keys, parent: str) -> tuple[
         if entry is not None:
             return {}, entry
     data, patch = split_object(received, default, keys, parent)
-    return data, {"in": patch} if patch else None
+    return data, _inside(patch) if patch else None
+
+
+def _inside(patch: Wire) -> Wire:
+    """Give the entry of a patch. Added keys stand together: an object for each costs as much as its value to store."""
+    added = {key: cast("Wire", entry)["to"] for key, entry in patch.items() if cast("Wire", entry).keys() == _ADDED}
+    if not added:
+        return {"in": patch}
+    rest = {key: entry for key, entry in patch.items() if key not in added}
+    return {"in": rest, "add": added} if rest else {"add": added}
 
 
 def _renamed(received: Block, default: Block, keys: Keys) -> Mapping[str, str]:
@@ -151,8 +162,10 @@ def form_names(patch: Block, parent: str = "") -> Iterator[str]:
 
 
 def _form_names(rule: Block, name: str) -> Iterator[str]:
-    if "in" in rule:
-        yield from form_names(object_of(rule["in"]), f"{name}.")
+    if "in" in rule or "add" in rule:
+        yield from form_names(object_of(rule.get("in")), f"{name}.")
+        for key, value in object_of(rule.get("add")).items():
+            yield f"{name}.{key}:{type(value).__name__}"
     elif "at" in rule:
         for inner in object_of(rule["at"]).values():
             yield from _form_names(object_of(inner), f"{name}.#")
@@ -262,10 +275,12 @@ def apply_key(wire: Wire, key: str, entry: object) -> None:
 
 def _changed(current: object, rule: Block) -> object:
     """Apply an entry to the value of a key: the received value, MISSING if the key was absent, else `current`."""
-    if is_object(current) and "in" in rule:
+    if is_object(current) and ("in" in rule or "add" in rule):
         inner = dict(current)
-        for key, entry in cast("Block", rule["in"]).items():
+        for key, entry in object_of(rule.get("in")).items():
             apply_key(inner, key, entry)
+        for key, value in object_of(rule.get("add")).items():
+            inner.setdefault(key, value)
         return inner
     if is_list(current) and "at" in rule:
         return _apply_items(current, rule)

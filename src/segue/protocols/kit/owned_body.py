@@ -2,7 +2,7 @@
 
 Facts this file rests on:
 - Codecs build new dicts and lists for turns. What a turn shares with the conversation is free-form JSON: arguments of
-  calls, native blocks, details of results, and `extra`.                       (the test that changes every body)
+  calls, native blocks and `extra`.                                            (the test that changes every body)
 - Nearly all histories have free-form JSON only in the arguments of calls, and in what requests do not send of a reply.
   Some codecs write arguments as text, the others copy them; a body with anything else is copied as a whole.
 """
@@ -24,13 +24,13 @@ from segue.protocols.kit.reading import is_of_reply
 _IMMUTABLE: Final = frozenset[type]({str, int, float, bool, type(None)})
 
 
-def encode_owned(codec: Protocol, prompt: Prompt, endpoint: Endpoint) -> dict[str, object]:
-    """Encode a request as a body of the caller's own.
+def encode_owned(codec: Protocol, prompt: Prompt, endpoint: Endpoint, *, has_free_json: bool) -> dict[str, object]:
+    """Encode a request as a body of the caller's own; see `has_free_values`.
 
     Raises:
         EncodeError: the protocol does not support something in the prompt; has the path.
     """
-    if not codec.copies_arguments or _has_other_values(prompt.context.messages):
+    if has_free_json or not codec.copies_arguments:
         return detached(codec.encode_request(prompt, endpoint))
     body = codec.encode_request(prompt, replace(endpoint, owned=True))
     turns = codec.turns_key
@@ -40,13 +40,11 @@ def encode_owned(codec: Protocol, prompt: Prompt, endpoint: Endpoint) -> dict[st
     return body
 
 
-def _has_other_values(messages: Sequence[Message]) -> bool:
+def has_free_values(messages: Sequence[Message]) -> bool:
     """Whether the messages have free-form JSON that may be sent, beside the arguments of calls."""
     for message in messages:
         extra = message.extra
         if extra is not None and not is_of_reply(extra):
-            return True
-        if message.role == "toolResult" and message.details is not None:
             return True
         for piece in message.content:
             if piece.kind == "native" or piece.extra is not None or piece.cache_mark is not None:

@@ -54,7 +54,8 @@ def objects_in(value: object) -> list[Block]:
 def find_in_reply(extra: Extra | None, protocol: str, *path: str) -> object:
     """Find a value of a reply that was kept because no neutral field holds it; None if it has none.
 
-    What was kept is a patch (`kit.json_patch`): `in` and `at` lead into objects and lists, `to` is the received value.
+    What was kept is a patch (`kit.json_patch`): `in` and `at` lead into objects and lists, `to` and `add` hold what was
+    received.
     """
     node: object = reply_extra(extra, protocol) if extra is not None else None
     is_patch = True
@@ -65,7 +66,9 @@ def find_in_reply(extra: Extra | None, protocol: str, *path: str) -> object:
             continue
         held = object_of(node)
         if is_patch:
-            held = object_of(held.get("in")) or object_of(held.get("at"))
+            added = object_of(held.get("add"))
+            is_patch = step not in added
+            held = (object_of(held.get("in")) or object_of(held.get("at"))) if is_patch else added
         node = held.get(step)
         if is_patch and "to" in object_of(node):
             node, is_patch = object_of(node)["to"], False
