@@ -69,11 +69,7 @@ def decode_options(body: JsonObject, endpoint: Endpoint) -> Options:
     # Another value than the one that segue adds by itself is data, and not a form of it.
     _drop_replaced(default, received, "store")
     _drop_replaced(object_of(default.get(GENERATION)), generation, _SUMMARIES)
-    known = ["store", f"{GENERATION}.{_SUMMARIES}"]
-    if options.thinking is not None:
-        known.append(f"{GENERATION}.thinking_level")
-    if options.tool_choice is not None:
-        known.append(f"{GENERATION}.tool_choice")
+    known = [f"{GENERATION}.tool_choice"] if options.tool_choice is not None else []
     model = text_of(body.get("model")) or endpoint.model.id
     extra = keep(PROTOCOL, received, default, known, only_for=model)
     return options if extra is None else replace(options, extra=extra)

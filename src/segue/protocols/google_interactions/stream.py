@@ -209,6 +209,7 @@ class _Reader:
         kind, last = kind_of(content), step.parts[-1] if step.parts else None
         if kind == "text":
             if last is None or last.kind != "text":
+                self.close_contents(step, out)
                 last = out.open_text(SAME_STEP if step.parts else None)
                 step.parts.append(last)
                 step.contents.append({})
@@ -223,11 +224,17 @@ class _Reader:
             before = known.get("annotations")
             known["annotations"] = [*(before if is_list(before) else ()), *(added if is_list(added) else ())]
         else:
-            if last is not None and last.kind == "text":
-                self.growing = None
+            self.growing = None
+            self.close_contents(step, out)
             native = native_step(content)
             step.parts.append(out.add_native(native.block, native.fallback))
             step.contents.append(dict(content))
+            self.close_contents(step, out)
+
+    def close_contents(self, step: _Step, out: Assembly) -> None:
+        """Close the contents of an output before the next one begins."""
+        if step.parts:
+            self.close_parts(step, out)
 
     def add_summary(self, index: int, step: _Step, content: Block, out: Assembly) -> None:
         """Add the next piece of the summary of a thought; images in it are kept, but not shown."""
@@ -255,7 +262,11 @@ class _Reader:
         """Close the parts of a step with what the whole step holds."""
         if step.is_done:
             return
+        self.close_parts(step, out)
         step.is_done = True
+
+    def close_parts(self, step: _Step, out: Assembly) -> None:
+        """Close the parts of a step so far."""
         _complete(step)
         known = len(self.turn.diagnostics)
         contents = self.turn.read(step.wire)
