@@ -143,7 +143,7 @@ GEMINI_3_ON: Final = r"gemini-(?:[3-9]|\d\d)|gemini-(?:pro|flash|flash-lite)-lat
 GEMINI_WITHOUT_PREFILL: Final = (
     r"gemini-(?:3\.5-flash-lite|3\.[6-9]|3\.\d\d|[4-9]|\d\d)|gemini-(?:flash|flash-lite)-latest"
 )
-"""A request may not end with the model's turn, and sampling options do nothing. (LibreChat agents #323, pipecat #5821)"""
+"""A request may not end with the model's turn; sampling options do nothing. (LibreChat agents #323, pipecat #5821)"""
 GEMINI_MINIMAL: Final = r"gemini-3(?:\.[1-6])?-flash"
 """These have the level `minimal`; 3.7 and 3.8 Flash lack it. (Google documentation: thinking; pi-ai 1.5.0)"""
 

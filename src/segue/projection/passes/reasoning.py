@@ -161,8 +161,6 @@ class _Reasoning:
                     continue
             elif type(piece) is ThinkingContent:
                 is_mixed = has_call
-                if self.needs_lead and position == 0 and piece == self.lead and message.tool_calls():
-                    continue
                 path = ("messages", place, "content", position) if as_given else workspace.content_path(index, position)
                 new = self.thinking(piece, path, is_own=is_own)
                 if new is None:
@@ -182,9 +180,8 @@ class _Reasoning:
             is_call = type(piece) is ToolCall
             out[position] = replace(piece, thought_signature=None) if is_call else replace(piece, text_signature=None)
             is_changed = True
-        lead = self.needs_lead and has_call and not _is_led(out, dropped)
-        if dropped or lead or (is_mixed and self.target.rules.calls_last):
-            self.rearrange(index, message, out, dropped, is_own=is_own, lead=lead)
+        if dropped or (is_mixed and self.target.rules.calls_last) or self.lacks_lead(out, dropped):
+            self.rearrange(index, message, out, dropped, is_own=is_own)
         elif is_changed:
             workspace.messages[index] = replace(message, content=tuple(out))
             workspace.changed = True
@@ -198,7 +195,7 @@ class _Reasoning:
         """Whether an own turn can be replayed unchanged."""
         wants_signature = self.placeholder is not None
         called, calls_last = False, self.target.rules.calls_last
-        if self.needs_lead and not _is_led(message.content, ()):
+        if self.lacks_lead(message.content, ()):
             return False
         for piece in message.content:
             if type(piece) is ToolCall:
@@ -245,15 +242,8 @@ class _Reasoning:
             return True
         return self.replay != "signed" and not piece.redacted and bool(piece.thinking) and not piece.thinking.isspace()
 
-    def rearrange(  # noqa: PLR0913 - one turn and what is known of it
-        self,
-        index: int,
-        message: AssistantMessage,
-        out: list[AssistantContent],
-        dropped: list[int],
-        *,
-        is_own: bool,
-        lead: bool,
+    def rearrange(
+        self, index: int, message: AssistantMessage, out: list[AssistantContent], dropped: list[int], *, is_own: bool
     ) -> None:
         """Remove dropped content, move calls to the end and put signed thinking first if the target requires it."""
         workspace = self.workspace
@@ -262,6 +252,7 @@ class _Reasoning:
         if self.target.rules.calls_last:
             order = self.calls_last(index, out, order, _FIXED_IN_OWN if is_own else _FIXED)
         content = tuple([out[position] for position in order])
+        lead = self.lacks_lead(out, dropped)
         if not lead and len(content) == len(message.content) and all(map(is_, content, message.content)):
             return
         if not content:
@@ -276,6 +267,21 @@ class _Reasoning:
             added = len(self.lead.thinking_signature or "")
             workspace.note(_PLACEHOLDER, (*workspace.path(index), "content"), _NONE)
         workspace.put(index, replace(message, content=content), origins, added=added)
+
+    def is_lead(self, piece: ThinkingContent) -> bool:
+        """Whether thinking is the placeholder that an earlier projection put before the calls of the turn."""
+        has_calls = any(type(other) is ToolCall for other in self.content)
+        return piece is self.content[0] and piece == self.lead and has_calls
+
+    def lacks_lead(self, content: Sequence[AssistantContent], dropped: Sequence[int]) -> bool:
+        """Whether the target requires signed thinking before the first call, and there is none."""
+        if self.needs_lead:
+            for position, piece in enumerate(content):
+                if type(piece) is ToolCall:
+                    return True
+                if type(piece) is ThinkingContent and piece.thinking_signature and position not in dropped:
+                    return False
+        return False
 
     def calls_last(self, index: int, out: list[AssistantContent], order: list[int], fixed: frozenset[str]) -> list[int]:
         """Give the order with calls behind the text; calls do not move past content of the kinds `fixed`."""
@@ -297,6 +303,8 @@ class _Reasoning:
     def thinking(self, piece: ThinkingContent, path: Path, *, is_own: bool) -> AssistantContent | None:
         """Keep thinking that can be replayed; convert or drop (None) any other, always without its signature."""
         workspace, signature = self.workspace, piece.thinking_signature
+        if self.needs_lead and self.is_lead(piece):
+            return piece
         if is_own and self.can_replay(piece):
             if signature != "":
                 return piece
@@ -340,13 +348,3 @@ class _Reasoning:
             signature = self.placeholder
             self.workspace.add(len(signature or ""))
         return piece if signature is piece.thought_signature else replace(piece, thought_signature=signature)
-
-
-def _is_led(content: Sequence[AssistantContent], dropped: Sequence[int]) -> bool:
-    """Whether signed thinking stands before the first call; also if there is no call."""
-    for position, piece in enumerate(content):
-        if type(piece) is ToolCall:
-            return False
-        if type(piece) is ThinkingContent and piece.thinking_signature and position not in dropped:
-            return True
-    return True

@@ -22,11 +22,12 @@ from segue.plurals import counted
 from segue.protocols.google_interactions.content import CONTENTS, MEDIA, kind_of
 from segue.protocols.google_interactions.native import REPLAY
 from segue.protocols.google_interactions.options import FORMAT, GENERATION
+from segue.protocols.google_interactions.server_tools import SERVER_TOOLS
 from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import check_base64, check_json, objects_of
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
-from segue.protocols.kit.json_values import Block, object_of
+from segue.protocols.kit.json_values import Block, is_list, object_of
 from segue.protocols.kit.media_checks import check_bytes
 from segue.protocols.kit.ranges import check_range
 from segue.protocols.kit.reading import strings_of, text_of
@@ -123,10 +124,10 @@ def _check_tools(body: JsonObject, rules: Rules) -> Iterator[Violation]:
         yield Violation(code="too_many_tools", path=("tools",), message=message)
     if functions and rules.server_tools_with_functions == "refused":
         for index, tool in objects_of(body.get("tools")):
-            if tool.get("type") != "function":
+            if any(known.matches(tool) for known in SERVER_TOOLS):
                 # "Tool use with function calling is unsupported" (go-genai #323, 2025-05-25)
-                message = "the model does not support this tool beside functions; remove one of them"
-                yield Violation(code="tools_mixed", path=("tools", index), message=message)
+                message = "the model refuses Google's own tools beside functions; remove the ones or the others"
+                yield Violation(code="tools_with_functions", path=("tools", index), message=message)
 
 
 # -- settings ----------------------------------------------------------------------------------------------------------
@@ -135,16 +136,18 @@ def _check_tools(body: JsonObject, rules: Rules) -> Iterator[Violation]:
 def _check_generation(generation: Block, body: JsonObject, endpoint: Endpoint) -> Iterator[Violation]:
     rules = endpoint.rules
     # "thinking_level: minimal" of Gemini 3.8 Flash (live calls of a public adapter, 2026-11-16)
-    yield from check_effort(generation.get("thinking_level"), (GENERATION, "thinking_level"), endpoint, "thinking_level")
+    yield from check_effort(
+        generation.get("thinking_level"), (GENERATION, "thinking_level"), endpoint, "thinking_level"
+    )
     for option in ("temperature", "top_p"):
         # "temperature must be in the range [0.0, 2.0]." (google-genai 3.1.0)
         yield from check_range(option, generation.get(option), (GENERATION, option), rules)
     most, stops = generation.get("max_output_tokens"), generation.get("stop_sequences")
     if isinstance(most, int) and most < 1:
-        # "the supported range is from 1 (inclusive)" (Vertex)
+        # refused by Vertex at generateContent: "the supported range is from 1 (inclusive)"
         path: Path = (GENERATION, "max_output_tokens")
         yield Violation(code="max_tokens", path=path, message="the limit is below 1; raise it")
-    if isinstance(stops, list) and 0 < rules.max_stop < len(stops):
+    if is_list(stops) and 0 < rules.max_stop < len(stops):
         # "up to 5" (Google documentation: GenerationConfig)
         message = f"there are more than {rules.max_stop} stop sequences; remove some"
         yield Violation(code="stop", path=(GENERATION, "stop_sequences"), message=message)

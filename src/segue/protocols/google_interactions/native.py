@@ -4,7 +4,7 @@ Facts this file rests on:
 - A tool that Google runs is a call and a result, two steps of the model's turn; the result names the call by `call_id`.
   Both may be signed, and have to be returned unchanged.          (google-genai 3.1.0: StepParam; read 2026-11-17)
 - The result of a search is a piece of HTML for display; what was found stands in the annotations of the answer.
-                                                                                 (google-genai 3.1.0: GoogleSearchResult)
+                                                                                (google-genai 3.1.0: GoogleSearchResult)
 - Calls written as text make other models write such text instead of calling.         (vscode copilot api #171)
 
 So results that can be read have a fallback; calls and results without a text have none.
@@ -19,7 +19,7 @@ from segue.conversation.arguments import encode_arguments
 from segue.conversation.content import FallbackContent, NativeContent, TextContent
 from segue.protocols.google_interactions.content import decode_media, kind_of
 from segue.protocols.google_interactions.rules import PROTOCOL
-from segue.protocols.kit.json_values import Block, object_of
+from segue.protocols.kit.json_values import Block, is_object, object_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.replay import Pair, Replay, read_type
 from segue.protocols.kit.sources import labelled, objects_in
@@ -60,8 +60,8 @@ def _lines(result: object) -> list[str]:
     """Give what can be read of a result: a text, the texts of contents, addresses, or an object as JSON."""
     if isinstance(result, str):
         return [result.rstrip("\n")]
-    if isinstance(result, Mapping):
-        return [encode_arguments(object_of(result))] if result else []
+    if is_object(result):
+        return [encode_arguments(result)] if result else []
     found: list[str] = []
     for entry in objects_in(result):
         url, text = text_of(entry.get("url")), text_of(entry.get("text"))

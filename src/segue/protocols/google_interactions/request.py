@@ -15,7 +15,7 @@ Choice kept in `extra`: `field`, "input" for a native content of a user's turn t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, cast
+from typing import Final, NoReturn, cast
 
 from msgspec.structs import replace
 
@@ -31,7 +31,7 @@ from segue.protocols.google_interactions.rules import PROTOCOL
 from segue.protocols.google_interactions.tools import decode_tools, encode_tools
 from segue.protocols.google_interactions.turns import TurnReader, write_turn
 from segue.protocols.kit.codec import Endpoint, JsonObject
-from segue.protocols.kit.json_values import EMPTY, Block, Wire, is_list
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, is_list, is_object
 from segue.protocols.kit.reading import expect_list, expect_object, join_texts, native_block, text_of
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 
@@ -167,8 +167,8 @@ def _read_result(step: Block, names: Mapping[str, str]) -> Message:
         return UserMessage(content=(native_step(step),))
     if isinstance(given, str):
         content: tuple[UserContent, ...] = (TextContent(text=given),) if given else ()
-    elif isinstance(given, dict):
-        content = (TextContent(text=encode_arguments(cast("Wire", given))),)
+    elif is_object(given):
+        content = (TextContent(text=encode_arguments(given)),)
     else:
         listed = _objects(given)
         if listed is None:
@@ -235,13 +235,15 @@ def _encode_messages(messages: Sequence[Message], endpoint: Endpoint) -> list[Wi
                 case "user":
                     _write_user(message, steps)
                 case "system":
-                    # No step holds instructions; projection should have moved them into a user's turn.
-                    raise EncodeError(
-                        f"{PROTOCOL} does not support instructions between messages; move them to a user message"
-                    )
+                    _refuse_instructions()
     except EncodeError as error:
         raise EncodeError(error.reason, path=("messages", index, "content", *error.path)) from error
     return steps
+
+
+def _refuse_instructions() -> NoReturn:
+    """No step holds instructions; projection should have moved them into a user's turn."""
+    raise EncodeError(f"{PROTOCOL} does not support instructions between messages; move them to a user message")
 
 
 def _write_user(message: UserMessage, steps: list[Wire]) -> None:

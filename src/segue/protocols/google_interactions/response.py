@@ -68,9 +68,7 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
     reader = TurnReader(tool_names)
     steps = objects_in(body.get("steps"))
     content = reader.read_all(steps)
-    message = replace(
-        finish_message(body, content, endpoint), content=content, diagnostics=tuple(reader.diagnostics)
-    )
+    message = replace(finish_message(body, content, endpoint), content=content, diagnostics=tuple(reader.diagnostics))
     # The content holds what its steps differ in, so the default has the steps as received.
     default = _default_response(message, steps, endpoint)
     return replace(message, extra=keep_reply(PROTOCOL, default, body))

@@ -107,7 +107,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=GEMINI_MINIMAL,
         rules={"thinking_levels": frozenset({"minimal", "low", "medium", "high"})},
-        source="Google documentation: thinking, levels by model; 3.8 Flash refuses `minimal` here, too (public adapter)",
+        source="Google documentation: thinking, levels by model; 3.8 Flash refuses `minimal` (public adapter)",
         read="2026-11-16",
     ),
     Family(

@@ -70,16 +70,28 @@ class _Step:
         self.is_done = False
 
 
-class _Inner(msgspec.Struct, frozen=True, gc=False):
+class _Inner(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     type: str
     text: str
 
 
-class _Delta(msgspec.Struct, frozen=True, gc=False):
+class _Delta(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     type: str
     text: str = ""
     arguments: str = ""
     content: _Inner | None = None
+
+    def piece_of(self, kind: str) -> str:
+        """Give the text of a delta of this type; empty if it has fields of another one."""
+        inner = self.content
+        match kind:
+            case "text":
+                return self.text if not self.arguments and inner is None else ""
+            case "arguments_delta":
+                return self.arguments if not self.text and inner is None else ""
+            case _:
+                is_text = inner is not None and inner.type == "text" and not self.text and not self.arguments
+                return inner.text if is_text and inner is not None else ""
 
 
 class _Growth(msgspec.Struct, frozen=True, gc=False):
@@ -117,13 +129,7 @@ class _Reader:
         delta = event.delta
         if event.event_type != "step.delta" or event.index != index or delta.type != kind:
             return None
-        if kind == "text":
-            text = delta.text
-        elif kind == "arguments_delta":
-            text = delta.arguments
-        else:
-            inner = delta.content
-            text = inner.text if inner is not None and inner.type == "text" else ""
+        text = delta.piece_of(kind)
         return part.extend(text) if text else None
 
     def read(self, frame: Block, out: Assembly) -> None:
