@@ -20,7 +20,7 @@ from segue.protocols.google_interactions.sources import cited_sources
 from segue.protocols.google_interactions.stream import stream_decoder
 from segue.protocols.google_interactions.stream_writer import stream_encoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
-from segue.protocols.kit.facts import SignatureForm, StateSlots
+from segue.protocols.kit.facts import SignatureForm, StateSlots, TrainingForm
 from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 
@@ -116,6 +116,8 @@ PROTOCOL: Final = Protocol(
     sdk_parameters=_SDK_PARAMETERS,
     # Clients return thoughts unchanged: without them the next request is refused (see `rules`).
     state_slots=StateSlots(thinking="plain", insert="thinking", is_ordered=True),
+    # Vertex AI documentation: tuning, read 2026-11-16: contents, whatever protocol the model is used with
+    training_forms=(TrainingForm(keys=frozenset({"systemInstruction", "contents", "tools"}), writer="google-genai"),),
     signatures=SignatureForm(holder="thought", refusal="Invalid thought signature.", valid_in="endpoint"),
     replay=REPLAY,
     copies_arguments=True,
