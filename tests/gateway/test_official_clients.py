@@ -74,7 +74,7 @@ def test_state_returns_in_a_loop_and_after_it(stored: Running, client: str, upst
 
 
 @pytest.mark.parametrize("upstream", UPSTREAMS)
-@pytest.mark.parametrize("client", ["anthropic", "chat", "responses", "google"])
+@pytest.mark.parametrize("client", ["anthropic", "chat", "responses", "google", "interactions"])
 def test_state_returns_without_a_store(stateless: Running, client: str, upstream: str) -> None:
     gateway = _with_steps(stateless, CALL, END, CALL, END)
     ask = CLIENTS[client](stream=True)
