@@ -164,7 +164,7 @@ def google_client(*, stream: bool) -> Ask:
 
 def interactions_client(*, stream: bool) -> Ask:
     def ask(url: str, model: str, history: list[Any], question: str) -> list[Any]:
-        client = _kept(genai.Client(api_key="client-key", http_options=types.HttpOptions(base_url=url)))
+        client: Any = _kept(genai.Client(api_key="client-key", http_options=types.HttpOptions(base_url=url)))
         history = [*history, {"type": "user_input", "content": [{"type": "text", "text": question}]}]
         arguments: dict[str, Any] = {
             "model": model,
