@@ -32,12 +32,14 @@ from segue.protocols.google_interactions.tools import decode_tools, encode_tools
 from segue.protocols.google_interactions.turns import TurnReader, write_turn
 from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, is_list, is_object
-from segue.protocols.kit.reading import expect_list, expect_object, join_texts, native_block, text_of
+from segue.protocols.kit.reading import expect_list, expect_object, native_block, text_of
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 
 USER: Final = "user_input"
 RESULT: Final = "function_result"
 _SYSTEM: Final = "system_instruction"
+_BETWEEN_TEXTS: Final = "\n\n"
+"""Between the texts of instructions, which this wire has in one."""
 _RESULT_KEYS: Final = frozenset({"is_error", "name", "result"})
 
 
@@ -215,7 +217,7 @@ def _encode_system(prompt: str | tuple[SystemContent, ...]) -> str:
             reason = f"{PROTOCOL} does not support native content in instructions; use text"
             raise EncodeError(reason, path=("system_prompt", index))
         texts.append(piece.text)
-    return join_texts(texts)
+    return _BETWEEN_TEXTS.join(text for text in texts if text)
 
 
 def _encode_messages(messages: Sequence[Message], endpoint: Endpoint) -> list[Wire]:
