@@ -256,6 +256,21 @@ def _google() -> dict[str, Any]:
     return _file(reader, "Request", "google-genai")
 
 
+def _google_interactions() -> dict[str, Any]:
+    from google.genai.interactions import CreateAgentInteraction, CreateModelInteraction
+
+    # The results of tools are any objects, of which the types name no key.
+    reader = Reader(opaque=frozenset({"FunctionResultStepResult", "MCPServerToolResultStepResult"}))
+    reader.named(CreateModelInteraction, reader.model)
+    agent = reader.model(CreateAgentInteraction)["fields"]
+    # The types list known names of models, agents and media types; the API has more of each.
+    added = {"model": "string", "agent": "string", "agent_config": agent["agent_config"]}
+    for made in reader.objects.values():
+        if "uri" in made["fields"] and "mime_type" in made["fields"]:
+            made["fields"]["mime_type"] = "string"
+    return _file(reader, "CreateModelInteraction", "google-genai", added=added)
+
+
 def _bedrock() -> dict[str, Any]:
     session: Any = import_module("botocore.session")
     shape: Any = (
@@ -304,6 +319,7 @@ FOLDERS: Final[Mapping[str, Callable[[], dict[str, Any]]]] = {
     "openai_responses": _openai_responses,
     "anthropic_messages": _anthropic,
     "google_genai": _google,
+    "google_interactions": _google_interactions,
     "bedrock_converse": _bedrock,
     "mistral_chat": _mistral,
     "cohere_chat": _cohere,

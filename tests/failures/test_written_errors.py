@@ -85,6 +85,12 @@ WORDS: dict[str, Any] = {
             "status": "INVALID_ARGUMENT",
         }
     },
+    "google-interactions": {
+        "error": {
+            "code": "invalid_argument",
+            "message": "The input token count (210000) exceeds the maximum number of tokens allowed (200000).",
+        }
+    },
 }
 
 

@@ -162,6 +162,69 @@ def google_client(*, stream: bool) -> Ask:
     return ask
 
 
+def interactions_client(*, stream: bool) -> Ask:
+    def ask(url: str, model: str, history: list[Any], question: str) -> list[Any]:
+        client: Any = _kept(genai.Client(api_key="client-key", http_options=types.HttpOptions(base_url=url)))
+        history = [*history, {"type": "user_input", "content": [{"type": "text", "text": question}]}]
+        arguments: dict[str, Any] = {
+            "model": model,
+            "tools": [{"type": "function", "name": "read", "parameters": SCHEMA}],
+            "generation_config": {"thinking_level": "high", "thinking_summaries": "auto"},
+            "store": False,
+        }
+        for _ in range(4):
+            if stream:
+                steps = _fold_steps(client.interactions.create(**arguments, input=history, stream=True))
+            else:
+                reply = client.interactions.create(**arguments, input=history)
+                steps = [step.model_dump(exclude_none=True) for step in reply.steps]
+            history = [*history, *steps]
+            calls = [step for step in steps if step["type"] == "function_call"]
+            if not calls:
+                return history
+            history += [
+                {"type": "function_result", "call_id": call["id"], "name": call["name"], "result": RESULT}
+                for call in calls
+            ]
+        raise AssertionError("the loop did not end")
+
+    return ask
+
+
+def _fold_steps(events: Any) -> list[dict[str, Any]]:
+    """Put the steps of a stream together; google-genai 3.1.0 gives events only."""
+    steps: list[dict[str, Any]] = []
+    pieces: dict[int, str] = {}
+    ended = False
+    for event in events:
+        match event.event_type:
+            case "step.start":
+                steps.append(event.step.model_dump(exclude_none=True))
+            case "step.delta":
+                step, delta = steps[event.index], event.delta
+                match delta.type:
+                    case "text":
+                        step.setdefault("content", [{"type": "text", "text": ""}])[0]["text"] += delta.text
+                    case "thought_summary":
+                        step.setdefault("summary", [{"type": "text", "text": ""}])[0]["text"] += delta.content.text
+                    case "thought_signature":
+                        step["signature"] = delta.signature
+                    case "arguments_delta":
+                        pieces[event.index] = pieces.get(event.index, "") + delta.arguments
+                    case other:
+                        raise AssertionError(other)
+            case "interaction.completed":
+                ended = True
+            case "error":
+                raise AssertionError(event.error)
+            case _:
+                pass
+    assert ended
+    for index, text in pieces.items():
+        steps[index]["arguments"] = json.loads(text)
+    return steps
+
+
 def ollama_client(*, stream: bool) -> Ask:
     def ask(url: str, model: str, history: list[Any], question: str) -> list[Any]:
         client = ollama.Client(host=url)
@@ -194,5 +257,6 @@ CLIENTS: dict[str, Callable[..., Ask]] = {
     "chat": chat_client,
     "responses": responses_client,
     "google": google_client,
+    "interactions": interactions_client,
     "ollama": ollama_client,
 }

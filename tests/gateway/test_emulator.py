@@ -30,6 +30,7 @@ MODELS = (
     Model("claude-opus-4-8", "anthropic", "anthropic-messages", reasoning=True),
     Model("gpt-5.4", "openai", "openai-responses", reasoning=True),
     Model("gemini-3.1-pro-preview", "google", "google-genai", reasoning=True),
+    Model("gemini-3.1-pro-preview", "google", "google-interactions", reasoning=True),
     Model("deepseek/deepseek-v4", "openrouter", "openai-chat", reasoning=True),
 )
 PATHS = {"anthropic": "", "openai": "/v1", "google": "/v1beta", "openrouter": "/v1"}

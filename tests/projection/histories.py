@@ -69,6 +69,10 @@ _TARGETS: Final[dict[str, tuple[Model, ...]]] = {
         *_models("google-genai", "google", "gemini-2.5-pro", "gemini-3-pro-preview", reasoning=True, input=_EVERYTHING),
         *_models("google-genai", "google-vertex", "gemini-3.6-flash", reasoning=True),
     ),
+    "google-interactions": (
+        *_models("google-interactions", "google", "gemini-3-pro-preview", reasoning=True, input=_EVERYTHING),
+        *_models("google-interactions", "google", "gemini-2.5-pro", "gemini-3.8-flash", reasoning=True),
+    ),
     "bedrock-converse": (
         *_models("bedrock-converse", "amazon-bedrock", "anthropic.claude-sonnet-4-5-20250929-v1:0", reasoning=True),
         *_models("bedrock-converse", "amazon-bedrock", "amazon.nova-pro-v1:0", input=_EVERYTHING),

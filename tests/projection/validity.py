@@ -172,9 +172,13 @@ class _Validator:
         if message.content and message.content[-1].kind == "thinking" and rules.final_thinking != "allowed":
             yield "a turn ends in thinking"
         allowed = self.policy.texts.call_signature if rules.call_signature == "required" else None
-        for piece in message.content:
+        lead = self.policy.texts.thought_signature if rules.call_signature == "thought" else None
+        for at, piece in enumerate(message.content):
             if piece.kind == "thinking":
-                if rules.reasoning_replay == "none" or (not is_own and piece.thinking_signature):
+                is_lead = at == 0 and not piece.thinking and lead is not None and piece.thinking_signature == lead
+                if is_lead and not message.tool_calls():
+                    yield "a placeholder without calls"
+                if rules.reasoning_replay == "none" or (not is_own and piece.thinking_signature and not is_lead):
                     yield "thinking that cannot be replayed"
                 if rules.reasoning_replay == "signed" and not piece.thinking_signature:
                     yield "thinking without a signature"
@@ -193,6 +197,10 @@ class _Validator:
             yield "words after the calls"
         if calls and rules.call_signature == "required" and not calls[0].thought_signature:
             yield "a step whose first call has no signature"
+        if calls and rules.call_signature == "thought":
+            before = message.content[: kinds.index("toolCall")]
+            if not any(piece.kind == "thinking" and piece.thinking_signature for piece in before):
+                yield "a call without signed thinking before it"
 
     # -- media ---------------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ the frames are folded as their documentation shows.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, cast
@@ -229,6 +230,64 @@ def accumulate_cohere(frames: Frames) -> Any:
     return found
 
 
+def accumulate_interactions(frames: Frames) -> Any:
+    """Put the steps together as google-genai's types give them; the SDK itself has no function for it."""
+    from google.genai.interactions import InteractionSSEEvent
+    from pydantic import TypeAdapter
+
+    events: Any = TypeAdapter(InteractionSSEEvent)
+    found: dict[str, Any] = {"steps": []}
+    for frame in frames:
+        if not isinstance(frame, Mapping):
+            assert frame == "[DONE]"
+            continue
+        event = events.validate_python(dict(frame))
+        assert not getattr(event, "is_unknown", False), frame
+        match event.event_type:
+            case "interaction.created" | "interaction.completed":
+                found |= event.interaction.model_dump(exclude_none=True)
+            case "step.start":
+                assert event.index == len(found["steps"])
+                found["steps"].append({**event.step.model_dump(exclude_none=True), "json": ""})
+            case "step.delta":
+                assert not getattr(event.delta, "is_unknown", False), frame
+                _add_delta(found["steps"][event.index], event.delta.model_dump(exclude_none=True))
+            case "step.stop":
+                step = found["steps"][event.index]
+                text = step.pop("json")
+                if text:
+                    step["arguments"] = json.loads(text)
+            case _:
+                pass
+    return found
+
+
+def _add_delta(step: dict[str, Any], delta: dict[str, Any]) -> None:
+    match delta["type"]:
+        case "text":
+            contents = step.setdefault("content", [])
+            if contents and contents[-1]["type"] == "text":
+                contents[-1]["text"] += delta["text"]
+            else:
+                contents.append(delta)
+        case "text_annotation_delta":
+            step["content"][-1].setdefault("annotations", []).extend(delta["annotations"])
+        case "thought_summary":
+            summary = step.setdefault("summary", [])
+            if summary:
+                summary[-1]["text"] += delta["content"]["text"]
+            else:
+                summary.append(delta["content"])
+        case "thought_signature":
+            step["signature"] = delta["signature"]
+        case "arguments_delta":
+            step["json"] += delta["arguments"]
+        case "image" | "audio" | "video" | "document":
+            step.setdefault("content", []).append(delta)
+        case _:
+            step |= {key: value for key, value in delta.items() if key != "type"}
+
+
 ACCUMULATIONS: Final[dict[str, Callable[[Frames], Any]]] = {
     "anthropic-messages": accumulate_anthropic,
     "openai-chat": accumulate_chat,
@@ -238,6 +297,7 @@ ACCUMULATIONS: Final[dict[str, Callable[[Frames], Any]]] = {
     "bedrock-converse": accumulate_bedrock,
     "mistral-chat": accumulate_mistral,
     "cohere-chat": accumulate_cohere,
+    "google-interactions": accumulate_interactions,
 }
 
 

@@ -11,8 +11,8 @@ from typing import Any, Final, NamedTuple
 
 FINISHES: Final = {
     "stop": ("end_turn", "stop_sequence", "stop", "STOP", "COMPLETE", "completed", "STOP_SEQUENCE", "pause_turn"),
-    "length": ("max_tokens", "length", "MAX_TOKENS", "max_output_tokens"),
-    "calls": ("tool_use", "tool_calls", "TOOL_CALL"),
+    "length": ("max_tokens", "length", "MAX_TOKENS", "max_output_tokens", "incomplete"),
+    "calls": ("tool_use", "tool_calls", "TOOL_CALL", "requires_action"),
 }
 
 
@@ -126,6 +126,20 @@ def view_cohere(found: Any) -> View:
     return _view(found["text"], found["thinking"], calls, found["end"]["finish_reason"], tokens)
 
 
+def view_interactions(found: Any) -> View:
+    usage, steps = found.get("usage") or {}, found["steps"]
+    contents = [content for step in steps if step["type"] == "model_output" for content in step["content"]]
+    summaries = [content for step in steps if step["type"] == "thought" for content in step.get("summary", ())]
+    output = usage.get("total_output_tokens", 0) + usage.get("total_thought_tokens", 0)
+    return _view(
+        "".join(content["text"] for content in contents if content["type"] == "text"),
+        "".join(content["text"] for content in summaries),
+        [(step["name"], step["arguments"]) for step in steps if step["type"] == "function_call"],
+        found["status"],
+        (usage["total_input_tokens"], output) if usage else None,
+    )
+
+
 VIEWS: Final[dict[str, Callable[[Any], View]]] = {
     "anthropic-messages": view_anthropic,
     "openai-chat": view_chat,
@@ -135,6 +149,7 @@ VIEWS: Final[dict[str, Callable[[Any], View]]] = {
     "bedrock-converse": view_bedrock,
     "mistral-chat": view_mistral,
     "cohere-chat": view_cohere,
+    "google-interactions": view_interactions,
 }
 
 

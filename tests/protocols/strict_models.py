@@ -40,6 +40,8 @@ class Strict:
             return self.rewritten(arguments[0])
         if origin in (typing.Union, types.UnionType):
             made = [inner for argument in arguments if (inner := self.rewritten(argument)) is not _OPEN]
+            if made == [type(None)] and len(arguments) > 1:
+                return _OPEN  # an optional value of any type
             return getattr(typing.Union, "__getitem__")(tuple(made)) if made else _OPEN  # noqa: B009 - types made here
         if origin in (list, collections.abc.Sequence):
             inner = self.rewritten(arguments[0])
@@ -54,7 +56,9 @@ class Strict:
 
     def _model(self, kind: type[BaseModel]) -> object:
         if kind not in self._done:
-            self._done[kind] = dict[str, object]  # for a recursive model
+            self._done[kind] = dict[str, object]  # for a recursive model, and for one that names no key
+            if not kind.model_fields:
+                return self._done[kind]
             fields: dict[str, typing.Any] = {}
             for name, field in kind.model_fields.items():
                 inner = self.rewritten(field.annotation)

@@ -279,6 +279,7 @@ PLAIN: dict[str, dict[str, Any]] = {
     "mistral-chat": {"messages": [USER]},
     "ollama-chat": {"model": "x", "messages": [USER]},
     "cohere-chat": {"messages": [USER]},
+    "google-interactions": {"input": "hi"},
     "vscode-lm": {"messages": [{"role": "user", "content": [{"$": "text", "value": "hi"}]}]},
     "plain-text": {"messages": [USER]},
 }
@@ -315,6 +316,10 @@ SETTINGS: dict[str, tuple[str, ...]] = {
     ),
     "ollama-chat": ("tools", "format", "options", "think", "keep_alive", "stream"),
     "cohere-chat": ("stop_sequences", "p", "k", "tools", "tool_choice", "documents", "thinking", "response_format"),
+    "google-interactions": (
+        *("system_instruction", "tools", "generation_config", "safety_settings", "response_format", "store", "stream"),
+        *("previous_interaction_id", "cached_content", "labels", "background", "environment"),
+    ),
     "vscode-lm": ("options",),
     "plain-text": (),
 }
@@ -327,6 +332,7 @@ EMPTY_LISTS: dict[str, tuple[str, ...]] = {
     "bedrock-converse": ("system",),
     "ollama-chat": ("tools",),
     "cohere-chat": ("stop_sequences", "tools", "documents"),
+    "google-interactions": ("tools", "safety_settings"),
 }
 MODELS: dict[str, tuple[str, ...]] = {
     "anthropic-messages": ("claude-sonnet-4-5", "claude-opus-4-8", "claude-fable-5"),
@@ -336,6 +342,7 @@ MODELS: dict[str, tuple[str, ...]] = {
     "bedrock-converse": (BEDROCK.id, NOVA.id, "openai.gpt-5.6-luna", "meta.llama4-x"),
     "mistral-chat": ("mistral-large-latest", "magistral-medium-latest"),
     "cohere-chat": ("command-a-03-2025",),
+    "google-interactions": ("gemini-2.5-pro", "gemini-3-pro-preview", "gemini-3.8-flash"),
 }
 
 

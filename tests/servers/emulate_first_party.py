@@ -11,6 +11,7 @@ Facts this file rests on:
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 
 from servers.emulate_replies import ARGUMENTS, BUSY, PIECES, SIGNATURE, THINKING, TOOL, EmulatedReply, Frame, Wire
@@ -89,6 +90,55 @@ def google_genai(words: Sequence[str]) -> EmulatedReply:
         failing=("", {"error": {"code": 503, "message": "The model is overloaded.", "status": "UNAVAILABLE"}}),
         error={"error": {**exhausted, "details": [wait]}},
         error_headers={},
+    )
+
+
+def google_interactions(words: Sequence[str]) -> EmulatedReply:
+    """Encode the reply as steps."""
+    usage: Wire = {
+        "total_input_tokens": 125,
+        "total_output_tokens": 48,
+        "total_thought_tokens": 12,
+        "total_cached_tokens": 100,
+        "total_tool_use_tokens": 0,
+        "total_tokens": 185,
+    }
+    head: Wire = {"id": "v1-1", "model": "gemini-3-pro"}
+    call: Wire = {"type": "function_call", "id": "call-1", "name": TOOL}
+
+    def step(index: int, start: Wire, deltas: Iterable[Wire]) -> list[Frame]:
+        grown: list[Wire] = [{"event_type": "step.delta", "index": index, "delta": delta} for delta in deltas]
+        begun: Wire = {"event_type": "step.start", "index": index, "step": start}
+        return [("", event) for event in (begun, *grown, {"event_type": "step.stop", "index": index})]
+
+    summaries: list[Wire] = [
+        {"type": "thought_summary", "content": {"type": "text", "text": piece}} for piece in THINKING
+    ]
+    pieces = json.dumps(ARGUMENTS)
+    arguments: list[Wire] = [{"type": "arguments_delta", "arguments": part} for part in (pieces[:7], pieces[7:])]
+    ended: Wire = {**head, "status": "requires_action", "usage": usage}
+    return EmulatedReply(
+        words=[
+            ("", {"event_type": "interaction.created", "interaction": {**head, "status": "in_progress"}}),
+            *step(0, {"type": "thought"}, [*summaries, {"type": "thought_signature", "signature": SIGNATURE}]),
+            *step(1, {"type": "model_output"}, [{"type": "text", "text": word} for word in words]),
+        ],
+        call=[
+            *step(2, {**call, "arguments": {}}, arguments),
+            ("", {"event_type": "interaction.completed", "interaction": ended}),
+            ("", "[DONE]"),
+        ],
+        whole={
+            **ended,
+            "steps": [
+                {"type": "thought", "signature": SIGNATURE, "summary": [{"type": "text", "text": "".join(THINKING)}]},
+                {"type": "model_output", "content": [{"type": "text", "text": "".join(words)}]},
+                {**call, "arguments": ARGUMENTS},
+            ],
+        },
+        failing=("", {"event_type": "error", "error": {"code": "unavailable", "message": "The model is overloaded."}}),
+        error={"error": {"code": "rate_limit_exceeded", "message": BUSY}},
+        error_headers={"retry-after": "1"},
     )
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from servers.aws_frames import aws_event, aws_exception
-from servers.emulate_first_party import anthropic_messages, bedrock_converse, google_genai
+from servers.emulate_first_party import anthropic_messages, bedrock_converse, google_genai, google_interactions
 from servers.emulate_openai import openai_chat, openai_responses
 from servers.emulate_others import cohere_chat, mistral_chat, ollama_chat, plain_text, vscode_lm
 from servers.emulate_replies import WORDS, EmulatedReply, Frame
@@ -52,6 +52,7 @@ EMULATED: Final[Mapping[str, tuple[Callable[[Sequence[str]], EmulatedReply], tup
     "vscode-lm": (vscode_lm, _NDJSON),
     "plain-text": (plain_text, _NDJSON),
     "cohere-chat": (cohere_chat, _SSE),
+    "google-interactions": (google_interactions, _SSE),
 }
 
 

@@ -75,6 +75,13 @@ def with_google(url: str, arguments: Arguments, *, stream: bool) -> object:
         return _told(respond(**arguments))
 
 
+def with_interactions(url: str, arguments: Arguments) -> object:
+    from google.genai import Client
+
+    with closing(Client(api_key="k", http_options={"base_url": url})) as client:
+        return _told(client.interactions.create(**arguments))
+
+
 def with_mistral(url: str, arguments: Arguments, *, stream: bool) -> object:
     from mistralai.client import Mistral
 
@@ -177,6 +184,9 @@ CLIENTS = {
     "anthropic": Official(Model("claude-sonnet-5", "anthropic", "anthropic-messages", reasoning=True), with_anthropic),
     "google-genai": Official(
         Model("gemini-3-pro", "google", "google-genai", reasoning=True), with_google, two_calls=True, repair=by_google
+    ),
+    "google-genai, interactions": Official(
+        Model("gemini-3-pro", "google", "google-interactions", reasoning=True), with_interactions
     ),
     "mistralai": Official(
         Model("magistral-medium-latest", "mistral", "mistral-chat", reasoning=True),

@@ -125,10 +125,12 @@ class Router:
                 found = self.catalogue.get(name)
             else:
                 found = self.catalogue.lookup(name) or self._like(model_id, provider, wire)
-            if own is not None and found.protocol != own:
-                found = replace(found, protocol=own)
         else:
             found = self._find(name, protocol)
+            table = self.config.providers.get(found.provider)
+            own = None if table is None else table.protocol
+        if own is not None and found.protocol != own:
+            found = replace(found, protocol=own)
         return self._at_address(found)
 
     def _find(self, name: str, protocol: str | None) -> Model:

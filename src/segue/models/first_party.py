@@ -117,6 +117,18 @@ _ANTHROPIC_TOOLS: Final = frozenset(
 )
 _OPENAI_TOOLS: Final = frozenset({"web_search", "web_search_preview", "code_interpreter", "file_search", "tool_search"})
 _GEMINI_TOOLS: Final = frozenset({"googleSearch", "googleSearchRetrieval", "urlContext", "codeExecution", "fileSearch"})
+_INTERACTIONS_TOOLS: Final = frozenset(
+    [
+        "google_search",
+        "url_context",
+        "code_execution",
+        "file_search",
+        "google_maps",
+        "retrieval",
+        "mcp_server",
+        "computer_use",
+    ]
+)
 _VERTEX_TOOLS: Final = frozenset(
     {"vertex_googleSearch", "googleSearchRetrieval", "enterpriseWebSearch", "urlContext", "codeExecution"}
 )
@@ -275,9 +287,11 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 # Unknown name "additionalProperties" in `parameters` (openswarm #24 of 2026-05-06, Gemini 3.1 Pro)
                 "refused_fields": frozenset({"Schema.additionalProperties"}),
                 "max_tokens_refused": True,
-            }
+            },
+            # error code `parameter_unknown` (live calls of a public adapter, read 2026-11-16)
+            "google-interactions": {"server_tools": _INTERACTIONS_TOOLS, "body_fields": "closed"},
         },
-        file_ids=("google-genai",),
+        file_ids=("google-genai", "google-interactions"),
         dialect={"google-genai": {"count_tokens": True}},
         batch_price=_HALF,
         source="pi-ai 1.5.0; google-genai 3.1.0 (both variables); recorded traffic, 2026-11 (v1beta)",

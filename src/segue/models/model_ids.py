@@ -140,6 +140,12 @@ GEMINI_ALWAYS_THINKS: Final = r"gemini-(?:2\.5-pro|3(?:\.\d+)?-pro|3\.5-flash-li
 """Thinking cannot be disabled: these refuse a budget of 0. (gemini-balance #206, docker-agent #2051)"""
 GEMINI_3_ON: Final = r"gemini-(?:[3-9]|\d\d)|gemini-(?:pro|flash|flash-lite)-latest"
 """These sign their calls and refuse calls without a signature. (Google documentation: thought signatures)"""
+GEMINI_WITHOUT_PREFILL: Final = (
+    r"gemini-(?:3\.5-flash-lite|3\.[6-9]|3\.\d\d|[4-9]|\d\d)|gemini-(?:flash|flash-lite)-latest"
+)
+"""A request may not end with the model's turn; sampling options do nothing. (LibreChat agents #323, pipecat #5821)"""
+GEMINI_MINIMAL: Final = r"gemini-3(?:\.[1-6])?-flash"
+"""These have the level `minimal`; 3.7 and 3.8 Flash lack it. (Google documentation: thinking; pi-ai 1.5.0)"""
 
 _START: Final = r"(?:^|[/.:~]|openai-)"
 """Where the name of a model of OpenAI's begins: behind the prefix of a gateway, a region or a fine-tuned model."""

@@ -74,8 +74,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether nothing may follow the calls of an assistant turn."""
     tool_error: Literal["flag", "text"] = "flag"
     """Whether a result has an error flag, or the error is marked in its text."""
-    call_signature: Literal["free", "required"] = "free"
-    """Whether the first call of every step needs a signature."""
+    call_signature: Literal["free", "required", "thought"] = "free"
+    """Whether the first call of every step needs a signature; `thought`: signed thinking has to stand before it."""
     schema_root_object: bool = False
     """Whether the root of a tool's schema needs `"type": "object"`."""
     schema_needed: bool = True

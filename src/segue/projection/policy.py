@@ -87,6 +87,9 @@ class Texts(msgspec.Struct, frozen=True, kw_only=True):
     call_signature: str = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
     """Base64 of `skip_thought_signature_validator`: Gemini's placeholder for calls of other models (Google's
     documentation of thought signatures; accepted in recorded traffic, 2026-11)."""
+    thought_signature: str = "skip_thought_signature_validator"
+    """The same where thinking before the call is signed: Google's Interactions API (live calls of a public adapter,
+    read 2026-11-16)."""
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:

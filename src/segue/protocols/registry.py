@@ -43,6 +43,7 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "vscode-lm": "segue.protocols.vscode_lm",
     "plain-text": "segue.protocols.plain_text",
     "cohere-chat": "segue.protocols.cohere_chat",
+    "google-interactions": "segue.protocols.google_interactions",
 }
 """Segue's own protocols, in the order of tables and tests; each folder is imported when its record is first needed."""
 

@@ -493,6 +493,9 @@ class _OwnTurns:
                 calls = [self.call(position) for position in range(self.pick((0, 0, 1, 2)))]
             if not calls and not any(piece.kind in {"text", "native"} for piece in content):
                 content.append(self.text())
+            is_signed = any(piece.kind == "thinking" and piece.thinking_signature for piece in content)
+            if calls and not is_signed and self.rules.call_signature == "thought":
+                content.insert(0, ThinkingContent(thinking="", thinking_signature="signature"))
             content += calls
             protocol, provider, model = self.model.protocol, self.model.provider, self.model.id
             turn = AssistantMessage(content=tuple(content), protocol=protocol, provider=provider, model=model)

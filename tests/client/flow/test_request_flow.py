@@ -582,8 +582,9 @@ def test_an_aborted_reply_is_released_at_every_step(wire):
                 case "send":
                     answer = Head(200, {})
                 case "read_events":
-                    received = [*map(step.feed, wire.frames)][-1]
-                    answer = received if received and received[-1].type == "done" else None  # some only end
+                    answer = next(
+                        (each for each in map(step.feed, wire.frames) if each and each[-1].type == "done"), None
+                    )
                 case _:
                     answer = None
             step = steps.send(answer)

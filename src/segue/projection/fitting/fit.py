@@ -34,7 +34,9 @@ class Fitter:
         """The marks of the conversation; made on first use, because most requests are far from their window."""
         rules, plan = self.target.rules, self.plan
         # Where the provider drops the thinking of finished cycles itself, removing it would save nothing.
-        drops_thinking = rules.reasoning_replay != "required" and not plan.counter.family.drops_thinking
+        # Where calls need signed thinking before them, a placeholder would replace it.
+        is_needed = rules.reasoning_replay == "required" or rules.call_signature == "thought"
+        drops_thinking = not is_needed and not plan.counter.family.drops_thinking
         return Fold(
             plan,
             self.target.policy.texts,

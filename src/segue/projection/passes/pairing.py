@@ -29,7 +29,7 @@ from segue.projection.passes.matching import Call, Unsettled, match_results
 from segue.projection.passes.native_blocks import refuse_in_user_turn, refuse_native_blocks
 from segue.projection.policy import Texts, fill
 from segue.projection.report import ChangeCode, Loss
-from segue.projection.workspace.surrogates import clean_text
+from segue.projection.workspace.surrogates import clean_text, is_clean
 from segue.projection.workspace.workspace import INSERTED, Workspace, joined_text
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.replay import TOOL_RESULT
@@ -181,6 +181,10 @@ class _Pairing:
     def emit_orphan(self, index: int, message: ToolResultMessage) -> None:
         workspace, path = self.workspace, self.workspace.path(index)
         if self.is_continued:
+            if not is_clean(message.tool_call_id):
+                # The provider has no call with such an id, and a request cannot hold it.
+                workspace.note(ChangeCode.SURROGATE_REPLACED, (*path, "tool_call_id"), Loss.OPAQUE)
+                workspace.put(index, replace(message, tool_call_id=clean_text(message.tool_call_id)), added=0)
             self.emit(index)
             return
         if workspace.target.policy.orphan_results == "drop":

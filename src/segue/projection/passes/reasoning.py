@@ -10,6 +10,8 @@ Facts this file rests on:
                                       (mastra #8738, opencode #38620, rig #751)
 - Gemini 3 refuses a step whose first call has no signature; it accepts a documented placeholder for other models'
   calls.                              (litellm #16893; recorded traffic, 2026-11)
+- At the Interactions API the signature is that of a thought at the head of the turn, also the placeholder.
+                                      (live calls of a public adapter, read 2026-11-16)
 - Claude up to 4.5 works in one mode during a tool cycle: "When thinking is disabled, an `assistant` message in the
   final position cannot contain `thinking`."  (forgecode #1853 and #1195, the second at Vertex)
 - Whether to send thinking of other models is a policy: as text it may be imitated, dropped it is lost.
@@ -18,6 +20,7 @@ Facts this file rests on:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import is_
 from typing import Final, Literal, TypeAlias, assert_never
 
@@ -28,7 +31,7 @@ from segue.conversation.messages import AssistantMessage
 from segue.errors import Path
 from segue.projection.passes.extra import lost_extra
 from segue.projection.report import Change, ChangeCode, Loss
-from segue.projection.workspace.workspace import Target, Workspace
+from segue.projection.workspace.workspace import INSERTED, Target, Workspace
 from segue.protocols.kit.readable_signatures import is_wrapped, read_wrapped
 
 Treatment: TypeAlias = Literal["channel", "text", "drop"]
@@ -85,7 +88,11 @@ class _Reasoning:
         self.treatment: Treatment = thinking_treatment(workspace.target)
         self.content: tuple[AssistantContent, ...] = ()
         texts = workspace.target.policy.texts
-        self.placeholder = texts.call_signature if workspace.target.rules.call_signature == "required" else None
+        rule = workspace.target.rules.call_signature
+        self.placeholder = texts.call_signature if rule == "required" else None
+        self.lead = ThinkingContent(thinking="", thinking_signature=texts.thought_signature)
+        """The thinking that is put before calls without signed thinking, where the target requires that."""
+        self.needs_lead: bool = rule == "thought"
 
     def has_changes(self) -> bool:
         """Whether any turn may have to change: another model wrote it, or a signature is missing or not accepted."""
@@ -100,6 +107,7 @@ class _Reasoning:
             or (scan.phases and not self.target.rules.text_phases)
             or (scan.text_after_call and self.target.rules.calls_last)
             or (self.placeholder is not None and (scan.without_signature or scan.unclean))
+            or (self.needs_lead and scan.call_ids)
         )
 
     def run(self) -> None:
@@ -172,7 +180,7 @@ class _Reasoning:
             is_call = type(piece) is ToolCall
             out[position] = replace(piece, thought_signature=None) if is_call else replace(piece, text_signature=None)
             is_changed = True
-        if dropped or (is_mixed and self.target.rules.calls_last):
+        if dropped or (is_mixed and self.target.rules.calls_last) or self.lacks_lead(out, dropped):
             self.rearrange(index, message, out, dropped, is_own=is_own)
         elif is_changed:
             workspace.messages[index] = replace(message, content=tuple(out))
@@ -187,6 +195,8 @@ class _Reasoning:
         """Whether an own turn can be replayed unchanged."""
         wants_signature = self.placeholder is not None
         called, calls_last = False, self.target.rules.calls_last
+        if self.lacks_lead(message.content, ()):
+            return False
         for piece in message.content:
             if type(piece) is ToolCall:
                 called = calls_last
@@ -235,14 +245,15 @@ class _Reasoning:
     def rearrange(
         self, index: int, message: AssistantMessage, out: list[AssistantContent], dropped: list[int], *, is_own: bool
     ) -> None:
-        """Remove dropped content, and move calls to the end if the target requires it."""
+        """Remove dropped content, move calls to the end and put signed thinking first if the target requires it."""
         workspace = self.workspace
         gone = set(dropped)
         order = [position for position in range(len(out)) if position not in gone]
         if self.target.rules.calls_last:
             order = self.calls_last(index, out, order, _FIXED_IN_OWN if is_own else _FIXED)
         content = tuple([out[position] for position in order])
-        if len(content) == len(message.content) and all(map(is_, content, message.content)):
+        lead = self.lacks_lead(out, dropped)
+        if not lead and len(content) == len(message.content) and all(map(is_, content, message.content)):
             return
         if not content:
             workspace.scan.blank = True
@@ -250,7 +261,27 @@ class _Reasoning:
             workspace.scan.thinks_last = True
         known = workspace.blocks.get(workspace.places[index])
         origins = order if known is None else [known[position] for position in order]
-        workspace.put(index, replace(message, content=content), origins, added=0)
+        added = 0
+        if lead:
+            content, origins = (self.lead, *content), [INSERTED, *origins]
+            added = len(self.lead.thinking_signature or "")
+            workspace.note(_PLACEHOLDER, (*workspace.path(index), "content"), _NONE)
+        workspace.put(index, replace(message, content=content), origins, added=added)
+
+    def is_lead(self, piece: ThinkingContent) -> bool:
+        """Whether thinking is the placeholder that an earlier projection put before the calls of the turn."""
+        has_calls = any(type(other) is ToolCall for other in self.content)
+        return piece is self.content[0] and piece == self.lead and has_calls
+
+    def lacks_lead(self, content: Sequence[AssistantContent], dropped: Sequence[int]) -> bool:
+        """Whether the target requires signed thinking before the first call, and there is none."""
+        if self.needs_lead:
+            for position, piece in enumerate(content):
+                if type(piece) is ToolCall:
+                    return True
+                if type(piece) is ThinkingContent and piece.thinking_signature and position not in dropped:
+                    return False
+        return False
 
     def calls_last(self, index: int, out: list[AssistantContent], order: list[int], fixed: frozenset[str]) -> list[int]:
         """Give the order with calls behind the text; calls do not move past content of the kinds `fixed`."""
@@ -272,6 +303,8 @@ class _Reasoning:
     def thinking(self, piece: ThinkingContent, path: Path, *, is_own: bool) -> AssistantContent | None:
         """Keep thinking that can be replayed; convert or drop (None) any other, always without its signature."""
         workspace, signature = self.workspace, piece.thinking_signature
+        if self.needs_lead and self.is_lead(piece):
+            return piece
         if is_own and self.can_replay(piece):
             if signature != "":
                 return piece

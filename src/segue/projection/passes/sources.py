@@ -17,6 +17,7 @@ from segue.conversation.content import TextContent
 from segue.conversation.messages import AssistantMessage
 from segue.projection.policy import fill
 from segue.projection.report import ChangeCode, Loss
+from segue.projection.workspace.surrogates import clean_text
 from segue.projection.workspace.workspace import INSERTED, Workspace
 from segue.protocols.kit.sources import Source, write_sources
 from segue.protocols.registry import find_protocol
@@ -48,7 +49,7 @@ def _list_sources(workspace: Workspace, index: int, message: AssistantMessage, s
     if not lines or not texts:
         return
     last = max(at for at, piece in enumerate(message.content) if piece.kind == "text")
-    text = TextContent(text=fill(workspace.target.policy.texts.sources, text="\n".join(lines)))
+    text = TextContent(text=fill(workspace.target.policy.texts.sources, text=clean_text("\n".join(lines))))
     origins = workspace.origins(index)
     content = (*message.content[: last + 1], text, *message.content[last + 1 :])
     workspace.note(ChangeCode.SOURCES_AS_TEXT, (*workspace.path(index), "content"), Loss.NONE)

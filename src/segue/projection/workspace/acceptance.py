@@ -91,6 +91,9 @@ class Acceptance:
 
     def refuses_block(self, message: Message, piece: AnyContent) -> bool:
         """Whether the target refuses a native block of its own protocol in such a message."""
+        if message.role == "system" and self._endpoint.rules.system_messages == "none":
+            # It becomes part of the system prompt or of a user's turn.
+            return self.refuses_prompt(cast("SystemContent", piece)) or self.refuses_block(_HI, piece)
         plain = replace(message, content=(_TEXT,), extra=None)
         return self._adds(_around(replace(plain, content=(_TEXT, piece)), self._model), _around(plain, self._model))
 

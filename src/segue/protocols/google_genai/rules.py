@@ -20,13 +20,11 @@ from typing import Final
 
 from segue.models.dialect import Dialect
 from segue.models.family import Family
-from segue.models.model_ids import GEMINI_1_AND_2, GEMINI_3_ON
+from segue.models.model_ids import GEMINI_1_AND_2, GEMINI_3_ON, GEMINI_MINIMAL, GEMINI_WITHOUT_PREFILL
 from segue.models.rules import Rules
 
 PROTOCOL: Final = "google-genai"
 PROVIDER: Final = "google"
-
-_WITHOUT_PREFILL: Final = r"gemini-(?:3\.5-flash-lite|3\.[6-9]|3\.\d\d|[4-9]|\d\d)|gemini-(?:flash|flash-lite)-latest"
 
 RULES: Final = Rules(
     # -- tools
@@ -81,13 +79,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
-        pattern=_WITHOUT_PREFILL,
+        pattern=GEMINI_WITHOUT_PREFILL,
         rules={"last_assistant": False, "refused_options": ["temperature", "top_p"]},
         source="'Requests ending with a model turn are not supported' (LibreChat agents #323, langchain-google #1897)",
         read="2026-11-15",
     ),
     Family(
-        pattern=r"gemini-3(?:\.[1-6])?-flash",
+        pattern=GEMINI_MINIMAL,
         rules={"thinking_levels": frozenset({"minimal", "low", "medium", "high"})},
         source="Google documentation: thinking, levels by model; catalogue of pi-ai 1.5.0 (3.7 and 3.8 Flash lack it)",
         read="2026-11-15",

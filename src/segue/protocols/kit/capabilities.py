@@ -94,7 +94,7 @@ def _find_media(value: object, path: Path, kinds: Mapping[str, Modality]) -> Ite
         kind: Modality | None = next((kinds[name] for name in names if name in kinds), None)
         if kind is not None and "role" not in block:
             yield place, kind
-        for key in ("content", "output", "parts", "toolResult"):
+        for key in ("content", "output", "parts", "result", "toolResult"):
             inner = block.get(key)
             if key == "toolResult":
                 yield from _find_media(object_of(inner).get("content"), (*place, key, "content"), kinds)

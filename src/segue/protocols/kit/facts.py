@@ -42,14 +42,14 @@ class SignatureForm(msgspec.Struct, frozen=True, kw_only=True):
     """How providers sign the reasoning of their replies, for the emulator. The default signs nothing.
 
     - `holder`: what is signed: the thinking itself, a reasoning item, an entry of `reasoning_details`, or the first
-      call or last text of a reply.
+      call or last text of a reply; `thought`: the thinking, which every reply with calls has.
     - `refusal`: how a signature is refused that is not valid; `{message}` and `{piece}` are its place.
     - `valid_in`: what a signature is bound to: the caller's organization, or one of the provider's endpoints.
     - `other_realm`: how a valid signature of another organization or endpoint is refused, if in other words.
     - `claude`: how requests to Claude models are written; None: providers of this protocol do not check their prefix.
     """
 
-    holder: Literal["thinking", "item", "details", "part"] | None = None
+    holder: Literal["thinking", "item", "details", "part", "thought"] | None = None
     refusal: str = ""
     valid_in: Literal["organization", "endpoint"] | None = None
     other_realm: str | None = None

@@ -49,6 +49,17 @@ REFUSALS: Final = frozenset(
         "LANGUAGE",
         "IMAGE_SAFETY",
         "MODEL_ARMOR",
+        "content_blocked",  # google-interactions
+        "safety",
+        "recitation",
+        "language",
+        "prohibited_content",
+        "spii",
+        "blocklist",
+        "image_safety",
+        "image_prohibited_content",
+        "image_recitation",
+        "image_other",
     }
 )
 """Reasons of providers for a reply that was withheld: it ended, and is no failure of the connection."""

@@ -190,11 +190,20 @@ def _sign_parts(content: tuple[AssistantContent, ...], sign: _Sign) -> tuple[Ass
     return tuple(signed)
 
 
+def _sign_thoughts(content: tuple[AssistantContent, ...], sign: _Sign) -> tuple[AssistantContent, ...]:
+    """Sign thinking; a reply with calls always has some, if need be without a summary."""
+    is_bare = not any(piece.kind == "thinking" for piece in content)
+    if is_bare and any(piece.kind == "toolCall" for piece in content):
+        content = (ThinkingContent(thinking=""), *content)
+    return _sign_thinking(content, sign)
+
+
 _WRITERS: Final[Mapping[str, Callable[[tuple[AssistantContent, ...], _Sign], tuple[AssistantContent, ...]]]] = {
     "thinking": _sign_thinking,
     "item": _sign_items,
     "details": _sign_details,
     "part": _sign_parts,
+    "thought": _sign_thoughts,
 }
 
 
@@ -221,6 +230,8 @@ def _unless_accepted(token: str | None, form: SignatureForm) -> str | None:
 
 def _thinking_tokens(piece: ThinkingContent, form: SignatureForm) -> list[tuple[str | None, bytes]]:
     signature = piece.thinking_signature
+    if form.holder == "thought":
+        return [(None if signature in _ACCEPTED else signature, _bound(piece))]
     if form.holder == "thinking" or form.holder == "part":
         return [(signature, _bound(piece))]
     if form.holder == "details":

@@ -1,0 +1,259 @@
+"""Checks whether Google would accept a body of the Interactions API.
+
+Facts this file rests on, besides those beside each rule:
+- A key that the API does not have is refused: there is an error code `parameter_unknown`.
+                                                                (codes of a public adapter's live calls, 2026-11-16)
+- A body that continues a stored interaction may refer to steps that it does not contain, so its calls and results are
+  not paired.                                                    (google-genai 3.1.0: previous_interaction_id)
+
+Limits of the models are those of generateContent, where the same models answer; the threads were read on 2026-11-15.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Final
+
+from segue.errors import Path
+from segue.models.rules import Rules
+from segue.plurals import counted
+from segue.protocols.google_interactions.content import CONTENTS, MEDIA, kind_of
+from segue.protocols.google_interactions.native import REPLAY
+from segue.protocols.google_interactions.options import FORMAT, GENERATION
+from segue.protocols.google_interactions.server_tools import SERVER_TOOLS
+from segue.protocols.kit.capabilities import Places
+from segue.protocols.kit.checking import check_base64, check_json, objects_of
+from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
+from segue.protocols.kit.efforts import check_effort
+from segue.protocols.kit.json_values import Block, is_list, object_of
+from segue.protocols.kit.media_checks import check_bytes
+from segue.protocols.kit.ranges import check_range
+from segue.protocols.kit.reading import strings_of, text_of
+from segue.protocols.kit.request_fields import RequestFields
+
+_FIELDS: Final = RequestFields(
+    __package__ or "",
+    Places(
+        turns="input",
+        media={"image": "image", "audio": "audio", "video": "video", "document": "document"},
+        output=((FORMAT, "schema"),),
+        limits=((GENERATION, "max_output_tokens"),),
+    ),
+)
+_CONTINUED: Final = ("previous_interaction_id", "continuation_token")
+_INPUT_STEPS: Final = frozenset({"user_input", "function_result"})
+
+
+def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
+    """List what the provider would refuse in a body."""
+    rules = endpoint.rules
+    steps = list(objects_of(body.get("input")))
+    found = [*check_json(body), *_check_frame(body), *_check_tools(body, rules)]
+    found += [*_check_generation(object_of(body.get(GENERATION)), body, endpoint)]
+    for index, step in steps:
+        found += _check_step(step, ("input", index), rules)
+    if not any(body.get(key) for key in REPLAY.stored):
+        found += _check_pairs(steps)
+    if rules.call_signature == "thought" and not body.get("previous_interaction_id"):
+        found += _check_thoughts(steps)
+    if not rules.last_assistant and steps and not _is_input(steps[-1][1]) and not body.get("continuation_token"):
+        # "Requests ending with a model turn are not supported." (LibreChat agents #323, langchain-google #1897)
+        message = "the request ends with a step of the model; add a user_input or function_result step"
+        found.append(Violation(code="last_turn", path=("input", steps[-1][0]), message=message))
+    found += check_base64(body.get("input"), ("input",), _data_keys)
+    return _FIELDS.add(found, body, endpoint)
+
+
+def _is_input(step: Block) -> bool:
+    kind = kind_of(step)
+    return kind in _INPUT_STEPS or kind in CONTENTS
+
+
+def _data_keys(block: Block) -> Iterable[str]:
+    return ("data",) if kind_of(block) in MEDIA and isinstance(block.get("data"), str) else ()
+
+
+def _check_frame(body: JsonObject) -> Iterator[Violation]:
+    if body.get("model") and body.get("agent"):
+        # google-genai 3.1.0: CreateModelInteraction and CreateAgentInteraction are two forms
+        message = "`agent` cannot be used with `model`; remove one of them"
+        yield Violation(code="two_models", path=("agent",), message=message)
+    if body.get("input") in (None, "", []) and not any(body.get(key) for key in _CONTINUED):
+        # google-genai 3.1.0: only a continuation has no input
+        yield Violation(code="missing_input", path=("input",), message="`input` is missing; add it")
+
+
+# -- tools -------------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=64)
+def _pattern(first: str | None, alphabet: str | None, most: int) -> re.Pattern[str]:
+    rest = f"[{alphabet}]" if alphabet else "."
+    return re.compile(rf"[{first}]{rest}{{0,{most - 1 if most else ''}}}" if first else rf"{rest}{{1,{most or ''}}}")
+
+
+def _is_name(name: object, rules: Rules) -> bool:
+    pattern = _pattern(rules.tool_name_first, rules.tool_name_alphabet, rules.tool_name_max)
+    return isinstance(name, str) and pattern.fullmatch(name) is not None
+
+
+def _check_tools(body: JsonObject, rules: Rules) -> Iterator[Violation]:
+    seen: set[str] = set()
+    functions = [(index, tool) for index, tool in objects_of(body.get("tools")) if tool.get("type") == "function"]
+    for index, tool in functions:
+        path: Path = ("tools", index, "name")
+        name = tool.get("name")
+        if not _is_name(name, rules):
+            # "Invalid function name. Must start with a letter or an underscore. ..." (ccs #25, gemini-cli #7869)
+            yield Violation(code="tool_name", path=path, message=f"{name!r} is not a valid tool name; rename it")
+        elif str(name) in seen:
+            # "Duplicate function declaration found: x" (rikkahub #1311, threads-mcp #1)
+            yield Violation(code="tool_name_taken", path=path, message=f"two tools have the name {name!r}; rename one")
+        seen.add(str(name))
+        kind = text_of(object_of(tool.get("parameters")).get("type"))
+        if kind is not None and kind.lower() != "object":
+            # "parameters schema should be of type OBJECT" (Vertex: OmniRoute #3360)
+            message = "the schema of a tool is not of type object; put it into an object"
+            yield Violation(code="tool_schema", path=("tools", index, "parameters", "type"), message=message)
+    if rules.max_tools and len(functions) > rules.max_tools:
+        # "Maximum 512 function declarations can be provided." (google-genai 3.1.0)
+        given = counted(len(functions), "tool is", "tools are")
+        message = f"{given} declared, the limit is {rules.max_tools}; remove some"
+        yield Violation(code="too_many_tools", path=("tools",), message=message)
+    if functions and rules.server_tools_with_functions == "refused":
+        for index, tool in objects_of(body.get("tools")):
+            if any(known.matches(tool) for known in SERVER_TOOLS):
+                # "Tool use with function calling is unsupported" (go-genai #323, 2025-05-25)
+                message = "the model refuses Google's own tools beside functions; remove the ones or the others"
+                yield Violation(code="tools_with_functions", path=("tools", index), message=message)
+
+
+# -- settings ----------------------------------------------------------------------------------------------------------
+
+
+def _check_generation(generation: Block, body: JsonObject, endpoint: Endpoint) -> Iterator[Violation]:
+    rules = endpoint.rules
+    # "thinking_level: minimal" of Gemini 3.8 Flash (live calls of a public adapter, 2026-11-16)
+    yield from check_effort(
+        generation.get("thinking_level"), (GENERATION, "thinking_level"), endpoint, "thinking_level"
+    )
+    for option in ("temperature", "top_p"):
+        # "temperature must be in the range [0.0, 2.0]." (google-genai 3.1.0)
+        yield from check_range(option, generation.get(option), (GENERATION, option), rules)
+    most, stops = generation.get("max_output_tokens"), generation.get("stop_sequences")
+    if isinstance(most, int) and most < 1:
+        # refused by Vertex at generateContent: "the supported range is from 1 (inclusive)"
+        path: Path = (GENERATION, "max_output_tokens")
+        yield Violation(code="max_tokens", path=path, message="the limit is below 1; raise it")
+    if is_list(stops) and 0 < rules.max_stop < len(stops):
+        # "up to 5" (Google documentation: GenerationConfig)
+        message = f"there are more than {rules.max_stop} stop sequences; remove some"
+        yield Violation(code="stop", path=(GENERATION, "stop_sequences"), message=message)
+    choice = generation.get("tool_choice")
+    allowed = object_of(object_of(choice).get("allowed_tools"))
+    names = {text_of(tool.get("name")) for _, tool in objects_of(body.get("tools"))}
+    if choice is not None and not any(tool.get("type") == "function" for _, tool in objects_of(body.get("tools"))):
+        # "Function calling config is set without function_declarations." (kelivo #317)
+        message = "a tool choice is set without functions; remove it or declare functions"
+        yield Violation(code="tool_choice", path=(GENERATION, "tool_choice"), message=message)
+    elif not names.issuperset(strings_of(allowed.get("tools")) or ()):
+        # google-genai 3.1.0: "The names of the allowed tools."
+        message = "an allowed tool is not declared; declare it or remove its name"
+        yield Violation(code="tool_choice", path=(GENERATION, "tool_choice", "allowed_tools"), message=message)
+    schema_at = (FORMAT, "schema") if object_of(body.get(FORMAT)).get("schema") is not None else None
+    if schema_at is None or not body.get("tools"):
+        return
+    if not rules.schema_with_tools:
+        # "Function calling with a response mime type: 'application/json' is unsupported" (symfony/ai #803 and #1777)
+        message = "the model does not support JSON answers beside tools; remove the schema or the tools"
+        yield Violation(code="json_beside_tools", path=schema_at, message=message)
+    elif not rules.schema_with_forced_choice and "any" in (choice, allowed.get("mode")):
+        # Newer models refuse "Forced function calling (ANY mode)" only (vercel/ai 43318a3)
+        message = "the model does not support JSON answers beside a forced call; remove the schema or change the choice"
+        yield Violation(code="json_beside_tools", path=schema_at, message=message)
+
+
+# -- steps -------------------------------------------------------------------------------------------------------------
+
+
+def _check_step(step: Block, path: Path, rules: Rules) -> Iterator[Violation]:
+    match kind_of(step):
+        case "function_result":
+            if not text_of(step.get("name")):
+                # A result without the name of its tool was refused (live calls of a public adapter, 2026-11-16).
+                message = "a result has no name; add the `name` of the tool that was called"
+                yield Violation(code="result_name", path=(*path, "name"), message=message)
+            yield from _check_media(step.get("result"), (*path, "result"))
+        case "function_call":
+            if not _is_name(step.get("name"), rules):
+                message = f"{step.get('name')!r} is not a valid tool name; rename it"
+                yield Violation(code="tool_name", path=(*path, "name"), message=message)
+        case "user_input" | "model_output":
+            yield from _check_media(step.get("content"), (*path, "content"))
+        case _:
+            yield from _check_media([step], path[:-1])
+
+
+def _check_media(contents: object, path: Path) -> Iterator[Violation]:
+    for index, content in objects_of(contents):
+        if kind_of(content) in MEDIA:
+            yield from check_bytes(content.get("data"), content.get("mime_type"), (*path, index, "data"))
+            if content.get("data") is None and content.get("uri") is None:
+                # google-genai 3.1.0: the data or the address of each content
+                message = "the content has neither `data` nor `uri`; set one of them"
+                yield Violation(code="media_source", path=(*path, index), message=message)
+
+
+def _check_pairs(steps: list[tuple[int, Block]]) -> Iterator[Violation]:
+    """Find calls without a result before the next turn, and results without a call.
+
+    "Please ensure that the number of function response parts is equal to the number of function call parts of the
+    function call turn." (generateContent: gemini-cli #4217, bifrost #1391)
+    """
+    waiting: dict[str, int] = {}
+    was_input = False
+    for index, step in steps:
+        kind = kind_of(step)
+        if kind == "function_result":
+            call_id = text_of(step.get("call_id")) or ""
+            if waiting.pop(call_id, None) is None:
+                message = f"no call before it has the id {call_id!r}; remove the result or send its call"
+                yield Violation(code="orphan_result", path=("input", index, "call_id"), message=message)
+        elif kind == "user_input" or (was_input and not _is_input(step)):
+            yield from _unanswered(waiting)
+            waiting = {}
+        if kind == "function_call":
+            waiting[text_of(step.get("id")) or ""] = index
+        was_input = _is_input(step)
+
+
+def _unanswered(waiting: dict[str, int]) -> Iterator[Violation]:
+    for call_id, index in waiting.items():
+        message = f"the call {call_id!r} has no result; send one before the next turn"
+        yield Violation(code="unanswered_call", path=("input", index), message=message)
+
+
+def _check_thoughts(steps: list[tuple[int, Block]]) -> Iterator[Violation]:
+    """Find a call of the current turn that no thought precedes in its turn.
+
+    Such calls were refused (live calls of a public adapter, 2026-11-16; error code `missing_thought_signature`).
+    generateContent checks the turns since the last input of the user only, so no others are reported.
+    """
+    has_thought, found = False, list[Violation]()
+    was_input = True
+    for index, step in steps:
+        kind, is_input = kind_of(step), _is_input(step)
+        if kind == "user_input" or kind in CONTENTS:
+            found = []
+        if is_input or was_input:
+            has_thought = False
+        if kind == "thought":
+            has_thought = bool(step.get("signature"))
+        elif kind == "function_call" and not has_thought:
+            has_thought = True  # one violation for all calls of a turn
+            message = "no thought with a signature precedes the call; send the one it was received with"
+            found.append(Violation(code="no_signature", path=("input", index), message=message))
+        was_input = is_input
+    yield from found

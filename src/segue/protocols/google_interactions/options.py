@@ -1,0 +1,155 @@
+"""The options of a request, both ways.
+
+Facts this file rests on:
+- Limits, sampling, thinking and the choice of tools stand in `generation_config`; `temperature` and `top_p` are marked
+  as deprecated.                              (google-genai 3.1.0: GenerationConfigParam, read 2026-11-17)
+- `thinking_level` is minimal, low, medium or high; there is no budget, and no level that turns thinking off. Thoughts
+  have summaries with `thinking_summaries: auto`.                                                          (the same)
+- `tool_choice` is auto, any, none or validated, or `{"allowed_tools": {"mode", "tools"}}`.                (the same)
+- `response_format` of the type text holds the MIME type and the schema of the answer; it may be a list.   (the same)
+- Requests are stored without `store: false`.                            (the same; Google documentation: Interactions)
+- `stream` is a key of the body.                                                                           (the same)
+
+Format is kept for the model of the body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, cast
+
+from msgspec.structs import replace
+
+from segue.conversation.context import Options, ThinkingLevel
+from segue.models.thinking import level_for_budget
+from segue.protocols.google_interactions.rules import PROTOCOL
+from segue.protocols.kit.codec import Endpoint, JsonObject
+from segue.protocols.kit.json_values import Block, Wire, object_of, same
+from segue.protocols.kit.option_table import refuse_options
+from segue.protocols.kit.reading import integer_of, real_of, strings_of, text_of
+from segue.protocols.kit.verbatim import data_of, keep, restore
+
+GENERATION: Final = "generation_config"
+FORMAT: Final = "response_format"
+_READ_ELSEWHERE: Final = frozenset({"model", "input", "tools", "system_instruction"})
+_UNSUPPORTED: Final = ("parallel_tool_calls", "cache_retention", "session_id", "user_id")
+_CHOICES: Final[Mapping[str, str]] = {"auto": "auto", "required": "any", "none": "none"}
+_CHOICES_IN: Final[Mapping[str, str]] = {"auto": "auto", "validated": "auto", "any": "required", "none": "none"}
+_LEVELS: Final[Mapping[str, str]] = {
+    "minimal": "minimal",
+    "low": "low",
+    "medium": "medium",
+    "high": "high",
+    "xhigh": "high",
+    "max": "high",
+}
+_SUMMARIES: Final = "thinking_summaries"
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def decode_options(body: JsonObject, endpoint: Endpoint) -> Options:
+    """Read everything of a body but its conversation."""
+    received: Wire = {key: value for key, value in body.items() if key not in _READ_ELSEWHERE}
+    generation = object_of(body.get(GENERATION))
+    stream = body.get("stream")
+    options = Options(
+        max_tokens=integer_of(generation.get("max_output_tokens")),
+        temperature=real_of(generation.get("temperature")),
+        top_p=real_of(generation.get("top_p")),
+        stop=strings_of(generation.get("stop_sequences")),
+        seed=integer_of(generation.get("seed")),
+        thinking=_decode_level(generation.get("thinking_level")),
+        tool_choice=_decode_choice(generation.get("tool_choice")),
+        output_schema=_decode_schema(body.get(FORMAT)),
+        stream=stream if isinstance(stream, bool) else None,
+    )
+    default = _default_options(options, endpoint)
+    # Another value than the one that segue adds by itself is data, and not a form of it.
+    _drop_replaced(default, received, "store")
+    _drop_replaced(object_of(default.get(GENERATION)), generation, _SUMMARIES)
+    known = [f"{GENERATION}.tool_choice"] if options.tool_choice is not None else []
+    model = text_of(body.get("model")) or endpoint.model.id
+    extra = keep(PROTOCOL, received, default, known, only_for=model)
+    return options if extra is None else replace(options, extra=extra)
+
+
+def _drop_replaced(default: Block, received: Block, key: str) -> None:
+    value = received.get(key)
+    if value is not None and key in default and not same(default[key], value):
+        del cast("Wire", default)[key]
+
+
+def _decode_level(level: object) -> ThinkingLevel | None:
+    return cast("ThinkingLevel", level) if isinstance(level, str) and _LEVELS.get(level) == level else None
+
+
+def _decode_choice(choice: object) -> str | None:
+    if isinstance(choice, str):
+        return _CHOICES_IN.get(choice)
+    allowed = object_of(object_of(choice).get("allowed_tools"))
+    names = strings_of(allowed.get("tools"))
+    if allowed.get("mode") != "any" or names is None or len(names) != 1 or names[0] in _CHOICES:
+        return None
+    return names[0]
+
+
+def _decode_schema(given: object) -> Block | None:
+    form = object_of(given)
+    schema = form.get("schema")
+    return cast("Block", schema) if form.get("type") == "text" and isinstance(schema, Mapping) else None
+
+
+# -- writing -----------------------------------------------------------------------------------------------------------
+
+
+def encode_options(options: Options, endpoint: Endpoint, model: str | None) -> Wire:
+    """Write the options as keys of a body that names `model`.
+
+    Raises:
+        EncodeError: an option that this protocol does not support.
+    """
+    refuse_options(PROTOCOL, options, _UNSUPPORTED)
+    wire = _default_options(options, endpoint)
+    return restore(wire, options.extra, PROTOCOL, model=model or endpoint.model.id)
+
+
+def _default_options(options: Options, endpoint: Endpoint) -> Wire:
+    wire: Wire = {}
+    data = data_of(options.extra, PROTOCOL)
+    if endpoint.dialect.store and "store" not in data:
+        wire["store"] = False
+    if options.stream is not None:
+        wire["stream"] = options.stream
+    generation: Wire = {}
+    for key, value in (
+        ("max_output_tokens", options.max_tokens),
+        ("temperature", options.temperature),
+        ("top_p", options.top_p),
+        ("stop_sequences", None if options.stop is None else list(options.stop)),
+        ("seed", options.seed),
+    ):
+        if value is not None:
+            generation[key] = value
+    level = _level_of(options)
+    if level is not None:
+        generation["thinking_level"] = level
+        if _SUMMARIES not in object_of(data.get(GENERATION)):
+            generation[_SUMMARIES] = "auto"
+    choice = options.tool_choice
+    if choice is not None:
+        named = {"allowed_tools": {"mode": "any", "tools": [choice]}}
+        generation["tool_choice"] = _CHOICES.get(choice, named)
+    if generation:
+        wire[GENERATION] = generation
+    if options.output_schema is not None:
+        wire[FORMAT] = {"type": "text", "mime_type": "application/json", "schema": options.output_schema}
+    return wire
+
+
+def _level_of(options: Options) -> str | None:
+    thinking = options.thinking
+    if thinking is None:
+        return None
+    return _LEVELS.get(level_for_budget(thinking) if isinstance(thinking, int) else thinking)
