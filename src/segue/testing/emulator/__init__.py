@@ -11,7 +11,8 @@ script, counts tokens, and fails on demand:
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+import time
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from typing import Literal, NamedTuple, final
 
@@ -19,6 +20,7 @@ from segue.testing.emulator.app import Emulator as Emulator
 from segue.testing.emulator.app import RecordedRequest as RecordedRequest
 from segue.testing.emulator.app import Reply as Reply
 from segue.testing.emulator.binding import Ledger as Ledger
+from segue.testing.emulator.prices import Bill as Bill
 from segue.testing.emulator.running import serve_in_thread as serve_in_thread
 from segue.testing.emulator.script import EmulatedCall as EmulatedCall
 from segue.testing.emulator.script import Step as Step
@@ -43,10 +45,18 @@ def emulate(
     strict: bool = True,
     api_key: str | None = None,
     port: int = 0,
+    clock: Callable[[], float] = time.monotonic,
 ) -> Generator[EmulatorServer]:
     """Run an emulator on this machine while the block runs. The settings are those of `Emulator`."""
     emulator = Emulator(
-        *steps, key=key, account=account, organizations=organizations, ledger=ledger, strict=strict, api_key=api_key
+        *steps,
+        key=key,
+        account=account,
+        organizations=organizations,
+        ledger=ledger,
+        strict=strict,
+        api_key=api_key,
+        clock=clock,
     )
     with serve_in_thread(emulator, port=port) as url:
         yield EmulatorServer(url, emulator)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Final, final
+from typing import Final, cast, final
 
 import msgspec
 from msgspec.structs import replace
 
 from segue.calls import Call
-from segue.conversation.content import TextContent
+from segue.conversation.content import AssistantContent
 from segue.conversation.events import Event, StartEvent
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.conversation.replayed import message_events
+from segue.envelope.canonical import canonical_json, text_bytes
 from segue.errors import SegueError
 from segue.failures.classify import classify
 from segue.failures.failure import Failure, FailureKind
@@ -25,6 +26,8 @@ from segue.protocols.registry import get_protocol
 from segue.reply_encoding import encode_error, encode_token_count, stream_encoder
 from segue.testing.emulator.binding import Caller, Ledger, Transformation
 from segue.testing.emulator.claude_state import ClaudeState, RequestState, add_transformations
+from segue.testing.emulator.prices import Bill, make_bill
+from segue.testing.emulator.prompt_cache import PromptCache
 from segue.testing.emulator.script import Script, Step, content_of
 from segue.testing.emulator.signing import Signer, realm_of
 from segue.tokens import estimate_tokens
@@ -56,16 +59,21 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """Why the provider refuses the request: the codes of `check`, `beta`, `signature` or `prefix`."""
     transformations: tuple[Transformation, ...] = ()
     """What happened to the thinking of the request."""
+    bill: Bill | None = None
+    """What the request costs; None if it is not billed."""
 
 
 class Provider:
-    """The emulated providers: a script, a signer, and what Claude models remember."""
+    """The emulated providers: a script, a signer, what Claude models remember, and prompt caches."""
 
-    def __init__(self, script: Script, signer: Signer, ledger: Ledger, *, strict: bool = True) -> None:
+    def __init__(
+        self, script: Script, signer: Signer, ledger: Ledger, cache: PromptCache, *, strict: bool = True
+    ) -> None:
         self.script: Script = script
         self._signer = signer
         self._ledger = ledger
         self._claude = ClaudeState(signer, ledger)
+        self._cache = cache
         self._strict = strict
 
     def answer(self, call: Call, caller: Caller) -> Answer:
@@ -137,10 +145,13 @@ class Provider:
         signed = self._signer.sign(content, form, model.id, realm_of(form, caller), number)
         if state is not None:
             self._claude.record(state, signed)
-        usage = self._usage(
-            call,
-            model,
-            len(b"".join(text.text.encode("utf-8", "replace") for text in content if isinstance(text, TextContent))),
+        bill = self._charge(call, model, caller, signed)
+        usage = Usage(
+            input=bill.input,
+            output=bill.output,
+            cache_read=bill.cache_read,
+            cache_write=bill.cache_write,
+            total_tokens=bill.input + bill.cache_read + bill.cache_write + bill.output,
         )
         ended = StopReason.TOOL_USE if step.calls else StopReason.STOP
         message = AssistantMessage(
@@ -155,19 +166,62 @@ class Provider:
         )
         if not call.stream:
             body = encode_response(message, protocol=call.protocol, model=model)
-            return Answer(status=200, headers={}, body=body, step=step)
-        return Answer(status=200, headers={}, frames=_frames(call, model, message, step), step=step)
+            _add_long_writes(body, bill)
+            return Answer(status=200, headers={}, body=body, step=step, bill=bill)
+        frames = _frames(call, model, message, step)
+        _add_long_writes(frames, bill)
+        return Answer(status=200, headers={}, frames=frames, step=step, bill=bill)
 
-    def _usage(self, call: Call, model: Model, size: int) -> Usage:
+    def _charge(self, call: Call, model: Model, caller: Caller, content: Sequence[AssistantContent]) -> Bill:
+        """Count and price a request and its reply, thinking and calls included."""
         assert call.prompt is not None, "only requests with a prompt are answered here"
         try:
-            tokens = estimate_tokens(call.prompt, model)
+            total = estimate_tokens(call.prompt, model)
         except SegueError:
-            tokens = 0
-        return Usage(input=tokens, output=1 + size // 4, total_tokens=tokens + 1 + size // 4)
+            total = 0
+        turns_key = get_protocol(call.protocol).turns_key or "messages"
+        used = self._cache.use(model.id, caller.organization, call.body or {}, turns_key, total)
+        return make_bill(
+            model.id,
+            total=total,
+            cache_read=used.read,
+            cache_write=used.write,
+            cache_write_long=used.long,
+            output=1 + sum(len(_written(piece)) for piece in content) // 4,
+        )
 
     def _name(self, prefix: str, number: int, at: int) -> str:
         return prefix + sha256(f"{number}/{at}".encode()).hexdigest()[:22]
+
+
+def _written(piece: AssistantContent) -> bytes:
+    """Give what the model wrote for a piece of content."""
+    match piece.kind:
+        case "text":
+            return text_bytes(piece.text)
+        case "thinking":
+            return text_bytes(piece.thinking)
+        case "toolCall":
+            return text_bytes(piece.name) + canonical_json(piece.arguments)
+        case "native":
+            return b""
+
+
+def _add_long_writes(value: object, bill: Bill) -> None:
+    """Say in the usage of a reply how much of the written tokens lives longer, where the wire has a field for it."""
+    if isinstance(value, list):
+        for item in cast("list[object]", value):
+            _add_long_writes(item, bill)
+    elif isinstance(value, dict) and bill.cache_write_long:
+        fields = cast("dict[str, object]", value)
+        short, long = bill.cache_write - bill.cache_write_long, bill.cache_write_long
+        if "cache_creation_input_tokens" in fields:
+            fields["cache_creation"] = {"ephemeral_5m_input_tokens": short, "ephemeral_1h_input_tokens": long}
+        elif "cacheWriteInputTokens" in fields:
+            rows = (("5m", short), ("1h", long))
+            fields["cacheDetails"] = [{"ttl": ttl, "inputTokens": count} for ttl, count in rows if count]
+        for inner in list(fields.values()):
+            _add_long_writes(inner, bill)
 
 
 def _fault(protocol: str, step: Step) -> Answer:
