@@ -1,9 +1,10 @@
 """A strict emulator of the providers, for tests of programs that switch models, without a network and without keys.
 
 It answers like Anthropic, Bedrock (Converse), OpenAI (Chat and Responses), Google, Mistral, Cohere and Ollama, and in
-the protocols of installed packages. It refuses with the provider's own error what `check` names, signs its thinking and
-verifies what comes back (model, account, and for current Claude models the conversation before it), streams by a
-script, counts tokens, and fails on demand:
+the protocols of installed packages. It refuses with the provider's own error what `check` names, unknown models and
+prompts that do not fit. It signs its thinking and verifies what comes back (model, account, and for current Claude
+models the conversation before it), keeps a prompt cache and a bill for each key, streams by a script, counts tokens,
+and fails on demand:
 
     with emulate(Step(calls=(EmulatedCall(name="read"),)), Step(status=529)) as server:
         client = anthropic.Anthropic(base_url=server.url, api_key="any")
@@ -12,7 +13,7 @@ script, counts tokens, and fails on demand:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 from typing import Literal, NamedTuple, final
 
@@ -46,6 +47,7 @@ def emulate(
     api_key: str | None = None,
     port: int = 0,
     clock: Callable[[], float] = time.monotonic,
+    models: Collection[str] = (),
 ) -> Generator[EmulatorServer]:
     """Run an emulator on this machine while the block runs. The settings are those of `Emulator`."""
     emulator = Emulator(
@@ -57,6 +59,7 @@ def emulate(
         strict=strict,
         api_key=api_key,
         clock=clock,
+        models=models,
     )
     with serve_in_thread(emulator, port=port) as url:
         yield EmulatorServer(url, emulator)

@@ -97,7 +97,9 @@ class Emulator:
       another account.
     - `ledger` is what the emulator remembers of its replies: pass that of another emulator to continue where it ended.
     - `clock` gives the time in seconds, for the prompt caches; `advance` lets time pass.
-    - `strict=False` accepts bodies that `check` refuses. `api_key` is the only key that is accepted; None accepts any.
+    - `strict=False` accepts what only a strict provider refuses: bodies in which `check` finds something, models that
+      nobody serves, prompts that are longer than the window. `models` are names that are served besides those of the
+      catalogue, such as deployments. `api_key` is the only key that is accepted; None accepts any.
     """
 
     def __init__(
@@ -110,6 +112,7 @@ class Emulator:
         strict: bool = True,
         api_key: str | None = None,
         clock: Callable[[], float] = time.monotonic,
+        models: Collection[str] = (),
     ) -> None:
         self.script: Script = Script(steps)
         self.requests: list[RecordedRequest] = []
@@ -124,7 +127,7 @@ class Emulator:
         """What the requests of each API key cost."""
         cache = PromptCache(lambda: clock() + self._skipped)
         signer = Signer(sha256(key.encode()).digest())
-        self._provider = Provider(self.script, signer, self.ledger, cache, strict=strict)
+        self._provider = Provider(self.script, signer, self.ledger, cache, strict=strict, models=models)
 
     def respond(
         self,
@@ -297,7 +300,7 @@ class Emulator:
         if call.kind == "models":
             listed = encode_model_list(find_models(protocol=call.protocol)[:50], protocol=call.protocol)
             return Answer(status=200, headers={}, body=listed)
-        refused = refuse_by_version(call, headers) if self._strict else None
+        refused = refuse_by_version(call, headers, caller.surface) if self._strict else None
         return refused or self._provider.answer(call, caller)
 
 
