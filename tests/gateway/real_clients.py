@@ -85,7 +85,7 @@ class Bench(NamedTuple):
             '[models."m-anthropic"]\ntry = ["anthropic/claude-opus-4-8"]',
             '[models."m-responses"]\ntry = ["openai/gpt-5.4"]',
             '[models."m-gemini"]\ntry = ["google/gemini-3.1-pro-preview"]',
-            '[models."m-chat"]\ntry = ["openrouter/deepseek/deepseek-v4"]',
+            '[models."m-chat"]\ntry = ["openrouter/deepseek/deepseek-v4-pro"]',
             '[models."*"]\ntry = ["anthropic/claude-opus-4-8"]',
             f'[state]\nstore = "{store}"',
             more,

@@ -16,7 +16,7 @@ UPSTREAMS = {
     "m-anthropic": "anthropic/claude-opus-4-8",
     "m-responses": "openai/gpt-5.4",
     "m-gemini": "google/gemini-3.1-pro-preview",
-    "m-chat": "openrouter/deepseek/deepseek-v4",
+    "m-chat": "openrouter/deepseek/deepseek-v4-pro",
 }
 KEYS = dict.fromkeys(("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"), "sk-upstream-key")
 

@@ -31,7 +31,7 @@ MODELS = (
     Model("gpt-5.4", "openai", "openai-responses", reasoning=True),
     Model("gemini-3.1-pro-preview", "google", "google-genai", reasoning=True),
     Model("gemini-3.1-pro-preview", "google", "google-interactions", reasoning=True),
-    Model("deepseek/deepseek-v4", "openrouter", "openai-chat", reasoning=True),
+    Model("deepseek/deepseek-v4-pro", "openrouter", "openai-chat", reasoning=True),
 )
 PATHS = {"anthropic": "", "openai": "/v1", "google": "/v1beta", "openrouter": "/v1"}
 TOOL = ToolDefinition(
@@ -155,7 +155,9 @@ def test_official_clients_count_and_are_answered() -> None:
         messages = [{"role": "user", "content": "hi"}]
         count = sdk.messages.count_tokens(model="claude-opus-4-8", messages=cast("list", messages))
         assert count.input_tokens > 0
-        with sdk.messages.stream(model="claude-opus-4-8", max_tokens=50, messages=cast("list", messages)) as stream:
+        with sdk.messages.stream(
+            model="claude-opus-4-8", max_tokens=50, messages=cast("list", messages), thinking={"type": "adaptive"}
+        ) as stream:
             final = stream.get_final_message()
         assert [block.type for block in final.content] == ["thinking", "text"]
         reply = chat.chat.completions.create(model="gpt-5.4", messages=cast("list", messages))
@@ -203,6 +205,7 @@ def test_every_endpoint_of_every_protocol_is_answered(record: Protocol, route: R
         body = record.token_count.body(body, resolve_endpoint(record.example))
     query = "&".join(f"{name[1:]}={value}" for name, value in route.evidence.items() if name.startswith("?"))
     headers = {name: value for name, value in route.evidence.items() if not name.startswith("?")}
+    headers["anthropic-version"] = "2023-06-01"
     path = route.path.replace("{model}", record.example.id)
     reply = Emulator().respond(route.method, f"{path}?{query}", headers, json.dumps(body).encode())
     assert reply.status == 200, reply.body

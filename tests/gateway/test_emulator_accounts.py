@@ -250,6 +250,7 @@ def test_a_reply_of_an_earlier_time_is_not_listed() -> None:
         "messages": [{"role": "user", "content": "hi"}],
         "tools": [TOOL],
     }
-    reply = emulator.respond("POST", "/v1/messages", {}, json.dumps(body).encode(), is_recorded=False)
+    version = {"anthropic-version": "2023-06-01"}
+    reply = emulator.respond("POST", "/v1/messages", version, json.dumps(body).encode(), is_recorded=False)
     assert json.loads(reply.body)["content"][0]["signature"]
     assert emulator.requests == []

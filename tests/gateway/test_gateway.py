@@ -619,7 +619,7 @@ def test_parallel_calls_keep_their_order(gateway: Running) -> None:
 # -- straight through --------------------------------------------------------------------------------------------------
 
 OWN = {
-    "/v1/messages": {**ASK, "model": "claude-opus-4-8", "unknown_key": {"kept": 1.0}},
+    "/v1/messages": {**ASK, "model": "claude-opus-4-8", "metadata": {"user_id": "kept"}},
     "/v1/responses": {"model": "gpt-5.4", "input": "hi", "store": False},
 }
 

@@ -33,7 +33,8 @@ from segue.cli.listening import listen
     multiple=True,
     help="The organization of an API key; repeatable.  [default: all keys share one]",
 )
-@click.option("--lenient", is_flag=True, help="Accept requests that `segue check` refuses.")
+@click.option("--model", "models", metavar="NAME", multiple=True, help="Serve this model too; repeatable.")
+@click.option("--lenient", is_flag=True, help="Accept unknown models, and requests that `segue check` refuses.")
 @click.option("--api-key", metavar="KEY", help="The only API key that is accepted.  [default: any]")
 def command(
     *,
@@ -42,13 +43,15 @@ def command(
     key: str,
     account: Literal["new", "old"],
     organizations: tuple[str, ...],
+    models: tuple[str, ...],
     lenient: bool,
     api_key: str | None,
 ) -> None:
     """Answer like Anthropic, Bedrock, OpenAI, Google and others, without a network. Ctrl-C ends it.
 
     Thinking is signed, and signatures that come back are verified: model, account, and for current Claude models the
-    conversation. POST /emulator/steps adds steps, and GET /emulator/requests lists the requests with what was refused.
+    conversation. POST /emulator/steps adds steps, GET /emulator/requests lists the requests with what was refused, and
+    GET /emulator/bill has what they cost.
     """
     import uvicorn
 
@@ -62,6 +65,7 @@ def command(
         organizations=_read_organizations(organizations),
         strict=not lenient,
         api_key=api_key,
+        models=models,
     )
     listener = listen("127.0.0.1", port)
     url = f"http://127.0.0.1:{listener.getsockname()[1]}"

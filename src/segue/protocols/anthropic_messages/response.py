@@ -44,6 +44,8 @@ STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "refusal": StopReason.ERROR,
     "sensitive": StopReason.ERROR,
 }
+NO_USAGE: Final[Wire] = {"input_tokens": 0, "output_tokens": 0}
+"""What a reply without counts has: the SDK does not read it without `usage`. (anthropic 2.8.0)"""
 _REASONS_BACK: Final[Mapping[StopReason, str]] = {
     StopReason.STOP: "end_turn",
     StopReason.LENGTH: "max_tokens",
@@ -83,7 +85,7 @@ def finish_response(
     message = replace(
         new_assistant_message(endpoint.model, content=pieces),
         protocol=PROTOCOL,
-        response_id=text_of(body.get("id")),
+        response_id=text_of(body.get("id")) or None,
         response_model=find_writer(pieces) or text_of(body.get("model")),
         usage=decode_usage(body.get("usage"), endpoint),
         stop_reason=stop,
@@ -112,7 +114,7 @@ def refusal_of(body: Block) -> str:
 
 def decode_usage(given: object, endpoint: Endpoint) -> Usage | None:
     """Read the token counts, and compute what they cost."""
-    if not isinstance(given, Mapping):
+    if not isinstance(given, Mapping) or given == NO_USAGE:
         return None
     wire = cast("Block", given)
     counted = Usage(
@@ -149,17 +151,15 @@ def encode_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:
 def _default_reply(message: AssistantMessage, endpoint: Endpoint) -> Wire:
     raw = message.raw_stop_reason
     wire: Wire = {
+        "id": message.response_id or "",
         "type": "message",
         "role": "assistant",
         "model": message.response_model or message.model,
         "content": encode_assistant_blocks(message.content, endpoint, is_reply=True),
         "stop_reason": raw if raw in STOP_REASONS else _REASONS_BACK.get(message.stop_reason),
         "stop_sequence": None,
+        "usage": NO_USAGE if message.usage is None else encode_usage(message.usage),
     }
-    if message.response_id is not None:
-        wire["id"] = message.response_id
-    if message.usage is not None:
-        wire["usage"] = encode_usage(message.usage)
     return wire
 
 

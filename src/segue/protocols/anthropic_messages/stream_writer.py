@@ -25,7 +25,7 @@ from segue.conversation.events import StartEvent
 from segue.conversation.messages import AssistantMessage
 from segue.protocols.anthropic_messages.content import encode_assistant_blocks, encode_native
 from segue.protocols.anthropic_messages.errors import encode_error
-from segue.protocols.anthropic_messages.response import STOP_REASONS, encode_response, encode_usage
+from segue.protocols.anthropic_messages.response import NO_USAGE, STOP_REASONS, encode_response, encode_usage
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
@@ -40,7 +40,6 @@ _DELTAS: Final[Mapping[str, tuple[str, str]]] = {
     "toolCall": ("input_json_delta", "partial_json"),
 }
 """The type of a delta, and its field with text, by the kind of the part."""
-_NO_USAGE: Final[Wire] = {"input_tokens": 0, "output_tokens": 0}
 _UNNAMED: Final = "msg_0"
 
 
@@ -61,7 +60,7 @@ class _Writer(StreamWriter):
         self._start: Wire = {}
 
     def start(self, event: StartEvent, first: Block) -> None:
-        usage = _NO_USAGE if event.usage is None else encode_usage(event.usage)
+        usage = NO_USAGE if event.usage is None else encode_usage(event.usage)
         self._start = {
             "id": event.id or _UNNAMED,
             "type": "message",

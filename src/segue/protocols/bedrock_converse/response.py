@@ -124,8 +124,8 @@ def _invoked_model(body: Block) -> str | None:
 
 def decode_usage(given: object, endpoint: Endpoint) -> Usage | None:
     """Read the counts, and compute the cost."""
-    if not isinstance(given, Mapping):
-        return None
+    if not isinstance(given, Mapping) or given == _default_usage(Usage()):
+        return None  # what a reply without counts has: the fields are required
     wire = cast("Block", given)
     counted = Usage(
         input=number_of(wire.get("inputTokens")),
@@ -164,8 +164,9 @@ def _default_response(message: AssistantMessage, endpoint: Endpoint) -> Wire:
     reason = raw if raw in STOP_REASONS else _WIRE_REASONS.get(message.stop_reason)
     if reason is not None:
         wire["stopReason"] = reason
-    if message.usage is not None:
-        wire["usage"] = restore(_default_usage(message.usage), message.usage.extra, PROTOCOL)
+    usage = message.usage or Usage()
+    wire["usage"] = restore(_default_usage(usage), usage.extra, PROTOCOL)
+    wire["metrics"] = {"latencyMs": 0}
     return wire
 
 

@@ -145,8 +145,6 @@ class _Writer(StreamWriter):
             stop["stopReason"] = "content_filtered"
         self.frames.append({"messageStop": stop})
         metadata = rest_of(whole, _STOP_KEYS | {"output", "ResponseMetadata"})
-        if "usage" in metadata:
-            metadata = {"metrics": {"latencyMs": 0}, **metadata}
         if metadata:
             self.frames.append({"metadata": metadata})
 

@@ -11,6 +11,8 @@ where the target's rules say that it is checked.
 
 from __future__ import annotations
 
+import re
+
 from segue.conversation.media_types import (
     class_of,
     plain_type,
@@ -27,10 +29,18 @@ from segue.protocols.kit.reading import split_data_url
 ANY_IMAGE = "image/*"
 """The type to check against where a block says that it is an image, and not which."""
 
+_FOREIGN = re.compile(r"[^A-Za-z0-9+/=_\-\s]")
+"""A character that neither alphabet of base64 has."""
+
 
 def check_bytes(data: object, mime_type: object, path: Path, *, exact: bool = False) -> Found:
     """Find base64 data whose first bytes show another type than the claimed one; `exact` compares images by format."""
     if not isinstance(data, str) or not isinstance(mime_type, str):
+        return
+    if _FOREIGN.search(data):
+        # "Invalid base64 data" (Anthropic, Mistral), "Invalid base64 image_url." (OpenAI: comfyui-art-venture #75),
+        # "Base64 decoding failed" (Google: protobuf's mapping); read 2026-11-17
+        yield Violation(code="media_base64", path=path, message="the data is not base64; encode it so")
         return
     claimed, found = plain_type(mime_type), type_of_data(data)
     if found is None or not claimed:

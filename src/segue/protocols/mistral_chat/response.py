@@ -133,7 +133,7 @@ def decode_ran(wire: Block) -> NativeContent:
 
 def decode_usage(given: object, model: Model) -> Usage | None:
     """Read the token counts and compute their cost."""
-    if not isinstance(given, Mapping):
+    if not isinstance(given, Mapping) or not given:
         return None
     wire = cast("Block", given)
     prompt, completion = number_of(wire.get("prompt_tokens")), number_of(wire.get("completion_tokens"))
@@ -189,6 +189,7 @@ def encode_default(message: AssistantMessage) -> Wire:
         "created": (message.timestamp or 0) // 1000,
         "model": message.response_model or message.model,
         "choices": [encode_choice(message)],
+        "usage": {},  # the SDK does not read a reply without it; mistralai 3.7.0, read 2026-11-17
     }
     usage = message.usage
     if usage is not None:

@@ -51,6 +51,8 @@ _UNKNOWN_INCOMPLETE: Final = StopReason.ERROR
 _UNKNOWN_STATUS: Final = StopReason.STOP
 """The stop reason of an unknown status, or none, on a reply with content: vendors have other names for `completed`."""
 _WITHHELD: Final = "content_filter"
+ECHOED: Final[Mapping[str, object]] = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
+"""Options of the request that the SDK requires in a reply; their defaults. (openai 3.49.0)"""
 _STATUS_OF: Final[Mapping[StopReason, str]] = {
     StopReason.STOP: "completed",
     StopReason.TOOL_USE: "completed",
@@ -173,11 +175,13 @@ def _default_response(message: AssistantMessage, output: Sequence[JsonObject], e
     body: Wire = {
         "id": message.response_id or "",
         "object": "response",
+        "created_at": (message.timestamp or 0) // 1000,
         "status": status,
         "error": _default_error(message.error_message) if status == "failed" else None,
         "incomplete_details": {"reason": reason} if status == "incomplete" else None,
         "model": message.response_model or message.model or endpoint.model.id,
         "output": [as_output(item, index) for index, item in enumerate(output)],
+        **ECHOED,
     }
     if message.usage is not None:
         body["usage"] = _encode_usage(message.usage)
@@ -189,9 +193,7 @@ def _default_error(message: str | None) -> Wire:
 
 
 def _encode_usage(usage: Usage) -> Wire:
-    into: Wire = {"cached_tokens": usage.cache_read}
-    if usage.cache_write:
-        into["cache_write_tokens"] = usage.cache_write
+    into: Wire = {"cached_tokens": usage.cache_read, "cache_write_tokens": usage.cache_write}
     return {
         "input_tokens": usage.input + usage.cache_read + usage.cache_write,
         "input_tokens_details": into,

@@ -30,7 +30,7 @@ from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import native_block
 from segue.protocols.kit.stream_writing import Explain, FrameMaker, StreamEncoder, StreamWriter
 from segue.protocols.openai_responses.errors import stream_error
-from segue.protocols.openai_responses.response import as_output, encode_response, item_id
+from segue.protocols.openai_responses.response import ECHOED, as_output, encode_response, item_id
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.openai_responses.turns import is_custom, write_turn
 
@@ -95,6 +95,7 @@ class _Writer(StreamWriter):
             "incomplete_details": None,
             "model": event.model or self.endpoint.model.id,
             "output": [],
+            **ECHOED,
             **first,
         }
         self._send("response.created", response=self._reply)

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from hashlib import sha256
-from typing import Final, final
+from typing import Final, cast, final
 
 import msgspec
 from msgspec.structs import replace
 
 from segue.calls import Call
-from segue.conversation.content import TextContent
+from segue.conversation.content import AssistantContent
 from segue.conversation.events import Event, StartEvent
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.conversation.replayed import message_events
+from segue.envelope.canonical import canonical_json, text_bytes
 from segue.errors import SegueError
 from segue.failures.classify import classify
 from segue.failures.failure import Failure, FailureKind
 from segue.models.model import Model
-from segue.protocols.api import check, encode_response, find_endpoint
+from segue.protocols.api import encode_response, find_checked
+from segue.protocols.kit.capabilities import is_listed
 from segue.protocols.kit.codec import ErrorReply
-from segue.protocols.kit.request_fields import FIELD_CODES
+from segue.protocols.kit.json_values import object_of
 from segue.protocols.registry import get_protocol
 from segue.reply_encoding import encode_error, encode_token_count, stream_encoder
 from segue.testing.emulator.binding import Caller, Ledger, Transformation
 from segue.testing.emulator.claude_state import ClaudeState, RequestState, add_transformations
-from segue.testing.emulator.script import Script, Step, content_of
+from segue.testing.emulator.prices import Bill, make_bill
+from segue.testing.emulator.prompt_cache import PromptCache
+from segue.testing.emulator.refusals import Refusal, refuse_body, refuse_model
+from segue.testing.emulator.script import UNSCRIPTED, Script, Step, content_of
 from segue.testing.emulator.signing import Signer, realm_of
 from segue.tokens import estimate_tokens
 
@@ -56,17 +61,30 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """Why the provider refuses the request: the codes of `check`, `beta`, `signature` or `prefix`."""
     transformations: tuple[Transformation, ...] = ()
     """What happened to the thinking of the request."""
+    bill: Bill | None = None
+    """What the request costs; None if it is not billed."""
 
 
 class Provider:
-    """The emulated providers: a script, a signer, and what Claude models remember."""
+    """The emulated providers: a script, a signer, what Claude models remember, and prompt caches."""
 
-    def __init__(self, script: Script, signer: Signer, ledger: Ledger, *, strict: bool = True) -> None:
+    def __init__(
+        self,
+        script: Script,
+        signer: Signer,
+        ledger: Ledger,
+        cache: PromptCache,
+        *,
+        strict: bool = True,
+        models: Collection[str] = (),
+    ) -> None:
         self.script: Script = script
         self._signer = signer
         self._ledger = ledger
         self._claude = ClaudeState(signer, ledger)
+        self._cache = cache
         self._strict = strict
+        self._models = frozenset(models)
 
     def answer(self, call: Call, caller: Caller) -> Answer:
         """Answer a request for a reply or for a count of tokens."""
@@ -75,7 +93,7 @@ class Provider:
         state = self._claude.read(call, caller)
         refusal = self._find_refusal(call, model, caller, state)
         if refusal is not None:
-            return self._refuse(call, *refusal)
+            return refuse(call, refusal)
         if call.kind == "count":
             body = encode_token_count(estimate_tokens(call.prompt, model), protocol=call.protocol)
             answer = Answer(status=200, headers={}, body=body)
@@ -90,24 +108,18 @@ class Provider:
         return replace(answer, transformations=state.verdict.transformations)
 
     def _model(self, call: Call) -> Model:
-        found = find_endpoint(call.protocol, None, call.model).model
-        return replace(found, id=call.model or found.id, reasoning=True)
+        """Give the model that a request names; what no catalogue has can do everything."""
+        endpoint = find_checked({"model": call.model or ""}, call.protocol, None, None)
+        named = replace(endpoint.model, id=call.model or endpoint.model.id)
+        return named if is_listed(endpoint) else replace(named, reasoning=True)
 
-    def _find_refusal(
-        self, call: Call, model: Model, caller: Caller, state: RequestState | None
-    ) -> tuple[Failure, str] | None:
+    def _find_refusal(self, call: Call, model: Model, caller: Caller, state: RequestState | None) -> Refusal | None:
         assert call.prompt is not None, "only requests with a prompt are checked"
         if state is not None and state.beta_refusal is not None:
-            return Failure(kind=FailureKind.INVALID_REQUEST, status=400, message=state.beta_refusal), "beta"
-        if self._strict and call.kind == "generate" and call.body is not None and call.body_protocol == call.protocol:
-            # One emulator stands for every provider of a protocol, so the fields of one SDK do not decide.
-            found = check(call.body, protocol=call.protocol, model=model)
-            violations = [violation for violation in found if violation.code not in FIELD_CODES]
-            if violations:
-                first = violations[0]
-                text = f"{'.'.join(map(str, first.path))}: {first.message}"
-                failure = Failure(kind=FailureKind.INVALID_REQUEST, status=400, message=text)
-                return failure, ", ".join(dict.fromkeys(violation.code for violation in violations))
+            failure = Failure(kind=FailureKind.INVALID_REQUEST, status=400, message=state.beta_refusal)
+            return Refusal(failure, "beta")
+        if self._strict and (refusal := self._refuse_strictly(call, model, caller)) is not None:
+            return refusal
         if state is not None:
             text, reason = state.verdict.refusal, "signature" if state.is_damaged else "prefix"
         else:
@@ -116,11 +128,21 @@ class Provider:
             text = self._signer.find_refusal(call.prompt.context.messages, form, model.id, realm)
         if text is None:
             return None
-        return Failure(kind=FailureKind.OPAQUE_REJECTED, status=400, message=text), reason
+        return Refusal(Failure(kind=FailureKind.OPAQUE_REJECTED, status=400, message=text), reason)
 
-    def _refuse(self, call: Call, failure: Failure, reason: str) -> Answer:
-        status, headers, body = encode_error(failure, protocol=call.protocol)
-        return Answer(status=status, headers=headers, body=body, refusal=reason)
+    def _refuse_strictly(self, call: Call, model: Model, caller: Caller) -> Refusal | None:
+        """Refuse a model that nobody serves, a reply that was never stored, and what a body shows."""
+        is_served = call.model in self._models or self.script.names(call.model or "")
+        if not is_served and (refusal := refuse_model(call)) is not None:
+            return refusal
+        earlier = (call.body or {}).get("previous_response_id")
+        if isinstance(earlier, str) and (caller.organization, earlier) not in self._ledger.stored:
+            text = f"Previous response with id '{earlier}' not found."
+            failure = Failure(kind=FailureKind.NOT_FOUND, status=400, message=text)
+            return Refusal(failure, "previous_response", "previous_response_id", "previous_response_not_found")
+        if call.kind != "generate" or call.body is None or call.body_protocol != call.protocol:
+            return None
+        return refuse_body(call, model)
 
     def _reply(self, call: Call, model: Model, step: Step, caller: Caller, state: RequestState | None) -> Answer:
         assert call.prompt is not None, "only requests with a prompt are answered here"
@@ -129,6 +151,8 @@ class Provider:
         record = get_protocol(call.protocol)
         ids = [self._name(record.state_slots.prefix, number, at) for at in range(len(step.calls))]
         content = content_of(step, prompt, ids)
+        if step is UNSCRIPTED and not _asks_for_thinking(call, state):
+            content = [piece for piece in content if piece.kind != "thinking"]
         if not record.reply_form.thinking:
             content = [piece for piece in content if piece.kind != "thinking"]
         if state is not None and state.hides_thinking:
@@ -137,11 +161,17 @@ class Provider:
         signed = self._signer.sign(content, form, model.id, realm_of(form, caller), number)
         if state is not None:
             self._claude.record(state, signed)
-        usage = self._usage(
-            call,
-            model,
-            len(b"".join(text.text.encode("utf-8", "replace") for text in content if isinstance(text, TextContent))),
+        bill = self._charge(call, model, caller, signed)
+        usage = Usage(
+            input=bill.input,
+            output=bill.output,
+            cache_read=bill.cache_read,
+            cache_write=bill.cache_write,
+            total_tokens=bill.input + bill.cache_read + bill.cache_write + bill.output,
         )
+        identity = self._name(record.reply_form.id_prefix or "emu-", number, 99)
+        if (call.body or {}).get("store") is not False:
+            self._ledger.stored.add((caller.organization, identity))
         ended = StopReason.TOOL_USE if step.calls else StopReason.STOP
         message = AssistantMessage(
             content=signed,
@@ -149,25 +179,89 @@ class Provider:
             provider=model.provider,
             model=model.id,
             response_model=model.id,
-            response_id=self._name(record.reply_form.id_prefix or "emu-", number, 99),
+            response_id=identity,
             usage=usage,
             stop_reason=StopReason.LENGTH if step.too_long else ended,
         )
         if not call.stream:
             body = encode_response(message, protocol=call.protocol, model=model)
-            return Answer(status=200, headers={}, body=body, step=step)
-        return Answer(status=200, headers={}, frames=_frames(call, model, message, step), step=step)
+            _add_long_writes(body, bill)
+            return Answer(status=200, headers={}, body=body, step=step, bill=bill)
+        frames = _frames(call, model, message, step)
+        _add_long_writes(frames, bill)
+        return Answer(status=200, headers={}, frames=frames, step=step, bill=bill)
 
-    def _usage(self, call: Call, model: Model, size: int) -> Usage:
+    def _charge(self, call: Call, model: Model, caller: Caller, content: Sequence[AssistantContent]) -> Bill:
+        """Count and price a request and its reply, thinking and calls included."""
         assert call.prompt is not None, "only requests with a prompt are answered here"
         try:
-            tokens = estimate_tokens(call.prompt, model)
+            total = estimate_tokens(call.prompt, model)
         except SegueError:
-            tokens = 0
-        return Usage(input=tokens, output=1 + size // 4, total_tokens=tokens + 1 + size // 4)
+            total = 0
+        turns_key = get_protocol(call.protocol).turns_key or "messages"
+        used = self._cache.use(model.id, caller.organization, call.body or {}, turns_key, total)
+        return make_bill(
+            model.id,
+            total=total,
+            cache_read=used.read,
+            cache_write=used.write,
+            cache_write_long=used.long,
+            output=1 + sum(len(_written(piece)) for piece in content) // 4,
+        )
 
     def _name(self, prefix: str, number: int, at: int) -> str:
         return prefix + sha256(f"{number}/{at}".encode()).hexdigest()[:22]
+
+
+def _asks_for_thinking(call: Call, state: RequestState | None) -> bool:
+    """Whether a reply to this request shows thinking, where a request has to ask for it.
+
+    Gemini returns thoughts with `includeThoughts` alone. Providers of other protocols send what there is, unless the
+    request disables it. (Google documentation: thinking, 2026-11)
+    """
+    if state is not None:
+        return state.asks_for_thinking
+    if call.protocol != "google-genai":
+        return True
+    config = (call.body or {}).get("generationConfig") or (call.body or {}).get("generation_config")
+    thinking = object_of(object_of(config).get("thinkingConfig") or object_of(config).get("thinking_config"))
+    return bool(thinking.get("includeThoughts") or thinking.get("include_thoughts"))
+
+
+def refuse(call: Call, refusal: Refusal) -> Answer:
+    """Write a refusal in the form of the provider."""
+    status, headers, body = refusal.write(call.protocol)
+    return Answer(status=status, headers=headers, body=body, refusal=refusal.reason)
+
+
+def _written(piece: AssistantContent) -> bytes:
+    """Give what the model wrote for a piece of content."""
+    match piece.kind:
+        case "text":
+            return text_bytes(piece.text)
+        case "thinking":
+            return text_bytes(piece.thinking)
+        case "toolCall":
+            return text_bytes(piece.name) + canonical_json(piece.arguments)
+        case "native":
+            return b""
+
+
+def _add_long_writes(value: object, bill: Bill) -> None:
+    """Say in the usage of a reply how much of the written tokens lives longer, where the wire has a field for it."""
+    if isinstance(value, list):
+        for item in cast("list[object]", value):
+            _add_long_writes(item, bill)
+    elif isinstance(value, dict) and bill.cache_write_long:
+        fields = cast("dict[str, object]", value)
+        short, long = bill.cache_write - bill.cache_write_long, bill.cache_write_long
+        if "cache_creation_input_tokens" in fields:
+            fields["cache_creation"] = {"ephemeral_5m_input_tokens": short, "ephemeral_1h_input_tokens": long}
+        elif "cacheWriteInputTokens" in fields:
+            rows = (("5m", short), ("1h", long))
+            fields["cacheDetails"] = [{"ttl": ttl, "inputTokens": count} for ttl, count in rows if count]
+        for inner in list(fields.values()):
+            _add_long_writes(inner, bill)
 
 
 def _fault(protocol: str, step: Step) -> Answer:

@@ -1,13 +1,16 @@
-"""The emulator as an ASGI application: the endpoints of every protocol, and three of its own.
+"""The emulator as an ASGI application: the endpoints of every protocol, and some of its own.
 
 - `GET /emulator/requests`: the requests so far, with what was answered; `DELETE` empties the list.
 - `POST /emulator/steps`: adds steps to the script.
+- `GET /emulator/bill`: what the requests cost, by API key; `DELETE` starts new bills.
+- `POST /emulator/clock` with `{"seconds": 300}`: lets time pass for the prompt caches.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
 from hashlib import sha256
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast, final
@@ -28,6 +31,8 @@ from segue.testing.emulator.answering import Answer, Provider, framing_of
 from segue.testing.emulator.binding import Caller, Ledger, Reader, Transformation
 from segue.testing.emulator.bodies import BodyReader
 from segue.testing.emulator.claude import claude_of
+from segue.testing.emulator.prices import Bill
+from segue.testing.emulator.prompt_cache import PromptCache
 from segue.testing.emulator.script import Script, Step, load_steps
 from segue.testing.emulator.signing import Signer
 from segue.testing.emulator.versions import refuse_by_version
@@ -64,6 +69,8 @@ class RecordedRequest(msgspec.Struct, frozen=True, kw_only=True, rename="camel")
     """The account that sent it."""
     transformations: tuple[Transformation, ...] = ()
     """Thinking that was dropped or let through, reported to the client or not."""
+    bill: Bill | None = None
+    """What it cost; None if it was refused."""
 
     @property
     def is_refused_for_state(self) -> bool:
@@ -89,7 +96,10 @@ class Emulator:
     - `organizations` has the organization of each API key; other keys belong to "org_emulator". At Bedrock it is
       another account.
     - `ledger` is what the emulator remembers of its replies: pass that of another emulator to continue where it ended.
-    - `strict=False` accepts bodies that `check` refuses. `api_key` is the only key that is accepted; None accepts any.
+    - `clock` gives the time in seconds, for the prompt caches; `advance` lets time pass.
+    - `strict=False` accepts what only a strict provider refuses: bodies in which `check` finds something, models that
+      nobody serves, prompts that are longer than the window. `models` are names that are served besides those of the
+      catalogue, such as deployments. `api_key` is the only key that is accepted; None accepts any.
     """
 
     def __init__(
@@ -101,6 +111,8 @@ class Emulator:
         ledger: Ledger | None = None,
         strict: bool = True,
         api_key: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        models: Collection[str] = (),
     ) -> None:
         self.script: Script = Script(steps)
         self.requests: list[RecordedRequest] = []
@@ -110,8 +122,12 @@ class Emulator:
         self._is_old = account == "old"
         self._organizations = dict(organizations or {})
         self._strict = strict
+        self._skipped = 0.0
+        self.bills: dict[str, Bill] = {}
+        """What the requests of each API key cost."""
+        cache = PromptCache(lambda: clock() + self._skipped)
         signer = Signer(sha256(key.encode()).digest())
-        self._provider = Provider(self.script, signer, self.ledger, strict=strict)
+        self._provider = Provider(self.script, signer, self.ledger, cache, strict=strict, models=models)
 
     def respond(
         self,
@@ -137,6 +153,14 @@ class Emulator:
         encoder = frame_encoder(framing)
         data = b"".join(encoder.feed(frame) for frame in answer.frames[: answer.step.cut_after])  # pyright: ignore[reportArgumentType]
         return Reply(answer.status, {**_stream_headers(framing), **answer.headers}, data + encoder.finish())
+
+    def bill(self, key: str | None = None) -> Bill:
+        """Give what the requests of an API key cost; without a key, of all keys."""
+        return sum(self.bills.values(), Bill()) if key is None else self.bills.get(key, Bill())
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass: entries of the prompt caches expire."""
+        self._skipped += seconds
 
     def refused_for_state(self) -> list[RecordedRequest]:
         """Give the requests that were refused because of reasoning that they sent back."""
@@ -205,6 +229,9 @@ class Emulator:
             answer = self._answer(call, caller, headers)
         if call is not None and answer.status < 400:  # refusals do not name it
             answer = replace(answer, headers={**answer.headers, **_organization_header(call.protocol, caller)})
+        if answer.bill is not None and is_recorded:
+            key = _key_in(path, headers)
+            self.bills[key] = self.bill(key) + answer.bill
         if is_recorded:
             self.requests.append(
                 RecordedRequest(
@@ -218,6 +245,7 @@ class Emulator:
                     headers=headers,
                     organization=caller.organization,
                     transformations=answer.transformations,
+                    bill=answer.bill,
                 )
             )
         return answer, call
@@ -246,6 +274,17 @@ class Emulator:
             except SegueError as error:
                 return 400, {"error": str(error)}
             return 200, {}
+        if path == "/emulator/bill" and method == "GET":
+            return 200, {"keys": self.bills, "total": self.bill()}
+        if path == "/emulator/bill" and method == "DELETE":
+            self.bills.clear()
+            return 200, {}
+        if path == "/emulator/clock" and method == "POST":
+            try:
+                self.advance(msgspec.json.decode(body, type=dict[str, float])["seconds"])
+            except (msgspec.DecodeError, KeyError):
+                return 400, {"error": 'send {"seconds": 300}'}
+            return 200, {}
         return 404, {"error": f"the emulator has no {method} {path}"}
 
     def _answer(self, call: Call, caller: Caller, headers: dict[str, str]) -> Answer:
@@ -261,7 +300,7 @@ class Emulator:
         if call.kind == "models":
             listed = encode_model_list(find_models(protocol=call.protocol)[:50], protocol=call.protocol)
             return Answer(status=200, headers={}, body=listed)
-        refused = refuse_by_version(call, headers) if self._strict else None
+        refused = refuse_by_version(call, headers, caller.surface) if self._strict else None
         return refused or self._provider.answer(call, caller)
 
 

@@ -92,6 +92,8 @@ class Ledger:
         self._issued: dict[str, Issued] = {}
         self.replies: int = 0
         """The number of replies so far: their ids and signatures contain it."""
+        self.stored: set[tuple[str, str]] = set()
+        """The replies that a request may refer to: organization and id."""
 
     def next_reply(self) -> int:
         """Count a reply; no two replies of emulators that share this have the same number."""

@@ -16,6 +16,8 @@ Facts this file rests on, read 2026-11-16:
                                                                             (Anthropic documentation; inferred)
 - From Opus 4.8, Sonnet and Haiku 5.5, Fable and Mythos 5 on, system messages may stand between messages.
                                                                             (Anthropic documentation, 2026-09)
+- Fable and Mythos from 5, Opus and Sonnet from 5.5 always think; others if `thinking` asks for it.
+                                                                            (Anthropic documentation: models, 2026-11)
 - The text of thinking is empty unless `thinking.display` asks for it.      (Anthropic documentation, Claude 5)
 """
 
@@ -73,6 +75,12 @@ _SYSTEM_MESSAGES_SINCE: Final[Mapping[str, Version]] = {
     "sonnet": (5, 5),
     "haiku": (5, 5),
 }
+_THINKS_ALWAYS_SINCE: Final[Mapping[str, Version]] = {
+    "fable": (5, 0),
+    "mythos": (5, 0),
+    "opus": (5, 5),
+    "sonnet": (5, 5),
+}
 _HIDES_THINKING_SINCE: Final[Version] = (5, 0)
 
 _EARLIER: Final[Mapping[str, Version]] = {
@@ -124,6 +132,11 @@ def is_account_bound(producer: Claude) -> bool:
 def takes_system_messages(model: Claude) -> bool:
     """Whether system messages may stand between messages."""
     return _since(_SYSTEM_MESSAGES_SINCE, model)
+
+
+def thinks_always(model: Claude) -> bool:
+    """Whether this model thinks without being asked."""
+    return _since(_THINKS_ALWAYS_SINCE, model)
 
 
 def hides_thinking(model: Claude) -> bool:

@@ -19,9 +19,10 @@ from segue.protocols.registry import get_protocol
 from segue.testing.emulator.betas import behavior_of, find_beta_refusal, thinking_of
 from segue.testing.emulator.binding import BINDING_BETA, DAMAGED, Caller, Ledger, Reader, Verdict
 from segue.testing.emulator.bodies import Asked, BodyReader
-from segue.testing.emulator.claude import Claude, claude_of, hides_thinking
+from segue.testing.emulator.claude import Claude, claude_of, hides_thinking, thinks_always
 from segue.testing.emulator.signing import Signer
 
+_THINKS: Final = ("enabled", "adaptive", "between_tools")
 _SHOWN: Final = ("summarized", "updates")
 _REPORT_PATH: Final = "/input_transformations"
 
@@ -35,6 +36,7 @@ class RequestState(NamedTuple):
     verdict: Verdict
     is_damaged: bool
     beta_refusal: str | None
+    asks_for_thinking: bool
     hides_thinking: bool
     is_reported: bool
 
@@ -63,6 +65,7 @@ class ClaudeState:
             verdict=verdict,
             is_damaged=is_damaged,
             beta_refusal=find_beta_refusal(wire, body, model, caller.betas),
+            asks_for_thinking=thinks_always(model) or thinking_of(wire, body).get("type") in _THINKS,
             hides_thinking=hides_thinking(model) and thinking_of(wire, body).get("display") not in _SHOWN,
             is_reported=_is_reported(wire, body, caller),
         )

@@ -49,7 +49,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     model: str | None = None
 
 
-_DEFAULT: Final = Step(thinking="The user expects an answer.")
+UNSCRIPTED: Final = Step(thinking="The user expects an answer.")
+"""The answer without a script; thinking is in it where a request asks for it."""
 
 
 def load_steps(data: bytes) -> tuple[Step, ...]:
@@ -78,12 +79,16 @@ class Script:
         """Add a step before all others."""
         self._steps.insert(0, step)
 
+    def names(self, model: str) -> bool:
+        """Whether a step is for this model, so that it is served."""
+        return any(step.model == model for step in self._steps)
+
     def take(self, model: str) -> Step:
         """Take the next step for a model; the default one if none is left."""
         for at, step in enumerate(self._steps):
             if step.model is None or step.model == model:
                 return self._steps.pop(at)
-        return _DEFAULT
+        return UNSCRIPTED
 
 
 def content_of(step: Step, prompt: Prompt, call_ids: list[str]) -> list[AssistantContent]:

@@ -7,12 +7,18 @@ from collections.abc import Mapping
 from segue.calls import Call
 from segue.failures.failure import Failure, FailureKind
 from segue.protocols.registry import get_protocol
-from segue.reply_encoding import encode_error
-from segue.testing.emulator.answering import Answer
+from segue.testing.emulator.answering import Answer, refuse
+from segue.testing.emulator.refusals import Refusal, refuse_headers
 
 
-def refuse_by_version(call: Call, headers: Mapping[str, str]) -> Answer | None:
-    """Give the refusal of a request whose body its version does not accept; None if there is none."""
+def refuse_by_version(call: Call, headers: Mapping[str, str], surface: str) -> Answer | None:
+    """Give the refusal of a request without a version, or whose body its version does not accept; None if accepted.
+
+    At Vertex the body has the version.
+    """
+    missing = None if surface == "vertex" else refuse_headers(call, headers)
+    if missing is not None:
+        return refuse(call, missing)
     versions = get_protocol(call.protocol).versions
     if versions is None or call.body is None or call.body_protocol != call.protocol:
         return None
@@ -21,5 +27,4 @@ def refuse_by_version(call: Call, headers: Mapping[str, str]) -> Answer | None:
         return None
     text = f"{'.'.join(map(str, violations[0].path))}: Extra inputs are not permitted"
     failure = Failure(kind=FailureKind.INVALID_REQUEST, status=400, message=text)
-    status, given, body = encode_error(failure, protocol=call.protocol)
-    return Answer(status=status, headers=given, body=body, refusal=violations[0].code)
+    return refuse(call, Refusal(failure, violations[0].code))

@@ -1,0 +1,262 @@
+"""What an emulated provider refuses besides the state of a conversation, in its own words and error types.
+
+What a body shows is found by `check`, with the rules that projection follows; this file gives the provider's words for
+it. Headers, models that nobody serves, stored replies and the window are checked here.
+
+Words, read 2026-11-17:
+- OpenAI: reported 400s, with `param` and `code` (spring-ai #2969, 2025-05-02; ExtractThinker #346, 2025-06-24); "The
+  model `x` does not exist or you do not have access to it."; "Previous response with id 'x' not found."
+- Anthropic: reported 400s (claude-code #4378; anthropic 2.8.0); "anthropic-version: header is required"; "model: x";
+  "max_tokens: 9 > 8, which is the maximum allowed number of output tokens for x".      (API reference: errors)
+- Google: protobuf's mapping (CLIProxyAPI #97, 2025-10-07); "models/x is not found for API version v1beta, or is not
+  supported for generateContent.".
+- Mistral: 422 with `extra_forbidden` (eca #231; zeroclaw #2693, 2026-03-04); "Invalid model: x".
+- Bedrock: "The provided model identifier is invalid."; "extraneous key [x] is not permitted".
+- Cohere: "model 'x' not found, make sure the correct model ID was used".
+- Ollama: "model 'x' not found"; it shortens a prompt that does not fit, and does not refuse it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Final, NamedTuple, cast, final
+
+from segue.calls import Call
+from segue.errors import Path, SegueError
+from segue.failures.classify import classify
+from segue.failures.failure import Failure, FailureKind
+from segue.models.catalogue import find_models, installed_catalogue
+from segue.models.model import Model
+from segue.protocols.api import WINDOW_EXCEEDED, check
+from segue.protocols.kit.codec import Violation
+from segue.protocols.registry import all_protocols, protocol_names
+from segue.reply_encoding import encode_error
+from segue.testing.emulator.claude import claude_of
+from segue.tokens import estimate_tokens
+
+_DATED: Final = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2}|\d{4}|latest)$")
+
+
+@final
+class Refusal(NamedTuple):
+    """A refused request: the failure, the reason for tests, and what OpenAI names besides."""
+
+    failure: Failure
+    reason: str
+    param: str | None = None
+    code: str | None = None
+
+    def write(self, protocol: str) -> tuple[int, dict[str, str], dict[str, object]]:
+        """Write the status, the headers and the body of the refusal."""
+        status, headers, body = encode_error(self.failure, protocol=protocol)
+        error = body.get("error")
+        if isinstance(error, dict) and "param" in error:
+            fields = cast("dict[str, object]", error)
+            fields.update(param=self.param, code=self.code or fields["code"])
+        return self.failure.status or status, headers, body
+
+
+def _dotted(path: Path) -> str:
+    return ".".join(map(str, path))
+
+
+def _indexed(path: Path) -> str:
+    return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path).removeprefix(".")
+
+
+@final
+class Words(NamedTuple):
+    """How the providers of a protocol write refusals.
+
+    `by_code` has the words for codes of `check`, and the code of the wire. `version` is the header that is needed.
+    """
+
+    path: Callable[[Path], str] = _dotted
+    by_code: Mapping[str, tuple[str, str | None]] = {}
+    model: tuple[str, int] = ("model '{model}' not found", 404)
+    version: tuple[str, str] | None = None
+    field_status: int = 400
+    has_window: bool = True
+
+
+_OPENAI: Final[Mapping[str, tuple[str, str | None]]] = {
+    "field_unknown": ("Unknown parameter: '{path}'.", "unknown_parameter"),
+    "field_missing": ("Missing required parameter: '{path}'.", "missing_required_parameter"),
+    "value_unknown": ("Invalid value: '{value}'. {message}", "invalid_value"),
+    "type_wrong": ("Invalid type for '{path}': {message}", "invalid_type"),
+    "max_tokens": ("{key} is too large: {value}. {message}", "invalid_value"),
+    "media_base64": ("Invalid 'image_url'. The data is not valid base64.", "invalid_base64"),
+    "limit_renamed": (
+        "Unsupported parameter: '{key}' is not supported with this model. Use 'max_completion_tokens' instead.",
+        "unsupported_parameter",
+    ),
+    "option_refused": (
+        "Unsupported value: '{key}' does not support {value} with this model.",
+        "unsupported_value",
+    ),
+    "setting_refused": ("Unsupported parameter: '{key}' is not supported with this model.", "unsupported_parameter"),
+    "schema_open": (
+        "Invalid schema: In context=(), 'additionalProperties' is required to be supplied and to be false. {message}",
+        "invalid_function_parameters",
+    ),
+    "tool_schema": ("Invalid schema for function at '{path}': {message}", "invalid_function_parameters"),
+    "unmatched_output": ("No tool call found for function call output. {message}", None),
+    "result_without_call": (
+        "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
+        None,
+    ),
+    "call_without_result": (
+        "'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. {message}",
+        None,
+    ),
+}
+_WORDS: Final[Mapping[str, Words]] = {
+    "openai-chat": Words(
+        _indexed, _OPENAI, ("The model `{model}` does not exist or you do not have access to it.", 404)
+    ),
+    "openai-responses": Words(_indexed, _OPENAI, ("The requested model '{model}' does not exist.", 400)),
+    "anthropic-messages": Words(
+        _dotted,
+        {
+            "field_unknown": ("{path}: Extra inputs are not permitted", None),
+            "field_missing": ("{path}: Field required", None),
+            "value_unknown": ("{path}: Input should be a supported value; {message}", None),
+            "type_wrong": ("{path}: Input should be of another type; {message}", None),
+            "max_tokens": (
+                "max_tokens: {value} > {limit}, which is the maximum allowed number of output tokens for {model}",
+                None,
+            ),
+            "media_base64": ("{path}: Invalid base64 data", None),
+            "thinking_before_calls": (
+                "{path}.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. {message}",
+                None,
+            ),
+        },
+        ("model: {model}", 404),
+        ("anthropic-version", "anthropic-version: header is required"),
+    ),
+    "google-genai": Words(
+        _indexed,
+        {
+            "field_unknown": (
+                "Invalid JSON payload received. Unknown name \"{key}\" at '{parent}': Cannot find field.",
+                None,
+            ),
+            "value_unknown": ("Invalid value at '{path}': \"{value}\"", None),
+            "type_wrong": ("Invalid value at '{path}': {message}", None),
+            "media_base64": ("Invalid value at '{path}' (TYPE_BYTES), Base64 decoding failed", None),
+            "no_signature": (
+                "Function call is missing a thought_signature in functionCall parts, at {path}.",
+                None,
+            ),
+        },
+        ("models/{model} is not found for API version v1beta, or is not supported for generateContent.", 404),
+    ),
+    "mistral-chat": Words(
+        _dotted,
+        {
+            "field_unknown": ("extra_forbidden: body.{path}: Extra inputs are not permitted", None),
+            "field_missing": ("missing: body.{path}: Field required", None),
+        },
+        ("Invalid model: {model}", 400),
+        field_status=422,
+    ),
+    "bedrock-converse": Words(
+        by_code={
+            "field_unknown": (
+                "Malformed input request: extraneous key [{key}] is not permitted, please reformat your input.",
+                None,
+            )
+        },
+        model=("The provided model identifier is invalid.", 400),
+    ),
+    "cohere-chat": Words(model=("model '{model}' not found, make sure the correct model ID was used", 404)),
+    "ollama-chat": Words(has_window=False),
+}
+_DEFAULT: Final = Words()
+_BODY_KINDS: Final = frozenset(
+    (FailureKind.INVALID_HISTORY, FailureKind.OPAQUE_REJECTED, FailureKind.PAYLOAD_TOO_LARGE)
+)
+_FIELDS: Final = frozenset({"field_unknown", "field_missing", "type_wrong", "value_unknown"})
+
+
+def refuse_headers(call: Call, headers: Mapping[str, str]) -> Refusal | None:
+    """Refuse a request to the maker of the protocol without the version that it asks for."""
+    needed = _WORDS.get(call.protocol, _DEFAULT).version
+    if needed is None or needed[0] in headers or claude_of(call.model or "") is None:
+        return None
+    return Refusal(Failure(kind=FailureKind.INVALID_REQUEST, status=400, message=needed[1]), "version")
+
+
+def refuse_model(call: Call) -> Refusal | None:
+    """Refuse a model that nobody serves."""
+    if not call.model or is_known_model(call.model):
+        return None
+    text, status = _WORDS.get(call.protocol, _DEFAULT).model
+    failure = Failure(kind=FailureKind.NOT_FOUND, status=status, message=text.format(model=call.model))
+    return Refusal(failure, "model", "model", "model_not_found")
+
+
+def is_known_model(model_id: str) -> bool:
+    """Whether a catalogue has a model, at any provider and under any of its versions, or it is a later Claude."""
+    names = {model_id, model_id.rpartition("/")[2], _DATED.sub("", model_id)}
+    return claude_of(model_id) is not None or not names.isdisjoint(_known_ids())
+
+
+def _known_ids() -> frozenset[str]:
+    return _read_ids(id(installed_catalogue()), protocol_names())
+
+
+@lru_cache(maxsize=4)
+def _read_ids(_catalogue: int, _protocols: tuple[str, ...]) -> frozenset[str]:
+    """Read the ids of all models, once for each catalogue and set of protocols."""
+    listed = {model.id for model in find_models()} | {record.example.id for record in all_protocols()}
+    return frozenset(listed | {name.rpartition("/")[2] for name in listed} | {_DATED.sub("", name) for name in listed})
+
+
+def refuse_body(call: Call, model: Model) -> Refusal | None:
+    """Refuse what `check` finds in a body, and a prompt that is longer than the window."""
+    assert call.body is not None, "only requests with a body are checked"
+    assert call.prompt is not None, "only requests with a prompt are checked"
+    words = _WORDS.get(call.protocol, _DEFAULT)
+    found = check(call.body, protocol=call.protocol, model=model)
+    if found and found[0].code != WINDOW_EXCEEDED:
+        first = found[0]
+        text, code = words.by_code.get(first.code, (f"{words.path(first.path)}: {first.message}".lstrip(": "), None))
+        filled = text.format(
+            path=words.path(first.path),
+            parent=words.path(first.path[:-1]),
+            key=first.path[-1] if first.path else "",
+            value=_value_at(call.body, first),
+            limit=model.max_tokens,
+            model=model.id,
+            message=first.message,
+        )
+        status = words.field_status if first.code in _FIELDS else 400
+        # The kind is the one that clients read from these words, or they would be replaced by words of that kind.
+        read = classify(filled, status=status).kind
+        kind = read if read in _BODY_KINDS else FailureKind.INVALID_REQUEST
+        failure = Failure(kind=kind, status=status, message=filled)
+        reason = ", ".join(dict.fromkeys(one.code for one in found))
+        return Refusal(failure, reason, words.path(first.path) or None, code)
+    if not (words.has_window and model.context_window):
+        return None
+    try:
+        used = estimate_tokens(call.prompt, model)
+    except SegueError:
+        return None
+    if used <= model.context_window and not found:
+        return None
+    return Refusal(Failure(kind=FailureKind.OVERFLOW, status=400, used=used, limit=model.context_window), "overflow")
+
+
+def _value_at(body: Mapping[str, object], violation: Violation) -> object:
+    value: object = body
+    for key in violation.path:
+        try:
+            value = cast("Mapping[object, object]", value)[key]
+        except (KeyError, IndexError, TypeError):
+            return ""
+    return value
