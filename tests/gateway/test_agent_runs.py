@@ -29,8 +29,8 @@ OTHER = "gpt-5.4"
 class Case(NamedTuple):
     """A program, the protocol that it uses, and a window in which its loop does not fit.
 
-    None: it compacts by a command. The window has to hold the conversation once it is compacted: opencode compacts again
-    and again where it does not.
+    None: it compacts by a command. The window has to hold the conversation once it is compacted: where it does not,
+    opencode compacts for ever.
     """
 
     agent: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Final, final
+from typing import Final, cast, final
 
 import msgspec
 from msgspec.structs import replace
@@ -25,6 +25,7 @@ from segue.protocols.registry import get_protocol
 from segue.reply_encoding import encode_error, encode_token_count, stream_encoder
 from segue.testing.emulator.binding import Caller, Ledger, Transformation
 from segue.testing.emulator.claude_state import ClaudeState, RequestState, add_transformations
+from segue.testing.emulator.edits import Edited, edit_messages, edit_responses, find_item_refusal
 from segue.testing.emulator.script import Script, Step, content_of
 from segue.testing.emulator.signing import Signer, realm_of
 from segue.tokens import estimate_tokens
@@ -114,6 +115,8 @@ class Provider:
             form, reason = get_protocol(call.protocol).signatures, "signature"
             realm = realm_of(form, caller)
             text = self._signer.find_refusal(call.prompt.context.messages, form, model.id, realm)
+            if text is None and call.protocol == "openai-responses" and call.body is not None:
+                text = find_item_refusal(call.body, self._signer)
         if text is None:
             return None
         return Failure(kind=FailureKind.OPAQUE_REJECTED, status=400, message=text), reason
@@ -134,6 +137,8 @@ class Provider:
         if state is not None and state.hides_thinking:
             content = [replace(piece, thinking="") if piece.kind == "thinking" else piece for piece in content]
         form = record.signatures
+        edited = self._edit(call, model, realm_of(form, caller))
+        content = [*edited.content, *(() if edited.is_all else content)]
         signed = self._signer.sign(content, form, model.id, realm_of(form, caller), number)
         if state is not None:
             self._claude.record(state, signed)
@@ -155,8 +160,24 @@ class Provider:
         )
         if not call.stream:
             body = encode_response(message, protocol=call.protocol, model=model)
+            body.update(edited.fields)
             return Answer(status=200, headers={}, body=body, step=step)
-        return Answer(status=200, headers={}, frames=_frames(call, model, message, step), step=step)
+        frames = _frames(call, model, message, step)
+        for frame in frames:
+            if isinstance(frame, dict) and cast("dict[str, object]", frame).get("type") == "message_delta":
+                cast("dict[str, object]", frame).update(edited.fields)
+        return Answer(status=200, headers={}, frames=frames, step=step)
+
+    def _edit(self, call: Call, model: Model, realm: str) -> Edited:
+        """Shorten the conversation where the request asks for it."""
+        assert call.prompt is not None, "only requests with a prompt are answered here"
+        if call.body is None or call.body_protocol != call.protocol:
+            return Edited()
+        if call.protocol == "anthropic-messages":
+            return edit_messages(call.body, call.prompt, model, self._signer)
+        if call.protocol == "openai-responses":
+            return edit_responses(call.body, call.prompt, model, self._signer, realm)
+        return Edited()
 
     def _usage(self, call: Call, model: Model, size: int) -> Usage:
         assert call.prompt is not None, "only requests with a prompt are answered here"
