@@ -79,7 +79,8 @@ class _Turn:
         for at, call in enumerate(self.calls):
             if is_shown(call.id, piece.shown) or (self.by_place and at == 0):
                 del self.calls[at]
-                if arguments_digest(call) == piece.digest and call.name == (piece.name or own.name):
+                is_same = not piece.digest or arguments_digest(call) == piece.digest
+                if is_same and call.name == (piece.name or own.name):
                     return replace(own, arguments=call.arguments), call.id
                 self.is_changed = True
                 return replace(call, id=own.id, thought_signature=None, extra=None), call.id
