@@ -239,6 +239,7 @@ def _pi(run: Agent, prompt: str, model: str) -> list[str]:
             "contextWindow": run.window,
             "maxTokens": 8_000,
             "cost": cost,
+            "compat": {"forceAdaptiveThinking": True},  # as pi's own list of models says of them
         }
         for name in MODELS
     ]

@@ -25,7 +25,7 @@ from segue.conversation.events import (
     ThinkingStart,
 )
 from segue.conversation.messages import AssistantMessage, Sent
-from segue.envelope.envelopes import ID_JOINT
+from segue.envelope.envelopes import join_id
 from segue.envelope.state import Piece, State, begin_piece, finish_state, has_opaque_data, make_piece, make_state
 from segue.models.model import Model
 from segue.protocols.kit.facts import StateSlots
@@ -148,7 +148,7 @@ class Attachment:
                     self._add(make_piece(index, ahead, found))
                 if self._has_opaque():
                     unfinished = () if ahead is not None or begun is None else (replace(begun, shown=found),)
-                    found += ID_JOINT + self._envelope((*self._pending, *unfinished))
+                    found = join_id(found, self._envelope((*self._pending, *unfinished)))
             self._ids[index] = found
         return found
 
