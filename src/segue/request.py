@@ -12,11 +12,11 @@ from msgspec.structs import replace
 
 from segue.appending import Remembered, fit_appended
 from segue.binding.bind import MakeStamp, Sender, account_check, account_stamp, bind, stamp_body
-from segue.binding.digests import DigestCache
+from segue.binding.digests import START, DigestCache
 from segue.binding.run import OTHER_ACCOUNT
 from segue.binding.stamp import Stamp
 from segue.conversation.context import Context, Options, Prompt
-from segue.conversation.marks import all_marks_of, mark_of, marks_of
+from segue.conversation.marks import all_marks_of, mark_of, marks_of, stored_digest
 from segue.conversation.messages import AssistantMessage, Message, Sent
 from segue.errors import DecodeError, ProjectionRefused, SettingsError, UnknownModel
 from segue.fitting_requests import fit_request
@@ -286,6 +286,8 @@ class Request:
         if not self._is_stamped:
             return message
         stamp = self.stamp if self.binds_prefix or self._made_stamp is not None else _NO_STAMP
+        if stamp.messages and self._is_compacted(message):
+            stamp = replace(stamp, messages=stored_digest(START))
         if account is not None and self._endpoint.rules.bound_account != "no":
             known = key or self._account
             is_key = known is not None and known != account and known.startswith(KEY_LABEL)
@@ -294,6 +296,12 @@ class Request:
         if self._remembered is not None:
             sent = replace(sent or Sent(), **self._remembered._asdict())
         return message if sent is None else replace(message, sent=sent)
+
+    def _is_compacted(self, message: AssistantMessage) -> bool:
+        """Whether a reply begins with a summary that stands for everything before it."""
+        form = self._codec.prefix
+        blocks = [piece.block for piece in message.content if piece.kind == "native"]
+        return bool(blocks) and form is not None and form.starts({"content": blocks})
 
     def _dropped(self, message: AssistantMessage) -> list[Dropped] | None:
         """Read what the server says that it dropped of this request."""
@@ -319,12 +327,12 @@ class Request:
         return mark_of(signature) if signature else None
 
     def note_dropped(self, message: AssistantMessage) -> tuple[Change, ...]:
-        """Give the changes that a reply reports: reasoning that the server dropped from this request.
+        """Give the changes that a reply reports: reasoning that the server dropped, and how it shortened the request.
 
         It says so if it was asked to drop; reasoning of another account is dropped without a word.
         """
         if self._codec.prefix is None:
-            return ()
+            return self._note_edits(message)
         dropped = self._dropped(message) or ()
         reasons = {mark: each.reason for each in dropped if (mark := self._mark_at(each.turn, each.block))}
         account = None if message.sent is None else message.sent.account
@@ -332,8 +340,8 @@ class Request:
         is_of_account = account_check(account, self._endpoint, given.messages)
         others = {id(each) for each in given.messages if each.role == "assistant" and not is_of_account(each)}
         if not reasons and not others:
-            return ()
-        marks, changes = self.marks, list[Change]()
+            return self._note_edits(message)
+        marks, changes = self.marks, list(self._note_edits(message))
         for place, each in enumerate(given.messages):
             other = OTHER_ACCOUNT if id(each) in others else ""
             for at, piece in enumerate(each.content if each.role == "assistant" else ()):
@@ -343,6 +351,15 @@ class Request:
                     code = ChangeCode.REASONING_REJECTED
                     changes.append(Change(code=code, path=path, loss=Loss.OPAQUE, detail=reason))
         return tuple(changes)
+
+    def _note_edits(self, message: AssistantMessage) -> tuple[Change, ...]:
+        form, options = self._codec.server_edits, self._projection.options
+        is_asked = form is not None and bool((options.extra or {}).get(self.protocol))
+        if form is None or not is_asked or message.stop_reason in _UNFINISHED:
+            return ()
+        notes = form.applied(self._codec.encode_response(message, self._endpoint))
+        code, path = ChangeCode.SERVER_EDITED, ("messages",)
+        return tuple(Change(code=code, path=path, loss=Loss.CONTENT, detail=detail) for detail in notes)
 
 
 def join_headers(headers: Mapping[str, str], needed: Mapping[str, str]) -> dict[str, str]:

@@ -239,12 +239,14 @@ def _pi(run: Agent, prompt: str, model: str) -> list[str]:
             "contextWindow": run.window,
             "maxTokens": 8_000,
             "cost": cost,
+            "compat": {"forceAdaptiveThinking": True},  # as pi's own list of models says of them
         }
         for name in MODELS
     ]
     provider = {"baseUrl": run.server.url + path, "api": api, "apiKey": "client-key", "models": models}
     run.write("pi/models.json", {"providers": {"gateway": provider}})
-    run.write("pi/settings.json", {"compaction": {"enabled": True, "reserveTokens": 16_000, "keepRecentTokens": 500}})
+    # What it keeps is counted by visible characters, and a loop of short commands has few of them.
+    run.write("pi/settings.json", {"compaction": {"enabled": True, "reserveTokens": 16_000, "keepRecentTokens": 100}})
     run.environment.update(PI_OFFLINE="1", PI_CODING_AGENT_DIR=str(run.home / "pi"))
     chosen = ["--provider", "gateway", "--model", model, "--thinking", "high"]
     return ["pi", *(["-c"] if run.continues else []), *chosen, "-p", prompt]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any, cast
 
 import anthropic
 import httpx2
+import msgspec
 import openai
 import pytest
 from msgspec.structs import replace
@@ -253,6 +255,28 @@ def test_a_date_in_the_system_prompt_costs_reasoning_and_is_reported(anywhere: S
     client.close()
     assert [request.status for request in emulator.requests] == [200] * 4
     assert not any("signature" in str(request.body) for request in emulator.requests)
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.005], ids=["at once", "one by one"])
+def test_a_chat_client_that_returns_only_the_ids_of_calls_keeps_the_thinking(anywhere: Served, pause: float) -> None:
+    """As opencode does, which also replaces characters; without a store, the id holds what came before the call."""
+    emulator = anywhere.upstream.emulator
+    tools = [{"type": "function", "function": {"name": "read", "parameters": {"type": "object"}}}]
+    messages: list[Any] = [{"role": "user", "content": "Go on."}]
+    for number in range(4):
+        emulator.script.add(replace(CALL, pause=pause))
+        body = {"model": OPUS, "messages": messages, "tools": tools, "stream": True}
+        reply = CLIENT.post(f"{anywhere.url}/v1/chat/completions", json=body, headers={"authorization": "Bearer k"})
+        frames = [msgspec.json.decode(line[6:]) for line in reply.text.splitlines() if line.startswith("data: {")]
+        deltas = [call for frame in frames for each in frame["choices"] for call in each["delta"].get("tool_calls", ())]
+        made = {"name": "read", "arguments": "".join(each["function"].get("arguments") or "" for each in deltas)}
+        call = {"id": re.sub(r"[^a-zA-Z0-9_-]", "_", deltas[0]["id"]), "type": "function", "function": made}
+        messages += [
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": call["id"], "content": "seen"},
+        ]
+        assert emulator.requests[-1].status == 200
+        assert str(emulator.requests[-1].body).count("'signature'") == number
 
 
 # -- faults that are noticed -------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ How it works: each turn of a body adds to a rolling digest. A reply remembers th
 - If the newest block is valid, so are the blocks that were sent in its request: the server accepted them there. They
   are found by following `Sent.before` from block to block. So a growing conversation checks one digest.
 - What was left out of that request is not put back behind it: the run would not be the original one any more.
+- Behind a summary of the provider (compaction), nothing from before it is sent: the provider does not read it.
 - Blocks of which nothing is remembered are sent with the request to drop what is not valid, once, while no remembered
   reply follows them; where a server has no such request, they are left out.
 
@@ -26,7 +27,7 @@ from typing import Final, cast, final
 import msgspec
 from msgspec.structs import replace
 
-from segue.binding.digests import Reply
+from segue.binding.digests import START, Reply
 from segue.conversation.marks import stored_digest
 from segue.conversation.messages import AssistantMessage, Sent
 
@@ -38,6 +39,7 @@ OTHER_ACCOUNT: Final = "made with another account"
 _REFUSED: Final = "the provider refused or dropped it before"
 _UNKNOWN: Final = "what it was made after is not known"
 _SKIPPED: Final = "later reasoning was made without it"
+_SUMMARISED: Final = "a summary of the provider stands for it"
 _GAP: Final = "reasoning that follows it was removed"
 
 
@@ -81,6 +83,8 @@ def choose_run(replies: Sequence[Reply], frame: Frame, is_of_account: Callable[[
 def _whole_run(replies: Sequence[Reply], frame: Frame, is_of_account: Callable[[AssistantMessage], bool]) -> Run | None:
     """Choose all reasoning, if it is one run whose newest reply holds; None if it is not. Most requests are so."""
     newest, last, refused = None, None, frame.refused
+    if _start(replies):
+        return None
     for reply in replies:
         marks = reply.marks
         if not marks:
@@ -100,7 +104,7 @@ def grow_run(
     new: Sequence[Reply], frame: Frame, is_of_account: Callable[[AssistantMessage], bool], known: Run
 ) -> Run | None:
     """Add new replies to a choice that was made for the same frame; None if they do not continue its run."""
-    if known.asked:
+    if known.asked or any(reply.before == START for reply in new):
         return None
     count = known.count + len(new)
     newest = known.newest
@@ -119,6 +123,11 @@ def grow_run(
             return None
         newest = reply.marks[-1]
     return replace(known, count=count, newest=newest, known=newest) if new else known
+
+
+def _start(replies: Sequence[Reply]) -> int:
+    """Give the index of the newest reply that the provider reads in place of all before it; 0 if there is none."""
+    return next((index for index in range(len(replies) - 1, -1, -1) if replies[index].before == START), 0)
 
 
 def _holds(reply: Reply, sent: Sent, frame: Frame) -> bool:
@@ -140,6 +149,7 @@ class _Choice:
         self.replies = replies
         self.frame = frame
         self.is_of_account = is_of_account
+        self.first: int = _start(replies)
         self.kept: dict[int, tuple[int, int]] = {}
         """By the index of the reply: from which mark to which one its blocks are sent."""
         self.accepted: dict[str, tuple[str, ...]] = {}
@@ -163,7 +173,7 @@ class _Choice:
         """Find the unknown replies that no known one with reasoning follows, and what the server accepted of them."""
         unknown: list[int] = []
         accepted: set[str] = set()
-        for index in range(len(self.replies) - 1, -1, -1):
+        for index in range(len(self.replies) - 1, self.first - 1, -1):
             reply = self.replies[index]
             sent = reply.message.sent
             if not reply.marks:
@@ -200,7 +210,7 @@ class _Choice:
             head = self._find_head(self._follow_from(head))
 
     def _find_head(self, below: int) -> int:
-        for index in range(below, -1, -1):
+        for index in range(below, self.first - 1, -1):
             reply = self.replies[index]
             sent = reply.message.sent
             if (
@@ -231,7 +241,7 @@ class _Choice:
         """Keep the blocks that the request of a reply contained; give where to look for another run, -1 for nowhere."""
         sent = cast("Sent", self.replies[head].message.sent)
         want = self._before(head, sent)
-        for index in range(head - 1, -1, -1):
+        for index in range(head - 1, self.first - 1, -1):
             if want is None:
                 return -1
             marks = self.replies[index].marks
@@ -278,6 +288,8 @@ class _Choice:
         """Say why blocks of a reply are left out."""
         reply, frame = self.replies[index], self.frame
         sent = reply.message.sent
+        if index < self.first:
+            return _SUMMARISED
         if any(not self._may_send(reply.marks[position]) for position in left):
             return _REFUSED
         if not self.is_of_account(reply.message):

@@ -25,8 +25,8 @@ from segue.conversation.events import (
     ThinkingStart,
 )
 from segue.conversation.messages import AssistantMessage, Sent
-from segue.envelope.envelopes import ID_JOINT
-from segue.envelope.state import Piece, State, finish_state, has_opaque_data, make_piece, make_state
+from segue.envelope.envelopes import join_id
+from segue.envelope.state import Piece, State, begin_piece, finish_state, has_opaque_data, make_piece, make_state
 from segue.models.model import Model
 from segue.protocols.kit.facts import StateSlots
 
@@ -134,18 +134,21 @@ class Attachment:
 
     # -- what the client sees ------------------------------------------------------------------------------------------
 
-    def _shown_id(self, index: int, given: str) -> str:
+    def _shown_id(self, index: int, given: str, begun: Piece | None = None) -> str:
+        """Give the id of a call as the client sees it; `begun` is a call whose arguments are still to come."""
         if self._keeps_native:
             return given
         found = self._ids.get(index)
         if found is None:
             ahead = self._ahead.get(index)
             found = self._slots.prefix + self._new_id()
-            if self._has_long_ids and ahead is not None:
+            if self._has_long_ids and (ahead is not None or begun is not None):
                 self._ids[index] = found
-                self._add(make_piece(index, ahead, found))
+                if ahead is not None:
+                    self._add(make_piece(index, ahead, found))
                 if self._has_opaque():
-                    found += ID_JOINT + self._envelope(self._pending)
+                    unfinished = () if ahead is not None or begun is None else (replace(begun, shown=found),)
+                    found = join_id(found, self._envelope((*self._pending, *unfinished)))
             self._ids[index] = found
         return found
 
@@ -171,7 +174,9 @@ class Attachment:
             case "toolcall_start":
                 index = _index_of(event, shown.index)
                 self._announce(index, written)
-                written.append(replace(shown, index=self._place(shown.index), id=self._shown_id(index, shown.id)))
+                begun = begin_piece(event, shown.name) if event.type == "toolcall_start" and event.id else None
+                shown_id = self._shown_id(index, shown.id, begun)
+                written.append(replace(shown, index=self._place(shown.index), id=shown_id))
             case "toolcall_end":
                 index = _index_of(event, shown.index)
                 call = replace(shown.tool_call, id=self._shown_id(index, shown.tool_call.id))

@@ -33,10 +33,9 @@ if TYPE_CHECKING:
 
 MARK: Final = "segueEnv"
 """The first characters of every envelope."""
-ID_JOINT: Final = "."
-"""Between the random part of an id of a call and its envelope."""
 _PREFIX: Final = b64decode(MARK)
 _TEXT: Final = re.compile(MARK + r"[A-Za-z0-9+/_-]+={0,2}")
+_URL_SAFE: Final = str.maketrans("+/", "-_")
 _PLAIN: Final = b"\x01"
 _COMPRESSED: Final = b"\x02"
 _ENCRYPTED: Final = b"\x03"
@@ -50,6 +49,20 @@ _LEAST_TO_COMPRESS: Final = 600
 _LARGEST_STATE: Final = 32_000_000
 """Bytes of the largest state that is unpacked: the limit of a request body."""
 _SHORTEST_KEY: Final = 16
+
+
+def join_id(bare: str, envelope: str) -> str:
+    """Write an id of a call that has an envelope in it.
+
+    Letters, digits, `-` and `_` alone: opencode 1.18 replaces every other character for Claude models (run 2026-11).
+    """
+    return f"{bare}-{envelope.translate(_URL_SAFE).rstrip('=')}"
+
+
+def bare_id(given: str) -> str:
+    """Give the id of a call without the envelope in it; the character between them was another one in earlier ids."""
+    bare, mark, _ = given.partition(MARK)
+    return bare[:-1] if mark else given
 
 
 class Envelopes:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from segue.conversation.content import AssistantContent, NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import AssistantMessage
 from segue.envelope.canonical import canonical_json, text_bytes
-from segue.envelope.envelopes import ID_JOINT, MARK, has_envelope
+from segue.envelope.envelopes import MARK, bare_id, has_envelope
 from segue.envelope.keys import plain_thought
 from segue.envelope.state import Piece, State, arguments_digest, digest_of
 
@@ -52,7 +52,7 @@ class _Turn:
         self.at: int = 0
         self.calls: list[ToolCall] = list(turn.tool_calls())
         shown = [piece.shown for piece in state.pieces if piece.content.kind == "toolCall"]
-        known = {call.id.partition(ID_JOINT)[0] for call in self.calls} | {call.id for call in self.calls}
+        known = {bare_id(call.id) for call in self.calls} | {call.id for call in self.calls}
         # Some clients drop the ids of calls; then the order counts.
         self.by_place: bool = not known.intersection(shown) and len(shown) == len(self.calls)
         self.is_changed: bool = False
@@ -79,7 +79,8 @@ class _Turn:
         for at, call in enumerate(self.calls):
             if is_shown(call.id, piece.shown) or (self.by_place and at == 0):
                 del self.calls[at]
-                if arguments_digest(call) == piece.digest and call.name == (piece.name or own.name):
+                is_same = not piece.digest or arguments_digest(call) == piece.digest
+                if is_same and call.name == (piece.name or own.name):
                     return replace(own, arguments=call.arguments), call.id
                 self.is_changed = True
                 return replace(call, id=own.id, thought_signature=None, extra=None), call.id
@@ -89,7 +90,7 @@ class _Turn:
 
 def is_shown(given: str, shown: str) -> bool:
     """Whether the id of a call that a client returned is one that it was given, with or without an envelope in it."""
-    return given == shown or given.startswith(shown + ID_JOINT)
+    return given == shown or bare_id(given) == shown
 
 
 def restore_turn(turn: AssistantMessage, state: State) -> RestoredTurn:

@@ -20,6 +20,7 @@ import msgspec
 from msgspec.structs import replace
 
 from segue.conversation.content import AssistantContent, ToolCall
+from segue.conversation.events import ToolCallStart
 from segue.conversation.messages import AssistantMessage, Sent
 from segue.envelope.canonical import canonical_json, text_bytes
 from segue.models.model import Model
@@ -120,6 +121,12 @@ def make_piece(index: int, content: AssistantContent, shown: str = "") -> Piece:
             return Piece(index, content)
 
 
+def begin_piece(event: ToolCallStart, shown_name: str) -> Piece:
+    """Describe a call whose arguments are still to come: it has no digest, so whatever the client returns counts."""
+    call = ToolCall(id=event.id, name=event.name)
+    return Piece(event.index, call, name=shown_name if shown_name != event.name else "")
+
+
 def make_state(model: Model, base_url: str | None, pieces: Iterable[Piece], sent: Sent | None = None) -> State:
     """Make a partial state; `sent` is what is known so far of what the reply is made after."""
     return State(
@@ -168,10 +175,16 @@ def merge_states(states: Sequence[State]) -> State | None:
             return state
         if (state.protocol, state.provider, state.model, state.endpoint) != _origin(first):
             return None
-    pieces = {piece.index: piece for state in states for piece in state.pieces}
+    # Calls whose arguments were still to come stand first, so that what is known of them later replaces them.
+    known = sorted((piece for state in states for piece in state.pieces), key=_is_finished)
+    pieces = {piece.index: piece for piece in known}
     # The last one that was written knows most blocks of the reply.
     sent = max((state.sent for state in states if state.sent is not None), key=_count_blocks, default=None)
     return replace(first, pieces=tuple(pieces[index] for index in sorted(pieces)), sent=sent)
+
+
+def _is_finished(piece: Piece) -> bool:
+    return piece.content.kind != "toolCall" or bool(piece.digest)
 
 
 def _count_blocks(sent: Sent) -> int:

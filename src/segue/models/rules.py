@@ -247,6 +247,10 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     max_top_p: float = 1.0
     window_option: tuple[str, ...] = ()
     """The path of the field that sets the window of the server, where a request can set it."""
+    server_edits: frozenset[str] = frozenset()
+    """What the server can do itself about a long conversation: `clear` old tool results, `compact` the beginning."""
+    min_compaction: int = 0
+    """The smallest number of tokens above which the server can be asked to compact."""
     max_tokens_needed: bool = False
     """Whether a request without `max_tokens` is refused, so that a default is sent."""
     min_max_tokens: int = 1

@@ -22,6 +22,7 @@ from segue.models.model import Model
 from segue.projection.report import ChangeCode, Loss
 
 ReasoningPolicy: TypeAlias = Literal["auto", "text", "drop", "native"]
+ServerFit: TypeAlias = Literal["no", "clear", "compact"]
 InstructionsPolicy: TypeAlias = Literal["replace", "append"]
 TrailingCalls: TypeAlias = Literal["close", "open"]
 OrphanResults: TypeAlias = Literal["drop", "text"]
@@ -111,6 +112,10 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
     window, at most 16,384. A shortened result keeps its first `head` and its last `tail` characters. `window` replaces
     the window of the model, in tokens.
 
+    `server` leaves it to the provider above `high`, where it can do that: it clears old tool results (`clear`) or
+    summarises the beginning (`compact`), and reasoning stays valid. Then segue cuts only what does not fit at all, and
+    elsewhere as without it.
+
     Raises:
         SettingsError: a field has a value that it does not accept.
     """
@@ -122,6 +127,7 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
     head: int = 600
     tail: int = 300
     window: int | None = None
+    server: ServerFit = "no"
 
     def __post_init__(self) -> None:
         low = self.keep if self.low is None else self.low
@@ -131,6 +137,9 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
                 " fractions of the input limit"
             )
             raise SettingsError(message, key="fit")
+        if self.server not in get_args(ServerFit):
+            message = f"Fit(server={self.server!r}): expected one of {', '.join(get_args(ServerFit))}"
+            raise SettingsError(message, key="server")
         for name in ("head", "tail", "reserve", "window"):
             value = cast("int | None", getattr(self, name))
             if value is not None and value < (1 if name == "window" else 0):

@@ -20,7 +20,7 @@ from segue.models.catalogue import Catalogue, get_model, packaged_catalogue
 from segue.models.model import Model
 from segue.projection.engine import PASSES, Engine, Outcome, assign_ids_and_names
 from segue.projection.fitting.given import Given
-from segue.projection.fitting.server_window import asked_window
+from segue.projection.fitting.server_window import ask_server, asked_window, covered_before
 from segue.projection.fitting.window import Window
 from segue.projection.passes.cache_marks import limit_marks
 from segue.projection.passes.extra import kept_extra, lost_fields, removal_of, withhold_extra
@@ -255,10 +255,12 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
         find_places=outcome.places,
         find_origins=outcome.origins,
         find_marks=outcome.marks,
+        covered=covered_before(messages, target.protocol) if outcome.has_native else 0,
     )
     keys = target.rules.window_option
     asked = asked_window(settings.options, keys, target.model.protocol) if keys else None
-    fitted = outcome.settled.fitter_for(asked, target).fit(given)
+    fitter = outcome.settled.fitter_for(asked, target)
+    fitted = fitter.fit(given)
     changes, marks = outcome.changes, outcome.marks() if not fitted.is_cut else fitted.marks
     if fitted.is_cut:
         messages, changes = tuple(fitted.messages), _with_share(fitted.changes, fitted.window)
@@ -266,6 +268,7 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
     extra, removed = _kept_extra(context, limited.tools, target)
     if limited.changes or removed:
         changes = sorted([*changes, *limited.changes, *removed], key=place_of)
+    options = ask_server(settings.options, fitter.plan, target.protocol, messages if outcome.has_native else ())
     report = Report(tuple(changes))
     if target.policy.refuse:
         refuse_changes(report, target.policy, target.model.full_name())
@@ -286,13 +289,13 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
     needed = fitted.needed if fitted.is_cut else given.needed
     return Projection(
         context=context,
-        options=settings.options,
+        options=options,
         report=report,
         requirements=(*needed, *_thinking_requirement(outcome, settings.options, target), *fitted.requirements),
         tool_names={wire: given for given, wire in workspace.prefix_state.wire_names.items()},
         window=fitted.window,
         refused=outcome.refused(),
-        may_need_headers=outcome.has_native or settings.options.extra is not None,
+        may_need_headers=outcome.has_native or options.extra is not None,
         has_free_json=outcome.has_free_json or fitted.is_cut,
     )
 

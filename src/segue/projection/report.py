@@ -95,6 +95,7 @@ class ChangeCode(StrEnum):
     RESULT_SHORTENED = "result_shortened"
     TURNS_DROPPED = "turns_dropped"
     SUMMARY_USED = "summary_used"
+    SERVER_EDITED = "server_edited"
     # settings
     OPTION_REMOVED = "option_removed"
     OPTION_CLAMPED = "option_clamped"
@@ -239,6 +240,9 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
         " words of the user, and with a Summary if there is one, is sent in their place; Policy(fit=...) says how."
     ),
     ChangeCode.SUMMARY_USED: "A summary is sent in the place of messages that are left out.",
+    ChangeCode.SERVER_EDITED: (
+        "The provider itself cleared or summarised the beginning of the conversation, as Fit(server=...) asks."
+    ),
     ChangeCode.OPTION_REMOVED: "An option that the target does not support in this request is removed.",
     ChangeCode.OPTION_CLAMPED: "An option is changed to the nearest value that the target accepts.",
     ChangeCode.THINKING_LEVEL: "The model does not support this thinking level; the nearest one is used.",
@@ -300,7 +304,12 @@ read (`lines`, `records`, `branches`, ...) or, in `write_history`, to the given 
 
 
 REQUEST_CODES: Final = frozenset(
-    {ChangeCode.REASONING_WITHHELD, ChangeCode.REASONING_REJECTED, ChangeCode.INSTRUCTIONS_APPENDED}
+    {
+        ChangeCode.REASONING_WITHHELD,
+        ChangeCode.REASONING_REJECTED,
+        ChangeCode.INSTRUCTIONS_APPENDED,
+        ChangeCode.SERVER_EDITED,
+    }
 )
 """Codes of `prepare` and of the client, which know the encoded request and its reply; projection never uses them."""
 

@@ -59,6 +59,8 @@ class Fitter:
         self._settled = given.settled
         fold.sizes.extend_bounds(messages)
         most = self._bound(given, fold.sizes.bounds[-1])
+        if most > plan.high and given.covered:
+            most = self._bound(given, self._count(given))
         if most <= plan.high and not self._exceeds_quota():
             return Fitted(self._window(given, most))
         fixed = self._count_fixed(given) if plan.limit else 0.0
@@ -126,17 +128,21 @@ class Fitter:
         limit, window = self.plan.limit, self.plan.window
 
         def estimate() -> int:
-            counter, tokens = self.plan.counter, self._count_fixed(given)
-            last_user = max((at for at, message in enumerate(given.messages) if message.role == "user"), default=0)
-            for at, message in enumerate(given.messages):
-                lasting, passing = counter.message(message)
-                tokens += lasting + (passing if at > last_user else 0.0)
-            return round(tokens)
+            return round(self._count_fixed(given) + self._count(given))
 
         if not limit:
             return None
         closer = None if self.plan.counter.is_own else lambda: self._closer(given)
         return Window(limit, window, estimate, most=most, closer=closer)
+
+    def _count(self, given: Given) -> float:
+        """Count the tokens of the messages that the server reads."""
+        counter, tokens, messages = self.plan.counter, 0.0, given.messages[given.covered :]
+        last_user = max((at for at, message in enumerate(messages) if message.role == "user"), default=0)
+        for at, message in enumerate(messages):
+            lasting, passing = counter.message(message)
+            tokens += lasting + (passing if at > last_user else 0.0)
+        return tokens
 
     def _cut_window(self, given: Given, marks: Marks, size: float) -> Window | None:
         limit, window, tokens = self.plan.limit, self.plan.window, round(size)

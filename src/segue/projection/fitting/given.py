@@ -39,6 +39,7 @@ class Given:
         "_find_places",
         "_places",
         "changes",
+        "covered",
         "find_marks",
         "length",
         "messages",
@@ -67,6 +68,7 @@ class Given:
         find_places: Callable[[], Places],
         find_origins: Callable[[int], list[int] | None],
         find_marks: Callable[[], list[Mark]],
+        covered: int = 0,
     ) -> None:
         self.messages: Sequence[Message] = messages
         self.settled: int = settled
@@ -80,6 +82,8 @@ class Given:
         self.summaries: tuple[Summary, ...] = summaries
         self.changes: list[Change] = changes
         self.needed: tuple[MediaNeeded | HistoryNeeded, ...] = needed
+        self.covered: int = covered
+        """The server reads the message at this index in place of all before it."""
         self.find_marks: Callable[[], list[Mark]] = find_marks
         self._find_places = find_places
         self._find_origins = find_origins

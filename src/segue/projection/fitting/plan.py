@@ -16,6 +16,7 @@ from segue.models.model import Model, Price
 from segue.models.rules import Rules
 from segue.projection.passes.media_fit import kind_of
 from segue.projection.policy import Fit, Policy
+from segue.protocols.kit.server_edits import ServerEdit
 
 Amount = Callable[[ImageContent | FileContent], int]
 
@@ -55,7 +56,9 @@ class FitPlan:
     """The limits of one target under one policy, resolved once."""
 
     __slots__ = (
+        "above",
         "counter",
+        "edit",
         "fit",
         "high",
         "keep",
@@ -82,6 +85,11 @@ class FitPlan:
         self.limit: int = _input_limit(model, fit, self.window)
         """The tokens that the input may have."""
         self.high: float = self.limit * fit.high
+        self.above: int | None = max(rules.min_compaction, round(self.high)) if self.limit else None
+        """Above so many tokens the server is asked to shorten the conversation; None: it decides."""
+        self.edit: ServerEdit | None = _server_edit(fit, rules, self.limit)
+        if self.edit is not None:
+            self.high = float(self.limit)  # what is more than the server can take is cut here
         self.low_share: float = _low_by_price(model.cost, fit.high, fit.keep) if fit.low is None else fit.low
         self.low: float = self.limit * self.low_share
         self.keep: float = self.limit * fit.keep
@@ -122,6 +130,14 @@ def find_plan(model: Model, rules: Rules, policy: Policy) -> FitPlan:
     plan = FitPlan(model, rules, policy)
     _last = (model, rules, policy, plan)
     return plan
+
+
+def _server_edit(fit: Fit, rules: Rules, limit: int) -> ServerEdit | None:
+    """Give what the server is asked to do; None where it cannot, or not before the window is full."""
+    if fit.server == "no" or fit.server not in rules.server_edits:
+        return None
+    is_too_late = fit.server == "compact" and 0 < limit * fit.high < rules.min_compaction
+    return None if is_too_late else fit.server
 
 
 def _input_limit(model: Model, fit: Fit, window: int) -> int:

@@ -1,5 +1,7 @@
 """Options that follow from the size of a request: how much a server has to read, and how much is left for the reply.
 
+Also what a server is asked to do itself about a conversation that grows too long.
+
 Facts this file rests on:
 - Ollama reads 4,096 to 262,144 tokens, by the memory of the machine, and drops the beginning of a longer request
   without an error, down to half of that. `num_ctx` sets the number; another number loads the model again.
@@ -12,14 +14,19 @@ Neither changes what was given: options that the caller sets are kept, or clampe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from msgspec.structs import replace
 
 from segue.conversation.context import Options
+from segue.conversation.messages import Message
+from segue.projection.fitting.plan import FitPlan
 from segue.projection.fitting.window import Window
 from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.json_values import Block
+from segue.protocols.kit.protocol import Protocol
+from segue.protocols.kit.server_edits import ServerEdit
 
 _SMALLEST_WINDOW: Final = 8192
 _MORE: Final = 1.2
@@ -37,6 +44,46 @@ def fill_window(options: Options, window: Window, endpoint: Endpoint) -> Options
         if left is not None and left > budget:
             options = replace(options, max_tokens=left)
     return options
+
+
+def ask_server(options: Options, plan: FitPlan, protocol: Protocol, messages: Sequence[Message]) -> Options:
+    """Ask the server to shorten the conversation itself, where the policy says so and where a block needs it.
+
+    `messages` are those that may have such a block; the given options if there is nothing to ask.
+    """
+    edits, form = dict[ServerEdit, None](), protocol.server_edits
+    if form is None:
+        return options
+    if plan.edit is not None:
+        edits[plan.edit] = None
+    for block in native_blocks(messages, protocol.name):
+        if (needed := form.needed(block)) is not None:
+            edits[needed] = None
+    given: Mapping[str, object] = (options.extra or {}).get(protocol.name, {})
+    fields = given
+    for edit in edits:
+        fields = form.ask(fields, edit, plan.above)
+    if fields is given:
+        return options
+    return replace(options, extra={**(options.extra or {}), protocol.name: fields})
+
+
+def covered_before(messages: Sequence[Message], protocol: Protocol) -> int:
+    """Give the index of the newest message that the server reads in place of all before it; 0 if there is none."""
+    form = protocol.server_edits
+    if form is not None:
+        for index in range(len(messages) - 1, 0, -1):
+            if any(map(form.covers, native_blocks(messages[index : index + 1], protocol.name))):
+                return index
+    return 0
+
+
+def native_blocks(messages: Sequence[Message], protocol: str) -> Iterator[Block]:
+    """Give the blocks of replies that only this protocol has."""
+    for message in messages:
+        for piece in message.content if message.role == "assistant" else ():
+            if piece.kind == "native" and piece.protocol == protocol:
+                yield piece.block
 
 
 def asked_window(options: Options, keys: tuple[str, ...], protocol: str) -> int | None:

@@ -3,7 +3,8 @@
 Facts this file relies on (anthropic 2.8.0: beta types; Anthropic documentation; read 2026-11-16):
 - A compaction block with a signature was made on demand, one without by a threshold: each has its own header.
 - A tool that is added by its definition needs another header than one that is added or removed by its name.
-- `clear_at` and `output_config` of a message need one each, and so does `thinking.block_binding`.
+- `clear_at` and `output_config` of a message need one each, and so do `thinking.block_binding`, the edits of
+  `context_management`, and `compaction`, which asks for a summary at once.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Final
 from segue.conversation.context import Prompt
 from segue.conversation.messages import Message
 from segue.protocols.anthropic_messages.rules import PROTOCOL
+from segue.protocols.anthropic_messages.server_edits import edits_of
 from segue.protocols.kit.claude_prefix import BETA, BINDING
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.verbatim import data_of
@@ -21,6 +23,7 @@ from segue.protocols.kit.verbatim import data_of
 _HEADER: Final = "anthropic-beta"
 _ON_DEMAND: Final = "compact-2026-09-04"
 _BY_THRESHOLD: Final = "compact-2026-01-12"
+_EDITING: Final = "context-management-2025-06-27"
 _TOOL_CHANGES: Final = "mid-conversation-tool-changes-2026-07-01"
 _INLINE_TOOLS: Final = "inline-tools-2026-09-15"
 _MESSAGE_FIELDS: Final[Mapping[str, str]] = {
@@ -32,13 +35,20 @@ _MESSAGE_FIELDS: Final[Mapping[str, str]] = {
 def needed_headers(prompt: Prompt) -> Mapping[str, str]:
     """Give the headers that a request needs."""
     betas: dict[str, None] = {}
-    if prompt.options.extra is not None and BINDING in object_of(
-        data_of(prompt.options.extra, PROTOCOL).get("thinking")
-    ):
-        betas[BETA] = None
+    if prompt.options.extra is not None:
+        betas.update(dict.fromkeys(_betas_of_fields(data_of(prompt.options.extra, PROTOCOL))))
     for message in prompt.context.messages:
         betas.update(dict.fromkeys(_betas_of(message)))
     return {_HEADER: ",".join(betas)} if betas else {}
+
+
+def _betas_of_fields(fields: Block) -> Iterator[str]:
+    if BINDING in object_of(fields.get("thinking")):
+        yield BETA
+    if fields.get("compaction") is not None:
+        yield _ON_DEMAND
+    for edit in edits_of(fields):
+        yield _BY_THRESHOLD if edit.get("type") == "compact_20260112" else _EDITING
 
 
 def _betas_of(message: Message) -> Iterator[str]:

@@ -19,6 +19,7 @@ from segue.protocols.anthropic_messages.response import decode_response, encode_
 from segue.protocols.anthropic_messages.routes import ROUTES
 from segue.protocols.anthropic_messages.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.anthropic_messages.rules import PROTOCOL as NAME
+from segue.protocols.anthropic_messages.server_edits import SERVER_EDITS
 from segue.protocols.anthropic_messages.server_tools import SERVER_TOOLS
 from segue.protocols.anthropic_messages.sources import cited_sources
 from segue.protocols.anthropic_messages.stream import stream_decoder
@@ -77,6 +78,7 @@ PROTOCOL: Final = Protocol(
     routes=ROUTES,
     reply_form=FORM,
     prefix=PREFIX,
+    server_edits=SERVER_EDITS,
     needed_headers=needed_headers,
     tool_changes=write_tool_changes,
     model_list=MODEL_LIST,

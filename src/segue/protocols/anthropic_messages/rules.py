@@ -188,6 +188,19 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=CLAUDE,
+        rules={"server_edits": frozenset({"clear", "compact"}), "min_compaction": 50_000},
+        providers=("anthropic",),
+        source="Anthropic documentation: context editing, compaction (from 4.6 on; trigger of at least 50,000 tokens)",
+        read="2026-11-17",
+    ),
+    Family(
+        pattern=CLAUDE_UP_TO_4_5,
+        rules={"server_edits": frozenset[str]()},
+        source="the same; context editing of the 4 models is left to segue",
+        read="2026-11-17",
+    ),
+    Family(
         pattern=CLAUDE_BINDS_PREFIX,
         rules={"bound_prefix": True},
         source="Anthropic documentation: preserved thinking (2026-11-09); refusals recorded on Fable 5.1 and Opus 5.5",

@@ -39,6 +39,7 @@ from segue.protocols.kit.prefix_form import PrefixForm
 from segue.protocols.kit.replay import NO_REPLAY, Replay
 from segue.protocols.kit.reply_form import DEFAULT_FORM, ReplyForm
 from segue.protocols.kit.routing import Route
+from segue.protocols.kit.server_edits import ServerEdits
 from segue.protocols.kit.server_tools import ServerTool
 from segue.protocols.kit.sources import Source
 from segue.protocols.kit.storable import PlainChecks, PlainErrors, StorableRequests, StorableResponses
@@ -108,6 +109,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `routes`: the endpoints as a server sees them, with which `read_call` recognises requests.
     - `reply_form`: what a reply can hold of the reply of another protocol.
     - `prefix`: how a body holds what reasoning is bound to; None: no provider of this protocol is known to check it.
+    - `server_edits`: how a server is asked to shorten a conversation itself; None: the protocol has no such field.
     - `model_list`: how the answers about models are written; None: the protocol has none.
     - `forwarded_headers`: headers of a client that a gateway sends on to a provider of the same protocol.
     - `state_slots`: the fields of replies that clients return unread, in which a gateway keeps state.
@@ -179,6 +181,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     model_list: ModelList | None = None
     reply_form: ReplyForm = DEFAULT_FORM
     prefix: PrefixForm | None = None
+    server_edits: ServerEdits | None = None
     needed_headers: Callable[[Prompt], Mapping[str, str]] | None = None
     forwarded_headers: tuple[str, ...] = ()
     state_slots: StateSlots = NO_SLOTS

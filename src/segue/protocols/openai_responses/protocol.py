@@ -23,6 +23,7 @@ from segue.protocols.openai_responses.response import decode_response, encode_re
 from segue.protocols.openai_responses.routes import ROUTES
 from segue.protocols.openai_responses.rules import DIALECT, FAMILIES, PROVIDER, RULES
 from segue.protocols.openai_responses.rules import PROTOCOL as NAME
+from segue.protocols.openai_responses.server_edits import SERVER_EDITS
 from segue.protocols.openai_responses.server_tools import SERVER_TOOLS
 from segue.protocols.openai_responses.sources import cited_sources
 from segue.protocols.openai_responses.stream import stream_decoder
@@ -141,6 +142,7 @@ PROTOCOL: Final = Protocol(
     path=_path,
     routes=ROUTES,
     reply_form=FORM,
+    server_edits=SERVER_EDITS,
     model_list=OPENAI_MODEL_LIST,
     token_count=TokenCount(
         path=_count_path, body=only(_COUNTED), field="input_tokens", beside={"object": "response.input_tokens"}

@@ -19,6 +19,7 @@ from segue.models.dialect import Dialect
 from segue.models.family import Family
 from segue.models.model_ids import (
     OPENAI_GPT_5_1_TO_4,
+    OPENAI_GPT_5_5_ON,
     OPENAI_GPT_5_5_UP,
     OPENAI_GPT_5_6_ON,
     OPENAI_GPT_5_ALONE,
@@ -99,6 +100,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={"refused_unless_off": _SAMPLING},
         source="litellm #34210 (live, 2026-07-22); with effort none they are accepted (experiential #738, 2026-09-03)",
         read="2026-11-15",
+    ),
+    Family(
+        pattern=OPENAI_GPT_5_5_ON,
+        rules={"server_edits": frozenset({"compact"})},
+        providers=("openai",),
+        source="OpenAI documentation: compaction; hermes-agent, native_compaction.py: gpt-5.6 on api.openai.com",
+        read="2026-11-17",
     ),
     Family(
         pattern=OPENAI_GPT_5_1_TO_4,

@@ -27,6 +27,7 @@ from segue.protocols.registry import get_protocol
 from segue.reply_encoding import encode_error, encode_token_count, stream_encoder
 from segue.testing.emulator.binding import Caller, Ledger, Transformation
 from segue.testing.emulator.claude_state import ClaudeState, RequestState, add_transformations
+from segue.testing.emulator.edits import Edited, edit_messages, edit_responses, find_item_refusal
 from segue.testing.emulator.prices import Bill, make_bill
 from segue.testing.emulator.prompt_cache import PromptCache
 from segue.testing.emulator.refusals import Refusal, refuse_body, refuse_model
@@ -126,6 +127,8 @@ class Provider:
             form, reason = get_protocol(call.protocol).signatures, "signature"
             realm = realm_of(form, caller)
             text = self._signer.find_refusal(call.prompt.context.messages, form, model.id, realm)
+            if text is None and call.protocol == "openai-responses" and call.body is not None:
+                text = find_item_refusal(call.body, self._signer)
         if text is None:
             return None
         return Refusal(Failure(kind=FailureKind.OPAQUE_REJECTED, status=400, message=text), reason)
@@ -158,6 +161,8 @@ class Provider:
         if state is not None and state.hides_thinking:
             content = [replace(piece, thinking="") if piece.kind == "thinking" else piece for piece in content]
         form = record.signatures
+        edited = self._edit(call, model, realm_of(form, caller))
+        content = [*edited.content, *(() if edited.is_all else content)]
         signed = self._signer.sign(content, form, model.id, realm_of(form, caller), number)
         if state is not None:
             self._claude.record(state, signed)
@@ -186,10 +191,25 @@ class Provider:
         if not call.stream:
             body = encode_response(message, protocol=call.protocol, model=model)
             _add_long_writes(body, bill)
+            body.update(edited.fields)
             return Answer(status=200, headers={}, body=body, step=step, bill=bill)
         frames = _frames(call, model, message, step)
         _add_long_writes(frames, bill)
+        for frame in frames:
+            if isinstance(frame, dict) and cast("dict[str, object]", frame).get("type") == "message_delta":
+                cast("dict[str, object]", frame).update(edited.fields)
         return Answer(status=200, headers={}, frames=frames, step=step, bill=bill)
+
+    def _edit(self, call: Call, model: Model, realm: str) -> Edited:
+        """Shorten the conversation where the request asks for it."""
+        assert call.prompt is not None, "only requests with a prompt are answered here"
+        if call.body is None or call.body_protocol != call.protocol:
+            return Edited()
+        if call.protocol == "anthropic-messages":
+            return edit_messages(call.body, call.prompt, model, self._signer)
+        if call.protocol == "openai-responses":
+            return edit_responses(call.body, call.prompt, model, self._signer, realm)
+        return Edited()
 
     def _charge(self, call: Call, model: Model, caller: Caller, content: Sequence[AssistantContent]) -> Bill:
         """Count and price a request and its reply, thinking and calls included."""

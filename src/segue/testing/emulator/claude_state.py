@@ -20,6 +20,7 @@ from segue.testing.emulator.betas import behavior_of, find_beta_refusal, thinkin
 from segue.testing.emulator.binding import BINDING_BETA, DAMAGED, Caller, Ledger, Reader, Verdict
 from segue.testing.emulator.bodies import Asked, BodyReader
 from segue.testing.emulator.claude import Claude, claude_of, hides_thinking, thinks_always
+from segue.testing.emulator.edits import find_edit_refusal
 from segue.testing.emulator.signing import Signer
 
 _THINKS: Final = ("enabled", "adaptive", "between_tools")
@@ -64,7 +65,8 @@ class ClaudeState:
             asked=asked,
             verdict=verdict,
             is_damaged=is_damaged,
-            beta_refusal=find_beta_refusal(wire, body, model, caller.betas),
+            beta_refusal=find_beta_refusal(wire, body, model, caller.betas)
+            or (find_edit_refusal(body, caller.betas, self._signer) if wire == "messages" else None),
             asks_for_thinking=thinks_always(model) or thinking_of(wire, body).get("type") in _THINKS,
             hides_thinking=hides_thinking(model) and thinking_of(wire, body).get("display") not in _SHOWN,
             is_reported=_is_reported(wire, body, caller),
@@ -83,7 +85,10 @@ class ClaudeState:
     def record(self, state: RequestState, content: Sequence[AssistantContent]) -> None:
         """Remember what the thinking of a reply was made after."""
         tokens = [piece.thinking_signature for piece in content if piece.kind == "thinking"]
-        prefix = state.asked.before(len(state.asked.messages))
+        asked, end = state.asked, len(state.asked.messages)
+        if any(piece.kind == "native" and piece.block.get("type") == "compaction" for piece in content):
+            asked = asked._replace(start=end)  # the reply itself is where the prefix starts from now on
+        prefix = asked.before(end)
         self._ledger.record(
             [token for token in tokens if token is not None],
             state.reader.model,

@@ -73,6 +73,10 @@ class Signer:
             tuple(content), lambda bound: self._token(model, bound, realm, (number << 16) + next(places))
         )
 
+    def token(self, model: str, bound: bytes, realm: str = "") -> str:
+        """Sign something else than reasoning, such as a summary."""
+        return self._token(model, bound, realm, 0)
+
     def _token(self, model: str, bound: bytes, realm: str, number: int) -> str:
         name = text_bytes(model)
         head = _MARK + len(name).to_bytes(2, "big") + name + number.to_bytes(8, "big") + _realm_digest(realm)
