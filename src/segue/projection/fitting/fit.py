@@ -124,12 +124,7 @@ class Fitter:
         limit, window = self.plan.limit, self.plan.window
 
         def estimate() -> int:
-            counter, tokens = self.plan.counter, self._count_fixed(given)
-            last_user = max((at for at, message in enumerate(given.messages) if message.role == "user"), default=0)
-            for at, message in enumerate(given.messages):
-                lasting, passing = counter.message(message)
-                tokens += lasting + (passing if at > last_user else 0.0)
-            return round(tokens)
+            return self.plan.counter.request(given.messages, self._count_fixed(given)).tokens
 
         if not limit:
             return None
