@@ -30,8 +30,7 @@ _TOKENS_PER_OPAQUE_CHARACTER: Final = 0.25
 _BYTES_PER_TOKEN_OF_AUDIO: Final = 500
 _BYTES_PER_TOKEN_OF_VIDEO: Final = 1000
 _LEAST_OF_MEDIA: Final = 100
-_SHORTEST_KEY: Final = 4
-"""The characters of the shortest key of a JSON object with its value: `"":1`."""
+_ALTERNATIVES: Final = ("anyOf", "oneOf", "allOf")
 _ENCODE: Final = msgspec.json.Encoder().encode
 _FORCED: Final = ("auto", "none", None)
 _PUNCTUATION: Final = b'{}[]":,'
@@ -151,9 +150,9 @@ class TokenCounter:
         return Estimate(round(tokens), max(0, int(tokens - width)), ceil(tokens + width + hidden))
 
     def most_within(self, limit: int) -> float:
-        """Give the largest estimate whose upper end is within a limit."""
+        """Give the largest estimate whose upper end is within a limit; constants take a twentieth of it at most."""
         family = self.family
-        return max(0.0, limit - family.spread - family.hidden) / (1 + family.error)
+        return (limit - min(family.spread + family.hidden, limit / 20)) / (1 + family.error)
 
     def bound_messages(self, messages: Iterable[Message]) -> float:
         """Bound what `message` counts for messages together, for a tenth of its cost; not with the caller's counter."""
@@ -234,6 +233,7 @@ class TokenCounter:
             tokens += family.tools + family.tool * len(context.tools) + family.chosen + family.forced
         if schema:
             length += len(encode_value(schema))
+            tokens += family.schema
         factor = max(1.0, family.tool_factor, family.schema_factor)
         return tokens + length * self.widest * factor + keys * family.tool_key
 
@@ -250,14 +250,14 @@ class TokenCounter:
             else:
                 data = encode_value(tool.definition)
             length += len(data)
-            keys += len(data) // _SHORTEST_KEY
+            keys += data.count(b'":')
         if whole is not None:
             self._last_bound = whole, (length, keys)
         return length, keys
 
     def schema(self, schema: Mapping[str, object]) -> float:
         """Count an output schema."""
-        return self._json(schema) * self.family.schema_factor
+        return self.family.schema + self._json(schema) * self.family.schema_factor
 
     def tools(self, tools: Sequence[Tool]) -> float:
         """Count the definitions of tools."""
@@ -269,6 +269,11 @@ class TokenCounter:
         for tool in tools:
             if tool.kind == "function":
                 texts += self.text(tool.name + tool.description)
+                if family.declared_tools:
+                    words: list[str] = []
+                    keys += _declare(tool.parameters, words)
+                    texts += self.text(" ".join(words)) if words else 0.0
+                    continue
                 data = encode_value(tool.parameters)
             else:
                 data = encode_value(tool.definition)
@@ -331,6 +336,30 @@ def _walk(value: object, texts: list[str]) -> Iterable[int]:
     elif isinstance(value, list | tuple):
         for item in cast("Sequence[object]", value):
             yield from _walk(item, texts)
+
+
+def _declare(schema: object, words: list[str]) -> int:
+    """Collect what a declaration in TypeScript has of a schema: names, descriptions, allowed values. Count its names."""
+    if not isinstance(schema, Mapping):
+        return 0
+    found, keys = cast("Mapping[str, object]", schema), 0
+    for name in _ALTERNATIVES:
+        options = found.get(name)
+        if isinstance(options, list | tuple):
+            keys += sum(_declare(option, words) for option in cast("Sequence[object]", options))
+    values = found.get("enum")
+    if isinstance(values, list | tuple):
+        words += map(str, cast("Sequence[object]", values))
+    keys += _declare(found.get("items"), words)
+    properties = found.get("properties")
+    if isinstance(properties, Mapping):
+        for name, value in cast("Mapping[str, object]", properties).items():
+            words.append(name)
+            description = cast("Mapping[str, object]", value).get("description") if isinstance(value, Mapping) else None
+            if isinstance(description, str):
+                words.append(description)
+            keys += 1 + _declare(value, words)
+    return keys
 
 
 def _encode_tools(tools: Sequence[Tool]) -> bytes | None:
