@@ -294,7 +294,7 @@ class Fold:
             self._shorten_running(marks, running, point, low)
         if marks.gone == before[0]:
             marks.tight = tight  # the note is the same, and shortened only further
-        while marks.gone > self.head and marks.tight < _TIGHTEST and self.size(marks, point) > self.plan.most:
+        while marks.gone > self.head and marks.tight < _TIGHTEST and self.size(marks, point) > self.plan.limit:
             marks.tight += 1
         if before != (marks.gone, marks.lean, len(marks.running)):
             marks.cuts += 1

@@ -29,7 +29,7 @@ _DEFAULT_FIT: Final = Fit()
 _SMALLEST_LOW: Final = 0.33
 _LARGEST_LOW: Final = 0.6
 """Below the one, too little is left word for word; above the other, cuts follow each other too soon."""
-_DEEP_ENOUGH: Final = 0.8
+_DEEP_ENOUGH: Final = 0.9
 """A cut goes at least so far below the high mark, where a wide error bar brings that down."""
 _DEEPEST: Final = 0.25
 """The low mark of a cut that loses reasoning is not below this."""
@@ -65,7 +65,6 @@ class FitPlan:
         "limit",
         "low",
         "low_share",
-        "most",
         "quotas",
         "reasoning_price",
         "summary_most",
@@ -84,9 +83,8 @@ class FitPlan:
         """The tokens of input and output together; 0 where they are not known, or where nothing is to be cut."""
         self.limit: int = _input_limit(model, fit, self.window)
         """The tokens that the input may have."""
-        self.most: float = self.counter.most_within(self.limit)
-        """The largest estimate whose upper end is within the limit."""
-        self.high: float = min(self.limit * fit.high, self.most)
+        # The upper end of an estimate has to be within the limit, too.
+        self.high: float = min(self.limit * fit.high, self.counter.most_within(self.limit))
         self.low_share: float = _low_by_price(model.cost, fit.high, fit.keep) if fit.low is None else fit.low
         self.low: float = min(self.limit * self.low_share, self.high * _DEEP_ENOUGH)
         self.keep: float = self.limit * fit.keep
