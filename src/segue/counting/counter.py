@@ -339,7 +339,7 @@ def _walk(value: object, texts: list[str]) -> Iterable[int]:
 
 
 def _declare(schema: object, words: list[str]) -> int:
-    """Collect what a declaration in TypeScript has of a schema: names, descriptions, allowed values. Count its names."""
+    """Collect what TypeScript has of a schema: names, descriptions and allowed values; give the number of names."""
     if not isinstance(schema, Mapping):
         return 0
     found, keys = cast("Mapping[str, object]", schema), 0

@@ -3,8 +3,8 @@
 Facts this file rests on:
 - From one request to the next, the count of a provider grows by the tokens of what was added. That holds after a cut or
   an edit too: both requests are without the same messages. So growth corrects the weights of a tokenizer.
-                                                              (recorded sessions of 171,000 and 436,000 tokens, 2026-11-15)
-- What the provider counts beyond that, in every request, is a hidden prompt.      (xAI, Cohere, Groq; recorded, 2026-11)
+                                                   (sessions of 171,000 and 436,000 tokens, recorded 2026-11-15)
+- What the provider counts beyond that, in every request, is a hidden prompt.   (xAI, Cohere, Groq; recorded 2026-11)
 - With tools that the provider runs, a usage counts several requests.                                   (the same)
 """
 
@@ -66,7 +66,7 @@ class Calibration(NamedTuple):
         return size if self.usage == 0 else size * self.factor + self.hidden
 
     def learn(self, reply: AssistantMessage, size: float, target: Writer) -> Calibration:
-        """Take in the usage of a reply to a request that was estimated at a size; replies without one change nothing."""
+        """Take in the usage of a reply to a request that was estimated at a size; nothing changes without one."""
         usage = counted_input(reply)
         if usage <= 0:
             return self

@@ -4,8 +4,9 @@ A count is the tokens of all texts plus constants: for the request, for each mes
 tool, for each call with its result. On short requests these constants are most of the count.
 
 Facts this file rests on: the usage of 2,086 recorded requests, compared with exact tokenizers (measured 2026-11-15).
-- OpenAI: 3 and 4 a message, exactly; tools are written as TypeScript, so that `$schema`, `title` or `additionalProperties`
-  count for nothing, and with 90 more on Chat from GPT-5 on. Gemini and Claude count the punctuation of schemas too.
+- OpenAI: 3 and 4 a message, exactly; tools are written as TypeScript, so that `$schema`, `title` and
+  `additionalProperties` count for nothing, and with 90 more on Chat from GPT-5 on. Gemini and Claude count the
+  punctuation of schemas too.
                                                       (182 recorded requests with tools, 2026-11-17)
 - Claude: tools add a hidden prompt, a forced choice another one; a call with its result adds 55 to 65 tokens.
 - Gemini: 1 a content from 2.5 on; on Vertex nothing, and tools next to nothing. Output schemas are not counted.

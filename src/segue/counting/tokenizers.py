@@ -208,6 +208,9 @@ _PROSE: Final = 0.15
 _SPACES: Final = (0.05, 0.4)
 """Prose has so many spaces for each small letter; tables have more."""
 _CAPITALS_OF_PROSE: Final = 0.2
+_LETTERS_OF_A_WORD: Final = 5.5
+_SAVED: Final = 0.75
+"""Long English words are one token, too: letters beyond these count that much less."""
 _ENGLISH: Final = (b"th", b"ing", b"ed ", b"ly ", b"sh")
 _PER_LETTER: Final = (0.010, 0.022)
 """English has more than the second number of these for each small letter, other languages fewer than the first."""
@@ -256,7 +259,9 @@ def estimate_bytes(data: bytes, tokenizer: Tokenizer) -> float:
         and _SPACES[0] * lower < spaces < _SPACES[1] * lower
         and upper < _CAPITALS_OF_PROSE * lower
     ):
-        letter = tokenizer.prose_lower
+        letter, longer = tokenizer.prose_lower, lower - _LETTERS_OF_A_WORD * (spaces + 1)
+        if longer > 0:
+            letter *= 1 - _SAVED * longer / lower
         if lower > _BYTES_TO_DECIDE[0]:
             letter += _share_of_foreign(data, lower) * (tokenizer.prose_foreign - letter)
         tokens = lower * letter + (spaces + 1) * tokenizer.prose_space + other * tokenizer.prose_other
