@@ -90,6 +90,8 @@ from segue.conversation.stored import load as load
 from segue.conversation.stored import load_message as load_message
 from segue.conversation.stored_events import dump_events as dump_events
 from segue.conversation.stored_events import load_events as load_events
+from segue.counting.estimates import Estimate as Estimate
+from segue.counting.exact import exact_counter as exact_counter
 from segue.errors import CallError as CallError
 from segue.errors import ConversationError as ConversationError
 from segue.errors import CorpusError as CorpusError
@@ -214,6 +216,7 @@ from segue.sessions import append_message as append_message
 from segue.sessions import append_summary as append_summary
 from segue.sessions import read_session as read_session
 from segue.sessions import write_session as write_session
+from segue.tokens import estimate as estimate
 from segue.tokens import estimate_tokens as estimate_tokens
 from segue.version import __version__ as __version__
 
@@ -255,6 +258,7 @@ __all__ = [  # noqa: RUF022 - by subject, as docs/names.md shows it
     "get_model",
     "find_models",
     "new_assistant_message",
+    "estimate",
     "estimate_tokens",
     # one history for any model
     "project",

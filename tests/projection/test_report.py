@@ -267,7 +267,7 @@ CASES: dict[ChangeCode, Needs] = {
         (HI, by(REPLY), UserMessage.of("see", IMAGE), by(REPLY), UserMessage.of(LONG), by(REPLY), HI),
         ("messages", 2, "content"),
         CONTENT,
-        policy=Policy(fit=Fit(low=0.7, window=850)),
+        policy=Policy(fit=Fit(low=0.7, window=950)),
     ),
     C.TURNS_DROPPED: Needs(SMALL, (HI, *[by(TextContent(text=LONG)), HI] * 4), ("messages", 1), CONTENT),
     C.SUMMARY_USED: Needs(

@@ -7,14 +7,16 @@ message. Some providers drop the thinking of a finished tool cycle, and then it 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import ceil
 from typing import Final, TypeAlias, cast
 
 import msgspec
 
 from segue.conversation.content import AnyContent, FileContent, ImageContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, Options, Tool
-from segue.conversation.messages import Message
-from segue.counting.families import TokenFamily, find_family
+from segue.conversation.messages import AssistantMessage, Message
+from segue.counting.estimates import NOTHING_LEARNT, Calibration, Estimate
+from segue.counting.families import TokenFamily, family_of
 from segue.counting.media import count_pages, default_size, image_size
 from segue.counting.tokenizers import bound_text, estimate_bytes, estimate_text
 from segue.models.model import Model
@@ -28,21 +30,26 @@ _TOKENS_PER_OPAQUE_CHARACTER: Final = 0.25
 _BYTES_PER_TOKEN_OF_AUDIO: Final = 500
 _BYTES_PER_TOKEN_OF_VIDEO: Final = 1000
 _LEAST_OF_MEDIA: Final = 100
-_SHORTEST_KEY: Final = 4
-"""The characters of the shortest key of a JSON object with its value: `"":1`."""
+_ALTERNATIVES: Final = ("anyOf", "oneOf", "allOf")
 _ENCODE: Final = msgspec.json.Encoder().encode
 _FORCED: Final = ("auto", "none", None)
 _PUNCTUATION: Final = b'{}[]":,'
 _TO_SPACES: Final = bytes.maketrans(_PUNCTUATION, b" " * len(_PUNCTUATION))
+_ANCHOR: Final = (0.6, 1.6)
+"""A usage outside these factors of the estimate does not count this history."""
+_ERROR_OF_USAGE: Final = 0.005
+_ERROR_LEFT: Final = 0.3
+"""How much of the error is left where the usage of many replies has corrected the estimate."""
 
 
 class TokenCounter:
     """Counts for one model, with the caller's own counter of texts if there is one."""
 
-    __slots__ = ("_last_bound", "_last_tools", "_narrow", "_own", "_weights", "_widest", "family")
+    __slots__ = ("_last_bound", "_last_tools", "_narrow", "_own", "_weights", "_widest", "_writer", "family")
 
     def __init__(self, model: Model, counter: TextCounter | None = None) -> None:
-        self.family: TokenFamily = find_family(model)
+        self._writer = (model.protocol, model.provider, model.id)
+        self.family: TokenFamily = family_of(model.id, model.provider, model.protocol)
         self._weights = self.family.weights
         self._widest = self._weights.widest()
         self._narrow = self._weights.widest_ascii()
@@ -102,6 +109,50 @@ class TokenCounter:
                 else sum(map(self._own, texts))
             )
         return lasting, passing
+
+    def learn(self, known: Calibration, reply: AssistantMessage, size: float) -> Calibration:
+        """Take in the usage of a reply to a request that was estimated at a size, if its model counts alike."""
+        if reply.usage is None:
+            return known
+        if (reply.protocol, reply.provider, reply.model) != self._writer:
+            family = family_of(reply.model, reply.provider, reply.protocol)
+            if family.tokenizer != self.family.tokenizer or not self.family.pattern:
+                return known
+        return known.learn(reply, size, self._writer)
+
+    def request(self, messages: Sequence[Message], fixed: float) -> Estimate:
+        """Count a request of projected messages behind what stands before them, corrected by the usage of replies.
+
+        The usage of the last reply of the model itself counts what is before it. Where that is not the size of this
+        history, because it was cut or edited since, the growth between replies corrects the estimate.
+        """
+        last_user = max((at for at, message in enumerate(messages) if message.role == "user"), default=0)
+        size, usage, learnt = fixed, 0, NOTHING_LEARNT
+        before = 0.0
+        for at, message in enumerate(messages):
+            if message.role == "assistant" and message.usage is not None:
+                learnt = self.learn(learnt, message, size)
+                if learnt.writer == self._writer and learnt.size == size:
+                    usage, before = learnt.usage, size
+            lasting, passing = self.message(message)
+            size += lasting + (passing if at > last_user else 0.0)
+        if usage and _ANCHOR[0] * before <= usage <= _ANCHOR[1] * before:
+            return self.bar(usage + (size - before) * learnt.factor, learnt, counted=usage)
+        return self.bar(learnt.correct(size), learnt)
+
+    def bar(self, tokens: float, learnt: Calibration = NOTHING_LEARNT, *, counted: int = 0) -> Estimate:
+        """Give a count its error bar; of `counted` tokens the provider has counted as many itself."""
+        family = self.family
+        error = family.error * (1 - (1 - _ERROR_LEFT) * learnt.certainty)
+        spread = 0 if counted else family.spread
+        width = spread + (tokens - counted) * error + counted * _ERROR_OF_USAGE
+        hidden = 0 if learnt.usage else family.hidden
+        return Estimate(round(tokens), max(0, int(tokens - width)), ceil(tokens + width + hidden))
+
+    def most_within(self, limit: int) -> float:
+        """Give the largest estimate whose upper end is within a limit; constants take a twentieth of it at most."""
+        family = self.family
+        return (limit - min(family.spread + family.hidden, limit / 20)) / (1 + family.error)
 
     def bound_messages(self, messages: Iterable[Message]) -> float:
         """Bound what `message` counts for messages together, for a tenth of its cost; not with the caller's counter."""
@@ -182,6 +233,7 @@ class TokenCounter:
             tokens += family.tools + family.tool * len(context.tools) + family.chosen + family.forced
         if schema:
             length += len(encode_value(schema))
+            tokens += family.schema
         factor = max(1.0, family.tool_factor, family.schema_factor)
         return tokens + length * self.widest * factor + keys * family.tool_key
 
@@ -198,14 +250,14 @@ class TokenCounter:
             else:
                 data = encode_value(tool.definition)
             length += len(data)
-            keys += len(data) // _SHORTEST_KEY
+            keys += data.count(b'":')
         if whole is not None:
             self._last_bound = whole, (length, keys)
         return length, keys
 
     def schema(self, schema: Mapping[str, object]) -> float:
         """Count an output schema."""
-        return self._json(schema) * self.family.schema_factor
+        return self.family.schema + self._json(schema) * self.family.schema_factor
 
     def tools(self, tools: Sequence[Tool]) -> float:
         """Count the definitions of tools."""
@@ -217,6 +269,11 @@ class TokenCounter:
         for tool in tools:
             if tool.kind == "function":
                 texts += self.text(tool.name + tool.description)
+                if family.declared_tools:
+                    words: list[str] = []
+                    keys += _declare(tool.parameters, words)
+                    texts += self.text(" ".join(words)) if words else 0.0
+                    continue
                 data = encode_value(tool.parameters)
             else:
                 data = encode_value(tool.definition)
@@ -279,6 +336,30 @@ def _walk(value: object, texts: list[str]) -> Iterable[int]:
     elif isinstance(value, list | tuple):
         for item in cast("Sequence[object]", value):
             yield from _walk(item, texts)
+
+
+def _declare(schema: object, words: list[str]) -> int:
+    """Collect what TypeScript has of a schema: names, descriptions and allowed values; give the number of names."""
+    if not isinstance(schema, Mapping):
+        return 0
+    found, keys = cast("Mapping[str, object]", schema), 0
+    for name in _ALTERNATIVES:
+        options = found.get(name)
+        if isinstance(options, list | tuple):
+            keys += sum(_declare(option, words) for option in cast("Sequence[object]", options))
+    values = found.get("enum")
+    if isinstance(values, list | tuple):
+        words += map(str, cast("Sequence[object]", values))
+    keys += _declare(found.get("items"), words)
+    properties = found.get("properties")
+    if isinstance(properties, Mapping):
+        for name, value in cast("Mapping[str, object]", properties).items():
+            words.append(name)
+            description = cast("Mapping[str, object]", value).get("description") if isinstance(value, Mapping) else None
+            if isinstance(description, str):
+                words.append(description)
+            keys += 1 + _declare(value, words)
+    return keys
 
 
 def _encode_tools(tools: Sequence[Tool]) -> bytes | None:

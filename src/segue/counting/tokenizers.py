@@ -1,6 +1,6 @@
 """Estimate the tokens of a text: count its characters by class, and weigh each class.
 
-A vocabulary takes megabytes and 60 to 280 ns a byte, and only some providers publish theirs. Characters in seventeen
+A vocabulary takes megabytes and 60 to 280 ns a byte, and only some providers publish theirs. Characters in eighteen
 classes, each with a weight for each tokenizer, count texts of 100 KB and more within a few per cent of the tokenizer.
 
 Facts this file rests on:
@@ -10,12 +10,15 @@ Facts this file rests on:
 - Claude has no public tokenizer. Its weights come from the usage of 608,000 tokens of two recorded sessions and of 103
   requests; classes outside Latin are those of o200k times 1.15.           (Sonnet 4.5 and Opus 4.5, 2026-11-15)
 - Claude 4.7 and later: letters count 1.5 times as much, the rest as before. (14 replies of Opus 4.8, 2026-11-15)
-- Words of other languages than English are split into more tokens: 0.27 to 0.34 a letter where English has 0.21 to
-  0.24, and about 1 for a letter with an accent. Texts in 27 European languages are then estimated at 0.8 to 1.2,
-  without that at 0.57 to 0.92.             (translations of git, bash and gtk with each tokenizer, 2026-11-15)
+- In prose a word is one token or two, however long it is: 0.4 for a space and 0.15 for a letter count English within
+  15 %, where letters alone count long words twice.   (1,700 pieces of documentation and sessions, 2026-11-17)
+- Words of other languages than English are split into more tokens: 0.19 to 0.26 a letter, and about 1 for a letter with
+  an accent. Other scripts: the median over the languages that use them.
+                                  (words of 40 languages by their frequency, with each tokenizer, 2026-11-17)
 - Base64 has 0.67 to 0.76 tokens a character, half as much again as its classes give. (the tokenizers, 2026-11-15)
 - A space before a number is a token of its own, and each word is at least one: tables of single digits and texts of
   short words have up to three times the tokens that their classes give. (the tokenizers, 2026-11-17)
+- Han and Hangul at random have 1.5 to 3 tokens a character, texts 0.6 to 1.1. (the tokenizers, 2026-11-17)
 - `bytes.translate` that deletes a class counts it at 0.3 to 1 ns a byte; a loop in Python takes 30 ns and more.
                                                             (CPython 3.11, 2026-11-15)
 """
@@ -40,7 +43,13 @@ class Tokenizer(msgspec.Struct, frozen=True, kw_only=True):
     control: float
     """Line breaks and tabs."""
     space: float
-    foreign: float
+    prose_lower: float
+    """Small letters in English prose, where the spaces count the words."""
+    prose_upper: float
+    prose_other: float
+    prose_control: float
+    prose_space: float
+    prose_foreign: float
     """Small letters in prose of other languages than English."""
     accented: float
     """C2 to CB: Latin letters with accents."""
@@ -49,7 +58,9 @@ class Tokenizer(msgspec.Struct, frozen=True, kw_only=True):
     cyrillic: float
     """D0 to D3: Cyrillic."""
     semitic: float
-    """D4 to DF: Hebrew, Arabic, Armenian."""
+    """D8 to DF: Arabic."""
+    hebrew: float
+    """D4 to D7: Hebrew, Armenian."""
     indic: float
     """E0, E1: Indic scripts, Thai."""
     symbol: float
@@ -67,32 +78,87 @@ class Tokenizer(msgspec.Struct, frozen=True, kw_only=True):
 
     def widest_ascii(self) -> float:
         """Give the most tokens that one ASCII character can have."""
-        return max(self.lower, self.upper, self.digit, self.other, self.control, self.foreign, self.base64, 1.0)
+        return max(self.narrow(), self.digit, 1.0)
+
+    def narrow(self) -> float:
+        """Give the most tokens that one ASCII character has by its class, digits excepted."""
+        plain = max(self.lower, self.upper, self.other, self.control, self.space, self.base64)
+        prose = max(self.prose_lower, self.prose_upper, self.prose_other, self.prose_control, self.prose_foreign)
+        return max(plain, prose, self.prose_space)
 
     def widest(self) -> float:
         """Give the most tokens that one character can have."""
-        wide = (self.accented, self.greek, self.cyrillic, self.semitic, self.indic, self.symbol, self.kana)
-        return max(self.widest_ascii(), *wide, self.han, self.hangul, self.emoji)
+        wide = (self.accented, self.greek, self.cyrillic, self.semitic, self.hebrew, self.indic, self.symbol)
+        return max(self.widest_ascii(), *wide, self.kana, self.han, self.hangul, self.emoji, _RARE)
 
 
-def _row(weights: str) -> Tokenizer:
-    return Tokenizer(**dict(zip(Tokenizer.__struct_fields__, map(float, weights.split()), strict=True)))
+def _row(*weights: str) -> Tokenizer:
+    return Tokenizer(**dict(zip(Tokenizer.__struct_fields__, map(float, " ".join(weights).split()), strict=True)))
 
 
-# The weights in the order of the fields: a-z, A-Z, 0-9, other, control, space, foreign, accented, Greek, Cyrillic,
-# Semitic, Indic, symbol, kana, Han, Hangul, emoji, base64.
-O200K: Final = _row("0.22 0.52 0.94 0.48 0.19 0.06 0.28 1.03 0.45 0.36 0.38 0.40 1.76 0.70 0.80 0.75 1.84 0.68")
-GEMMA3: Final = _row("0.21 0.55 1.40 0.72 0.19 0.11 0.27 0.93 0.46 0.33 0.38 0.30 1.60 0.50 0.62 0.68 1.34 0.70")
-TEKKEN: Final = _row("0.23 0.59 1.39 0.52 0.17 0.06 0.30 0.93 0.48 0.39 0.38 0.47 2.09 0.65 1.06 0.77 2.95 0.76")
-LLAMA3: Final = _row("0.23 0.52 0.94 0.43 0.13 0.06 0.34 0.84 0.48 0.42 0.55 0.95 1.66 0.67 0.81 0.80 2.38 0.72")
-QWEN3: Final = _row("0.23 0.50 1.40 0.45 0.14 0.07 0.33 1.34 1.05 0.46 0.55 1.11 1.49 0.68 0.75 0.86 2.36 0.74")
-DEEPSEEK: Final = _row("0.24 0.68 0.93 0.50 0.18 0.06 0.32 1.25 0.58 0.42 0.46 0.70 1.70 0.72 0.66 0.87 2.07 0.70")
-GLM4: Final = _row("0.23 0.52 1.07 0.44 0.14 0.06 0.32 1.13 0.52 0.40 0.55 1.21 1.84 0.78 0.74 1.02 2.37 0.72")
-KIMI: Final = _row("0.22 0.53 0.93 0.46 0.20 0.06 0.34 1.28 0.72 0.49 0.55 0.70 1.81 0.84 0.72 1.03 2.16 0.68")
-COMMAND_R: Final = _row("0.23 0.55 1.39 0.68 0.21 0.02 0.29 1.00 0.50 0.38 0.40 0.80 1.84 0.50 0.69 0.75 2.04 0.72")
-CLAUDE: Final = _row("0.24 0.58 1.54 0.51 0.37 0.07 0.31 1.15 0.52 0.41 0.44 0.46 1.58 0.81 0.85 0.86 2.12 0.78")
-CLAUDE_4_7: Final = _row("0.36 0.87 1.54 0.51 0.37 0.07 0.44 1.15 0.52 0.41 0.44 0.46 1.58 0.81 0.85 0.86 2.12 0.78")
-UNKNOWN: Final = _row("0.23 0.53 1.07 0.48 0.18 0.06 0.31 1.10 0.60 0.43 0.50 0.70 1.76 0.65 0.69 0.80 2.16 0.72")
+# The weights in the order of the fields. ASCII: a-z, A-Z, 0-9, other, control, space. In prose: a-z, A-Z, other,
+# control, space, a-z of other languages. The rest: accented, Greek, Cyrillic, Arabic, Hebrew, Indic, symbol, kana, Han,
+# Hangul, emoji, base64.
+O200K: Final = _row(
+    "0.22 0.52 0.94 0.48 0.19 0.06",
+    "0.14 0.16 0.74 0.22 0.46 0.19",
+    "1.03 0.45 0.35 0.39 0.46 0.40 1.76 0.70 0.80 0.75 1.84 0.68",
+)
+GEMMA3: Final = _row(
+    "0.21 0.55 1.40 0.72 0.19 0.11",
+    "0.15 0.13 0.88 0.49 0.42 0.19",
+    "0.93 0.46 0.34 0.40 0.54 0.30 1.60 0.50 0.62 0.68 1.34 0.70",
+)
+TEKKEN: Final = _row(
+    "0.23 0.59 1.39 0.52 0.17 0.06",
+    "0.15 0.30 0.74 0.19 0.41 0.21",
+    "0.93 0.48 0.38 0.37 0.54 0.47 2.09 0.65 1.06 0.77 2.95 0.76",
+)
+LLAMA3: Final = _row(
+    "0.23 0.52 0.94 0.43 0.13 0.06",
+    "0.15 0.15 0.73 0.11 0.45 0.25",
+    "0.84 0.48 0.40 0.46 1.19 0.95 1.66 0.67 0.81 0.80 2.38 0.72",
+)
+QWEN3: Final = _row(
+    "0.23 0.50 1.40 0.45 0.14 0.07",
+    "0.14 0.15 0.72 0.07 0.46 0.24",
+    "1.34 1.05 0.44 0.50 0.47 1.11 1.49 0.68 0.75 0.86 2.36 0.74",
+)
+DEEPSEEK: Final = _row(
+    "0.24 0.68 0.93 0.50 0.18 0.06",
+    "0.16 0.17 0.77 0.33 0.38 0.24",
+    "1.25 0.58 0.40 0.46 0.56 0.70 1.70 0.72 0.66 0.87 2.07 0.70",
+)
+GLM4: Final = _row(
+    "0.23 0.52 1.07 0.44 0.14 0.06",
+    "0.15 0.14 0.73 0.09 0.45 0.23",
+    "1.13 0.52 0.36 0.49 1.19 1.21 1.84 0.78 0.74 1.02 2.37 0.72",
+)
+KIMI: Final = _row(
+    "0.22 0.53 0.93 0.46 0.20 0.06",
+    "0.14 0.18 0.69 0.14 0.45 0.27",
+    "1.28 0.72 0.49 0.58 0.74 0.70 1.81 0.84 0.72 1.03 2.16 0.68",
+)
+COMMAND_R: Final = _row(
+    "0.23 0.55 1.39 0.68 0.21 0.02",
+    "0.15 0.17 0.80 0.25 0.43 0.21",
+    "1.00 0.50 0.38 0.40 0.55 0.80 1.84 0.50 0.69 0.75 2.04 0.72",
+)
+CLAUDE: Final = _row(
+    "0.24 0.58 1.54 0.51 0.37 0.07",
+    "0.16 0.20 0.80 0.35 0.50 0.21",
+    "1.15 0.52 0.40 0.45 0.53 0.46 1.58 0.81 0.85 0.86 2.12 0.78",
+)
+CLAUDE_4_7: Final = _row(
+    "0.36 0.87 1.54 0.51 0.37 0.07",
+    "0.23 0.30 0.80 0.37 0.70 0.31",
+    "1.15 0.52 0.40 0.45 0.53 0.46 1.58 0.81 0.85 0.86 2.12 0.78",
+)
+UNKNOWN: Final = _row(
+    "0.23 0.53 1.07 0.48 0.18 0.06",
+    "0.15 0.17 0.75 0.20 0.45 0.23",
+    "1.10 0.60 0.43 0.50 0.80 0.70 1.76 0.65 0.69 0.80 2.16 0.72",
+)
 
 TOKENIZERS: Final[dict[str, Tokenizer]] = {
     "o200k": O200K,
@@ -118,12 +184,14 @@ _CONTINUATION: Final = bytes(range(0x80, 0xC0))
 _ACCENTED: Final = bytes(range(0xC0, 0xCC))
 _GREEK: Final = bytes(range(0xCC, 0xD0))
 _CYRILLIC: Final = bytes(range(0xD0, 0xD4))
-_SEMITIC: Final = bytes(range(0xD4, 0xE0))
+_HEBREW: Final = bytes(range(0xD4, 0xD8))
+_SEMITIC: Final = bytes(range(0xD8, 0xE0))
 _INDIC: Final = b"\xe0\xe1"
 _SYMBOLS: Final = b"\xe2\xee\xef"
 _KANA: Final = b"\xe3"
 _HAN: Final = bytes(range(0xE4, 0xEA))
 _HANGUL: Final = bytes(range(0xEA, 0xEE))
+_EAST_ASIAN: Final = _KANA + _HAN + _HANGUL
 
 _TO_KINDS: Final = bytes.maketrans(
     _LOWER + _UPPER + _DIGITS + _CONTROL + _OTHER,
@@ -136,15 +204,25 @@ _SINGLE_DIGITS: Final = 1.2
 """Tokenizers with a larger weight of digits have a token for each digit, others one for up to three."""
 
 _PROSE: Final = 0.15
-"""Prose has at most this much punctuation for each small letter; code and JSON have more."""
-_SPACES: Final = 0.05
-"""Prose has at least so many spaces for each small letter."""
-_ENGLISH: Final = (b" the ", b" to ", b" of ", b" and ", b" that ", b" this ", b" you ", b" with ", b" are ")
-_BYTES_PER_WORD: Final = 125
-"""English has one of these words for 50 to 90 small letters, other languages one for 230 and more."""
+"""Prose has at most this much punctuation, and digits, for each small letter; code and JSON have more."""
+_SPACES: Final = (0.05, 0.4)
+"""Prose has so many spaces for each small letter; tables have more."""
+_CAPITALS_OF_PROSE: Final = 0.2
+_LETTERS_OF_A_WORD: Final = 5.5
+_SAVED: Final = 0.75
+"""Long English words are one token, too: letters beyond these count that much less."""
+_ENGLISH: Final = (b"th", b"ing", b"ed ", b"ly ", b"sh")
+_PER_LETTER: Final = (0.010, 0.022)
+"""English has more than the second number of these for each small letter, other languages fewer than the first."""
 _BYTES_TO_DECIDE: Final = (60, 300)
-"""Below the first number of letters a text is taken for English, above the second its words decide."""
+"""Below the first number of letters a text is taken for English, above the second its letters decide."""
 _SAMPLE: Final = 2048
+
+_RARE: Final = 2.8
+"""The tokens of a character that is not in a vocabulary: one for each byte of it, almost."""
+_CHARACTERS: Final = 300
+"""So many characters of a text in Han, kana or Hangul have 60 % different ones, characters at random 99 %."""
+_DIFFERENT: Final = 0.85
 
 _MANY_CAPITALS: Final = 0.12
 """Prose has 0.05 capitals for each small letter, code up to 0.15, base64 1. Only texts above are searched for runs."""
@@ -164,37 +242,47 @@ def estimate_text(text: str, tokenizer: Tokenizer) -> float:
 def estimate_bytes(data: bytes, tokenizer: Tokenizer) -> float:
     """Estimate the tokens of a text in UTF-8. Frequent classes are deleted first, so that the rest gets short."""
     rest = data.translate(None, _LOWER)
-    lower = len(data) - len(rest)
     size = len(rest)
+    lower = len(data) - size
     rest = rest.translate(None, b" ")
-    spaces = size - len(rest)
-    tokens = lower * tokenizer.lower + spaces * tokenizer.space
-    size = len(rest)
+    spaces, size = size - len(rest), len(rest)
     rest = rest.translate(None, _OTHER)
-    other = size - len(rest)
-    tokens += other * tokenizer.other
-    if lower > _BYTES_TO_DECIDE[0] and other < _PROSE * lower and spaces > _SPACES * lower:
-        tokens += lower * _share_of_foreign(data, lower) * (tokenizer.foreign - tokenizer.lower)
-    size = len(rest)
+    other, size = size - len(rest), len(rest)
     rest = rest.translate(None, _UPPER)
-    upper = size - len(rest)
-    tokens += upper * tokenizer.upper
-    if upper > _MANY_CAPITALS * lower and upper > _MANY_CAPITALS * _SHORTEST_RUN:
-        tokens += _more_for_base64(data, tokenizer)
-    size = len(rest)
+    upper, size = size - len(rest), len(rest)
     rest = rest.translate(None, _DIGITS)
-    digits = size - len(rest)
-    tokens += digits * tokenizer.digit
-    size = len(rest)
+    digits, size = size - len(rest), len(rest)
     rest = rest.translate(None, _CONTROL) if rest else rest
     breaks = size - len(rest)
-    tokens += breaks * tokenizer.control
+    if (
+        other + digits < _PROSE * lower
+        and _SPACES[0] * lower < spaces < _SPACES[1] * lower
+        and upper < _CAPITALS_OF_PROSE * lower
+    ):
+        letter, longer = tokenizer.prose_lower, lower - _LETTERS_OF_A_WORD * (spaces + 1)
+        if longer > 0:
+            letter *= 1 - _SAVED * longer / lower
+        if lower > _BYTES_TO_DECIDE[0]:
+            letter += _share_of_foreign(data, lower) * (tokenizer.prose_foreign - letter)
+        tokens = lower * letter + (spaces + 1) * tokenizer.prose_space + other * tokenizer.prose_other
+        tokens += upper * tokenizer.prose_upper + breaks * tokenizer.prose_control
+    else:
+        tokens = lower * tokenizer.lower + spaces * tokenizer.space + other * tokenizer.other
+        tokens += upper * tokenizer.upper + breaks * tokenizer.control
+    tokens += digits * tokenizer.digit
+    if upper > _MANY_CAPITALS * lower and upper > _MANY_CAPITALS * _SHORTEST_RUN:
+        tokens += _more_for_base64(data, tokenizer)
     # There are at most so many pieces; of two spaces, one at least is not before a word.
     if (digits > _MANY_DIGITS * len(data) or spaces > _MANY_SPACES * lower) and (
         spaces + breaks + 2 * digits > tokens and spaces - data.count(b"  ") + breaks + 2 * digits > tokens
     ):
         tokens = max(tokens, _count_pieces(data, digits, tokenizer))
-    return tokens + _estimate_beyond_ascii(rest.translate(None, _CONTINUATION), tokenizer) if rest else tokens
+    if not rest:
+        return tokens
+    rest = rest.translate(None, _CONTINUATION)
+    if len(rest) > _CHARACTERS and _is_random(data, rest):
+        return tokens + len(rest) * _RARE
+    return tokens + _estimate_beyond_ascii(rest, tokenizer)
 
 
 def bound_text(text: str, tokenizer: Tokenizer) -> float:
@@ -206,8 +294,7 @@ def bound_text(text: str, tokenizer: Tokenizer) -> float:
     data = text.encode("utf-8", "surrogatepass")
     digits = len(data) - len(data.translate(None, _DIGITS))
     wide = len(data) - len(text)  # each character beyond ASCII has at least one more byte
-    narrow = max(tokenizer.lower, tokenizer.upper, tokenizer.other, tokenizer.control, tokenizer.space)
-    narrow = max(narrow, tokenizer.foreign, tokenizer.base64)
+    narrow = tokenizer.narrow()
     # A digit, the space before it, the line break behind it and the word that follows can be one token each.
     more = max(tokenizer.digit - narrow, 4 * (1.0 - narrow))
     return len(text) * narrow + digits * more + wide * (tokenizer.widest() - narrow)
@@ -225,7 +312,7 @@ def _count_pieces(data: bytes, digits: int, tokenizer: Tokenizer) -> float:
 
 
 def _share_of_foreign(data: bytes, lower: int) -> float:
-    """Guess from frequent words how much of a prose is not English; long texts by three samples."""
+    """Guess from frequent letters how much of a prose is not English; long texts by three samples."""
     size = len(data)
     if size > 3 * _SAMPLE:
         middle = size // 2
@@ -234,13 +321,13 @@ def _share_of_foreign(data: bytes, lower: int) -> float:
     first, last = _BYTES_TO_DECIDE
     if lower <= first:
         return 0.0
-    words, enough = 0, lower / _BYTES_PER_WORD
-    for word in _ENGLISH:
-        words += data.count(word)
-        if words >= enough:  # mostly after two or three of them
+    found, (few, many) = 0, _PER_LETTER
+    for letters in _ENGLISH:
+        found += data.count(letters)
+        if found >= many * lower:  # mostly after one or two of them
             return 0.0
     certainty = min(1.0, (lower - first) / (last - first))
-    return certainty * (1.0 - words * _BYTES_PER_WORD / lower)
+    return certainty * min(1.0, (many - found / lower) / (many - few))
 
 
 def _more_for_base64(data: bytes, tokenizer: Tokenizer) -> float:
@@ -260,6 +347,15 @@ def _more_for_base64(data: bytes, tokenizer: Tokenizer) -> float:
     return more
 
 
+def _is_random(data: bytes, rest: bytes) -> bool:
+    """Whether the characters beyond ASCII are East Asian ones at random, of which most are not in a vocabulary."""
+    if len(rest.translate(None, _EAST_ASIAN)) > len(rest) / 2:
+        return False
+    middle = len(data) // 2
+    sample = data[middle : middle + 3 * _CHARACTERS].decode("utf-8", "ignore")
+    return len(set(sample)) > _DIFFERENT * len(sample) > _DIFFERENT * _CHARACTERS / 2
+
+
 def _estimate_beyond_ascii(rest: bytes, tokenizer: Tokenizer) -> float:
     tokens = 0.0
     for members, weight in (
@@ -272,6 +368,7 @@ def _estimate_beyond_ascii(rest: bytes, tokenizer: Tokenizer) -> float:
         (_INDIC, tokenizer.indic),
         (_GREEK, tokenizer.greek),
         (_SEMITIC, tokenizer.semitic),
+        (_HEBREW, tokenizer.hebrew),
     ):
         size = len(rest)
         rest = rest.translate(None, members)

@@ -20,7 +20,6 @@ from segue.failures.failure import Failure
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.request import Request
-from segue.tokens import count_messages
 
 _SMALLER: Final = 0.75
 """The part of the window that is used where the provider names no limit."""
@@ -35,7 +34,7 @@ def _estimate(request: Request, policy: Policy | None) -> int:
         return projection.window.estimate
     counter = TokenCounter(request.model, None if policy is None else policy.counter)
     fixed = counter.fixed(projection.context, projection.options)
-    return round(count_messages(projection.context.messages, counter, fixed, request.model))
+    return counter.request(projection.context.messages, fixed).tokens
 
 
 def find_smaller_window(failure: Failure, request: Request, policy: Policy | None) -> int | None:

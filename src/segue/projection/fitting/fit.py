@@ -128,7 +128,8 @@ class Fitter:
         limit, window = self.plan.limit, self.plan.window
 
         def estimate() -> int:
-            return round(self._count_fixed(given) + self._count(given))
+            read = given.messages[given.covered :]  # the server has replaced those before
+            return self.plan.counter.request(read, self._count_fixed(given)).tokens
 
         if not limit:
             return None

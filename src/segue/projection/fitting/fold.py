@@ -30,6 +30,7 @@ from msgspec.structs import replace
 
 from segue.conversation.context import Summary
 from segue.conversation.messages import Message
+from segue.counting.estimates import NOTHING_LEARNT, Calibration
 from segue.projection.fitting.places import Places
 from segue.projection.fitting.plan import FitPlan
 from segue.projection.fitting.shortening import Shortened, keep_words, shorten_message, shorten_result, shorten_to
@@ -52,7 +53,7 @@ _LEAST_WORDS: Final = 48
 class Marks:
     """Where the cuts are at one point; all of them are indexes of projected messages and only grow."""
 
-    __slots__ = ("cuts", "evicted", "gone", "lean", "point", "running", "saved", "since", "tight")
+    __slots__ = ("cuts", "evicted", "gone", "lean", "learnt", "point", "running", "saved", "since", "tight")
 
     def __init__(self, quotas: int) -> None:
         self.point: int = 1
@@ -72,12 +73,14 @@ class Marks:
         """Where the last cut was. The next one loses the reasoning behind it, where that is bound to its prefix."""
         self.tight: int = 0
         """How often the room of the note is halved."""
+        self.learnt: Calibration = NOTHING_LEARNT
+        """What the usage of the replies so far tells about the estimates."""
 
     def copy(self) -> Marks:
         """Give marks that continue from these without changing them."""
         new = Marks(0)
         new.point, new.gone, new.lean, new.cuts = self.point, self.gone, self.lean, self.cuts
-        new.since, new.tight = self.since, self.tight
+        new.since, new.tight, new.learnt = self.since, self.tight, self.learnt
         new.evicted, new.running, new.saved = list(self.evicted), dict(self.running), dict(self.saved)
         return new
 
@@ -165,12 +168,15 @@ class Fold:
     def _advance(self, marks: Marks, end: int) -> None:
         messages = self._messages
         for point in range(marks.point, end):
+            message = messages[point]
             if (
-                messages[point].role == "assistant"
+                message.role == "assistant"
                 and messages[point - 1].role in ("user", "toolResult")
-                and not self._additions.has(messages[point])
+                and not self._additions.has(message)
             ):
                 self._look(marks, point)
+                if message.usage is not None and self.plan.limit:
+                    marks.learnt = self.plan.counter.learn(marks.learnt, message, self._estimated(marks, point))
         marks.point = max(marks.point, end)
 
     def _look(self, marks: Marks, point: int) -> None:
@@ -182,7 +188,10 @@ class Fold:
     # -- the size ------------------------------------------------------------------------------------------------------
 
     def size(self, marks: Marks, point: int) -> float:
-        """Give the tokens of a request at a point."""
+        """Give the tokens of a request at a point, corrected by the usage of the replies before it."""
+        return marks.learnt.correct(self._estimated(marks, point))
+
+    def _estimated(self, marks: Marks, point: int) -> float:
         sizes, head = self.sizes, self.head
         size, start = self.fixed, 0
         if marks.gone > head:

@@ -30,6 +30,8 @@ _DEFAULT_FIT: Final = Fit()
 _SMALLEST_LOW: Final = 0.33
 _LARGEST_LOW: Final = 0.6
 """Below the one, too little is left word for word; above the other, cuts follow each other too soon."""
+_DEEP_ENOUGH: Final = 0.9
+"""A cut goes at least so far below the high mark, where a wide error bar brings that down."""
 _DEEPEST: Final = 0.25
 """The low mark of a cut that loses reasoning is not below this."""
 _CACHE_PRICES: Final = (0.1, 1.25)
@@ -84,14 +86,15 @@ class FitPlan:
         """The tokens of input and output together; 0 where they are not known, or where nothing is to be cut."""
         self.limit: int = _input_limit(model, fit, self.window)
         """The tokens that the input may have."""
-        self.high: float = self.limit * fit.high
+        # The upper end of an estimate has to be within the limit, too.
+        self.high: float = min(self.limit * fit.high, self.counter.most_within(self.limit))
         self.above: int | None = max(rules.min_compaction, round(self.high)) if self.limit else None
         """Above so many tokens the server is asked to shorten the conversation; None: it decides."""
         self.edit: ServerEdit | None = _server_edit(fit, rules, self.limit)
         if self.edit is not None:
-            self.high = float(self.limit)  # what is more than the server can take is cut here
+            self.high = self.counter.most_within(self.limit)  # what is more than the server can take is cut here
         self.low_share: float = _low_by_price(model.cost, fit.high, fit.keep) if fit.low is None else fit.low
-        self.low: float = self.limit * self.low_share
+        self.low: float = min(self.limit * self.low_share, self.high * _DEEP_ENOUGH)
         self.keep: float = self.limit * fit.keep
         self.least_head: float = self.limit / 10
         """The first user message is kept whole if it is not larger than this."""
