@@ -9,8 +9,9 @@ from typing import Final
 from segue.conversation.context import Context, Options, Tool
 from segue.errors import Path
 from segue.projection.fitting.cutting import MadeMessages, apply_cuts
-from segue.projection.fitting.fold import Fold, Marks
+from segue.projection.fitting.fold import Fold
 from segue.projection.fitting.given import Fitted, Given
+from segue.projection.fitting.marks import Marks
 from segue.projection.fitting.plan import FitPlan
 from segue.projection.fitting.window import Window
 from segue.projection.requirements import WindowTooSmall
@@ -60,7 +61,7 @@ class Fitter:
         if most <= plan.high and not self._exceeds_quota():
             return Fitted(self._window(given, most))
         fixed = self._count_fixed(given) if plan.limit else 0.0
-        if fixed != fold.fixed or given.summaries != fold.summaries:
+        if fixed != fold.fixed or given.summaries != fold.notes.summaries:
             fold.restart(fixed, given.summaries)
             self._made.restart()
         marks = fold.run(messages, given.places, given.settled)
