@@ -22,7 +22,7 @@ from typing import Final, cast
 from segue.conversation.messages import Message
 from segue.counting.counter import TokenCounter
 
-_LOOKED_AT: Final = 400
+_LOOKED_AT: Final = 300
 """How many of the messages that are left out are looked at, from the newest on."""
 _HEAD, _TAIL = 6000, 2000
 """The characters of a long text that are looked at."""
@@ -33,11 +33,15 @@ _DECAY: Final = 0.99
 _WEIGHTS: Final = {"user": 4.0, "assistant": 3.0, "toolResult": 1.0}
 _CHUNK: Final = re.compile(r"(?:https?://)?[^\s\"'`()\[\]{}<>,;:|=\\*]{4,100}")
 _IS_NAME: Final = re.compile(r"[_/.@#\d\-]|[^\W\d_][a-z]+[A-Z]|[a-z][A-Z]")
-_ENDS: Final = ".!?-/#+&$%^~"
+_BEFORE: Final = "!?-#+&$%^~"
+_BEHIND: Final = _BEFORE + "./"
+"""What is not part of a name at its ends."""
 _ERROR: Final = re.compile(
-    r"^.*(?:\b(?:error|exception|failed|failure|fatal|panic|denied|refused|cannot|warning)\b|[a-z]Error\b|FAILED).*$",
-    re.IGNORECASE | re.MULTILINE,
+    r"^[ \t]*(?:E[ \t]+|\S+:\d+(?::\d+)?:[ \t]*)?"
+    r"(?:[\w.]*(?:Error|Exception)|(?i:error|fatal|failed|panic|warning))\b.*$",
+    re.MULTILINE,
 )
+"""Lines that begin with an error, perhaps behind its place. Code that only mentions one does not match."""
 _MOST_ERRORS: Final = 2
 """Lines of one result."""
 _LINE_COST: Final = 2.0
@@ -65,11 +69,21 @@ def extract_facts(dropped: Sequence[Message], kept: Iterable[Message], room: flo
     return "\n".join([*lines, " ".join(names)] if names else lines)
 
 
+def rank_messages(dropped: Sequence[Message], sent: Iterable[Message]) -> list[int]:
+    """Give the indexes of messages that are left out, those first that share most names with what is sent."""
+    known = {name for message in sent for text in _texts(message) for name in _names(text)}
+    scores = [
+        _WEIGHTS.get(message.role, 0.0) + len({name for text in _texts(message) for name in _names(text)} & known)
+        for message in dropped
+    ]
+    return sorted(range(len(dropped)), key=lambda at: (-scores[at], -at))
+
+
 def _choose_lines(messages: Sequence[Message], room: float, counter: TokenCounter) -> tuple[list[str], float]:
     """Choose lines from the newest message on, and give them in order, with the room that is left."""
     chosen: dict[str, None] = {}
     for message in reversed(messages):
-        for line in _lines(message):
+        for line in reversed([*_lines(message)]):
             if line in chosen:
                 continue
             cost = counter.text(line) + _LINE_COST
@@ -82,7 +96,10 @@ def _choose_lines(messages: Sequence[Message], room: float, counter: TokenCounte
 
 def _lines(message: Message) -> Iterator[str]:
     if message.role == "toolResult":
-        found = [line for text in _texts(message) for line in _ERROR.findall(text)[-_MOST_ERRORS:]]
+        texts = [*_texts(message)]
+        found = [line for text in texts for line in _ERROR.findall(text)]
+        if message.is_error and not found:
+            found = [line for text in texts for line in text.splitlines() if line.strip()]
         yield from map(_shorten_line, found[-_MOST_ERRORS:])
     elif message.role == "assistant":
         for piece in message.content:
@@ -116,7 +133,7 @@ def _order(item: tuple[str, float]) -> tuple[float, str]:
 
 def _names(text: str) -> Iterator[str]:
     for chunk in set(_CHUNK.findall(text)):
-        name = chunk.strip(_ENDS)
+        name = chunk.lstrip(_BEFORE).rstrip(_BEHIND)
         if len(name) > 3 and _IS_NAME.search(name):
             yield name
 

@@ -61,8 +61,8 @@ class Fitter:
         if most <= plan.high and not self._exceeds_quota():
             return Fitted(self._window(given, most))
         fixed = self._count_fixed(given) if plan.limit else 0.0
-        if fixed != fold.fixed or given.summaries != fold.notes.summaries:
-            fold.restart(fixed, given.summaries)
+        if fixed != fold.fixed or given.summaries != fold.notes.summaries or given.pins != fold.notes.pins:
+            fold.restart(fixed, given.summaries, given.pins)
             self._made.restart()
         marks = fold.run(messages, given.places, given.settled)
         size = fold.size(marks, len(messages)) if plan.limit else 0.0
@@ -155,7 +155,7 @@ class Fitter:
         counter, texts = self.plan.counter, given.prompt
         parts: list[tuple[float, Path]] = [
             (sum(counter.message(given.messages[index])), ("messages", place))
-            for index in range(marks.gone, len(given.messages))
+            for index in (*self.fold.notes.pinned_in(marks), *range(marks.gone, len(given.messages)))
             if (place := given.places[index]) >= 0 and index not in marks.running
         ]
         if texts:

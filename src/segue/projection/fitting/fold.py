@@ -71,9 +71,10 @@ class Fold:
 
     # -- the fold ------------------------------------------------------------------------------------------------------
 
-    def restart(self, fixed: float, summaries: tuple[Summary, ...]) -> None:
-        """Begin again: what stands before the messages, or a summary, is another one."""
-        self.fixed, self.notes.summaries = fixed, summaries
+    def restart(self, fixed: float, summaries: tuple[Summary, ...], pins: tuple[int, ...]) -> None:
+        """Begin again: what stands before the messages, a summary or a pin is another one."""
+        self.fixed, self.notes.summaries, self.notes.pins = fixed, summaries, pins
+        self._lean.clear()
         self.marks = Marks(len(self.plan.quotas))
 
     def forget_from(self, count: int) -> None:
@@ -84,8 +85,8 @@ class Fold:
 
     def run(self, messages: Sequence[Message], places: Places, settled: int) -> Marks:
         """Look at every point up to the end, and give the marks there; those of the settled part are kept."""
-        self._messages = self.notes.messages = messages
-        self.notes.places = places
+        self._messages = messages
+        self.notes.begin(messages, places)
         # What the end of the last request shortened may be shortened differently now.
         del self._lean_sums[self.marks.lean + 1 :], self._finished[self.marks.lean :]
         if self.plan.limit:
@@ -232,7 +233,7 @@ class Fold:
             return known
         drops_thinking = finished and self._drops_thinking
         shortened = shorten_message(message, self.plan.fit, self._texts, drops_thinking=drops_thinking)
-        if shortened[0] is message:
+        if shortened[0] is message or index in self.notes.pinned:
             known = (message, None, 0.0)
         else:
             counter = self.plan.counter
@@ -256,7 +257,7 @@ class Fold:
         lengths = {
             index: max((len(piece.text) for piece in message.content if piece.kind == "text"), default=0)
             for index in range(running, point)
-            if (message := self._messages[index]).role == "toolResult"
+            if (message := self._messages[index]).role == "toolResult" and index not in self.notes.pinned
         }
         level = max(lengths.values(), default=0)
         while level > _SMALLEST_RESULT and self.size(marks, point) > low:

@@ -43,6 +43,7 @@ class Given:
         "length",
         "messages",
         "needed",
+        "pins",
         "prompt",
         "retention",
         "schema",
@@ -62,6 +63,7 @@ class Given:
         schema: Mapping[str, object] | None,
         retention: CacheRetention | None,
         summaries: tuple[Summary, ...],
+        pins: tuple[int, ...],
         changes: list[Change],
         needed: tuple[MediaNeeded | HistoryNeeded, ...],
         find_places: Callable[[], Places],
@@ -78,6 +80,7 @@ class Given:
         self.schema: Mapping[str, object] | None = schema
         self.retention: CacheRetention | None = retention
         self.summaries: tuple[Summary, ...] = summaries
+        self.pins: tuple[int, ...] = pins
         self.changes: list[Change] = changes
         self.needed: tuple[MediaNeeded | HistoryNeeded, ...] = needed
         self.find_marks: Callable[[], list[Mark]] = find_marks
