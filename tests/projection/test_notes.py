@@ -275,10 +275,11 @@ def test_what_is_left_out_is_ranked_by_what_it_shares_with_what_is_sent():
     context = agent(80)
     messages = list(context.messages)
     messages[10] = result(4, " ".join(f"src/out_{at}.log" for at in range(70, 80)))
-    found = find_dropped(replace(context, messages=tuple(messages)), MODEL)
+    context = replace(context, messages=tuple(messages))
+    found = find_dropped(context, project(context, MODEL), MODEL)
     assert (found[0].index, found[0].is_gone) == (10, True)
     assert len({each.index for each in found}) == len(found)
-    assert find_dropped(context, MODEL, Policy(fit=None)) == []
+    assert find_dropped(context, project(context, MODEL, policy=Policy(fit=None)), MODEL) == []
 
 
 @pytest.mark.parametrize("is_session", [True, False], ids=["a session file", "a stored conversation"])

@@ -23,6 +23,7 @@ from segue.models.model import Model
 from segue.models.price import compute_cost
 from segue.plurals import counted
 from segue.projection.dropped import find_dropped
+from segue.projection.projector import project
 from segue.tokens import measure
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _pick(file: BinaryIO, source: str | None, nth: int | None, line: int | None)
 
 def _show_dropped(context: Context, model: Model) -> None:
     """List the messages that a model would not see, ranked."""
-    found = find_dropped(context, model)
+    found = find_dropped(context, project(context, model), model)
     if not found:
         click.echo(f"{model.full_name()} sees every message")
         return

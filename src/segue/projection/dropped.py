@@ -10,8 +10,7 @@ from segue.conversation.context import Context
 from segue.counting.counter import TokenCounter
 from segue.models.model import Model
 from segue.projection.fitting.facts import rank_messages
-from segue.projection.policy import Policy
-from segue.projection.projector import project
+from segue.projection.projector import Projection
 from segue.projection.report import ChangeCode
 
 _SHORTENED = (ChangeCode.RESULT_SHORTENED, ChangeCode.MEDIA_SHORTENED, ChangeCode.MEDIA_EVICTED)
@@ -26,12 +25,11 @@ class DroppedMessage(msgspec.Struct, frozen=True, kw_only=True):
     tokens: int
 
 
-def find_dropped(context: Context, model: Model, policy: Policy | None = None) -> list[DroppedMessage]:
-    """Give what a request would leave out or shorten, messages first that share most names with what is sent.
+def find_dropped(context: Context, projection: Projection, model: Model) -> list[DroppedMessage]:
+    """Give what the projection leaves out or shortens, messages first that share most names with what is sent.
 
     Pinned messages are not among them: their text stands in the note.
     """
-    projection = project(context, model, policy=policy) if policy is not None else project(context, model)
     gone: set[int] = set()
     lean: set[int] = set()
     for change in projection.report.changes:
