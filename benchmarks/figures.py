@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-Unit: TypeAlias = Literal["times", "part", "MB", "ms", "us", "ns", "a second"]
+Unit: TypeAlias = Literal["times", "part", "MB", "ms", "us", "ns", "a second", "%", "tokens", "requests"]
 
 
 def as_part(value: float) -> str:
@@ -26,6 +26,9 @@ _WRITTEN: Final[Mapping[Unit, Callable[[float], str]]] = {
     "us": "{:.2f} µs".format,
     "ns": "{:.1f} ns".format,
     "a second": "{:,.0f} a second".format,
+    "%": "{:.1f} %".format,
+    "tokens": "{:,.0f} tokens".format,
+    "requests": "{:,.0f} requests".format,
 }
 
 

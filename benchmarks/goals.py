@@ -42,6 +42,11 @@ GOALS: Final[Mapping[str, Goal]] = {
     "bound.whole": Goal(must=1.3, aim=1.1),
     "windows.added": Goal(must=200.0, aim=80.0),
     "windows.count": Goal(must=150.0, aim=70.0),
+    **{
+        f"recall.{what}.{window}": Goal(must=100.0, at_least=True)
+        for what in ("asked", "task")
+        for window in ("16k", "32k")
+    },
     "streams.mixed": Goal(must=5.0, aim=3.0),
     "streams.argument": Goal(must=5.0, aim=3.0),
     "streams.growth": Goal(must=1.2),

@@ -50,6 +50,11 @@ _INTRODUCTIONS: Final[Mapping[str, str]] = {
         "The same step with a history that is larger than the window of the model: what counting and fitting add to a\n"
         "warm turn of `Projector`, and counting alone, for a million tokens."
     ),
+    "recall": (
+        "What a request to a small window still holds of what the recorded next turn needs, wherever the whole\n"
+        "history is above the high mark: names, rare words, runs of four words that its calls quote, planted facts,\n"
+        "the newest and the first message of the user. Sessions are generated; `--sessions FOLDER` takes others."
+    ),
     "streams": (
         "A streamed reply, one event at a time: from server-sent events to segue's events and the whole message,\n"
         "compared with `orjson.loads` of each payload."

@@ -30,6 +30,7 @@ from parts import measure_parts
 from peers import PEERS, Environment, Peer, make_environment
 from plots import draw_plots
 from projections import measure_projection
+from recall import find_sessions, measure_recall
 from relay_costs import measure_relays
 from request_costs import measure_requests
 from storage import measure_stored
@@ -85,6 +86,7 @@ class Options(argparse.Namespace):
     named: list[str]
     no_peers: bool
     no_gc: bool
+    sessions: Path | None
     output: Path | None
 
 
@@ -99,6 +101,7 @@ def parse_options(arguments: Sequence[str] | None) -> Options:
     parser.add_argument("--groups", nargs="+", dest="named", choices=list(GROUPS), default=[], help="the same")
     parser.add_argument("--no-peers", action="store_true", help="do not measure other libraries")
     parser.add_argument("--no-gc", action="store_true", help="turn the garbage collector off")
+    parser.add_argument("--sessions", type=Path, metavar="FOLDER", help="recorded sessions for the group recall")
     parser.add_argument("--output", type=Path, help="the page to write")
     options = parser.parse_args(arguments, namespace=Options())
     unknown = [name for name in options.groups if name not in GROUPS]
@@ -117,6 +120,7 @@ class Bench:
         self.quick = options.quick
         self.effort: Effort = QUICK if options.quick else Effort(options.rounds, FULL.sample_ns)
         self.lengths: tuple[int, int] = (60, 240) if options.quick else (1_000, 10_000)
+        self.sessions = options.sessions
         self._no_peers = options.no_peers
         self._made: dict[str, Environment] = {}
 
@@ -144,6 +148,10 @@ def _measure_warm(bench: Bench) -> list[Figure]:
     return measure_warm(bench.effort, bench.lengths, *bench.environments(peers))
 
 
+def _measure_recall(bench: Bench) -> list[Figure]:
+    return measure_recall(find_sessions(bench.sessions, quick=bench.quick))
+
+
 GROUPS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "import": _measure_import,
     "stored": lambda bench: measure_stored(bench.effort, bench.lengths),
@@ -156,6 +164,7 @@ GROUPS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "warm": _measure_warm,
     "bound": lambda bench: measure_bound(bench.effort, bench.lengths[0]),
     "windows": lambda bench: measure_windows(bench.effort, bench.lengths),
+    "recall": _measure_recall,
     "streams": lambda bench: measure_streams(bench.effort, (1_000, 4_000) if bench.quick else (12_000, 200_000)),
     "relays": lambda bench: measure_relays(bench.effort, (1_000, 4_000) if bench.quick else (12_000, 200_000)),
     "client": lambda bench: measure_client(Effort(3 if bench.quick else 15, bench.effort.sample_ns)),

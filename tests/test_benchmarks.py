@@ -50,7 +50,7 @@ def run_python(*arguments, **environment):
     return done.stdout
 
 
-GROUPS = ("stored", "projection", "requests", "growth", "warm", "streams", "relays", "convert", "corpus")
+GROUPS = ("stored", "projection", "requests", "growth", "warm", "recall", "streams", "relays", "convert", "corpus")
 
 
 @pytest.mark.parametrize(
@@ -490,3 +490,25 @@ def test_the_guard_of_growth_names_what_grows(module_of, monkeypatch, capsys):
     with pytest.raises(SystemExit, match=r"^1 of \d+ functions grow faster than their input$"):
         guard.main([])
     assert capsys.readouterr().err.startswith("read_session: ")
+
+
+def test_planted_facts_look_like_any_other_word_and_are_planted_before_they_are_used(module_of):
+    sessions = list(module_of("recall_sessions").make_sessions(2, 120))
+    again = list(module_of("recall_sessions").make_sessions(2, 120))
+    assert [session.context for session in sessions] == [session.context for session in again]
+    for session in sessions:
+        assert session.planted
+        for at, facts in session.planted.items():
+            before = str(session.context.messages[:at])
+            assert all(fact in before and fact.isalpha() and fact.islower() for fact in facts)
+
+
+def test_recall_of_a_window_that_holds_everything_is_whole_and_of_a_small_one_is_not(module_of):
+    recall, sessions = module_of("recall"), module_of("recall_sessions")
+    made = list(sessions.make_sessions(1, 40))
+    found = {figure.what: figure.value for figure in recall.measure_recall(made, (4_000,))}
+    assert found["4k: asked"] == found["4k: task"] == 100
+    assert 0 < found["4k: verbatim"] < 100
+    assert 0 < found["4k: names"] <= 100
+    whole = {figure.what: figure.value for figure in recall.measure_recall(made, (10_000_000,))}
+    assert whole == {"10000k: requests": 0}

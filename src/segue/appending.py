@@ -217,6 +217,7 @@ class _Appending:
             tools=frame.tools,
             messages=tuple(messages),
             summaries=summaries,
+            pins=tuple(pin + sum(at <= pin for at, _ in inserted) for pin in self.given.pins),
         )
         return context, tuple(places)
 

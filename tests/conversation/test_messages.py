@@ -60,7 +60,7 @@ FIELDS: Final = {
     Diagnostic: "type message details timestamp extra",
     ToolDefinition: "name description parameters strict cache_mark extra",
     NativeTool: "protocol definition cache_mark extra",
-    Context: "system_prompt messages tools summaries extra",
+    Context: "system_prompt messages tools summaries pins extra",
     Summary: "covers text origin timestamp extra",
     Origin: "protocol provider model extra",
     Options: (

@@ -188,3 +188,17 @@ def test_a_message_that_can_never_be_sent_is_shown_with_the_reason():
     assert "base64" in summary["problem"]
     row: Any = inspection.rows([1], 1000, str)[0]
     assert [piece["kind"] for piece in row["stored"]["pieces"]] == ["text", "image"]
+
+
+def test_what_the_model_no_longer_sees_is_listed():
+    steps = [UserMessage.of(f"step {at}: " + "a word " * 60) for at in range(60)]
+    context = Context(messages=(UserMessage.of("The task."), *steps))
+    small = Model("gpt-5.4", "openai", "openai-chat", context_window=4000)
+    document = Document(Prompt(context=context))
+    listed = Inspection(document, small, Policy()).facts["dropped"]
+    assert len(listed) == 21
+    assert listed[0].startswith("message ")
+    assert " (user, left out, " in listed[0]
+    assert listed[-1].endswith("more; `segue show FILE --dropped` lists them")
+    large = replace(small, context_window=400_000)
+    assert Inspection(document, large, Policy()).facts["dropped"] == []

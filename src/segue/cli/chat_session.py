@@ -176,6 +176,7 @@ class ChatSession:
             messages=messages[:last],
             tools=self.context.tools,
             summaries=tuple(summary for summary in self.context.summaries if summary.covers <= last),
+            pins=tuple(pin for pin in self.context.pins if pin < last),
             extra=self.context.extra,
         )
         model = self._conversation.model

@@ -18,6 +18,7 @@ COMMANDS: Final[dict[str, str]] = {
     "report": "Show what a conversion of many files changed, with its tokens and their price.",
     "results": "Read the results of a provider's batch back into their conversations.",
     "show": "Print a conversation as readable text.",
+    "pin": "Pin messages of a conversation, so that no request leaves them out.",
     "sessions": "List the sessions of agents (Claude Code, Codex, ...) on this machine.",
     "import": "Read a session of an agent, an export or messages of a framework into a session file.",
     "export": "Write a conversation in the format of an agent or a framework.",

@@ -13,7 +13,7 @@ from segue.cli.printable import printable
 from segue.cli.reports import open_console
 from segue.cli.targets import FOR, catalogue_option, complete_model, find_target, open_catalogue, source_option
 from segue.conversation.content import AnyContent, FileContent, ImageContent
-from segue.conversation.context import Prompt
+from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, Usage
 from segue.errors import LoadError, UnknownModel
 from segue.histories.opening import BadLine, Document, How, open_line
@@ -22,6 +22,8 @@ from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.models.price import compute_cost
 from segue.plurals import counted
+from segue.projection.dropped import find_dropped
+from segue.projection.projector import project
 from segue.tokens import measure
 
 if TYPE_CHECKING:
@@ -54,6 +56,11 @@ _SHORT: Final = 2000
     shell_complete=complete_model,
     help="Also print the length for this model, beside those that wrote answers. Can be repeated.",
 )
+@click.option(
+    "--dropped",
+    is_flag=True,
+    help="Print only what the models given with --for would not see, those messages first that matter most.",
+)
 @catalogue_option
 def command(
     *,
@@ -64,6 +71,7 @@ def command(
     line: int | None,
     full: bool,
     targets: tuple[str, ...],
+    dropped: bool,
     catalogue: str | None,
 ) -> None:
     """Print FILE: messages and their models, tool calls and results, tokens and costs. Thinking is shortened.
@@ -71,13 +79,20 @@ def command(
     Of a file with one conversation on each line, the first is printed, and how many there are.
 
     At the end stands how long the next request would be for each model that wrote an answer, how much of its window
-    that is, and what its input would cost.
+    that is, and what its input would cost. With --dropped only what would be left out or shortened is printed, those
+    messages first that share most names with what is sent; `segue pin FILE NUMBER` keeps one of them.
     """
     file = choose_input(file, example=example)
     if nth is not None and line is not None:
         raise click.UsageError("--nth and --line both choose a conversation; use one of them")
     document, position = _pick(file, source, nth, line)
     models = [find_target(name, None, catalogue, FOR) for name in targets]
+    if dropped:
+        if not models:
+            raise click.UsageError("--dropped needs the model whose window is too small; add --for MODEL")
+        for model in models:
+            _show_dropped(document.prompt.context, model)
+        return
     _Reader(open_console(), document.prompt, open_catalogue(catalogue), full=full).show(models)
     if not document.prompt.context.messages:
         click.echo("the conversation has no messages", err=True)
@@ -107,6 +122,22 @@ def _pick(file: BinaryIO, source: str | None, nth: int | None, line: int | None)
     if isinstance(document, BadLine):
         raise_named(LoadError(document.reason, line=number), file.name)
     return document, f"conversation {position:,} of {count:,}, line {number:,}; --nth N shows another"
+
+
+def _show_dropped(context: Context, model: Model) -> None:
+    """List the messages that a model would not see, ranked."""
+    found = find_dropped(context, project(context, model), model)
+    if not found:
+        click.echo(f"{model.full_name()} sees every message")
+        return
+    words = {True: "left out", False: "shortened"}
+    gone = sum(each.is_gone for each in found)
+    click.echo(f"{model.full_name()}: {counted(gone, 'message')} left out, {len(found) - gone:,} shortened")
+    for each in found:
+        message = context.messages[each.index]
+        text = printable(" ".join(" ".join(map(_in_a_line, message.content)).split()))
+        role = "result" if message.role == "toolResult" else message.role
+        click.echo(f"{each.index:6} {role:9} {words[each.is_gone]:9} {each.tokens:7,} tokens  {text[:_FOLDED]}")
 
 
 class _Reader:

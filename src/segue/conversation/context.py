@@ -77,13 +77,15 @@ class Summary(Value, frozen=True, kw_only=True, tag_field="type", tag="summary")
 class Context(Value, frozen=True, kw_only=True):
     """A conversation as it is stored: the system prompt, the messages, the tools, and summaries of older messages.
 
-    It is never changed; every request is made from a projection of it.
+    It is never changed; every request is made from a projection of it. `pins` are the indexes of messages that no
+    request may leave out or shorten: where they do not fit in their place, their text stands in the note of the cut.
     """
 
     system_prompt: str | tuple[SystemContent, ...] | None = None
     messages: tuple[Message, ...] = ()
     tools: tuple[Tool, ...] = ()
     summaries: tuple[Summary, ...] = ()
+    pins: tuple[Annotated[int, msgspec.Meta(ge=0)], ...] = ()
     extra: Extra | None = None
 
     def add(self, *messages: Message | str) -> Context:
@@ -98,6 +100,23 @@ class Context(Value, frozen=True, kw_only=True):
     def add_summary(self, summary: Summary) -> Context:
         """Give a new conversation with the summary appended; this one is unchanged."""
         return msgspec.structs.replace(self, summaries=(*self.summaries, summary))
+
+    def pin(self, *indexes: int) -> Context:
+        """Give a new conversation whose messages at these indexes are never left out; negative ones count from the end.
+
+        Raises:
+            ConversationError: there is no message at an index.
+        """
+        count = len(self.messages)
+        for index in indexes:
+            if not -count <= index < count:
+                raise ConversationError(f"there is no message {index} to pin; the conversation has {count}, from 0 on")
+        return msgspec.structs.replace(self, pins=tuple(sorted({*self.pins, *(at % count for at in indexes)})))
+
+    def unpin(self, *indexes: int) -> Context:
+        """Give a new conversation without these pins; without an index, with none."""
+        removed = {at % len(self.messages) if at < 0 and self.messages else at for at in indexes} or {*self.pins}
+        return msgspec.structs.replace(self, pins=tuple(at for at in self.pins if at not in removed))
 
 
 def _read_message(given: object) -> Message:

@@ -152,6 +152,8 @@ def checked_values(context: Context) -> list[object]:
         _check_tool(tool, free)
     for summary in context.summaries:
         _check_summary(summary, free)
+    if context.pins and not all(type(at) is int and at >= 0 for at in context.pins):
+        raise WrongType
     _check_extra(context.extra, free)
     return free
 

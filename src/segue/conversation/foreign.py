@@ -222,6 +222,7 @@ def with_leading_prompt(context: Context) -> Context:
         messages=context.messages[1:],
         tools=context.tools,
         summaries=context.summaries,
+        pins=tuple(at - 1 for at in context.pins if at),
         extra=extra or None,
     )
 
@@ -242,9 +243,10 @@ def _context(document: _Fields, *, foreign: bool) -> _Fields:
     converted = _convert(document, Context, (), foreign=foreign)
     if isinstance(prompt := converted.get("systemPrompt"), list):
         converted["systemPrompt"] = _contents(cast("object", prompt), "system", ("systemPrompt",), foreign=foreign)
-    if foreign and "summaries" in converted:
-        # Summaries are segue's own; a foreign field of that name is something else.
-        _keep(converted, {"summaries": converted.pop("summaries")})
+    for name in ("summaries", "pins"):
+        if foreign and name in converted:
+            # They are segue's own; a foreign field of that name is something else.
+            _keep(converted, {name: converted.pop(name)})
     for field, read_item in (("messages", _message), ("tools", _tool), ("summaries", _summary)):
         items = _list(converted.get(field, []), (field,))
         converted[field] = [read_item(item, (field, index), foreign=foreign) for index, item in enumerate(items)]

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Final, Literal, NamedTuple, cast, final
+from typing import Annotated, Final, Literal, NamedTuple, cast, final
 
 import msgspec
 
@@ -54,6 +54,7 @@ class Document(Value, frozen=True, kw_only=True):
     messages: tuple[Message, ...] = ()
     tools: tuple[Tool, ...] = ()
     summaries: tuple[Summary, ...] = ()
+    pins: tuple[Annotated[int, msgspec.Meta(ge=0)], ...] = ()
     extra: Extra | None = None
 
 
@@ -97,6 +98,7 @@ def load(data: Stored) -> Context:
             messages=document.messages,
             tools=document.tools,
             summaries=document.summaries,
+            pins=document.pins,
             extra=document.extra,
         )
         free = free_form_values(context)
@@ -127,6 +129,7 @@ def dump(context: Context) -> bytes:
         messages=context.messages,
         tools=context.tools,
         summaries=context.summaries,
+        pins=context.pins,
         extra=context.extra,
     )
     try:

@@ -104,6 +104,7 @@ def write_history(
             notes,
             adds_own_text=record.adds_own_text,
             closes_calls=record.closes_calls,
+            compacts=record.compacts,
         )
     fresh = session_id or make_id(record.name, target.full_name(), given.origin.id or "", dump(given.context))
     draft = Draft(
@@ -116,6 +117,7 @@ def write_history(
         settings=settings or {},
         notes=notes,
         positions=ready.positions,
+        cut=ready.cut,
     )
     output = record.write(draft)
     report = Report((*notes.report().changes, *ready.changes))

@@ -42,6 +42,7 @@ from segue.inspector.pieces import (
 )
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
+from segue.projection.dropped import find_dropped
 from segue.projection.policy import Policy
 from segue.projection.projector import Projection, project
 from segue.projection.report import SENTENCES, Change, ChangeCode, Loss, describe_loss
@@ -57,6 +58,8 @@ _COMMON_TARGETS: Final = ("anthropic/claude-opus-4-8", "openai/gpt-5.4", "google
 _MOST_VIOLATIONS: Final = 20
 _MOST_CHANGES: Final = 50
 """How many of the violations of a request, and of the changes of one message, the page gets."""
+_LONGEST_LINE: Final = 120
+"""The characters of a message that is listed because the model no longer sees it."""
 _UNSENDABLE: Final = (ConversationError, ProjectionError)
 """What a conversation raises that no request can be made of, such as an image that is not base64."""
 
@@ -257,8 +260,26 @@ class Inspection:
             "bytes": len(request.content),
             "required": [str(requirement) for requirement in request.requirements],
             "violations": violations,
+            "dropped": self._find_dropped(request),
             "cache": self._find_cached(request),
         }
+
+    def _find_dropped(self, request: Request) -> list[str]:
+        """List the messages that the model no longer sees, those first that matter most."""
+        window = request.projection.window
+        if window is None or not (window.lean or window.gone):
+            return []
+        found = find_dropped(self._given, request.projection, self._model)
+        lines: list[str] = []
+        for each in found[:_MOST_VIOLATIONS]:
+            message = self._given.messages[each.index]
+            text = " ".join(piece.text for piece in message.content if piece.kind == "text")
+            shown = " ".join(text[:_LONGEST_LINE].split())
+            what = "left out" if each.is_gone else "shortened"
+            lines.append(f"message {each.index} ({message.role}, {what}, {each.tokens:,} tokens): {shown}")
+        if len(found) > _MOST_VIOLATIONS:
+            lines.append(f"and {len(found) - _MOST_VIOLATIONS:,} more; `segue show FILE --dropped` lists them")
+        return lines
 
     def compare_with(self, before: Document) -> Json:
         """Compare the request with the one that the same target would get of `before`: what it does not continue.

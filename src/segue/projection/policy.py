@@ -76,6 +76,8 @@ class Texts(msgspec.Struct, frozen=True, kw_only=True):
     system_message: str = "<system>\n{text}\n</system>"
     result_cut: str = "\n[{count} characters omitted to fit the context window]\n"
     turns_dropped: str = "(earlier messages omitted here to fit the context window: {count})"
+    facts: str = "\n<facts>\n{text}\n</facts>"
+    pinned: str = "\n<pinned>\n{text}\n</pinned>"
     user_words: str = "\n<user>\n{text}\n</user>"
     summary: str = "(earlier messages omitted here to fit the context window: {count}; their summary follows)\n{text}"
     instructions_replaced: str = "These instructions replace all earlier ones:\n{text}"

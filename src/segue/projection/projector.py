@@ -250,6 +250,7 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
         schema=settings.options.output_schema,
         retention=settings.options.cache_retention,
         summaries=context.summaries,
+        pins=context.pins,
         changes=outcome.changes,
         needed=outcome.needed(),
         find_places=outcome.places,
@@ -285,6 +286,7 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
             tools=limited.tools,
             extra=extra,
             summaries=() if fitted.is_cut else context.summaries,
+            pins=() if fitted.is_cut else context.pins,
         )
     needed = fitted.needed if fitted.is_cut else given.needed
     return Projection(

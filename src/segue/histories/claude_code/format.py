@@ -18,6 +18,7 @@ FORMAT: Final = Format(
     wire=WIRE.protocol,
     read=read,
     write=write,
+    compacts=True,
     describe=describe,
     place=Place(folder=".claude", variables=("CLAUDE_CONFIG_DIR",), patterns=("projects/*/*.jsonl",)),
     known_records=KNOWN_RECORDS,

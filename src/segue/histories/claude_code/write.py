@@ -18,7 +18,7 @@ from typing import Any, Final, cast
 from segue.conversation.messages import AssistantMessage, Message, StopReason
 from segue.histories.claude_code.turns import NAME, WIRE, attachment_content
 from segue.histories.kit.envelope import find_envelope, find_title, plain_text
-from segue.histories.kit.format import Draft, Output
+from segue.histories.kit.format import Cut, Draft, Output
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of, title_of
 from segue.histories.kit.origins import foreign_mark
@@ -40,7 +40,12 @@ _STOPS: Final[Mapping[str, str]] = {
 def write(draft: Draft) -> Output:
     """Write one session: a chain of lines."""
     writer = _Writer(draft)
-    for group in _groups(draft.messages):
+    end = 0 if draft.cut is None else draft.cut.at
+    for group in _groups(draft.messages[:end]):
+        writer.add(group)
+    if draft.cut is not None:
+        writer.compact(draft.cut)
+    for group in _groups(draft.messages[end:]):
         writer.add(group)
     cwd = draft.cwd or "/"
     folder = re.sub(r"[^A-Za-z0-9]", "-", cwd)
@@ -101,7 +106,9 @@ class _Writer:
             self._line("system", envelope, self._time(first, envelope), {"content": plain_text(first)})
             return
         if envelope is not None and envelope.get("isCompactSummary") is True:
-            self._boundary(first)
+            compactions = self._draft.history.compactions
+            uuid = compactions[-1].id if compactions else None
+            self._boundary(self._clock.at(time_of(first)), {"uuid": uuid} if uuid else {}, None, 0)
         for turn in WIRE.encode(group, self._draft.model.id, self._draft.model.provider):
             # A line of the type `user` has the role `user`; instructions in the middle are such a line as well.
             fields: dict[str, Any] = {"message": {**turn, "role": "user"}}
@@ -109,19 +116,23 @@ class _Writer:
                 fields["toolUseResult"] = first.details
             self._line("user", envelope or {}, self._time(first, envelope), fields)
 
-    def _boundary(self, summary: Message) -> None:
-        compactions = self._draft.history.compactions
-        uuid = compactions[-1].id if compactions else None
+    def compact(self, cut: Cut) -> None:
+        """Write that the program compacted the lines so far: they stay in the file and are no longer sent."""
+        self._boundary(self._clock.at(None), {}, self._last, cut.tokens)
+        fields = {"message": {"role": "user", "content": cut.text}, "isCompactSummary": True}
+        self._line("user", {}, self._clock.at(None), {**fields, "isVisibleInTranscriptOnly": True})
+
+    def _boundary(self, time: int, envelope: Mapping[str, object], before: str | None, tokens: int) -> None:
         self._last = None
         fields = {
-            "logicalParentUuid": None,
+            "logicalParentUuid": before,
             "subtype": "compact_boundary",
             "content": "Conversation compacted",
             "isMeta": False,
             "level": "info",
-            "compactMetadata": {"trigger": "auto", "preTokens": 0},
+            "compactMetadata": {"trigger": "auto", "preTokens": tokens},
         }
-        self._line("system", {"uuid": uuid} if uuid else {}, self._clock.at(time_of(summary)), fields)
+        self._line("system", envelope, time, fields)
 
     def _assistant(self, message: AssistantMessage, envelope: Mapping[str, object] | None) -> None:
         turns = WIRE.encode([message], self._draft.model.id, self._draft.model.provider)

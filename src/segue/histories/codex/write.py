@@ -21,7 +21,7 @@ from segue.conversation.messages import AssistantMessage, Message, StopReason, U
 from segue.histories.codex.read import METADATA, NAME, WIRE
 from segue.histories.codex.rollout import UNSENT
 from segue.histories.kit.envelope import find_envelope, find_title, is_own_text, plain_text
-from segue.histories.kit.format import Draft, Output
+from segue.histories.kit.format import Cut, Draft, Output
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import objects_of, text_of, title_of
 from segue.histories.kit.origins import foreign_mark
@@ -54,7 +54,12 @@ def write(draft: Draft) -> Output:
     compacted = [message for message in draft.messages if _is_compacted(message)]
     if compacted:
         writer.add_compacted(compacted)
-    for message in draft.messages[len(compacted) :]:
+    end = len(compacted) if draft.cut is None else max(len(compacted), draft.cut.at)
+    for message in draft.messages[len(compacted) : end]:
+        writer.add(message)
+    if draft.cut is not None:
+        writer.compact(draft.cut)
+    for message in draft.messages[end:]:
         writer.add(message)
     writer.add_title()
     started = iso_of(draft.started)
@@ -122,6 +127,12 @@ class _Writer:
                 text = plain_text(message) if own.get("summary") is True else text
         self._time = iso_of(self._clock.at(time_of(messages[-1]) or self._draft.started))
         self._line("compacted", {"message": text, "replacement_history": items})
+
+    def compact(self, cut: Cut) -> None:
+        """Write that the program compacted the items so far: they stay in the file and are no longer sent."""
+        self._time = iso_of(self._clock.at(None))
+        item = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": cut.text}]}
+        self._line("compacted", {"message": cut.text, "replacement_history": [item]})
 
     def _items(self, message: Message) -> list[tuple[dict[str, Any], dict[str, Any]]]:
         """Give the items of a message, each with what its line said before."""

@@ -17,6 +17,7 @@ FORMAT: Final = Format(
     wire=WIRE.protocol,
     read=read,
     write=write,
+    compacts=True,
     describe=describe,
     place=Place(
         folder=".gemini",

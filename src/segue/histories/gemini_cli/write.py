@@ -16,9 +16,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from segue.conversation.messages import AssistantMessage, Message, Usage
+from segue.histories.gemini_cli.log import GOT_IT
 from segue.histories.gemini_cli.read import NAME, WIRE
 from segue.histories.kit.envelope import find_envelope, find_title
-from segue.histories.kit.format import Draft, Output
+from segue.histories.kit.format import Cut, Draft, Output
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import text_of, title_of
 from segue.histories.kit.origins import foreign_mark
@@ -34,9 +35,14 @@ def write(draft: Draft) -> Output:
     cwd = draft.cwd or "/"
     clock = Clock(draft)
     lines: list[dict[str, Any]] = []
-    for group in _groups(draft.messages):
+    end = 0 if draft.cut is None else draft.cut.at
+    for group in _groups(draft.messages[:end]):
         lines += _lines(draft, clock, group, len(lines))
-    last = lines[-1]["timestamp"] if lines else iso_of(draft.started)
+    if draft.cut is not None:
+        lines.append(_compression(draft, draft.cut, iso_of(clock.at(None))))
+    for group in _groups(draft.messages[end:]):
+        lines += _lines(draft, clock, group, len(lines))
+    last = next((line["timestamp"] for line in reversed(lines) if "timestamp" in line), iso_of(draft.started))
     header = {
         "sessionId": draft.id,
         "projectHash": hashlib.sha256(cwd.encode("utf-8", "replace")).hexdigest(),
@@ -54,6 +60,16 @@ def write(draft: Draft) -> Output:
     slug = draft.settings.get(cwd) or re.sub(r"[^A-Za-z0-9_-]+", "-", cwd.rstrip("/").rpartition("/")[2]) or "root"
     name = f"tmp/{slug}/chats/session-{time}-{draft.id[:8]}.jsonl"
     return Output((WrittenFile(name=name, data=data),), _RESUME, _RESUME)
+
+
+def _compression(draft: Draft, cut: Cut, time: str) -> dict[str, Any]:
+    """Write that the program compressed the messages so far: their lines stay, and the list of messages is another."""
+    texts = (("user", cut.text), ("gemini", GOT_IT))
+    messages = [
+        {"id": make_id(draft.id, "compression", kind), "timestamp": time, "type": kind, "content": [{"text": text}]}
+        for kind, text in texts
+    ]
+    return {"$set": {"messages": messages, "lastUpdated": time}}
 
 
 def _groups(messages: Sequence[Message]) -> list[list[Message]]:

@@ -48,12 +48,25 @@ class Excerpt(NamedTuple):
 
 
 @final
+class Cut(NamedTuple):
+    """Where a session is compacted: the messages before `at` stay in the file and are no longer sent.
+
+    `text` stands for them: the first message of the user and the note of the cut. `tokens` is what they have.
+    """
+
+    at: int
+    text: str
+    tokens: int
+
+
+@final
 class Draft(NamedTuple):
     """What a format writes.
 
     `messages` are ready for the model: those of another format are projected, those of this format as they were read.
     `id` is a UUID for the new session. `settings` are the user's own, as `Format.read_settings` gave them. `positions`
-    are the positions of the messages in the given history, None for one that projection inserted.
+    are the positions of the messages in the given history, None for one that projection inserted. `cut` is where a
+    history that does not fit the window is compacted, for formats with `Format.compacts`.
     """
 
     history: History
@@ -65,6 +78,7 @@ class Draft(NamedTuple):
     settings: Mapping[str, str]
     notes: Notes
     positions: tuple[int | None, ...] = ()
+    cut: Cut | None = None
 
 
 @final
@@ -110,7 +124,8 @@ class Format:
     another agent are left out; `closes_calls` that it adds a result to a call that has none, `reads_lines` that it
     is JSON Lines, so that a line that is cut off is left out. `archive_members` are patterns of the files in a zip
     archive that hold the conversations. `keeps_folders` says that the program finds the files of a session by the
-    folders that they lie in.
+    folders that they lie in. `compacts` says that `write` writes `Draft.cut` as the program's own record of a
+    compaction, so that the file keeps what no longer fits the window; without it only what fits is written.
     """
 
     name: str
@@ -128,6 +143,7 @@ class Format:
     read_settings: Callable[[Mapping[str, bytes]], Mapping[str, str]] = lambda files: {}  # noqa: ARG005
     adds_own_text: bool = True
     closes_calls: bool = True
+    compacts: bool = False
     reads_lines: bool = True
     archive_members: tuple[str, ...] = ()
     keeps_folders: bool = False

@@ -18,25 +18,35 @@ from segue.conversation.messages import Message, SystemMessage, UserMessage
 from segue.errors import EmptyConversation
 from segue.histories.kit.broken_media import replace_broken_media
 from segue.histories.kit.envelope import find_envelope, is_own_text
+from segue.histories.kit.format import Cut
 from segue.histories.kit.notes import Notes
 from segue.models.model import Model
-from segue.projection.policy import Policy
+from segue.projection.policy import Fit, Policy
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.request import Request, prepare_intact
 
 _MARK: Final = "history"
 """The key of `extra` with the position of a message, while it is projected."""
+_NOT_SHORTENED: Final = 1 << 40
+"""The characters of a result that are kept: all of them."""
+_BY_FITTING: Final = frozenset(
+    {ChangeCode.RESULT_SHORTENED, ChangeCode.MEDIA_SHORTENED, ChangeCode.MEDIA_EVICTED, ChangeCode.THINKING_DROPPED}
+)
 _NEXT_PROMPT: Final = UserMessage.of("Go on.")
 """Stands for the prompt with which the user continues the session: the program appends it to what is written."""
 
 
 @final
 class Ready(NamedTuple):
-    """The messages to write, what projection changed in them, and their positions in the given history if needed."""
+    """The messages to write, what projection changed in them, and their positions in the given history if needed.
+
+    `cut` is where they are compacted, if they do not fit the window.
+    """
 
     messages: tuple[Message, ...]
     changes: tuple[Change, ...]
     positions: tuple[int | None, ...] = ()
+    cut: Cut | None = None
 
 
 def make_ready(
@@ -48,11 +58,13 @@ def make_ready(
     *,
     adds_own_text: bool,
     closes_calls: bool,
+    compacts: bool = False,
 ) -> Ready:
     """Give the messages that a format writes.
 
     `adds_own_text`: the program adds instructions by itself, so those of others are left out. `closes_calls`: it adds a
-    result to a call that has none.
+    result to a call that has none. `compacts`: it has a record for a compaction, so messages that do not fit the window
+    are written before it.
 
     Raises:
         EmptyConversation: nothing would be left to write.
@@ -73,11 +85,75 @@ def make_ready(
     if closes_calls and all(own[at] for at in kept):
         return Ready(tuple(given[at] for at in kept), ())
     request, replaced = _prepare(context, kept, model, policy)
-    messages = _merge(given, own, kept, request.projection.context.messages, keep_inserted=not closes_calls)
+    whole = _keep_whole(context, kept, model, policy) if compacts and _is_cut(request) else None
+    sent = request.projection.context.messages if whole is None else whole.messages
+    positions = list[int]()
+    messages = _merge(given, own, kept, sent, positions, keep_inserted=not closes_calls)
     if not messages:
         raise _empty()
-    changes = tuple(moved for change in request.report.changes if (moved := _in_given(change, kept, own)) is not None)
-    return Ready(messages, (*(change for at, change in replaced if not own[at]), *changes))
+    found = request.report.changes if whole is None else whole.changes
+    changes = tuple(moved for change in found if (moved := _in_given(change, kept, own)) is not None)
+    cut = None
+    if whole is not None:
+        cut = Cut(sum(at < whole.first for at in positions), whole.text, whole.tokens)
+    return Ready(messages, (*(change for at, change in replaced if not own[at]), *changes), cut=cut)
+
+
+@final
+class _Whole(NamedTuple):
+    """A history that does not fit: all its messages, and what is sent in the place of those before `first`."""
+
+    messages: list[Message]
+    changes: tuple[Change, ...]
+    first: int
+    text: str
+    tokens: int
+
+
+def _is_cut(request: Request) -> bool:
+    window = request.projection.window
+    return window is not None and (window.lean > 0 or window.gone > 0)
+
+
+def _keep_whole(context: Context, kept: Sequence[int], model: Model, policy: Policy | None) -> _Whole | None:
+    """Cut so that results are sent whole or not at all: the program would read a shortened one as the real one.
+
+    None if nothing is left out then.
+    """
+    policy = policy or Policy()
+    fit = policy.fit or Fit()
+    request, _ = _prepare(context, kept, model, replace(policy, fit=replace(fit, head=_NOT_SHORTENED)))
+    fitted = request.projection
+    if fitted.window is None or not fitted.window.gone:
+        return None
+    gone = fitted.window.gone
+    first = kept[gone] if gone < len(kept) else len(context.messages)
+    everything, _ = _prepare(context, kept, model, replace(policy, fit=None))
+    # The newest messages may still have lost images, or a part of a result that alone exceeds the window.
+    newest = {at: message for message in fitted.context.messages if (at := _mark_of(message)) is not None}
+    merged = {change.path[1] for change in request.report.of(ChangeCode.TURN_MERGED) if len(change.path) > 1}
+    messages = [
+        newest.get(at, message)
+        if (at := _mark_of(message)) is not None and at >= first and gone not in merged
+        else message
+        for message in everything.projection.context.messages
+    ]
+    note, opening = policy.texts.turns_dropped.partition("{")[0], list[str]()
+    for text in (piece.text for piece in fitted.context.messages[0].content if piece.kind == "text"):
+        opening.append(text)
+        if text.startswith(note):
+            break
+    dropped = [
+        replace(change, detail=f"{change.detail}; they stay in the file, before its compaction")
+        for change in request.report.of(ChangeCode.TURNS_DROPPED)
+    ]
+    behind = [
+        change
+        for change in request.report.changes
+        if change.code in _BY_FITTING and len(change.path) > 1 and int(change.path[1]) >= gone
+    ]
+    tokens = sum(change.tokens for change in dropped)
+    return _Whole(messages, (*dropped, *everything.report.changes, *behind), first, "\n\n".join(opening), tokens)
 
 
 def make_ready_for_framework(
@@ -138,6 +214,7 @@ def _prepare(
         replaced += ((at, change) for change in changes)
     last = _with_mark(_NEXT_PROMPT, len(context.messages))
     shortened = replace(context, messages=(*marked, last), tools=(), summaries=(), system_prompt=None)
+    shortened = replace(shortened, pins=tuple(at for at, place in enumerate(kept) if place in context.pins))
     return prepare_intact(shortened, model, policy=policy), replaced
 
 
@@ -177,11 +254,16 @@ def _merge(
     own: Sequence[bool],
     kept: Sequence[int],
     projected: Sequence[Message],
+    positions: list[int],
     *,
     keep_inserted: bool,
 ) -> tuple[Message, ...]:
-    """Put the format's own messages back in the place of their projection, also those that projection removed."""
+    """Put the format's own messages back in the place of their projection, also those that projection removed.
+
+    The position of each message in the given history is added to `positions`; for an inserted one, that before it.
+    """
     merged: list[Message] = []
+    last = 0
     waiting = [at for at in kept if own[at]]
     after_own = False
     for message in projected:
@@ -191,18 +273,23 @@ def _merge(
             # its own calls, if it does it at all.
             if not after_own or keep_inserted:
                 merged.append(message)
+                positions.append(last)
             continue
         while waiting and waiting[0] < at:
+            positions.append(waiting[0])
             merged.append(given[waiting.pop(0)])
         if at >= len(given):
             continue
-        after_own = own[at]
+        after_own, last = own[at], at
         if own[at]:
             if waiting and waiting[0] == at:
+                positions.append(at)
                 merged.append(given[waiting.pop(0)])
         else:
+            positions.append(at)
             merged.append(_without_mark(message))
     merged += (given[at] for at in waiting)
+    positions += waiting
     return tuple(merged)
 
 

@@ -17,6 +17,7 @@ FORMAT: Final = Format(
     title="opencode",
     read=read,
     write=write,
+    compacts=True,
     list=list_sessions,
     place=Place(folder=".local/share/opencode", variables=("XDG_DATA_HOME/opencode",), databases=("opencode.db",)),
     reads_lines=False,

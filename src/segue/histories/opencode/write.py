@@ -17,7 +17,7 @@ import msgspec
 from segue.conversation.content import FileContent, ImageContent
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
 from segue.histories.kit.envelope import find_envelope
-from segue.histories.kit.format import Draft, Output
+from segue.histories.kit.format import Cut, Draft, Output
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import object_of, objects_of, text_of, without
 from segue.histories.kit.notes import Notes
@@ -69,8 +69,39 @@ class _Writer:
             self._tail_at = summary
             tail, between = messages[summary:end], messages[question:summary]
             messages = [*messages[:question], *tail, *between, *messages[end:]]
+        cut = self._draft.cut
         for at, message in messages:
+            if cut is not None and cut.at == at:
+                self._compact(cut)
             self.add(at, message)
+        if cut is not None and cut.at == len(messages):
+            self._compact(cut)
+
+    def _compact(self, cut: Cut) -> None:
+        """Write that the program compacted the messages so far: a request for it, and the summary as its answer."""
+        draft, asked = self._draft, self._id("msg")
+        model = {"providerID": draft.model.provider, "modelID": draft.model.id}
+        time = {"created": self._clock.at(None)}
+        info = {"id": asked, "role": "user", "time": time, "agent": "build", "model": model}
+        self._entry(info, [self._part(asked, type="compaction", auto=True)])
+        entry_id, created = self._id("msg"), self._clock.at(None)
+        info = {
+            "id": entry_id,
+            "role": "assistant",
+            "parentID": asked,
+            "mode": "compaction",
+            "agent": "compaction",
+            "summary": True,
+            "path": {"cwd": draft.cwd or "/", "root": draft.cwd or "/"},
+            "cost": 0,
+            "tokens": _tokens(None),
+            **model,
+            "time": {"created": created, "completed": created},
+            "finish": "stop",
+        }
+        span = {"start": created, "end": created}
+        self._entry(info, [self._part(entry_id, type="text", text=cut.text, time=span)])
+        self._asked = asked
 
     def info(self) -> dict[str, Any]:
         """Write what the session is: its folder, title and times."""

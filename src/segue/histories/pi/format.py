@@ -16,6 +16,7 @@ FORMAT: Final = Format(
     title="pi",
     read=read,
     write=write,
+    compacts=True,
     describe=describe,
     place=Place(folder=".pi/agent", variables=("PI_CODING_AGENT_DIR",), patterns=("sessions/*/*.jsonl",)),
     known_records=KNOWN_RECORDS,

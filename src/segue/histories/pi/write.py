@@ -46,7 +46,16 @@ def write(draft: Draft) -> Output:
     }
     lines: list[dict[str, Any]] = [header]
     last: str | None = None
-    for at, message in enumerate(draft.messages):
+    for at, message in enumerate((*draft.messages, None)):
+        if draft.cut is not None and draft.cut.at == at:
+            # The entries before it are kept in the file; as it names itself, none of them is sent.
+            entry_id = make_id(draft.id, "compaction")[:8]
+            fields = {"summary": draft.cut.text, "firstKeptEntryId": entry_id, "tokensBefore": draft.cut.tokens}
+            entry = {"type": "compaction", "id": entry_id, "parentId": last, "timestamp": iso_of(clock.at(None))}
+            lines.append({**entry, **fields})
+            last = entry_id
+        if message is None:
+            break
         envelope = find_envelope(message, NAME) or {}
         entry_id = text_of(envelope.get("id")) or make_id(draft.id, str(at))[:8]
         stamp = text_of(envelope.get("timestamp")) or iso_of(clock.at(time_of(message)))

@@ -90,6 +90,7 @@ export function drawFacts(summary, facts, source) {
   if (facts.bytes !== undefined) {
     rows.push(["URL", facts.url ?? "none: this model has no base URL"], ["Body", `${number(facts.bytes)} bytes`], ["Prompt cache", describeCache(facts.cache)]);
     if (facts.required.length) rows.push(["Required", facts.required.join("; ")]);
+    if (facts.dropped.length) rows.push(["No longer seen", make("ol", {}, ...facts.dropped.map((text) => make("li", {}, text)))]);
     rows.push(["Check", facts.violations.join("; ") || "no known violations"]);
     line.push(`${number(facts.bytes)} bytes`, ...(facts.cache ? [`${facts.cache.turns} of ${facts.cache.of} turns may be cached`] : []),
       facts.violations.length ? plural(facts.violations.length, "known violation") : "no known violations");

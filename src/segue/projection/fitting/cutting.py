@@ -10,18 +10,17 @@ from typing import Final
 from msgspec.structs import replace
 
 from segue.conversation.content import AnyContent, CacheMark, TextContent, UserContent
-from segue.conversation.context import Summary
 from segue.conversation.messages import Message, UserMessage
 from segue.errors import Path
 from segue.plurals import counted
-from segue.projection.fitting.fold import Fold, Marks, split_level
+from segue.projection.fitting.fold import Fold, split_level
 from segue.projection.fitting.given import Fitted, Given
+from segue.projection.fitting.marks import Marks
 from segue.projection.fitting.shortening import shorten_result, without_media
 from segue.projection.passes.cache_marks import Mark
-from segue.projection.policy import Texts, fill
+from segue.projection.policy import Texts
 from segue.projection.report import Change, ChangeCode, Loss, place_of
 from segue.projection.requirements import SummaryWanted
-from segue.projection.workspace.surrogates import clean_text
 from segue.projection.workspace.workspace import Target
 
 _MARKS_WITH_ANCHOR: Final = 4
@@ -117,7 +116,7 @@ class _Cut:
         if start:
             fitted.messages = [*given.messages[:head], *lean.messages, *given.messages[max(start, self.marks.lean) :]]
             self.offset = start - head
-            first, kept = given.places.before(head) + 1, self.fold.first_kept(self.marks)
+            first, kept = given.places.before(head) + 1, given.places.after(start)
             if given.changes:
                 lowest, highest = (bisect_left(given.changes, place, key=place_of) for place in (first, kept))
                 fitted.changes = [*given.changes[:lowest], *given.changes[highest:]]
@@ -239,10 +238,10 @@ class _Cut:
     def dropped_turns(self, first: int, kept: int) -> DroppedTurns:
         """Give what stands for the messages left out; that of the request before if the cut has not moved since."""
         fold, given = self.fold, self.given
-        full, head, found = fold.sizes.full, fold.head, fold.summary(self.marks)
+        full, head, found = fold.sizes.full, fold.head, fold.notes.summary(self.marks)
         summary = None if found is None else found[0]
-        is_short = summary is not None and summary not in fold.summaries
-        key = (first, kept, self.start, head, full[self.start], full[head], summary, self.marks.tight)
+        is_short = summary is not None and summary not in fold.notes.summaries
+        key = (first, kept, self.start, head, full[self.start], full[head], summary, self.marks.tight, self.marks.noted)
         known = self.made.dropped
         if known is not None and known.key == key:
             return known
@@ -272,15 +271,10 @@ class _Cut:
                 begin = next((at for at in range(max(head, 1), self.start) if places[at] >= covered), self.start)
                 tokens = full[self.start] - full[begin]
             wanted = SummaryWanted(first=max(first, covered), last=kept - 1, tokens=round(tokens))
-        dropped = DroppedTurns(key, self.describe(summary, first, kept), changes, wanted)
-        self.made.dropped = dropped if self.start <= given.settled else None
+        text = fold.notes.write(self.marks, summary, kept - first, fold.sent_at_cut)
+        dropped = DroppedTurns(key, text, changes, wanted)
+        self.made.dropped = dropped if self.marks.noted[0] <= given.settled else None
         return dropped
-
-    def describe(self, summary: Summary | None, first: int, kept: int) -> str:
-        words, count = self.fold.words(self.marks), str(kept - first)
-        if summary is None:
-            return fill(self.texts.turns_dropped, count=count) + words
-        return fill(self.texts.summary, text=clean_text(summary.text), count=count) + words
 
     def merge_users(self, head: int) -> None:
         """Join the first user message and one that now follows it, where roles have to alternate."""

@@ -9,8 +9,9 @@ from typing import Final
 from segue.conversation.context import Context, Options, Tool
 from segue.errors import Path
 from segue.projection.fitting.cutting import MadeMessages, apply_cuts
-from segue.projection.fitting.fold import Fold, Marks
+from segue.projection.fitting.fold import Fold
 from segue.projection.fitting.given import Fitted, Given
+from segue.projection.fitting.marks import Marks
 from segue.projection.fitting.plan import FitPlan
 from segue.projection.fitting.window import Window
 from segue.projection.requirements import WindowTooSmall
@@ -64,8 +65,8 @@ class Fitter:
         if most <= plan.high and not self._exceeds_quota():
             return Fitted(self._window(given, most))
         fixed = self._count_fixed(given) if plan.limit else 0.0
-        if fixed != fold.fixed or given.summaries != fold.summaries:
-            fold.restart(fixed, given.summaries)
+        if fixed != fold.fixed or given.summaries != fold.notes.summaries or given.pins != fold.notes.pins:
+            fold.restart(fixed, given.summaries, given.pins)
             self._made.restart()
         marks = fold.run(messages, given.places, given.settled)
         size = fold.size(marks, len(messages)) if plan.limit else 0.0
@@ -163,7 +164,7 @@ class Fitter:
         counter, texts = self.plan.counter, given.prompt
         parts: list[tuple[float, Path]] = [
             (sum(counter.message(given.messages[index])), ("messages", place))
-            for index in range(marks.gone, len(given.messages))
+            for index in (*self.fold.notes.pinned_in(marks), *range(marks.gone, len(given.messages)))
             if (place := given.places[index]) >= 0 and index not in marks.running
         ]
         if texts:

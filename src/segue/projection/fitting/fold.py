@@ -26,63 +26,20 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
 
-from msgspec.structs import replace
-
 from segue.conversation.context import Summary
 from segue.conversation.messages import Message
-from segue.counting.estimates import NOTHING_LEARNT, Calibration
+from segue.projection.fitting.marks import Marks
+from segue.projection.fitting.notes import TIGHTEST, Notes
 from segue.projection.fitting.places import Places
 from segue.projection.fitting.plan import FitPlan
-from segue.projection.fitting.shortening import Shortened, keep_words, shorten_message, shorten_result, shorten_to
+from segue.projection.fitting.shortening import Shortened, shorten_message, shorten_result
 from segue.projection.fitting.sizes import Additions, Sizes
-from segue.projection.policy import Texts, fill, template_pattern
-from segue.projection.workspace.surrogates import clean_text
+from segue.projection.policy import Texts
 
-_NOTE: Final = 60
-"""The tokens of the text around a summary."""
 _SHARE_OF_HEAD: Final = 2 / 3
 """How much of a shortened result of the running unit is its beginning."""
 _SMALLEST_RESULT: Final = 300
 """Results of the running unit are not shortened to fewer characters."""
-_TIGHTEST: Final = 5
-"""How often the room of the note is halved, where the running unit leaves too little."""
-_LEAST_WORDS: Final = 48
-"""The tokens that are left for the newest words of the user at least."""
-
-
-class Marks:
-    """Where the cuts are at one point; all of them are indexes of projected messages and only grow."""
-
-    __slots__ = ("cuts", "evicted", "gone", "lean", "learnt", "point", "running", "saved", "since", "tight")
-
-    def __init__(self, quotas: int) -> None:
-        self.point: int = 1
-        """The next point to look at."""
-        self.gone: int = 0
-        """Messages between the first user message and here are left out."""
-        self.lean: int = 0
-        """Messages between the first user message and here are shortened."""
-        self.evicted: list[int] = [0] * quotas
-        """For each quota, how many of its oldest media are replaced by a placeholder."""
-        self.running: dict[int, int] = {}
-        """Results that were shortened while their unit was running, and to how many characters."""
-        self.saved: dict[int, float] = {}
-        """The tokens that this saves."""
-        self.cuts: int = 0
-        self.since: int = 0
-        """Where the last cut was. The next one loses the reasoning behind it, where that is bound to its prefix."""
-        self.tight: int = 0
-        """How often the room of the note is halved."""
-        self.learnt: Calibration = NOTHING_LEARNT
-        """What the usage of the replies so far tells about the estimates."""
-
-    def copy(self) -> Marks:
-        """Give marks that continue from these without changing them."""
-        new = Marks(0)
-        new.point, new.gone, new.lean, new.cuts = self.point, self.gone, self.lean, self.cuts
-        new.since, new.tight, new.learnt = self.since, self.tight, self.learnt
-        new.evicted, new.running, new.saved = list(self.evicted), dict(self.running), dict(self.saved)
-        return new
 
 
 class Fold:
@@ -94,14 +51,9 @@ class Fold:
         self.marks: Marks = Marks(len(plan.quotas))
         """The marks at the end of the settled messages."""
         self.fixed: float = -1.0
-        self.summaries: tuple[Summary, ...] = ()
-        self.head: int = 0
-        """The messages before this index are always sent: they end with the first user message."""
+        self.notes: Notes = Notes(plan, texts, self.sizes)
         self._texts = texts
         self._additions = Additions(texts, has_tools=has_tools)
-        notes = (texts.turns_dropped, texts.summary)
-        self._notes = template_pattern(*notes, *(note + texts.user_words for note in notes))
-        self._label = plan.counter.text(fill(texts.user_words, text="")) if plan.limit else 0.0
         self._drops_thinking = thinking
         self._thinking_first = thinking_first
         self._lean_sums: list[float] = [0.0]
@@ -110,31 +62,35 @@ class Fold:
         """For each of them, whether its cycle was finished when it was shortened: only then its thinking goes."""
         self._lean: dict[tuple[int, bool], tuple[Message, Shortened | None, float]] = {}
         """Shortened messages by index and `finished`: the given message, the shortened one, and the tokens saved."""
-        self._summary_sizes: dict[str, float] = {}
-        self._short_summaries: dict[tuple[int, str, float], tuple[Summary, float] | None] = {}
         self._messages: Sequence[Message] = ()
-        self._places: Places = Places([], ())
+
+    @property
+    def head(self) -> int:
+        """The messages before this index are always sent: they end with the first user message."""
+        return self.notes.head
 
     # -- the fold ------------------------------------------------------------------------------------------------------
 
-    def restart(self, fixed: float, summaries: tuple[Summary, ...]) -> None:
-        """Begin again: what stands before the messages, or a summary, is another one."""
-        self.fixed, self.summaries = fixed, summaries
+    def restart(self, fixed: float, summaries: tuple[Summary, ...], pins: tuple[int, ...]) -> None:
+        """Begin again: what stands before the messages, a summary or a pin is another one."""
+        self.fixed, self.notes.summaries, self.notes.pins = fixed, summaries, pins
+        self._lean.clear()
         self.marks = Marks(len(self.plan.quotas))
 
     def forget_from(self, count: int) -> None:
         """Forget everything about messages from an index on."""
         self.sizes.truncate(count)
         if self.head > count:
-            self.head = 0
+            self.notes.head = 0
 
     def run(self, messages: Sequence[Message], places: Places, settled: int) -> Marks:
         """Look at every point up to the end, and give the marks there; those of the settled part are kept."""
-        self._messages, self._places = messages, places
+        self._messages = messages
+        self.notes.begin(messages, places)
         # What the end of the last request shortened may be shortened differently now.
         del self._lean_sums[self.marks.lean + 1 :], self._finished[self.marks.lean :]
         if self.plan.limit:
-            self.sizes.count(messages, self._additions, self._label)
+            self.sizes.count(messages, self._additions, self.notes.label)
         self._find_head()
         self._advance(self.marks, settled)
         marks = self.marks.copy()
@@ -157,13 +113,9 @@ class Fold:
         is_kept = first is not None and (
             not self.plan.limit
             or self.sizes.full[first + 1] <= self.plan.least_head
-            or self._is_note(self._messages[first])
+            or self.notes.is_note(self._messages[first])
         )
-        self.head = first + 1 if is_kept and first is not None else 0
-
-    def _is_note(self, message: Message) -> bool:
-        """Whether a message holds the note of an earlier cut: it is never cut again."""
-        return any(piece.kind == "text" and self._notes.fullmatch(piece.text) for piece in message.content)
+        self.notes.head = first + 1 if is_kept and first is not None else 0
 
     def _advance(self, marks: Marks, end: int) -> None:
         messages = self._messages
@@ -195,7 +147,7 @@ class Fold:
         sizes, head = self.sizes, self.head
         size, start = self.fixed, 0
         if marks.gone > head:
-            size += sizes.full[head] + self.note_size(marks)
+            size += sizes.full[head] + self.notes.size(marks)
             start = marks.gone
         elif marks.lean > head:
             size += sizes.full[head]
@@ -212,66 +164,6 @@ class Fold:
             if index >= lean:
                 size -= saved
         return size
-
-    def note_size(self, marks: Marks) -> float:
-        """Give the most tokens of the note or the summary, and of the user's words, that stand for what is left out."""
-        sums, room = self.sizes.user_words, max(_NOTE, self.plan.summary_room / 2**marks.tight)
-        words = min(self.users_room(marks), sums[marks.gone] - sums[self.head])
-        found = self.summary(marks) if self.summaries else None
-        return words + (room if found is None else max(room, _NOTE + found[1]))
-
-    def users_room(self, marks: Marks) -> float:
-        """Give the tokens for what the user said in the messages that are left out."""
-        room = self.plan.users_room
-        return max(min(_LEAST_WORDS, room), room / 2**marks.tight)
-
-    def words(self, marks: Marks) -> str:
-        """Repeat what the user said in the messages that are left out, as far as there is room."""
-        sums, room = self.sizes.user_words, self.users_room(marks)
-        dropped = [
-            self._messages[index]
-            for index in range(self.head, marks.gone)
-            if sums[index] < sums[index + 1] and self._messages[index].role == "user"
-        ]
-        texts = ["\n".join(piece.text for piece in each.content if piece.kind == "text") for each in dropped]
-        kept = [text for text in texts if text.strip() and text != self._texts.first_turn]
-        if kept and sums[marks.gone] - sums[self.head] > room:
-            kept = keep_words(kept, room, self._label, self.plan.counter, self._texts)
-        return "".join(fill(self._texts.user_words, text=text) for text in kept)
-
-    def summary(self, marks: Marks) -> tuple[Summary, float] | None:
-        """Find the latest summary of messages that are all left out, and its tokens.
-
-        If it is too long, the latest one that is not; if all are, the latest one is shortened. Blank ones do not count.
-        """
-        kept, most = self.first_kept(marks), self.plan.summary_most / 2**marks.tight
-        if marks.tight == _TIGHTEST:
-            return None
-        usable = [summary for summary in self.summaries if summary.covers <= kept and summary.text.strip()]
-        # Of two that cover the same messages, the later one is the newer one.
-        usable.sort(key=_covered)
-        usable.reverse()
-        return next(
-            ((summary, size) for summary in usable if (size := self._summary_size(summary)) <= most),
-            self._shortened_summary(usable[0], most) if usable else None,
-        )
-
-    def _summary_size(self, summary: Summary) -> float:
-        size = self._summary_sizes.get(summary.text)
-        if size is None:
-            size = self._summary_sizes[summary.text] = self.plan.counter.text(summary.text)
-        return size
-
-    def _shortened_summary(self, summary: Summary, most: float) -> tuple[Summary, float] | None:
-        key = (summary.covers, summary.text, most)
-        if key not in self._short_summaries:
-            text = shorten_to(clean_text(summary.text), most, self.plan.counter, self._texts)
-            self._short_summaries[key] = (replace(summary, text=text), most) if text else None
-        return self._short_summaries[key]
-
-    def first_kept(self, marks: Marks) -> int:
-        """Give the index, in the given conversation, of the first message behind those that are left out."""
-        return self._places.after(marks.gone)
 
     # -- a cut ---------------------------------------------------------------------------------------------------------
 
@@ -294,7 +186,9 @@ class Fold:
             self._shorten_running(marks, running, point, low)
         if marks.gone == before[0]:
             marks.tight = tight  # the note is the same, and shortened only further
-        while marks.gone > self.head and marks.tight < _TIGHTEST and self.size(marks, point) > self.plan.limit:
+        else:
+            marks.noted = point, marks.lean
+        while marks.gone > self.head and marks.tight < TIGHTEST and self.size(marks, point) > self.plan.limit:
             marks.tight += 1
         if before != (marks.gone, marks.lean, len(marks.running)):
             marks.cuts += 1
@@ -345,7 +239,7 @@ class Fold:
             return known
         drops_thinking = finished and self._drops_thinking
         shortened = shorten_message(message, self.plan.fit, self._texts, drops_thinking=drops_thinking)
-        if shortened[0] is message:
+        if shortened[0] is message or index in self.notes.pinned:
             known = (message, None, 0.0)
         else:
             counter = self.plan.counter
@@ -359,12 +253,17 @@ class Fold:
         _, shortened, saved = self._shortened(index, finished=self._finished[index])
         return None if shortened is None else (shortened, saved)
 
+    def sent_at_cut(self, index: int, lean: int) -> Message:
+        """Give a message as it was sent when messages before `lean` were shortened."""
+        shortened = self.shortened(index) if index < lean else None
+        return self._messages[index] if shortened is None else shortened[0][0]
+
     def _shorten_running(self, marks: Marks, running: int, point: int, low: float) -> None:
         """Shorten the results of the running unit to one length, the longest that brings the size to the low mark."""
         lengths = {
             index: max((len(piece.text) for piece in message.content if piece.kind == "text"), default=0)
             for index in range(running, point)
-            if (message := self._messages[index]).role == "toolResult"
+            if (message := self._messages[index]).role == "toolResult" and index not in self.notes.pinned
         }
         level = max(lengths.values(), default=0)
         while level > _SMALLEST_RESULT and self.size(marks, point) > low:
@@ -437,10 +336,6 @@ class Fold:
             marks.evicted[number] = evicted
             marks.cuts += 1
             marks.since = point
-
-
-def _covered(summary: Summary) -> int:
-    return summary.covers
 
 
 def split_level(level: int) -> tuple[int, int]:

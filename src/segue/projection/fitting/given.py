@@ -44,6 +44,7 @@ class Given:
         "length",
         "messages",
         "needed",
+        "pins",
         "prompt",
         "retention",
         "schema",
@@ -63,6 +64,7 @@ class Given:
         schema: Mapping[str, object] | None,
         retention: CacheRetention | None,
         summaries: tuple[Summary, ...],
+        pins: tuple[int, ...],
         changes: list[Change],
         needed: tuple[MediaNeeded | HistoryNeeded, ...],
         find_places: Callable[[], Places],
@@ -80,6 +82,7 @@ class Given:
         self.schema: Mapping[str, object] | None = schema
         self.retention: CacheRetention | None = retention
         self.summaries: tuple[Summary, ...] = summaries
+        self.pins: tuple[int, ...] = pins
         self.changes: list[Change] = changes
         self.needed: tuple[MediaNeeded | HistoryNeeded, ...] = needed
         self.covered: int = covered

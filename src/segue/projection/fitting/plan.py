@@ -23,7 +23,8 @@ Amount = Callable[[ImageContent | FileContent], int]
 _SMALLEST_SHARE: Final = 8
 _LARGEST_RESERVE: Final = 16_384
 _SMALLEST_NOTE: Final = 60
-_LARGEST_SUMMARY: Final = 2000
+_SHARE_OF_NOTE: Final = 0.08
+_LARGEST_NOTE: Final = 6000
 _ROOM_FOR_TWO: Final = 240
 """What the newest and the first message of the user need to be understood, 120 tokens each."""
 _DEFAULT_FIT: Final = Fit()
@@ -38,7 +39,7 @@ _CACHE_PRICES: Final = (0.1, 1.25)
 """Where prices are not known: what reading from the cache and writing to it cost, compared with plain input."""
 _NEW: Final = 1 / 56
 """The new tokens of a turn, as a part of the limit: 500 in a window of 32,000. (77 recorded sessions, 2026-11)"""
-_WORTH: Final = 1.39
+_WORTH: Final = 1.34
 """How many per cent of the price of input a hundredth of the limit has to save, else it is kept. Of what the next call
 quotes word for word, a hundredth holds 0.2 to 0.4 %. (the same)"""
 _REASONING_PRICE: Final = 5.0
@@ -101,7 +102,7 @@ class FitPlan:
         self.users_room: float = max(self.limit / 10, min(_ROOM_FOR_TWO, self.limit / 5))
         """Kept free for what the user said in messages that are left out: the task is never dropped with them. With a
         tenth of the limit, 100 % of the recorded requests had the task; with none 72 to 86 %. (77 sessions, 2026-11)"""
-        self.summary_room: float = min(_LARGEST_SUMMARY, max(_SMALLEST_NOTE, self.limit / 16))
+        self.summary_room: float = min(_LARGEST_NOTE, max(_SMALLEST_NOTE, self.limit * _SHARE_OF_NOTE))
         """Kept free for what stands for the messages left out: a summary that comes later must not move the cut."""
         self.summary_most: float = self.limit / 4
         """A longer summary is shortened: the newest messages say more than it does."""

@@ -1,0 +1,170 @@
+"""Write the note that stands for the messages that are left out, and know its size before it is written.
+
+It has, in this order: a summary if there is one, else the facts that are extracted without a model; pinned messages;
+and what the user said. Its room is kept free by every cut, so that a summary that comes later does not move the cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Final
+
+from msgspec.structs import replace
+
+from segue.conversation.context import Summary
+from segue.conversation.messages import Message
+from segue.counting.counter import encode_value
+from segue.projection.fitting.facts import extract_facts
+from segue.projection.fitting.marks import Marks
+from segue.projection.fitting.places import Places
+from segue.projection.fitting.plan import FitPlan
+from segue.projection.fitting.shortening import keep_words, shorten_to
+from segue.projection.fitting.sizes import Sizes
+from segue.projection.passes.media_fit import kind_of
+from segue.projection.policy import Texts, fill, template_pattern
+from segue.projection.workspace.surrogates import clean_text
+
+TIGHTEST: Final = 5
+"""How often the room of the note is halved, where the running unit leaves too little."""
+_FRAME: Final = 60
+"""The tokens of the text around a summary or facts."""
+_LEAST_WORDS: Final = 48
+"""The tokens that are left for the newest words of the user at least."""
+
+
+class Notes:
+    """The notes of a growing conversation for one target."""
+
+    def __init__(self, plan: FitPlan, texts: Texts, sizes: Sizes) -> None:
+        self.summaries: tuple[Summary, ...] = ()
+        self.head: int = 0
+        """The messages before this index are always sent."""
+        self.pins: tuple[int, ...] = ()
+        """Indexes of the given conversation."""
+        self.pinned: dict[int, float] = {}
+        """The projected messages at those indexes, and the tokens of each in the note."""
+        self.messages: Sequence[Message] = ()
+        self.places: Places = Places([], ())
+        self.label: float = plan.counter.text(fill(texts.user_words, text="")) if plan.limit else 0.0
+        """The tokens around what a user said."""
+        self._plan = plan
+        self._texts = texts
+        self._sizes = sizes
+        notes = (texts.turns_dropped, texts.turns_dropped + texts.facts, texts.summary)
+        parts = product(notes, ("", texts.pinned), ("", texts.user_words))
+        self._pattern = template_pattern(*map("".join, parts))
+        self._summary_sizes: dict[str, float] = {}
+        self._short_summaries: dict[tuple[int, str, float], tuple[Summary, float] | None] = {}
+
+    def begin(self, messages: Sequence[Message], places: Places) -> None:
+        """Take the messages of a request."""
+        self.messages, self.places = messages, places
+        if self.pins or self.pinned:
+            pins = frozenset(self.pins)
+            found = [at for at in range(len(messages)) if places[at] in pins]
+            self.pinned = {at: self._plan.counter.text(self._pin(at)) for at in found}
+
+    def is_note(self, message: Message) -> bool:
+        """Whether a message holds the note of an earlier cut: it is never cut again."""
+        return any(piece.kind == "text" and self._pattern.fullmatch(piece.text) for piece in message.content)
+
+    def size(self, marks: Marks) -> float:
+        """Give the most tokens that the note can have."""
+        sums = self._sizes.user_words
+        words = min(self._users_room(marks), sums[marks.gone] - sums[self.head])
+        found = self.summary(marks) if self.summaries else None
+        room = self._room(marks)
+        words += sum(self.pinned[at] for at in self.pinned_in(marks))
+        return words + (room if found is None else max(room, _FRAME + found[1]))
+
+    def write(self, marks: Marks, summary: Summary | None, count: int, sent: Callable[[int, int], Message]) -> str:
+        """Write the note for so many messages; `sent` gives a message, by its index, as it was sent at the cut."""
+        texts, number = self._texts, str(count)
+        if summary is not None:
+            note = fill(texts.summary, text=clean_text(summary.text), count=number)
+        else:
+            note = fill(texts.turns_dropped, count=number) + self._facts(marks, sent)
+        return note + "".join(map(self._pin, self.pinned_in(marks))) + self._words(marks)
+
+    def pinned_in(self, marks: Marks) -> list[int]:
+        """Give the pinned messages that are left out in their place."""
+        return [at for at in self.pinned if self.head <= at < marks.gone]
+
+    def _room(self, marks: Marks) -> float:
+        return max(_FRAME, self._plan.summary_room / 2**marks.tight)
+
+    def _users_room(self, marks: Marks) -> float:
+        """Give the tokens for what the user said in the messages that are left out."""
+        room = self._plan.users_room
+        return max(min(_LEAST_WORDS, room), room / 2**marks.tight)
+
+    # -- what stands for the messages ----------------------------------------------------------------------------------
+
+    def _facts(self, marks: Marks, sent: Callable[[int, int], Message]) -> str:
+        room, (point, lean) = self._room(marks) - _FRAME, marks.noted
+        if room <= 0 or marks.tight == TIGHTEST:
+            return ""
+        kept = [*self.messages[: self.head], *(sent(index, lean) for index in range(marks.gone, point))]
+        text = extract_facts(self.messages[self.head : marks.gone], kept, room, self._plan.counter)
+        return fill(self._texts.facts, text=text) if text else ""
+
+    def _pin(self, index: int) -> str:
+        """Write a pinned message: its texts and calls whole, and a placeholder for its media."""
+        texts, parts = self._texts, list[str]()
+        for piece in self.messages[index].content:
+            if piece.kind == "text":
+                parts.append(piece.text)
+            elif piece.kind == "toolCall":
+                parts.append(fill(texts.call, name=piece.name, arguments=encode_value(piece.arguments).decode()))
+            elif piece.kind == "image" or piece.kind == "file":
+                parts.append(fill(texts.media_cut, kind=kind_of(piece)))
+        return fill(texts.pinned, text=clean_text("\n".join(parts)))
+
+    def _words(self, marks: Marks) -> str:
+        """Repeat what the user said in the messages that are left out, as far as there is room."""
+        sums, room = self._sizes.user_words, self._users_room(marks)
+        dropped = [
+            self.messages[index]
+            for index in range(self.head, marks.gone)
+            if sums[index] < sums[index + 1] and self.messages[index].role == "user" and index not in self.pinned
+        ]
+        texts = ["\n".join(piece.text for piece in each.content if piece.kind == "text") for each in dropped]
+        kept = [text for text in texts if text.strip() and text != self._texts.first_turn]
+        if kept and sums[marks.gone] - sums[self.head] > room:
+            kept = keep_words(kept, room, self.label, self._plan.counter, self._texts)
+        return "".join(fill(self._texts.user_words, text=text) for text in kept)
+
+    def summary(self, marks: Marks) -> tuple[Summary, float] | None:
+        """Find the latest summary of messages that are all left out, and its tokens.
+
+        If it is too long, the latest one that is not; if all are, the latest one is shortened. Blank ones do not count.
+        """
+        kept, most = self.places.after(marks.gone), self._plan.summary_most / 2**marks.tight
+        if marks.tight == TIGHTEST:
+            return None
+        usable = [summary for summary in self.summaries if summary.covers <= kept and summary.text.strip()]
+        # Of two that cover the same messages, the later one is the newer one.
+        usable.sort(key=_covered)
+        usable.reverse()
+        return next(
+            ((summary, size) for summary in usable if (size := self._summary_size(summary)) <= most),
+            self._shortened_summary(usable[0], most) if usable else None,
+        )
+
+    def _summary_size(self, summary: Summary) -> float:
+        size = self._summary_sizes.get(summary.text)
+        if size is None:
+            size = self._summary_sizes[summary.text] = self._plan.counter.text(summary.text)
+        return size
+
+    def _shortened_summary(self, summary: Summary, most: float) -> tuple[Summary, float] | None:
+        key = (summary.covers, summary.text, most)
+        if key not in self._short_summaries:
+            text = shorten_to(clean_text(summary.text), most, self._plan.counter, self._texts)
+            self._short_summaries[key] = (replace(summary, text=text), most) if text else None
+        return self._short_summaries[key]
+
+
+def _covered(summary: Summary) -> int:
+    return summary.covers

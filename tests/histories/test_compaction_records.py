@@ -1,0 +1,101 @@
+"""A history that does not fit the window of the next model is written with the agent's own record of a compaction."""
+
+from __future__ import annotations
+
+import pytest
+
+from segue.conversation.content import TextContent, ToolCall
+from segue.conversation.context import Context
+from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
+from segue.histories.api import read_history, save_history, write_history
+from segue.histories.kit.envelope import plain_text
+from segue.histories.registry import all_formats
+from segue.models.model import Model
+from segue.projection.report import ChangeCode
+
+WRITER = Model("grok-4", "xai", "openai-chat")
+TARGETS = {
+    "claude-code": Model("claude-sonnet-4-5", "anthropic", "anthropic-messages"),
+    "codex": Model("gpt-5.4", "openai", "openai-responses"),
+    "pi": Model("claude-sonnet-4-5", "anthropic", "anthropic-messages"),
+    "opencode": Model("claude-sonnet-4-5", "anthropic", "anthropic-messages"),
+    "gemini-cli": Model("gemini-2.5-pro", "google", "google-genai"),
+}
+SMALL = 9000
+
+
+def history(steps: int, last: str = "short") -> Context:
+    messages: list[Message] = [UserMessage.of("The task: rename Foo.", timestamp=1_760_000_000_000)]
+    for at in range(steps):
+        call = ToolCall(id=f"call_{at}", name="look", arguments={"path": f"src/file_{at}.py"})
+        messages.append(
+            AssistantMessage(
+                content=(TextContent(text=f"Step {at}."), call),
+                protocol=WRITER.protocol,
+                provider=WRITER.provider,
+                model=WRITER.id,
+                stop_reason="toolUse",  # pyright: ignore[reportArgumentType] - a plain string is allowed
+                timestamp=1_760_000_000_000 + 2 * at + 1,
+            )
+        )
+        text = f"line {at} of the file\n" * 20 if at < steps - 1 else last
+        messages.append(
+            ToolResultMessage(
+                tool_call_id=call.id,
+                tool_name="look",
+                content=(TextContent(text=text),),
+                timestamp=1_760_000_000_000 + 2 * at + 2,
+            )
+        )
+    return Context(messages=tuple(messages))
+
+
+def said(messages: tuple[Message, ...]) -> str:
+    return "\n".join(map(plain_text, messages))
+
+
+def test_the_formats_with_a_record_are_these():
+    assert {record.name for record in all_formats() if record.compacts} == set(TARGETS)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_the_whole_history_stays_in_the_file_and_what_fits_is_sent(name, tmp_path):
+    context = history(120)
+    model = TARGETS[name]
+    small = Model(model.id, model.provider, model.protocol, context_window=SMALL)
+    written = write_history(context, format=name, model=small, cwd="/p")
+    (path,) = save_history(written, tmp_path)
+    active, full = (read_history(path, format=name, view=view) for view in ("active", "full"))
+    sent, kept = said(active.context.messages), said(full.context.messages)
+    for at in range(120):
+        assert f"Step {at}." in kept
+        assert f"line {at} of the file\n" * 20 in kept or at == 119
+    assert len(full.context.messages) >= len(context.messages)
+    assert "The task: rename Foo." in sent
+    assert "(earlier messages omitted here to fit the context window: " in sent
+    assert "src/file_80.py" in sent, "a fact of the note"
+    assert "Step 119." in sent
+    assert "\nStep 9." not in sent.partition("</facts>")[2]
+    assert "characters omitted" not in sent, "no result is shortened"
+    assert len(active.compactions) == 1
+    assert len(active.compactions[0].messages) + len(active.context.messages) >= len(context.messages)
+    (dropped,) = written.report.of(ChangeCode.TURNS_DROPPED)
+    assert dropped.detail.endswith("; they stay in the file, before its compaction")
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_session_that_fits_has_no_record(name, tmp_path):
+    written = write_history(history(5), format=name, model=TARGETS[name], cwd="/p")
+    (path,) = save_history(written, tmp_path)
+    assert read_history(path, format=name).compactions == ()
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_single_result_that_does_not_fit_leaves_the_note_and_the_next_prompt(name, tmp_path):
+    model = TARGETS[name]
+    small = Model(model.id, model.provider, model.protocol, context_window=SMALL)
+    written = write_history(history(60, "word " * 9000), format=name, model=small, cwd="/p")
+    (path,) = save_history(written, tmp_path)
+    active, full = (read_history(path, format=name, view=view) for view in ("active", "full"))
+    assert "The task: rename Foo." in said(active.context.messages)
+    assert "word " * 9000 in said(full.context.messages)
