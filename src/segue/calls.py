@@ -22,7 +22,7 @@ from segue.conversation.limits import parse_json
 from segue.errors import CallError, DecodeError, LoadError
 from segue.protocols.api import find_endpoint
 from segue.protocols.detection import detect_protocol
-from segue.protocols.kit.routing import CallKind, MatchedRoute, RouteTable
+from segue.protocols.kit.routing import NEEDS_PROMPT, CallKind, MatchedRoute, RouteTable
 from segue.protocols.registry import all_routes, get_protocol, registered_count
 
 if TYPE_CHECKING:
@@ -55,10 +55,13 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """A client's HTTP request, read.
 
     - `kind`: "generate" (a reply is asked for), "count" (the number of tokens of a request), "models" (the model
-      `model`, or all of them if it is None), "version" (of the server; `answer` is what to send).
+      `model`, or all of them if it is None), "version" (of the server; `answer` is what to send), "compact" (a shorter
+      form of the history in `prompt`), or about the stored reply `reply`: "retrieve", "delete", "cancel",
+      "input_items".
     - `protocol`: the protocol in which the client reads the answer; `body_protocol` the one of its body.
     - `model`: the id of the model that it asks for, from the path or the body.
-    - `prompt`: the decoded request of "generate" and "count".
+    - `reply`: the id of the stored reply that the path names.
+    - `prompt`: the decoded request of "generate", "count" and "compact".
     - `stream`, `framing`: whether the reply is streamed, and how its frames are written (`frame_encoder`).
     - `body`: the body as JSON; None if there is none.
     - `query`: the parameters of the query. It may hold a key: some clients of Google send it there.
@@ -68,6 +71,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     protocol: str
     body_protocol: str
     model: str | None = None
+    reply: str | None = None
     prompt: Prompt | None = None
     stream: bool = False
     framing: str = "none"
@@ -98,12 +102,13 @@ def read_call(
     found = _match(method.upper(), place, {name.lower(): value for name, value in headers.items()}, query)
     route, name = found.route, found.protocol
     plain = parse_body(body, name)
-    if route.kind in ("models", "version"):
+    if route.kind not in NEEDS_PROMPT:
         return Call(
             kind=route.kind,
             protocol=name,
             body_protocol=name,
             model=found.model or _named(plain),
+            reply=found.reply,
             body=plain,
             query=query,
             answer=route.answer,

@@ -130,7 +130,7 @@ async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None
     except SegueError as error:
         failure = explain_error(error)
         exchange.learn()
-        await _end_with_status(exchange, send, failure, None if stream is None else stream.model)
+        await end_with_status(exchange, send, failure, None if stream is None else stream.model)
         return
     finally:
         if watcher is not None:
@@ -302,14 +302,14 @@ async def _end_with(
     model = exchange.attempts[-1].model if exchange.attempts else None
     if not writer.has_begun:
         writer.close()
-        await _end_with_status(exchange, send, failure, model)
+        await end_with_status(exchange, send, failure, model)
         return
     shown, _ = explain_to_client(failure, exchange.asked.client, model and model.provider)
     exchange.record(200, "error", failure=failure)
     await writer.write(fail(shown), is_last=True)
 
 
-async def _end_with_status(exchange: Exchange, send: Send, failure: Failure, model: Model | None) -> None:
+async def end_with_status(exchange: Exchange, send: Send, failure: Failure, model: Model | None) -> None:
     """Send a failure as a status, in the form of the client's protocol."""
     shown, headers = explain_to_client(failure, exchange.asked.client, model and model.provider)
     reply = encode_error(shown, protocol=exchange.asked.call.protocol)

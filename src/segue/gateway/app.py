@@ -22,6 +22,7 @@ from segue.conversation.context import Context
 from segue.errors import CallError, SegueError, UnknownModel
 from segue.failures.failure import Failure, FailureKind
 from segue.gateway.answers import answer_stream, answer_whole, explain_error, explain_to_client, send_failure, send_json
+from segue.gateway.compaction import answer_compact
 from segue.gateway.config import Config, load_config, read_config
 from segue.gateway.exchange import Exchange, random_name, read_asked
 from segue.gateway.guarding import find_tenant, is_own_host, is_remote
@@ -33,6 +34,7 @@ from segue.gateway.routing import Router
 from segue.gateway.runtime import Runtime
 from segue.gateway.service import LOG, Gateway
 from segue.gateway.store.database import StoreError
+from segue.gateway.stored_replies import answer_stored
 from segue.models.model import Model
 from segue.protocols.registry import DEFAULT_PROTOCOL, get_protocol
 from segue.reply_encoding import encode_model, encode_model_list, encode_token_count
@@ -174,6 +176,14 @@ class ProtocolApp:
                 await send_json(send, 200, _list_models(runtime.router, call))
             case "version":
                 await send_json(send, 200, call.answer or {})
+            case "compact":
+                context = await self._continued(admission, call)
+                asked = await read_asked(self._gateway, admission, call, headers, raw=raw, context=context)
+                given = call.prompt.context if context is None and call.prompt is not None else context
+                assert given is not None, "a request to compact has a prompt"
+                await answer_compact(self._gateway, asked, given, send)
+            case "retrieve" | "delete" | "cancel" | "input_items":
+                await answer_stored(self._gateway, admission, call, find_client(headers), send)
 
     async def _continued(self, admission: Admission, call: Call) -> Context | None:
         """Give the whole history of a request that names the reply before it; None for any other request."""

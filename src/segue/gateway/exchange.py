@@ -24,6 +24,7 @@ from segue.conversation.marks import all_marks_of
 from segue.conversation.messages import AssistantMessage, Sent
 from segue.conversation.replayed import message_events
 from segue.envelope.attaching import Attachment
+from segue.envelope.compactions import open_compactions
 from segue.envelope.conversation import find_states, restore
 from segue.envelope.keys import keys_of_reply
 from segue.envelope.state import State
@@ -112,7 +113,7 @@ async def read_asked(
     prompt = call.prompt
     assert prompt is not None, "only requests with a prompt are sent on"
     name = call.model or ""
-    sent = prompt.context if context is None else context
+    sent = open_compactions(prompt.context if context is None else context, gateway.envelopes, tenant)
     given = prompt.options if context is None else without_previous(prompt.options)
     conversation = find_conversation(headers, prompt, tenant)
     router, limits = runtime.router, admission.limits
@@ -426,15 +427,18 @@ class Exchange:
         stored = [put(StoredState(asked.tenant, keys, attachment.state), now, is_kept=True)]
         if wants_reply and asked.call.prompt is not None:
             seen = self._named(attachment.seen)
-            stored.append(put(keep_reply(asked.call, asked.call.prompt, seen, self.reply_id, asked.tenant), now))
-        elif self._is_kept_by_provider() and message.response_id is not None:
-            stored.append(put(keep_id(message.response_id, asked.tenant), now))
+            kept = keep_reply(asked.call, asked.call.prompt, seen, self.reply_id, asked.tenant, made=self.made)
+            stored.append(put(kept, now))
+        elif self.is_straight and is_stored(asked.call) and message.response_id is not None and self._model is not None:
+            # Only clients with this key may continue or retrieve it.
+            stored.append(put(keep_id(message.response_id, asked.tenant, self._model, made=self.made), now))
         durable = await asyncio.gather(*stored) if len(stored) > 1 else [await stored[0]]
         self.is_unstored = not all(durable)
 
-    def _is_kept_by_provider(self) -> bool:
-        """Whether the provider keeps a reply that only clients with this key may continue."""
-        return self.is_straight and is_stored(self.asked.call) and bool(self.asked.admission.runtime.key_digests)
+    @property
+    def made(self) -> int:
+        """When the reply was asked for, in Unix seconds."""
+        return self._began // 1000
 
     def attach_again(self) -> bool:
         """Begin the reply again with all of its state in envelopes; False if nothing would change by that."""
@@ -444,9 +448,10 @@ class Exchange:
         return True
 
     def mark_stored(self, body: dict[str, Any]) -> None:
-        """Write into a whole reply whether it is stored, if the client asked to store it."""
+        """Write into a whole reply whether it is stored, if the client asked to store it, and when it was made."""
         if is_stored(self.asked.call):
             body["store"] = not self.is_unstored
+            body.setdefault("created_at", self.made)
 
     def record(self, status: int, outcome: str, *, failure: Failure | None = None) -> None:
         """Keep the row of the request."""

@@ -56,7 +56,7 @@ _SECRET_NAME: Final = re.compile(r"key|auth|token|secret|cookie|password|credent
 class OutgoingRequest:
     """One HTTP request. Its repr contains no key."""
 
-    __slots__ = ("content", "headers", "is_signed", "secrets", "url")
+    __slots__ = ("content", "headers", "is_signed", "method", "secrets", "url")
 
     def __init__(
         self, url: str, headers: dict[str, str], content: bytes, secrets: tuple[str, ...], *, is_signed: bool = True
@@ -66,6 +66,7 @@ class OutgoingRequest:
         self.content: bytes = content
         self.secrets: tuple[str, ...] = secrets
         self.is_signed: bool = is_signed
+        self.method: str = "POST"
 
     def __repr__(self) -> str:
         return f"OutgoingRequest({conceal(self.url, self.secrets)}, {counted(len(self.content), 'byte')})"

@@ -261,6 +261,10 @@ class Emulator:
         if call.kind == "models":
             listed = encode_model_list(find_models(protocol=call.protocol)[:50], protocol=call.protocol)
             return Answer(status=200, headers={}, body=listed)
+        if call.kind not in ("generate", "count"):
+            text = "The emulator keeps no replies and compacts no history."
+            failure = Failure(kind=FailureKind.INVALID_REQUEST, status=404, message=text)
+            return Answer(status=404, headers={}, body=encode_error(failure, protocol=call.protocol).body)
         refused = refuse_by_version(call, headers) if self._strict else None
         return refused or self._provider.answer(call, caller)
 
