@@ -62,6 +62,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     - `model`: the id of the model that it asks for, from the path or the body.
     - `reply`: the id of the stored reply that the path names.
     - `prompt`: the decoded request of "generate", "count" and "compact".
+    - `transport`: how the request was sent, if not in the protocol's own way; `headers` are those of the protocol that
+      its body has in place of headers. `prompt` is read from the rest of the body.
     - `stream`, `framing`: whether the reply is streamed, and how its frames are written (`frame_encoder`).
     - `body`: the body as JSON; None if there is none.
     - `query`: the parameters of the query. It may hold a key: some clients of Google send it there.
@@ -75,6 +77,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     prompt: Prompt | None = None
     stream: bool = False
     framing: str = "none"
+    transport: str | None = None
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     body: Mapping[str, object] | None = None
     query: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     answer: Mapping[str, object] | None = None
@@ -118,6 +122,8 @@ def read_call(
     record = get_protocol(name)
     counted = record.token_count if route.kind == "count" else None
     request = plain if counted is None else counted.request_in(plain)
+    transport = record.transports.get(route.transport or "")
+    request, moved = (request, dict[str, str]()) if transport is None else transport.open(request)
     reader = _reader(record, found, request)
     prompt = _decode(request, reader, found, catalogue)
     return Call(
@@ -128,6 +134,8 @@ def read_call(
         prompt=prompt,
         stream=bool(prompt.options.stream) and route.kind == "generate",
         framing=route.framing or record.framing,
+        transport=route.transport,
+        headers=moved,
         body=plain,
         query=query,
     )
@@ -135,11 +143,17 @@ def read_call(
 
 def find_protocol(method: str, path: str, headers: Mapping[str, str]) -> str | None:
     """Give the protocol in which the client of a request reads errors, without its body; None if no path matches."""
+    return find_error_form(method, path, headers)[0]
+
+
+def find_error_form(method: str, path: str, headers: Mapping[str, str]) -> tuple[str | None, str | None]:
+    """Give the protocol and the transport of the errors that the client of a request reads, without its body."""
     place, _, rest = path.partition("?")
     try:
-        return _match(method.upper(), place, headers, dict(parse_qsl(rest, keep_blank_values=True))).protocol
+        found = _match(method.upper(), place, headers, dict(parse_qsl(rest, keep_blank_values=True)))
     except CallError as error:
-        return error.protocol
+        return error.protocol, None
+    return found.protocol, found.route.transport
 
 
 def _match(method: str, path: str, headers: Mapping[str, str], query: Mapping[str, str]) -> MatchedRoute:

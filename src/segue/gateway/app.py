@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
-from segue.calls import Call, find_protocol
+from segue.calls import Call, find_error_form
 from segue.conversation.context import Context
 from segue.errors import CallError, SegueError, UnknownModel
 from segue.failures.failure import Failure, FailureKind
@@ -100,7 +100,8 @@ class ProtocolApp:
                 with self._gateway.intake.admitted(tenant, runtime) as admission:
                     await self._serve(admission, headers, receive, send, method=scope["method"], path=path)
         except Refused as refused:
-            protocol = refused.protocol or find_protocol(scope["method"], path, headers) or DEFAULT_PROTOCOL
+            protocol, transport = find_error_form(scope["method"], path, headers)
+            protocol = refused.protocol or protocol or DEFAULT_PROTOCOL
             failure = Failure(kind=refused.kind, status=refused.status, message=str(refused))
             is_slow = refused.status == _TOO_SLOW
 
@@ -109,7 +110,8 @@ class ProtocolApp:
                     await drop_body(receive, headers)
 
             # The rest of the body is not the next request: the connection ends with this answer.
-            await send_failure(send, failure, protocol, {"connection": "close"}, refused.status, drop=drop)
+            given = {"connection": "close"}
+            await send_failure(send, failure, protocol, given, refused.status, transport=transport, drop=drop)
 
     def _admit(self, runtime: Runtime, scope: Scope, path: str, headers: dict[str, str]) -> str:
         """Decide by the head alone whether a request is served; give its tenant.
@@ -143,15 +145,18 @@ class ProtocolApp:
             # Not NOT_FOUND: clients of OpenAI's protocols would read that the model does not exist.
             failure = Failure(kind=FailureKind.INVALID_REQUEST, status=error.status, message=str(error))
             given = {"allow": ", ".join(error.methods)} if error.methods else {}
-            await send_failure(send, failure, error.protocol or DEFAULT_PROTOCOL, given, error.status)
+            _, transport = find_error_form(method, path, headers)
+            protocol = error.protocol or DEFAULT_PROTOCOL
+            await send_failure(send, failure, protocol, given, error.status, transport=transport)
             return
+        headers = {**headers, **call.headers}
         try:
             await self._answer(admission, call, headers, receive, send, raw=body)
         except UnknownModel as error:
-            await send_failure(send, explain_error(error), call.protocol, status=404)
+            await send_failure(send, explain_error(error), call.protocol, status=404, transport=call.transport)
         except SegueError as error:
             failure, given = explain_to_client(explain_error(error), find_client(headers), None)
-            await send_failure(send, failure, call.protocol, given)
+            await send_failure(send, failure, call.protocol, given, transport=call.transport)
 
     async def _answer(
         self, admission: Admission, call: Call, headers: dict[str, str], receive: Receive, send: Send, *, raw: bytes

@@ -45,7 +45,7 @@ from segue.models.origin import new_assistant_message
 from segue.projection.policy import Fit, Policy
 from segue.projection.replies.projector import ReplyProjector
 from segue.projection.report import Report
-from segue.protocols.registry import get_protocol
+from segue.protocols.registry import get_protocol, resolve_dialect
 from segue.request import Request, prepare_again
 
 _FORWARDED: Final = ("traceparent",)
@@ -145,6 +145,7 @@ async def read_asked(
         and author is not None
         and is_known
         and call.protocol == call.body_protocol
+        and call.transport == resolve_dialect(author).transport
         and routed is named
         and author.id == name
         and has_store

@@ -82,7 +82,7 @@ class Provider:
         else:
             step = self.script.take(call.model or "")
             if step.status is not None:
-                return _fault(call.protocol, step)
+                return _fault(call, step)
             answer = self._reply(call, model, step, caller, state)
         if state is None:
             return answer
@@ -119,7 +119,7 @@ class Provider:
         return Failure(kind=FailureKind.OPAQUE_REJECTED, status=400, message=text), reason
 
     def _refuse(self, call: Call, failure: Failure, reason: str) -> Answer:
-        status, headers, body = encode_error(failure, protocol=call.protocol)
+        status, headers, body = encode_error(failure, protocol=call.protocol, transport=call.transport)
         return Answer(status=status, headers=headers, body=body, refusal=reason)
 
     def _reply(self, call: Call, model: Model, step: Step, caller: Caller, state: RequestState | None) -> Answer:
@@ -170,11 +170,11 @@ class Provider:
         return prefix + sha256(f"{number}/{at}".encode()).hexdigest()[:22]
 
 
-def _fault(protocol: str, step: Step) -> Answer:
+def _fault(call: Call, step: Step) -> Answer:
     assert step.status is not None, "a fault has a status"
     kind = _STATUS_KINDS.get(step.status, FailureKind.SERVER)
     failure = Failure(kind=kind, status=step.status, retry_after=step.retry_after, message=step.message or "")
-    reply: ErrorReply = encode_error(failure, protocol=protocol)
+    reply: ErrorReply = encode_error(failure, protocol=call.protocol, transport=call.transport)
     headers = dict(reply.headers)
     if step.retry_after is None:
         headers.pop("retry-after", None)

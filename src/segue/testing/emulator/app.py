@@ -42,6 +42,7 @@ _CONTENT_TYPES: Final = {
     "json-array": "application/json",
     "none": "application/json",
     "aws-event-stream": "application/vnd.amazon.eventstream",
+    "aws-chunks": "application/vnd.amazon.eventstream",
 }
 _JSON: Final = {"content-type": "application/json"}
 _STATE_REFUSALS: Final = frozenset(("signature", "prefix"))
@@ -254,7 +255,8 @@ class Emulator:
             body_of: dict[str, object] = {"error": f"{call.protocol} has no errors or streams to write"}
             return Answer(status=404, headers={}, body=body_of, refusal="protocol")
         if self._api_key is not None and _key_in("", headers, call.query) != self._api_key:
-            reply = encode_error(Failure(kind=FailureKind.AUTH, status=401), protocol=call.protocol)
+            failure = Failure(kind=FailureKind.AUTH, status=401)
+            reply = encode_error(failure, protocol=call.protocol, transport=call.transport)
             return Answer(status=reply.status, headers=reply.headers, body=reply.body, refusal="key")
         if call.answer is not None:
             return Answer(status=200, headers={}, body=dict(call.answer))

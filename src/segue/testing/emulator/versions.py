@@ -21,5 +21,5 @@ def refuse_by_version(call: Call, headers: Mapping[str, str]) -> Answer | None:
         return None
     text = f"{'.'.join(map(str, violations[0].path))}: Extra inputs are not permitted"
     failure = Failure(kind=FailureKind.INVALID_REQUEST, status=400, message=text)
-    status, given, body = encode_error(failure, protocol=call.protocol)
+    status, given, body = encode_error(failure, protocol=call.protocol, transport=call.transport)
     return Answer(status=status, headers=given, body=body, refusal=violations[0].code)
