@@ -162,8 +162,10 @@ CLIENTS: dict[str, Callable[..., dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("stream", [False, True])
-@pytest.mark.parametrize("model", ["to-anthropic", "to-openai", "to-bedrock", "to-vertex"])
+@pytest.mark.parametrize(
+    ("model", "stream"),
+    [("to-anthropic", True), ("to-anthropic", False), ("to-openai", True), ("to-bedrock", True), ("to-vertex", True)],
+)
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_tool_loop_of_a_cloud_client_works_on_every_upstream(
     served: tuple[str, EmulatorServer], client: str, model: str, stream: bool
