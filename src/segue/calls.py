@@ -146,6 +146,15 @@ def find_protocol(method: str, path: str, headers: Mapping[str, str]) -> str | N
     return find_error_form(method, path, headers)[0]
 
 
+def has_socket(path: str, headers: Mapping[str, str]) -> bool:
+    """Whether the requests of an endpoint may also be sent over a WebSocket."""
+    place, _, rest = path.partition("?")
+    try:
+        return _match("POST", place, headers, dict(parse_qsl(rest, keep_blank_values=True))).route.socket
+    except CallError:
+        return False
+
+
 def find_error_form(method: str, path: str, headers: Mapping[str, str]) -> tuple[str | None, str | None]:
     """Give the protocol and the transport of the errors that the client of a request reads, without its body."""
     place, _, rest = path.partition("?")

@@ -184,7 +184,7 @@ def _codex(run: Agent, prompt: str, model: str) -> list[str]:
         f'model = "{model}"\nmodel_provider = "gateway"\nmodel_context_window = {run.window}\n'
         f"model_auto_compact_token_limit = {run.window * 9 // 10}\n"
         '[model_providers.gateway]\nname = "gateway"\nenv_key = "GATEWAY_KEY"\nwire_api = "responses"\n'
-        f'base_url = "{run.server.url}/v1"\n',
+        f'base_url = "{run.server.url}/v1"\n' + ("supports_websockets = true\n" if run.wire == "websocket" else ""),
     )
     run.environment.update(GATEWAY_KEY="client-key", CODEX_HOME=str(run.home / "codex"))
     resume = ["resume", "--last"] if run.continues else []

@@ -13,6 +13,8 @@ import botocore.config
 import botocore.exceptions
 import httpx2
 import pytest
+from anthropic.lib.bedrock import AnthropicBedrock
+from anthropic.lib.vertex import AnthropicVertex
 from google.oauth2.credentials import Credentials
 from tests.gateway.running import KEYS
 
@@ -134,10 +136,10 @@ def _folded(events: Iterator[dict[str, Any]]) -> dict[str, Any]:
 def cloud_client(cloud: str, url: str) -> Generator[Any]:
     client: Any
     if cloud == "bedrock":
-        client = anthropic.AnthropicBedrock(base_url=url, aws_region="us-east-1", max_retries=0)
+        client = AnthropicBedrock(base_url=url, aws_region="us-east-1", max_retries=0)
     else:
         credentials = Credentials("vertex-token")  # pyright: ignore[reportUnknownVariableType]
-        client = anthropic.AnthropicVertex(
+        client = AnthropicVertex(
             base_url=f"{url}/v1", region="us-east5", project_id="p-1", credentials=credentials, max_retries=0
         )
     with client:

@@ -9,7 +9,8 @@ nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, final
 
@@ -21,7 +22,10 @@ from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.messages import AssistantMessage, Message
 from segue.conversation.stored import dump, load
 from segue.errors import LoadError
+from segue.failures.failure import FailureKind
+from segue.gateway.intake import Admission, Refused
 from segue.gateway.service import Gateway
+from segue.gateway.store.database import StoreError
 from segue.gateway.store.store import StoredReply
 from segue.models.model import Model
 from segue.protocols.registry import find_protocol
@@ -95,6 +99,29 @@ async def find_history(gateway: Gateway, name: str, tenant: str) -> tuple[Messag
     return tuple(message for part in reversed(parts) for message in part)
 
 
+async def find_reply_context(gateway: Gateway, admission: Admission, call: Call) -> Context | None:
+    """Give the whole history of a request that names the reply before it; None if that reply is not stored here.
+
+    Raises:
+        Refused: the store cannot be read.
+    """
+    name, prompt = previous_id(call), call.prompt
+    if name is None or prompt is None:
+        return None
+    with _refusing(call):
+        history = await find_history(gateway, name, admission.tenant)
+    return None if history is None else replace(prompt.context, messages=(*history, *prompt.context.messages))
+
+
+@contextmanager
+def _refusing(call: Call) -> Generator[None]:
+    try:
+        yield
+    except StoreError as error:
+        text = "The database with the stored replies does not answer; try again, or send the whole history."
+        raise Refused(text, 503, FailureKind.OVERLOADED, call.protocol) from error
+
+
 async def find_kept(gateway: Gateway, name: str, tenant: str) -> KeptReply | None:
     """Give what is stored of one reply of a tenant; None if there is nothing, or if it cannot be read.
 
@@ -122,13 +149,14 @@ def keep_id(name: str, tenant: str, model: Model, *, made: int) -> StoredReply:
     return StoredReply(name, tenant, msgspec.msgpack.encode(kept))
 
 
-async def is_own_reply(gateway: Gateway, name: str, tenant: str) -> bool:
+async def is_own_reply(gateway: Gateway, name: str, admission: Admission, call: Call) -> bool:
     """Whether a client with this key got the reply of this id.
 
     Raises:
-        StoreError: the store cannot be read.
+        Refused: the store cannot be read.
     """
-    return await find_kept(gateway, name, tenant) is not None
+    with _refusing(call):
+        return await find_kept(gateway, name, admission.tenant) is not None
 
 
 def without_previous(options: Options) -> Options:

@@ -38,6 +38,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     - `stream`: whether the reply is streamed, where the path decides it; None: the body does.
     - `framing`: how a stream is framed, if not as the protocol says.
     - `transport`: how the request is sent, if not in the protocol's own way.
+    - `socket`: whether requests may be sent over a WebSocket, too.
     - `evidence`: names of headers, or of parameters of the query with `?` before them, each with the beginning of its
       value. The route matches only if one of them is there; empty: it always does.
     - `model_id`: how the id of the model is made of its place in the path.
@@ -51,6 +52,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     stream: bool | None = None
     framing: str | None = None
     transport: str | None = None
+    socket: bool = False
     evidence: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     model_id: str = "{}"
     also_reads: tuple[str, ...] = ()

@@ -10,8 +10,8 @@ from typing import Final
 from segue.protocols.kit.routing import Route
 
 ROUTES: Final = (
-    Route(path="/responses", kind="generate"),
-    Route(path="/openai/deployments/{model}/responses", kind="generate"),
+    Route(path="/responses", kind="generate", socket=True),
+    Route(path="/openai/deployments/{model}/responses", kind="generate", socket=True),
     Route(path="/responses/input_tokens", kind="count"),
     Route(path="/responses/compact", kind="compact"),
     Route(path="/responses/{reply}", kind="retrieve", method="GET"),
