@@ -26,6 +26,7 @@ from segue.models.origin import new_assistant_message
 from segue.outbox import Outbox
 from segue.projection.policy import Policy
 from segue.projection.projector import Projector
+from segue.protocols.api import decode_request
 from segue.request import prepare
 
 NAMES = [codec.name for codec in all_codecs()]
@@ -61,6 +62,15 @@ def test_an_outbox_gives_the_same_bytes_as_prepare(protocol, make, seed, data):
         if chance.random() < 0.6:
             compare(outbox, grown, model, options)
     compare(outbox, context, model, options)
+
+
+def test_a_conversation_whose_wire_format_has_a_text_in_place_of_the_turns_is_encoded_whole():
+    model = Model("gpt-5.4", "openai", "openai-responses")
+    read = decode_request({"model": "gpt-5.4", "input": "question"}, protocol="openai-responses").context
+    outbox = Outbox(model)
+    compare(outbox, read, model)
+    compare(outbox, read.add(new_assistant_message(model), UserMessage.of("another")), model)
+
 
 
 @pytest.mark.parametrize("protocol", NAMES)

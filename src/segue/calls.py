@@ -22,7 +22,7 @@ from segue.conversation.limits import parse_json
 from segue.errors import CallError, DecodeError, LoadError
 from segue.protocols.api import find_endpoint
 from segue.protocols.detection import detect_protocol
-from segue.protocols.kit.routing import CallKind, MatchedRoute, RouteTable
+from segue.protocols.kit.routing import NEEDS_PROMPT, CallKind, MatchedRoute, RouteTable
 from segue.protocols.registry import all_routes, get_protocol, registered_count
 
 if TYPE_CHECKING:
@@ -55,10 +55,15 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     """A client's HTTP request, read.
 
     - `kind`: "generate" (a reply is asked for), "count" (the number of tokens of a request), "models" (the model
-      `model`, or all of them if it is None), "version" (of the server; `answer` is what to send).
+      `model`, or all of them if it is None), "version" (of the server; `answer` is what to send), "compact" (a shorter
+      form of the history in `prompt`), or about the stored reply `reply`: "retrieve", "delete", "cancel",
+      "input_items".
     - `protocol`: the protocol in which the client reads the answer; `body_protocol` the one of its body.
     - `model`: the id of the model that it asks for, from the path or the body.
-    - `prompt`: the decoded request of "generate" and "count".
+    - `reply`: the id of the stored reply that the path names.
+    - `prompt`: the decoded request of "generate", "count" and "compact".
+    - `transport`: how the request was sent, if not in the protocol's own way; `headers` are those of the protocol that
+      its body has in place of headers. `prompt` is read from the rest of the body.
     - `stream`, `framing`: whether the reply is streamed, and how its frames are written (`frame_encoder`).
     - `body`: the body as JSON; None if there is none.
     - `query`: the parameters of the query. It may hold a key: some clients of Google send it there.
@@ -68,9 +73,12 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     protocol: str
     body_protocol: str
     model: str | None = None
+    reply: str | None = None
     prompt: Prompt | None = None
     stream: bool = False
     framing: str = "none"
+    transport: str | None = None
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     body: Mapping[str, object] | None = None
     query: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     answer: Mapping[str, object] | None = None
@@ -98,12 +106,13 @@ def read_call(
     found = _match(method.upper(), place, {name.lower(): value for name, value in headers.items()}, query)
     route, name = found.route, found.protocol
     plain = parse_body(body, name)
-    if route.kind in ("models", "version"):
+    if route.kind not in NEEDS_PROMPT:
         return Call(
             kind=route.kind,
             protocol=name,
             body_protocol=name,
             model=found.model or _named(plain),
+            reply=found.reply,
             body=plain,
             query=query,
             answer=route.answer,
@@ -113,6 +122,8 @@ def read_call(
     record = get_protocol(name)
     counted = record.token_count if route.kind == "count" else None
     request = plain if counted is None else counted.request_in(plain)
+    transport = record.transports.get(route.transport or "")
+    request, moved = (request, dict[str, str]()) if transport is None else transport.open(request)
     reader = _reader(record, found, request)
     prompt = _decode(request, reader, found, catalogue)
     return Call(
@@ -123,6 +134,8 @@ def read_call(
         prompt=prompt,
         stream=bool(prompt.options.stream) and route.kind == "generate",
         framing=route.framing or record.framing,
+        transport=route.transport,
+        headers=moved,
         body=plain,
         query=query,
     )
@@ -130,11 +143,26 @@ def read_call(
 
 def find_protocol(method: str, path: str, headers: Mapping[str, str]) -> str | None:
     """Give the protocol in which the client of a request reads errors, without its body; None if no path matches."""
+    return find_error_form(method, path, headers)[0]
+
+
+def has_socket(path: str, headers: Mapping[str, str]) -> bool:
+    """Whether the requests of an endpoint may also be sent over a WebSocket."""
     place, _, rest = path.partition("?")
     try:
-        return _match(method.upper(), place, headers, dict(parse_qsl(rest, keep_blank_values=True))).protocol
+        return _match("POST", place, headers, dict(parse_qsl(rest, keep_blank_values=True))).route.socket
+    except CallError:
+        return False
+
+
+def find_error_form(method: str, path: str, headers: Mapping[str, str]) -> tuple[str | None, str | None]:
+    """Give the protocol and the transport of the errors that the client of a request reads, without its body."""
+    place, _, rest = path.partition("?")
+    try:
+        found = _match(method.upper(), place, headers, dict(parse_qsl(rest, keep_blank_values=True)))
     except CallError as error:
-        return error.protocol
+        return error.protocol, None
+    return found.protocol, found.route.transport
 
 
 def _match(method: str, path: str, headers: Mapping[str, str], query: Mapping[str, str]) -> MatchedRoute:

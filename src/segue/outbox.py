@@ -137,6 +137,10 @@ class _Kept:
         )
 
 
+class _NotAList(Exception):
+    """The conversation is written with something else in place of the list of turns, such as the text of one."""
+
+
 class Outbox:
     """An incremental `prepare` for one model: pass it the grown conversation, and it encodes only the new messages.
 
@@ -206,7 +210,10 @@ class Outbox:
             binder.begin(context, projection, account, refused)
             projection = binder.projection
         # A wire whose turns do not stand in one list has nothing that could be kept: the body is written as a whole.
-        content = self._write(projection) if self._turns_key else None
+        try:
+            content = self._write(projection) if self._turns_key else None
+        except _NotAList:
+            return prepare(context, self._model, options=options, policy=self._policy, account=account, refused=refused)
         if binder is None:
             stamp = first_stamp(Sender(self._endpoint, account, refused), projection.context.messages)
             return Request(
@@ -328,8 +335,10 @@ class Outbox:
 
     def _turns(self, kept: _Kept, messages: Sequence[Message]) -> list[object]:
         """Encode some messages, to count their turns."""
-        body = self._codec.encode_request(_with(kept.bare, messages), self._endpoint)
-        return cast("list[object]", body[self._turns_key])
+        turns = self._codec.encode_request(_with(kept.bare, messages), self._endpoint)[self._turns_key]
+        if not isinstance(turns, list):
+            raise _NotAList
+        return cast("list[object]", turns)
 
     def _requests_marks(self, frame: Prompt) -> bool:
         return self._mark is not None and frame.options.cache_retention in ("short", "long")

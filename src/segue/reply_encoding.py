@@ -66,8 +66,8 @@ def stream_encoder(
     return record.stream_encoder(endpoint, options, lambda error: _for_stream(classify(error), record, endpoint))
 
 
-def encode_error(failure: Failure, *, protocol: str) -> ErrorReply:
-    """Write a failure as a provider of this protocol would: the HTTP status, the headers and the body.
+def encode_error(failure: Failure, *, protocol: str, transport: str | None = None) -> ErrorReply:
+    """Write a failure as a provider of this protocol, or with this transport, would: HTTP status, headers and body.
 
     Statuses 429, 503 and 529 always have `retry-after`: some clients give up without it. An overflow has the words that
     clients of the protocol recognise.
@@ -79,6 +79,8 @@ def encode_error(failure: Failure, *, protocol: str) -> ErrorReply:
     if record.encode_error is None:
         raise UnknownProtocol(f"{record.name} has no errors to write; send the message as text", name=record.name)
     encode = record.encode_error
+    if transport is not None and (other := record.transports[transport].encode_error) is not None:
+        encode = other
 
     def is_recognised(written: Failure) -> bool:
         status, headers, body = encode(written)

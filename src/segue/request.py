@@ -76,6 +76,7 @@ class Request:
         given: Context | None = None,
         account: str | None = None,
         remembered: Remembered | None = None,
+        is_opened: bool = True,
     ) -> None:
         self.model: Model = endpoint.model
         self.protocol: str = codec.name
@@ -85,6 +86,8 @@ class Request:
         self._projection = projection
         self._endpoint = endpoint
         self._codec = codec
+        name = endpoint.dialect.transport
+        self._transport = codec.transports.get(name) if name is not None and is_opened else None
         # Not cached properties: these take a lock for each access up to Python 3.11.
         self._wire = wire
         self._content = content
@@ -101,10 +104,16 @@ class Request:
         """The projected conversation and options, in segue's types."""
         return self._projection
 
+    @property
+    def framing(self) -> str:
+        """How a streamed reply is split into frames."""
+        transport = self._codec.transports.get(self._endpoint.dialect.transport or "")
+        return (transport and transport.framing) or self._codec.framing
+
     @cached_property
     def body(self) -> dict[str, Any]:
         """The request body as dicts and lists, to read or to change."""
-        return self._owned()
+        return {**self._moved_headers, **self._owned()}
 
     def _owned(self) -> dict[str, Any]:
         if self._wire is not None or self._asks:  # it is encoded already, or changed after that
@@ -116,9 +125,28 @@ class Request:
     @property
     def content(self) -> bytes:
         """The request body as JSON bytes; changes of `body` are not in it."""
+        content = self._bare_content
+        if self._transport is None:
+            return content
+        # The turns may be megabytes that are encoded already: what is added stands before them.
+        return encode_json(self._moved_headers)[:-1] + b"," + content[1:]
+
+    @property
+    def _bare_content(self) -> bytes:
+        """The body without what a transport adds to it."""
         if self._content is None:
             self._content = encode_json(self._encoded())
         return self._content
+
+    @property
+    def _moved_headers(self) -> dict[str, object]:
+        """What the body has in place of headers, for the transport of the provider."""
+        versions = self._codec.versions
+        if self._transport is None or versions is None:
+            return {}
+        given = {name.lower(): value for name, value in join_headers(self.model.headers, self.needed_headers).items()}
+        version = given.get(versions.header) or versions.choose(self._bare_content)
+        return self._transport.keys(version, given)
 
     def _encoded(self) -> dict[str, object]:
         """Give the body as the codec gives it: it shares dicts with the conversation, so it is only read."""
@@ -179,10 +207,14 @@ class Request:
         """The headers of the request, without the key."""
         given, versions = self.model.headers, self._codec.versions
         chosen = (
-            {} if versions is None or versions.header in given else {versions.header: versions.choose(self.content)}
+            {}
+            if versions is None or versions.header in given
+            else {versions.header: versions.choose(self._bare_content)}
         )
         headers = {"content-type": "application/json", **self._codec.headers, **chosen, **given}
-        return join_headers(headers, self.needed_headers)
+        headers = join_headers(headers, self.needed_headers)
+        transport = self._codec.transports.get(self._endpoint.dialect.transport or "")
+        return headers if transport is None else {k: v for k, v in headers.items() if not transport.is_moved(k)}
 
     @property
     def needed_headers(self) -> Mapping[str, str]:
@@ -202,6 +234,10 @@ class Request:
     def sdk_arguments(self) -> dict[str, Any]:
         """Return the arguments for the provider's own client, new ones each time; unknown ones are in `extra_body`."""
         body = self._owned()
+        if self._transport is not None:  # the provider's client makes the path and what stands in place of headers
+            body = {"model": self.model.id, **body}
+            if self._projection.options.stream:
+                body["stream"] = True
         if self._codec.sdk_arguments is not None:
             return self._codec.sdk_arguments(body, self._endpoint)
         named = self._codec.sdk_parameters
@@ -213,7 +249,7 @@ class Request:
             arguments["extra_body"] = beyond
         headers: dict[str, str] = {}
         versions = self._codec.versions
-        if versions is not None and (version := versions.choose(self.content)) != versions.newest:
+        if versions is not None and (version := versions.choose(self._bare_content)) != versions.newest:
             headers[versions.header] = version  # the client itself sends the newest
         if needed := self.needed_headers:
             headers |= join_headers(self.model.headers, needed)
@@ -257,7 +293,7 @@ class Request:
             self._made_stamp = self._made_stamp()
         if self._made_stamp is None:
             is_given = self._wire is None and self._content is not None
-            body = msgspec.json.decode(self.content) if is_given else self._encoded()
+            body = msgspec.json.decode(self._bare_content) if is_given else self._encoded()
             self._made_stamp = replace(stamp_body(self._codec, self._endpoint, body), account=self._account)
         return self._made_stamp
 

@@ -13,9 +13,8 @@ import subprocess
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, Protocol, final
 
-from gateway.bound_walk import Served
 from histories.agent_programs import need_program
 from segue.testing.emulator import EmulatedCall, Emulator, Step
 
@@ -75,6 +74,13 @@ def find_shell(body: Any) -> str | None:
     return next((name for name in SHELLS if name in names), None)
 
 
+class Server(Protocol):
+    """A gateway that runs."""
+
+    @property
+    def url(self) -> str: ...
+
+
 @final
 class Ran(NamedTuple):
     """How a program ended, and what it wrote."""
@@ -86,7 +92,7 @@ class Ran(NamedTuple):
 class Agent:
     """One program with a home of its own. `wire` is the protocol that it speaks, where it has several."""
 
-    def __init__(self, agent: str, wire: str, home: Path, server: Served) -> None:
+    def __init__(self, agent: str, wire: str, home: Path, server: Server) -> None:
         self.agent, self.wire, self.home, self.server = agent, wire, home, server
         self.work = home / "work"
         self.work.mkdir(parents=True)
@@ -150,12 +156,24 @@ _PROGRAMS = {"claude-code": "claude", "codex": "codex", "gemini-cli": "gemini", 
 
 
 def _claude(run: Agent, prompt: str, model: str) -> list[str]:
-    run.environment.update(
-        ANTHROPIC_BASE_URL=run.server.url,
-        ANTHROPIC_API_KEY="client-key",
-        CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
-        DISABLE_AUTOUPDATER="1",
-    )
+    url = run.server.url
+    ways = {
+        "messages": {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_KEY": "client-key"},
+        "bedrock": {
+            "CLAUDE_CODE_USE_BEDROCK": "1",
+            "CLAUDE_CODE_SKIP_BEDROCK_AUTH": "1",
+            "ANTHROPIC_BEDROCK_BASE_URL": url,
+            "AWS_REGION": "us-east-1",
+        },
+        "vertex": {
+            "CLAUDE_CODE_USE_VERTEX": "1",
+            "CLAUDE_CODE_SKIP_VERTEX_AUTH": "1",
+            "ANTHROPIC_VERTEX_BASE_URL": f"{url}/v1",
+            "ANTHROPIC_VERTEX_PROJECT_ID": "project-1",
+            "CLOUD_ML_REGION": "us-east5",
+        },
+    }
+    run.environment.update(ways[run.wire], CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1", DISABLE_AUTOUPDATER="1")
     options = ["--model", model, "--max-turns", "40", "--allowedTools", "Bash"]
     return ["claude", *(["-c"] if run.continues else []), "-p", prompt, *options]
 
@@ -166,7 +184,7 @@ def _codex(run: Agent, prompt: str, model: str) -> list[str]:
         f'model = "{model}"\nmodel_provider = "gateway"\nmodel_context_window = {run.window}\n'
         f"model_auto_compact_token_limit = {run.window * 9 // 10}\n"
         '[model_providers.gateway]\nname = "gateway"\nenv_key = "GATEWAY_KEY"\nwire_api = "responses"\n'
-        f'base_url = "{run.server.url}/v1"\n',
+        f'base_url = "{run.server.url}/v1"\n' + ("supports_websockets = true\n" if run.wire == "websocket" else ""),
     )
     run.environment.update(GATEWAY_KEY="client-key", CODEX_HOME=str(run.home / "codex"))
     resume = ["resume", "--last"] if run.continues else []

@@ -110,7 +110,7 @@ def serve(
     import uvicorn
 
     from segue.gateway.app import create_app
-    from segue.gateway.connections import guarded_protocol
+    from segue.gateway.connections import guarded_protocols
     from segue.gateway.service import Gateway
 
     gateway = Gateway(config, path=path, place=place, adapt=adapt)
@@ -126,8 +126,7 @@ def serve(
         create_app(gateway=gateway),
         log_level="warning",
         lifespan="on",
-        http=guarded_protocol(lambda: gateway.config.limits),
-        ws="none",
+        **guarded_protocols(lambda: gateway.config.limits),
         access_log=False,
         timeout_graceful_shutdown=30,
         server_header=False,

@@ -18,7 +18,15 @@ from msgspec.structs import replace
 from segue.conversation.context import Context
 from segue.conversation.messages import AssistantMessage, Message
 from segue.envelope.envelopes import Envelopes, find_envelopes, has_envelope
-from segue.envelope.keys import UNIQUE, TurnKeys, keys_of_turns, kind_of, signatures_of
+from segue.envelope.keys import (
+    START_OF_CHAIN,
+    UNIQUE,
+    Chain,
+    TurnKeys,
+    keys_of_turns,
+    kind_of,
+    signatures_of,
+)
 from segue.envelope.restoring import RestoredTurn, rename_ids, restore_turn, strip_turn
 from segue.envelope.state import State, endpoint_label, merge_states
 from segue.projection.report import Change, ChangeCode, Loss, Report
@@ -67,13 +75,17 @@ def find_states(
     *,
     most: int = MOST_ENVELOPES,
     most_bytes: int = MOST_ENVELOPE_BYTES,
+    after: Chain = START_OF_CHAIN,
 ) -> FoundStates:
-    """Read the envelopes of a history as a client sent it: at most so many, and so many bytes, the newest first."""
+    """Read the envelopes of a history as a client sent it: at most so many, and so many bytes, the newest first.
+
+    `after` are the digests of what stands before it.
+    """
     states: dict[int, State] = {}
     refused: set[int] = set()
     unread: set[int] = set()
     wanted: list[TurnKeys] = []
-    for turn in reversed(list(keys_of_turns(context.messages, tenant))):
+    for turn in reversed(keys_of_turns(context.messages, tenant, after=after)):
         message = context.messages[turn.place]
         assert message.role == "assistant", "only assistant turns have keys"
         found: list[State] = []

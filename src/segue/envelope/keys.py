@@ -16,17 +16,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple, TypeAlias, final
 
 from segue.conversation.content import AnyContent
 from segue.conversation.messages import AssistantMessage, Message
 from segue.envelope.canonical import canonical_json, text_bytes
 
-_LEAST_THOUGHT: Final = 24
+LEAST_THOUGHT: Final = 24
 """Characters of the shortest thinking that identifies a turn."""
 _SEPARATOR: Final = b"\x1f"
 START: Final = b"\x00" * 32
 """The digest of an empty conversation."""
+Chain: TypeAlias = tuple[bytes, bytes]
+"""The digests of a conversation and of its last message."""
+START_OF_CHAIN: Final[Chain] = (START, START)
 UNIQUE: Final = frozenset({"thought", "near"})
 """Kinds of keys that count only where one state has the key."""
 
@@ -86,22 +89,31 @@ def digest_reply(message: AssistantMessage) -> bytes:
 
 
 def keys_of_reply(
-    before: Sequence[Message], reply: AssistantMessage, tenant: str = "", *, native: bool = False
+    before: Sequence[Message],
+    reply: AssistantMessage,
+    tenant: str = "",
+    *,
+    native: bool = False,
+    after: Chain = START_OF_CHAIN,
 ) -> tuple[str, ...]:
     """Give the keys of a reply as the client sees it, after the messages `before` as the client sent them.
 
-    `native`: the client got the signatures unchanged.
+    `native`: the client got the signatures unchanged. `after`: the digests of what stands before `before`.
     """
-    chain, last = START, START
-    for message in before:
-        chain, last = _advance(chain, last, message)
-    return _keys(chain, last, reply, tenant, native=native)
+    return _keys(*extend_chain(after, before), reply, tenant, native=native)
 
 
-def keys_of_turns(messages: Sequence[Message], tenant: str = "") -> list[TurnKeys]:
-    """Give the keys of each assistant turn of a conversation as the client sent it."""
+def extend_chain(chain: Chain, messages: Iterable[Message]) -> Chain:
+    """Give the digests of a conversation and of its last message, after more messages."""
+    for message in messages:
+        chain = _advance(*chain, message)
+    return chain
+
+
+def keys_of_turns(messages: Sequence[Message], tenant: str = "", *, after: Chain = START_OF_CHAIN) -> list[TurnKeys]:
+    """Give the keys of each assistant turn of a conversation as the client sent it, behind what `after` digests."""
     found: list[TurnKeys] = []
-    chain, last = START, START
+    chain, last = after
     for index, message in enumerate(messages):
         if message.role == "assistant":
             found.append(TurnKeys(index, _keys(chain, last, message, tenant, native=True)))
@@ -138,7 +150,7 @@ def signatures_of(turn: AssistantMessage) -> Iterable[str]:
                 found = piece.thought_signature
             case "native":
                 found = None
-        if found and len(found) >= _LEAST_THOUGHT:
+        if found and len(found) >= LEAST_THOUGHT:
             yield found
 
 
@@ -146,7 +158,7 @@ def _thoughts(turn: AssistantMessage) -> Iterable[str]:
     for piece in turn.content:
         text = piece.thinking if piece.kind == "thinking" else piece.text if piece.kind == "text" else ""
         text = plain_thought(text)
-        if len(text) >= _LEAST_THOUGHT:
+        if len(text) >= LEAST_THOUGHT:
             yield text
 
 

@@ -17,7 +17,7 @@ from segue.conversation.content import AssistantContent, NativeContent, TextCont
 from segue.conversation.messages import AssistantMessage
 from segue.envelope.canonical import canonical_json, text_bytes
 from segue.envelope.envelopes import MARK, bare_id, has_envelope
-from segue.envelope.keys import plain_thought
+from segue.envelope.keys import LEAST_THOUGHT, plain_thought
 from segue.envelope.state import Piece, State, arguments_digest, digest_of
 
 _JOINTS: Final = (0, 1, 2)
@@ -46,7 +46,7 @@ class _Turn:
         texts = [piece.text for piece in turn.content if piece.kind == "text"]
         text = "".join(text for text in texts if not text.strip() or plain_thought(text) not in thoughts)
         for thought in thoughts:
-            if thought and text.lstrip().startswith(thought):
+            if len(thought) >= LEAST_THOUGHT and text.lstrip().startswith(thought):  # a text may begin with "Look"
                 text = text.lstrip().removeprefix(thought)
         self.text: str = text
         self.at: int = 0

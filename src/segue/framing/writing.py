@@ -1,4 +1,4 @@
-"""Encode the frames of a stream as bytes: SSE, NDJSON, a JSON array, the AWS event stream format.
+"""Encode the frames of a stream as bytes: SSE, NDJSON, a JSON array, the AWS event stream format, chunks in it.
 
 Facts this file rests on:
 - An SSE event is lines `event: name` and `data: ...` and a blank line. Clients of Anthropic, Cohere and OpenAI's
@@ -15,6 +15,7 @@ A lone surrogate is written as an escape: msgspec refuses it.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping
 from functools import lru_cache
 from struct import Struct
@@ -42,6 +43,15 @@ _MOST_TYPES: Final = 32
 """Types of AWS events whose beginnings are kept; ConverseStream has twelve."""
 _BEGINS: Final[dict[str, dict[int, tuple[bytes, int]]]] = {}
 """Prelude and headers of an AWS message, and their checksum, by type and length of the payload."""
+
+_EXCEPTIONS: Final[Mapping[str, str]] = {
+    "rate_limit_error": "throttlingException",
+    "overloaded_error": "serviceUnavailableException",
+    "timeout_error": "modelTimeoutException",
+    "invalid_request_error": "validationException",
+    "request_too_large": "validationException",
+}
+"""The exception that stands for an error of a stream of chunks, by the type of the error (`aws_chunks`)."""
 
 
 class FrameEncoder(Protocol):
@@ -165,12 +175,41 @@ def _begin(kind: str, size: int) -> tuple[bytes, int]:
     return made
 
 
+class AwsChunksEncoder:
+    """Encodes frames as chunks; the frame of an error becomes an exception."""
+
+    __slots__ = ("_messages",)
+
+    def __init__(self) -> None:
+        self._messages = AwsEventStreamEncoder()
+
+    def feed(self, frame: StreamFrame) -> bytes:
+        """Encode one frame.
+
+        Raises:
+            EncodeError: it is a text; a chunk has an object.
+        """
+        if isinstance(frame, str):
+            raise EncodeError("a chunk of an AWS event stream has a JSON object, not a text; pass the frame as a dict")
+        error = frame.get("error") if frame.get("type") == "error" else None
+        if isinstance(error, Mapping):
+            given = cast("Mapping[str, object]", error)
+            kind = _EXCEPTIONS.get(str(given.get("type")), "internalServerException")
+            return self._messages.feed({kind: {"message": given.get("message", "")}})
+        return self._messages.feed({"chunk": {"bytes": b64encode(encode_json(frame)).decode()}})
+
+    def finish(self) -> bytes:
+        """End the stream: it has no end mark."""
+        return b""
+
+
 _ENCODERS: Final[Mapping[str, type[FrameEncoder]]] = {
     "sse": SseEncoder,
     "ndjson": NdjsonEncoder,
     "none": NdjsonEncoder,
     "json-array": JsonArrayEncoder,
     "aws-event-stream": AwsEventStreamEncoder,
+    "aws-chunks": AwsChunksEncoder,
 }
 
 

@@ -31,6 +31,7 @@ _TYPES: Final = {
     "ndjson": "application/x-ndjson",
     "json-array": "application/json",
     "aws-event-stream": "application/vnd.amazon.eventstream",
+    "aws-chunks": "application/vnd.amazon.eventstream",
 }
 
 
@@ -69,10 +70,11 @@ async def send_failure(
     headers: dict[str, str] | None = None,
     status: int | None = None,
     *,
+    transport: str | None = None,
     drop: Callable[[], Awaitable[None]] | None = None,
 ) -> int:
     """Send a failure in the form of a protocol; give the status. `drop` runs before the end of the reply."""
-    reply = encode_error(failure, protocol=protocol)
+    reply = encode_error(failure, protocol=protocol, transport=transport)
     code = reply.status if status is None else status
     await send_json(send, code, reply.body, {**reply.headers, **(headers or {})}, drop=drop)
     return code
@@ -130,7 +132,7 @@ async def answer_whole(exchange: Exchange, send: Send, receive: Receive) -> None
     except SegueError as error:
         failure = explain_error(error)
         exchange.learn()
-        await _end_with_status(exchange, send, failure, None if stream is None else stream.model)
+        await end_with_status(exchange, send, failure, None if stream is None else stream.model)
         return
     finally:
         if watcher is not None:
@@ -302,16 +304,17 @@ async def _end_with(
     model = exchange.attempts[-1].model if exchange.attempts else None
     if not writer.has_begun:
         writer.close()
-        await _end_with_status(exchange, send, failure, model)
+        await end_with_status(exchange, send, failure, model)
         return
     shown, _ = explain_to_client(failure, exchange.asked.client, model and model.provider)
     exchange.record(200, "error", failure=failure)
     await writer.write(fail(shown), is_last=True)
 
 
-async def _end_with_status(exchange: Exchange, send: Send, failure: Failure, model: Model | None) -> None:
+async def end_with_status(exchange: Exchange, send: Send, failure: Failure, model: Model | None) -> None:
     """Send a failure as a status, in the form of the client's protocol."""
     shown, headers = explain_to_client(failure, exchange.asked.client, model and model.provider)
-    reply = encode_error(shown, protocol=exchange.asked.call.protocol)
+    call = exchange.asked.call
+    reply = encode_error(shown, protocol=call.protocol, transport=call.transport)
     exchange.record(reply.status, "error", failure=failure)
     await send_json(send, reply.status, reply.body, {**reply.headers, **headers, **exchange.response_headers(model)})

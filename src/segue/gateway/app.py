@@ -17,22 +17,24 @@ from starlette.applications import Starlette
 from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
-from segue.calls import Call, find_protocol
+from segue.calls import Call, find_error_form
 from segue.conversation.context import Context
 from segue.errors import CallError, SegueError, UnknownModel
 from segue.failures.failure import Failure, FailureKind
 from segue.gateway.answers import answer_stream, answer_whole, explain_error, explain_to_client, send_failure, send_json
+from segue.gateway.compaction import answer_compact
 from segue.gateway.config import Config, load_config, read_config
 from segue.gateway.exchange import Exchange, random_name, read_asked
 from segue.gateway.guarding import find_tenant, is_own_host, is_remote
 from segue.gateway.hints import find_client
 from segue.gateway.intake import Admission, Refused, check_head, drop_body, read_limited
 from segue.gateway.pages import pages
-from segue.gateway.responses import find_history, is_own_reply, previous_id
+from segue.gateway.responses import find_reply_context, is_own_reply, previous_id
 from segue.gateway.routing import Router
 from segue.gateway.runtime import Runtime
-from segue.gateway.service import LOG, Gateway
-from segue.gateway.store.database import StoreError
+from segue.gateway.service import Gateway
+from segue.gateway.sockets import Socket, check_socket, refuse_socket
+from segue.gateway.stored_replies import answer_stored
 from segue.models.model import Model
 from segue.protocols.registry import DEFAULT_PROTOCOL, get_protocol
 from segue.reply_encoding import encode_model, encode_model_list, encode_token_count
@@ -83,14 +85,9 @@ class ProtocolApp:
         """Serve one request."""
         if scope["type"] != "http":
             if scope["type"] == "websocket":
-                await _refuse_websocket(scope, receive, send)
+                await self._connect(scope, receive, send)
             return
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        raw = scope.get("raw_path")
-        path: str = raw.decode("latin-1") if raw else quote(scope["path"])  # the server decoded it
-        path = path.partition("?")[0]
-        if query := scope["query_string"]:
-            path += "?" + query.decode("latin-1")
+        headers, path = _read_head(scope)
         runtime = self._gateway.runtime
         try:
             with runtime.used():
@@ -98,7 +95,8 @@ class ProtocolApp:
                 with self._gateway.intake.admitted(tenant, runtime) as admission:
                     await self._serve(admission, headers, receive, send, method=scope["method"], path=path)
         except Refused as refused:
-            protocol = refused.protocol or find_protocol(scope["method"], path, headers) or DEFAULT_PROTOCOL
+            protocol, transport = find_error_form(scope["method"], path, headers)
+            protocol = refused.protocol or protocol or DEFAULT_PROTOCOL
             failure = Failure(kind=refused.kind, status=refused.status, message=str(refused))
             is_slow = refused.status == _TOO_SLOW
 
@@ -107,7 +105,22 @@ class ProtocolApp:
                     await drop_body(receive, headers)
 
             # The rest of the body is not the next request: the connection ends with this answer.
-            await send_failure(send, failure, protocol, {"connection": "close"}, refused.status, drop=drop)
+            given = {"connection": "close"}
+            await send_failure(send, failure, protocol, given, refused.status, transport=transport, drop=drop)
+
+    async def _connect(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a WebSocket; everything that its head decides is decided before it is accepted."""
+        headers, path = _read_head(scope)
+        runtime = self._gateway.runtime
+        try:
+            tenant = self._admit(runtime, scope, path, headers)
+            check_socket(path, headers)
+            with self._gateway.intake.connected(tenant, runtime.config.limits):
+                await Socket(self._gateway, headers, path, receive, send).serve(tenant)
+        except Refused as refused:
+            await receive()
+            failure = Failure(kind=refused.kind, status=refused.status, message=str(refused))
+            await refuse_socket(send, failure, scope.get("extensions") or {}, refused.status)
 
     def _admit(self, runtime: Runtime, scope: Scope, path: str, headers: dict[str, str]) -> str:
         """Decide by the head alone whether a request is served; give its tenant.
@@ -141,15 +154,18 @@ class ProtocolApp:
             # Not NOT_FOUND: clients of OpenAI's protocols would read that the model does not exist.
             failure = Failure(kind=FailureKind.INVALID_REQUEST, status=error.status, message=str(error))
             given = {"allow": ", ".join(error.methods)} if error.methods else {}
-            await send_failure(send, failure, error.protocol or DEFAULT_PROTOCOL, given, error.status)
+            _, transport = find_error_form(method, path, headers)
+            protocol = error.protocol or DEFAULT_PROTOCOL
+            await send_failure(send, failure, protocol, given, error.status, transport=transport)
             return
+        headers = {**headers, **call.headers}
         try:
             await self._answer(admission, call, headers, receive, send, raw=body)
         except UnknownModel as error:
-            await send_failure(send, explain_error(error), call.protocol, status=404)
+            await send_failure(send, explain_error(error), call.protocol, status=404, transport=call.transport)
         except SegueError as error:
             failure, given = explain_to_client(explain_error(error), find_client(headers), None)
-            await send_failure(send, failure, call.protocol, given)
+            await send_failure(send, failure, call.protocol, given, transport=call.transport)
 
     async def _answer(
         self, admission: Admission, call: Call, headers: dict[str, str], receive: Receive, send: Send, *, raw: bytes
@@ -174,22 +190,26 @@ class ProtocolApp:
                 await send_json(send, 200, _list_models(runtime.router, call))
             case "version":
                 await send_json(send, 200, call.answer or {})
+            case "compact":
+                context = await self._continued(admission, call)
+                asked = await read_asked(self._gateway, admission, call, headers, raw=raw, context=context)
+                given = call.prompt.context if context is None and call.prompt is not None else context
+                assert given is not None, "a request to compact has a prompt"
+                await answer_compact(self._gateway, asked, given, send)
+            case "retrieve" | "delete" | "cancel" | "input_items":
+                await answer_stored(self._gateway, admission, call, find_client(headers), send)
 
     async def _continued(self, admission: Admission, call: Call) -> Context | None:
         """Give the whole history of a request that names the reply before it; None for any other request."""
         name = previous_id(call)
-        if name is None or call.prompt is None:
+        if name is None:
             return None
+        context = await find_reply_context(self._gateway, admission, call)
+        if context is not None:
+            return context
+        # What the provider keeps, it keeps for the operator: a client continues only replies that it got itself.
         has_tenants = bool(admission.runtime.key_digests)
-        try:
-            history = await find_history(self._gateway, name, admission.tenant)
-            # What the provider keeps, it keeps for the operator: a client continues only replies that it got itself.
-            may_continue = not has_tenants or await is_own_reply(self._gateway, name, admission.tenant)
-        except StoreError as error:
-            text = "The database with the stored replies does not answer; try again, or send the whole history."
-            raise Refused(text, 503, FailureKind.OVERLOADED, call.protocol) from error
-        if history is not None:
-            return replace(call.prompt.context, messages=(*history, *call.prompt.context.messages))
+        may_continue = not has_tenants or await is_own_reply(self._gateway, name, admission, call)
         author = admission.runtime.router.find(call.model or "", call.protocol).author
         if may_continue and author is not None and author.protocol == call.protocol and author.id == call.model:
             return None  # the provider itself may have it
@@ -212,14 +232,12 @@ def _as_listed(model: Model, name: str, protocol: str) -> Model:
     return replace(model, id=name, protocol=protocol, name=model.name or model.id)
 
 
-async def _refuse_websocket(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer a WebSocket with 426, so that codex sends a POST request at once."""
-    await receive()
-    if "websocket.http.response" not in scope.get("extensions", {}):
-        await send({"type": "websocket.close"})
-        return
-    headers = [(b"content-type", b"application/json"), (b"upgrade", b"HTTP/1.1"), (b"connection", b"close")]
-    await send({"type": "websocket.http.response.start", "status": 426, "headers": headers})
-    body = b'{"error":{"message":"This endpoint does not support WebSockets; send a POST request.","type":"upgrade"}}'
-    await send({"type": "websocket.http.response.body", "body": body})
-    LOG.debug("a WebSocket was refused")
+def _read_head(scope: Scope) -> tuple[dict[str, str], str]:
+    """Give the headers of a request, and its path with the query."""
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    raw = scope.get("raw_path")
+    path: str = raw.decode("latin-1") if raw else quote(scope["path"])  # the server decoded it
+    path = path.partition("?")[0]
+    if query := scope["query_string"]:
+        path += "?" + query.decode("latin-1")
+    return headers, path

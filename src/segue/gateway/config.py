@@ -124,6 +124,8 @@ class LimitsTable(_Table, frozen=True, kw_only=True):
     - `held_megabytes`, `held_megabytes_per_key`: bodies of all requests that run, and of those with the same key.
     - `requests_per_key`: requests with the same key that run at once.
     - `connections`, `connections_per_address`: open connections, in all and from one address.
+    - `sockets_per_key`, `socket_idle_seconds`, `socket_minutes`: open WebSockets with the same key, how long one may be
+      idle, and how long it may last.
     - `values`, `messages`: JSON values of a body, counted by the commas, and messages or other entries of one list.
     - `envelopes`, `envelope_megabytes`: envelopes that are read in one request; further ones are dropped and reported.
     - `hold_seconds`, `heartbeat_seconds`: how long the head of a stream is held back, and when silence is filled.
@@ -140,6 +142,9 @@ class LimitsTable(_Table, frozen=True, kw_only=True):
     requests_per_key: _Count = 1000
     connections: _Count = 4000
     connections_per_address: _Count = 1000
+    sockets_per_key: _Count = 100
+    socket_idle_seconds: _Positive = 900.0
+    socket_minutes: _Positive = 60.0
     values: _Count = 1_000_000
     messages: _Count = 50_000
     envelopes: _Count = 10_000

@@ -5,8 +5,9 @@ Facts this file relies on (uvicorn 0.54, `protocols/http`):
   first byte of the next head.
 - With httptools the size of a head, and of the trailers of a body, is not limited; h11 has a limit of its own.
 - `cycle` is the request that was read last; it is set when its head is complete.
-- A WebSocket replaces the protocol of its connection, which then does not learn of its end. The gateway has none, so
-  uvicorn has to run with `ws="none"`.
+- A WebSocket replaces the protocol of its connection, which then does not learn of its end: the new one counts it. A
+  message is held whole before the application gets it, up to a size that is fixed when the server starts, and no other
+  one is read before the application wants it.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ class _Guard(_Base):
     _begun: object = None
     _size: int = 0
     _heading: object = None
+    _is_replaced: bool = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
@@ -86,7 +88,7 @@ class _Guard(_Base):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self.transport.is_closing():
+        if self.transport.is_closing() or self._is_replaced:
             return
         cycle: Any = self.cycle
         if cycle is not self._begun:  # a head is complete
@@ -102,6 +104,15 @@ class _Guard(_Base):
                 self._refuse()
             elif self._timer is None:
                 self._await_head(limits)
+
+    def handle_websocket_upgrade(self, *given: Any, **named: Any) -> None:  # noqa: ANN401 - of h11 or of httptools
+        """Leave the connection to the protocol of WebSockets, which counts it from now on."""
+        self._stop_timer()
+        self._is_replaced = True
+        if self._is_counted:
+            self.counts.add(self._address, -1)
+            self._is_counted = False
+        super().handle_websocket_upgrade(*given, **named)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header; after the body it is a trailer, which nobody reads."""
@@ -138,10 +149,43 @@ class _Guard(_Base):
         """Say nothing: the application answers."""
 
 
-def guarded_protocol(limits: Callable[[], LimitsTable]) -> type[asyncio.Protocol]:
-    """Make the protocol for `uvicorn.Config(http=...)`, which keeps to the limits; use it with `ws="none"`."""
+class _Counted:
+    """Added to a protocol of uvicorn for WebSockets: counts open connections together with those of HTTP."""
+
+    counts: _Counts
+    client: tuple[str, int] | None
+    _address: str = ""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+        self._address = self.client[0] if self.client else ""
+        self.counts.add(self._address, 1)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.counts.add(self._address, -1)
+        super().connection_lost(exc)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+
+
+def guarded_protocols(limits: Callable[[], LimitsTable]) -> dict[str, Any]:
+    """Give the settings of `uvicorn.Config` that keep to the limits. Without websockets there are no WebSockets."""
+    counts = _Counts()
+    given = {"limits": staticmethod(limits), "counts": counts}
     try:
         base: Any = import_module("uvicorn.protocols.http.httptools_impl").HttpToolsProtocol
     except ModuleNotFoundError:
         base = import_module("uvicorn.protocols.http.h11_impl").H11Protocol
-    return type("GuardedProtocol", (_Guard, base), {"limits": staticmethod(limits), "counts": _Counts()})
+    try:
+        sockets: Any = import_module("uvicorn.protocols.websockets.websockets_sansio_impl").WebSocketsSansIOProtocol
+    except ModuleNotFoundError:
+        sockets = None
+    return {
+        "http": type("GuardedProtocol", (_Guard, base), given),
+        "ws": "none" if sockets is None else type("CountedProtocol", (_Counted, sockets), {"counts": counts}),
+        "ws_max_size": round(limits().body_megabytes * 1_000_000),
+        "ws_per_message_deflate": False,  # a small message could hold gigabytes
+    }
+
+
+def guarded_protocol(limits: Callable[[], LimitsTable]) -> type[asyncio.Protocol]:
+    """Give the protocol for HTTP alone, for servers without WebSockets (`ws="none"`)."""
+    return guarded_protocols(limits)["http"]

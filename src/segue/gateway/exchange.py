@@ -18,14 +18,17 @@ from msgspec.structs import replace
 from segue.calls import Call
 from segue.client.flow.attempts import Attempt
 from segue.client.http.async_streams import AsyncStream
+from segue.client.session.outboxes import Outboxes
 from segue.conversation.context import Context, Options
 from segue.conversation.events import DoneEvent, ErrorEvent, Event, StartEvent
 from segue.conversation.marks import all_marks_of
-from segue.conversation.messages import AssistantMessage, Sent
+from segue.conversation.messages import AssistantMessage, Message, Sent
 from segue.conversation.replayed import message_events
 from segue.envelope.attaching import Attachment
-from segue.envelope.conversation import find_states, restore
-from segue.envelope.keys import keys_of_reply
+from segue.envelope.compactions import open_compactions
+from segue.envelope.conversation import FoundStates, Stored, find_states, restore
+from segue.envelope.keys import START_OF_CHAIN, Chain, extend_chain, keys_of_reply
+from segue.envelope.restoring import rename_ids
 from segue.envelope.state import State
 from segue.failures.failure import Failure, FailureKind
 from segue.gateway.cleaning import without_client_texts
@@ -44,7 +47,7 @@ from segue.models.origin import new_assistant_message
 from segue.projection.policy import Fit, Policy
 from segue.projection.replies.projector import ReplyProjector
 from segue.projection.report import Report
-from segue.protocols.registry import get_protocol
+from segue.protocols.registry import get_protocol, resolve_dialect
 from segue.request import Request, prepare_again
 
 _FORWARDED: Final = ("traceparent",)
@@ -65,6 +68,31 @@ def random_name() -> str:
         value, rest = divmod(value, 62)
         found.append(digits[rest])
     return "".join(found)
+
+
+@final
+class Continuation(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation up to a reply, as the next request of the same connection continues it.
+
+    - `messages`: the history with all of its states, and with the reply as its model wrote it.
+    - `ids`: the ids of calls as the client knows them, and their own.
+    - `chain`: the digests of the history as the client knows it (`keys_of_reply`).
+    """
+
+    conversation: str
+    messages: tuple[Message, ...]
+    ids: Mapping[str, str]
+    chain: Chain
+
+    def with_own_ids(self, new: Context) -> Context:
+        """Give new messages whose results have the own ids of their calls."""
+        renamed = (
+            replace(message, tool_call_id=rename_ids(self.ids, message.tool_call_id))
+            if message.role == "toolResult"
+            else message
+            for message in new.messages
+        )
+        return replace(new, messages=tuple(renamed))
 
 
 @final
@@ -92,6 +120,10 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """The marks of signatures that a provider refused, which no reply of the history remembers."""
     raw: bytes = b""
     """The body, if it can be passed on as it is to the model of the client's name; else empty."""
+    continued: Continuation | None = None
+    """What stands before `sent`, if the connection has it."""
+    outboxes: Outboxes | None = None
+    """What was encoded of the earlier requests of the connection."""
 
 
 async def read_asked(
@@ -102,8 +134,12 @@ async def read_asked(
     *,
     raw: bytes = b"",
     context: Context | None = None,
+    continued: Continuation | None = None,
+    outboxes: Outboxes | None = None,
 ) -> Asked:
     """Restore the history of a request and find its models. `context` replaces the history of the body `raw`.
+
+    `continued` is what stands before the messages of the body; nothing of it has to be restored.
 
     Raises:
         UnknownModel: there is no model of that name.
@@ -112,44 +148,42 @@ async def read_asked(
     prompt = call.prompt
     assert prompt is not None, "only requests with a prompt are sent on"
     name = call.model or ""
-    sent = prompt.context if context is None else context
-    given = prompt.options if context is None else without_previous(prompt.options)
-    conversation = find_conversation(headers, prompt, tenant)
-    router, limits = runtime.router, admission.limits
+    sent = open_compactions(prompt.context if context is None else context, gateway.envelopes, tenant)
+    given = prompt.options if context is None and continued is None else without_previous(prompt.options)
+    conversation = find_conversation(headers, prompt, tenant) if continued is None else continued.conversation
+    router = runtime.router
     named = router.find(name, call.protocol)
     await gateway.conversations.load(conversation)
     chosen = gateway.conversations.chosen(conversation)
     routed = named if chosen is None else router.find(chosen, call.protocol)
-    found = await admission.run(
-        find_states,
-        sent,
-        gateway.envelopes,
-        tenant,
-        most=limits.envelopes,
-        most_bytes=round(limits.envelope_megabytes * 1_000_000),
-    )
-    stored = await gateway.store.get_states(found.wanted(), now_ms())
+    author = named.author
+    is_known = author is not None and author.protocol == call.body_protocol
+    after = START_OF_CHAIN if continued is None else continued.chain
+    new = sent if continued is None else continued.with_own_ids(sent)
+    found, stored = await _find_states(gateway, admission, new, after)
 
     def base_url(state: State) -> str | None:
         return router.base_url_of(state.provider, state.model)
 
-    author = named.author
-    is_known = author is not None and author.protocol == call.body_protocol
     origin = new_assistant_message(author) if author is not None and is_known else None
-    restored = await admission.run(restore, sent, found, stored, author=origin, base_urls=base_url)
-    route = routed.route
-    has_store = gateway.store.is_available
+    restored = await admission.run(restore, new, found, stored, author=origin, base_urls=base_url)
+    whole = restored.context
+    if continued is not None:
+        whole = replace(whole, messages=(*continued.messages, *whole.messages))
     is_straight = (
-        context is None
+        bool(raw)
+        and context is None
         and author is not None
         and is_known
         and call.protocol == call.body_protocol
+        and call.transport == resolve_dialect(author).transport
         and routed is named
         and author.id == name
-        and has_store
-        and has_no_options(route)
+        and gateway.store.is_available
+        and has_no_options(routed.route)
         and is_unchanged(raw, found, stored, author)
     )
+    route = routed.route
     options = replace(
         given,
         stream=call.stream,
@@ -161,7 +195,7 @@ async def read_asked(
     ordered = gateway.conversations.order_accounts(
         conversation,
         gateway.conversations.order(conversation, routed),
-        restored.context.messages,
+        whole.messages,
         router.accounts_of,
         runtime.client.find_account,
     )
@@ -170,7 +204,7 @@ async def read_asked(
         call=call,
         name=name,
         sent=sent,
-        context=restored.context,
+        context=whole,
         options=options,
         policy=policy,
         routed=routed,
@@ -181,10 +215,28 @@ async def read_asked(
         client=find_client(headers),
         tenant=tenant,
         headers=headers,
-        has_store=has_store,
-        refused=_unremembered(gateway.conversations.refused(conversation), restored.context),
+        has_store=gateway.store.is_available,
+        refused=_unremembered(gateway.conversations.refused(conversation), whole),
         raw=raw if is_straight else b"",
+        continued=continued,
+        outboxes=outboxes,
     )
+
+
+async def _find_states(
+    gateway: Gateway, admission: Admission, new: Context, after: Chain
+) -> tuple[FoundStates, Stored]:
+    limits = admission.limits
+    found = await admission.run(
+        find_states,
+        new,
+        gateway.envelopes,
+        admission.tenant,
+        most=limits.envelopes,
+        most_bytes=round(limits.envelope_megabytes * 1_000_000),
+        after=after,
+    )
+    return found, await gateway.store.get_states(found.wanted(), now_ms())
 
 
 def _unremembered(refused: frozenset[str], context: Context) -> frozenset[str]:
@@ -278,6 +330,8 @@ class Exchange:
                     return request
         else:
             context = without_client_texts(context)
+        if asked.outboxes is not None:
+            return asked.outboxes.prepare(context, model, options, policy, account=account, refused=known)
         cache = self.gateway.digests
         return prepare_again(
             context, model, options=options, policy=policy, account=account, refused=known, cache=cache
@@ -420,21 +474,50 @@ class Exchange:
             self.is_unstored = wants_reply
             return
         native = self._projector is None
-        keys = keys_of_reply(asked.sent.messages, attachment.seen, asked.tenant, native=native)
+        after = START_OF_CHAIN if asked.continued is None else asked.continued.chain
+        keys = keys_of_reply(asked.sent.messages, attachment.seen, asked.tenant, native=native, after=after)
         put, now = self.gateway.store.put, now_ms()
         # A state may still be stored later. A reply may not: the client is told that it is not stored.
         stored = [put(StoredState(asked.tenant, keys, attachment.state), now, is_kept=True)]
         if wants_reply and asked.call.prompt is not None:
             seen = self._named(attachment.seen)
-            stored.append(put(keep_reply(asked.call, asked.call.prompt, seen, self.reply_id, asked.tenant), now))
-        elif self._is_kept_by_provider() and message.response_id is not None:
-            stored.append(put(keep_id(message.response_id, asked.tenant), now))
+            kept = keep_reply(asked.call, asked.call.prompt, seen, self.reply_id, asked.tenant, made=self.made)
+            stored.append(put(kept, now))
+        elif self.is_straight and is_stored(asked.call) and message.response_id is not None and self._model is not None:
+            # Only clients with this key may continue or retrieve it.
+            stored.append(put(keep_id(message.response_id, asked.tenant, self._model, made=self.made), now))
         durable = await asyncio.gather(*stored) if len(stored) > 1 else [await stored[0]]
         self.is_unstored = not all(durable)
 
-    def _is_kept_by_provider(self) -> bool:
-        """Whether the provider keeps a reply that only clients with this key may continue."""
-        return self.is_straight and is_stored(self.asked.call) and bool(self.asked.admission.runtime.key_digests)
+    def unanswered(self) -> Continuation:
+        """Give what the next request of the same connection continues if no reply was asked for."""
+        asked, before = self.asked, self.asked.continued
+        return Continuation(
+            conversation=asked.conversation,
+            messages=asked.context.messages,
+            ids={} if before is None else before.ids,
+            chain=extend_chain(START_OF_CHAIN if before is None else before.chain, asked.sent.messages),
+        )
+
+    def continuation(self) -> Continuation | None:
+        """Give what the next request of the same connection continues; None if the reply is not complete."""
+        attachment, message = self._attachment, self.message
+        if message is None or attachment is None or attachment.seen is None:
+            return None
+        before = self.unanswered()
+        calls = () if attachment.state is None else attachment.state.pieces
+        ids = {piece.shown: piece.content.id for piece in calls if piece.content.kind == "toolCall" and piece.shown}
+        return replace(
+            before,
+            messages=(*before.messages, message),
+            ids={**before.ids, **ids},
+            chain=extend_chain(before.chain, (attachment.seen,)),
+        )
+
+    @property
+    def made(self) -> int:
+        """When the reply was asked for, in Unix seconds."""
+        return self._began // 1000
 
     def attach_again(self) -> bool:
         """Begin the reply again with all of its state in envelopes; False if nothing would change by that."""
@@ -444,9 +527,10 @@ class Exchange:
         return True
 
     def mark_stored(self, body: dict[str, Any]) -> None:
-        """Write into a whole reply whether it is stored, if the client asked to store it."""
+        """Write into a whole reply whether it is stored, if the client asked to store it, and when it was made."""
         if is_stored(self.asked.call):
             body["store"] = not self.is_unstored
+            body.setdefault("created_at", self.made)
 
     def record(self, status: int, outcome: str, *, failure: Failure | None = None) -> None:
         """Keep the row of the request."""

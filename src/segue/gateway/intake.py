@@ -62,6 +62,7 @@ class Intake:
         self.peak: int = 0
         self._held_by: dict[str, int] = {}
         self._running: dict[str, int] = {}
+        self._sockets: dict[str, int] = {}
         self._turns: dict[str, asyncio.Lock] = {}
         self._parsing: asyncio.Lock | None = None
 
@@ -90,6 +91,34 @@ class Intake:
                 self._turns.pop(tenant, None)
             else:
                 self._running[tenant] -= 1
+
+    @contextmanager
+    def connected(self, tenant: str, limits: LimitsTable) -> Generator[None]:
+        """Count a WebSocket while it is open.
+
+        Raises:
+            Refused: too many of the tenant are.
+        """
+        count = self._sockets.get(tenant, 0)
+        if count >= limits.sockets_per_key:
+            raise Refused(
+                f"{count} WebSockets with this key are open already, the limit of this gateway; close one",
+                None,
+                FailureKind.RATE_LIMIT,
+            )
+        self._sockets[tenant] = count + 1
+        try:
+            yield
+        finally:
+            if self._sockets[tenant] == 1:
+                del self._sockets[tenant]
+            else:
+                self._sockets[tenant] -= 1
+
+    def release(self, tenant: str, size: int) -> None:
+        """Count bytes no more that `hold` counted."""
+        if size:
+            self._add(tenant, -size)
 
     def hold(self, tenant: str, size: int, limits: LimitsTable) -> None:
         """Count bytes of a body.
@@ -168,11 +197,19 @@ class Admission:
         if message["type"] == "http.disconnect":
             raise Refused("the client left before its body was complete", 400)
         body: bytes = message.get("body", b"")
-        if self.held + len(body) > self.limits.body_megabytes * _MEGA:
-            raise self._too_large()
-        self._intake.hold(self.tenant, len(body), self.limits)
-        self.held += len(body)
+        self.hold(len(body))
         return body
+
+    def hold(self, size: int) -> None:
+        """Count bytes of the body.
+
+        Raises:
+            Refused: it is too large, or there is no room for it.
+        """
+        if self.held + size > self.limits.body_megabytes * _MEGA:
+            raise self._too_large()
+        self._intake.hold(self.tenant, size, self.limits)
+        self.held += size
 
     async def decompress(self, body: bytes, encoding: str) -> bytes:
         """Give the content of a body that a client compressed, within the limits of a body.
@@ -229,8 +266,25 @@ def _find_zstd() -> Any:  # noqa: ANN401 - either of two modules
         return None
 
 
+def check_values(body: bytes, limits: LimitsTable) -> None:
+    """Check the number of JSON values of a body.
+
+    Raises:
+        Refused: it has too many.
+    """
+    if len(body) > limits.values and body.count(b",") > limits.values:
+        text = f"the body has more than {limits.values} JSON values, the limit of this gateway"
+        raise Refused(text, 413, FailureKind.PAYLOAD_TOO_LARGE)
+
+
 def read_limited(
-    method: str, path: str, headers: Mapping[str, str], body: bytes, *, catalogue: Catalogue, limits: LimitsTable
+    method: str,
+    path: str,
+    headers: Mapping[str, str],
+    body: bytes | Mapping[str, object],
+    *,
+    catalogue: Catalogue,
+    limits: LimitsTable,
 ) -> Call:
     """Read a request whose body may be made to be costly: many small values cost a hundred times their bytes.
 
@@ -238,11 +292,10 @@ def read_limited(
         Refused: it has too many values or messages.
         CallError: it cannot be read.
     """
-    if len(body) < limits.values and len(body) < limits.messages:
-        return read_call(method, path, headers, body, catalogue=catalogue)
-    if body.count(b",") > limits.values:
-        text = f"the body has more than {limits.values} JSON values, the limit of this gateway"
-        raise Refused(text, 413, FailureKind.PAYLOAD_TOO_LARGE)
+    if isinstance(body, bytes):
+        if len(body) < limits.values and len(body) < limits.messages:
+            return read_call(method, path, headers, body, catalogue=catalogue)
+        check_values(body, limits)
     plain = parse_body(body, find_protocol(method, path, headers))
     lists = (cast("list[object]", value) for value in (plain or {}).values() if isinstance(value, list))
     if any(len(each) > limits.messages for each in lists):

@@ -9,7 +9,8 @@ nothing.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, final
 
@@ -21,8 +22,12 @@ from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.messages import AssistantMessage, Message
 from segue.conversation.stored import dump, load
 from segue.errors import LoadError
+from segue.failures.failure import FailureKind
+from segue.gateway.intake import Admission, Refused
 from segue.gateway.service import Gateway
+from segue.gateway.store.database import StoreError
 from segue.gateway.store.store import StoredReply
+from segue.models.model import Model
 from segue.protocols.registry import find_protocol
 
 _LONGEST: Final = 10_000
@@ -35,10 +40,17 @@ _ROWS_AT_ONCE: Final = 50
 
 @final
 class KeptReply(msgspec.Struct, frozen=True, array_like=True):
-    """A reply with the messages before it that the reply `previous` does not have."""
+    """A reply with the messages before it that the reply `previous` does not have.
+
+    `made` is when, in Unix seconds. A reply that the provider keeps has no messages here, but the model and the account
+    that it is asked for with.
+    """
 
     previous: str | None
     messages: bytes
+    made: int = 0
+    model: str = ""
+    account: str = ""
 
 
 def previous_id(call: Call) -> str | None:
@@ -65,25 +77,19 @@ async def find_history(gateway: Gateway, name: str, tenant: str) -> tuple[Messag
     Raises:
         StoreError: the store cannot be read.
     """
-    store = gateway.store.store
-    if store is None:
-        return None
     parts: list[tuple[Message, ...]] = []
     wanted: str | None = name
     read: set[str] = set()
     size = 0
     while wanted is not None:
-        data = await gateway.store.fetch(partial(store.get_response, wanted, tenant))
+        kept = await find_kept(gateway, wanted, tenant)
         read.add(wanted)
-        size += 0 if data is None else len(data)
-        if data is None or len(read) > _LONGEST or size > _MOST_BYTES:
-            return None
+        size += 0 if kept is None else len(kept.messages)
+        if kept is None or not kept.messages or len(read) > _LONGEST or size > _MOST_BYTES:
+            return None  # without messages, the provider has it: see `keep_id`
         try:
-            kept = msgspec.msgpack.decode(data, type=KeptReply)
-            if not kept.messages:
-                return None  # the provider has it: see `keep_id`
             parts.append(load(kept.messages).messages)
-        except (msgspec.MsgspecError, LoadError):
+        except LoadError:
             return None
         wanted = kept.previous
         if wanted in read:
@@ -93,26 +99,64 @@ async def find_history(gateway: Gateway, name: str, tenant: str) -> tuple[Messag
     return tuple(message for part in reversed(parts) for message in part)
 
 
-def keep_reply(call: Call, new: Prompt, reply: AssistantMessage, name: str, tenant: str) -> StoredReply:
-    """Make what is stored of a reply, as the client sees it."""
-    context = Context(messages=(*new.context.messages, reply))
-    kept = KeptReply(previous_id(call), dump(context))
-    return StoredReply(name, tenant, msgspec.msgpack.encode(kept))
+async def find_reply_context(gateway: Gateway, admission: Admission, call: Call) -> Context | None:
+    """Give the whole history of a request that names the reply before it; None if that reply is not stored here.
+
+    Raises:
+        Refused: the store cannot be read.
+    """
+    name, prompt = previous_id(call), call.prompt
+    if name is None or prompt is None:
+        return None
+    with _refusing(call):
+        history = await find_history(gateway, name, admission.tenant)
+    return None if history is None else replace(prompt.context, messages=(*history, *prompt.context.messages))
 
 
-def keep_id(name: str, tenant: str) -> StoredReply:
-    """Make what is stored of a reply that the provider itself keeps: whose it is, and nothing of its content."""
-    return StoredReply(name, tenant, msgspec.msgpack.encode(KeptReply(None, b"")))
+@contextmanager
+def _refusing(call: Call) -> Generator[None]:
+    try:
+        yield
+    except StoreError as error:
+        text = "The database with the stored replies does not answer; try again, or send the whole history."
+        raise Refused(text, 503, FailureKind.OVERLOADED, call.protocol) from error
 
 
-async def is_own_reply(gateway: Gateway, name: str, tenant: str) -> bool:
-    """Whether a client with this key got the reply of this id.
+async def find_kept(gateway: Gateway, name: str, tenant: str) -> KeptReply | None:
+    """Give what is stored of one reply of a tenant; None if there is nothing, or if it cannot be read.
 
     Raises:
         StoreError: the store cannot be read.
     """
     store = gateway.store.store
-    return store is not None and await gateway.store.fetch(partial(store.get_response, name, tenant)) is not None
+    data = None if store is None else await gateway.store.fetch(partial(store.get_response, name, tenant))
+    try:
+        return None if data is None else msgspec.msgpack.decode(data, type=KeptReply)
+    except msgspec.MsgspecError:
+        return None
+
+
+def keep_reply(call: Call, new: Prompt, reply: AssistantMessage, name: str, tenant: str, *, made: int) -> StoredReply:
+    """Make what is stored of a reply, as the client sees it."""
+    context = Context(messages=(*new.context.messages, reply))
+    kept = KeptReply(previous_id(call), dump(context), made)
+    return StoredReply(name, tenant, msgspec.msgpack.encode(kept))
+
+
+def keep_id(name: str, tenant: str, model: Model, *, made: int) -> StoredReply:
+    """Make what is stored of a reply that the provider itself keeps: whose it is, and nothing of its content."""
+    kept = KeptReply(None, b"", made, model.full_name(), model.account)
+    return StoredReply(name, tenant, msgspec.msgpack.encode(kept))
+
+
+async def is_own_reply(gateway: Gateway, name: str, admission: Admission, call: Call) -> bool:
+    """Whether a client with this key got the reply of this id.
+
+    Raises:
+        Refused: the store cannot be read.
+    """
+    with _refusing(call):
+        return await find_kept(gateway, name, admission.tenant) is not None
 
 
 def without_previous(options: Options) -> Options:

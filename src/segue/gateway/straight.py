@@ -76,4 +76,4 @@ def straight_request(
     projection = Projection(
         context=context, options=options or Options(), report=Report(()), requirements=(), tool_names={}
     )
-    return Request(projection, endpoint, codec, raw, stamp=stamp, account=account)
+    return Request(projection, endpoint, codec, raw, stamp=stamp, account=account, is_opened=False)

@@ -99,6 +99,10 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     auth: Literal["bearer", "x-api-key", "api-key", "x-goog-api-key", "aws", "google", "none"] = "bearer"
     account_header: str | None = None
     """The header of a reply that names the account of the request, in lower case."""
+    aws_service: str = "bedrock"
+    """The name of the service that a signature of AWS is for."""
+    transport: Literal["bedrock-invoke", "vertex-raw-predict"] | None = None
+    """How requests are sent, if not in the protocol's own way (`Protocol.transports`)."""
     path: str | None = None
     """The path below the base URL, if it is not the protocol's default path."""
     count_tokens: bool = False

@@ -319,7 +319,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                     "/v1/projects/{GOOGLE_CLOUD_PROJECT}/locations/{GOOGLE_CLOUD_LOCATION}/publishers/google/models/{model}"
                 ),
             },
-            "anthropic-messages": {"auth": "google"},
+            "anthropic-messages": {"auth": "google", "transport": "vertex-raw-predict"},
         },
         file_ids=("google-genai",),
         batch_price=_HALF,
@@ -342,7 +342,10 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "tools_with_history": True,
             }
         },
-        dialect={"bedrock-converse": {"count_tokens": True}},
+        dialect={
+            "bedrock-converse": {"count_tokens": True},
+            "anthropic-messages": {"auth": "aws", "transport": "bedrock-invoke"},
+        },
         file_ids=("bedrock-converse",),
         source="pi-ai 1.5.0; botocore 1.44.0 (CountTokens); Claude's own wire: 'URL content sources are not yet"
         " supported' (chatlas #410, 2026-09-01) "

@@ -66,7 +66,67 @@ _GROQ_FIELDS: Final = frozenset(
 )
 """groq 1.7.0: parameters beside OpenAI's, read 2026-11-15."""
 
+_CLOUDS: Final = "anthropic 2.8.0: lib; AWS documentation"
+
 THIRD_PARTY: Final[tuple[Provider, ...]] = (
+    Provider(
+        name="amazon-bedrock-mantle",
+        title="Amazon Bedrock (Messages)",
+        protocol="anthropic-messages",
+        base_url="https://bedrock-mantle.{AWS_REGION}.api.aws/anthropic",
+        key_variables=("AWS_BEARER_TOKEN_BEDROCK", "ANTHROPIC_AWS_API_KEY"),
+        dialect={"anthropic-messages": {"auth": "aws", "aws_service": "bedrock-mantle"}},
+        source=f"{_CLOUDS} (AnthropicBedrockMantle)",
+        read="2026-11-17",
+    ),
+    Provider(
+        name="amazon-bedrock-openai",
+        title="Amazon Bedrock (OpenAI)",
+        protocol="openai-responses",
+        base_url="https://bedrock-runtime.{AWS_REGION}.amazonaws.com/openai/v1",
+        key_variables=("AWS_BEARER_TOKEN_BEDROCK",),
+        # No server tools; replies are synchronous.
+        rules={
+            "openai-responses": {"server_tools": frozenset[str]()},
+            "openai-chat": {"server_tools": frozenset[str]()},
+        },
+        dialect={"openai-responses": {"auth": "aws"}, "openai-chat": {"auth": "aws"}},
+        source="AWS documentation: OpenAI APIs of Bedrock",
+        read="2026-11-17",
+    ),
+    Provider(
+        name="anthropic-aws",
+        title="Claude Platform on AWS",
+        protocol="anthropic-messages",
+        base_url="https://aws-external-anthropic.{AWS_REGION}.api.aws",
+        key_variables=("ANTHROPIC_AWS_API_KEY",),
+        dialect={"anthropic-messages": {"auth": "aws", "aws_service": "aws-external-anthropic"}},
+        source=f"{_CLOUDS} (AnthropicAWS; a request also needs the header anthropic-workspace-id)",
+        read="2026-11-17",
+    ),
+    Provider(
+        name="anthropic-google-cloud",
+        title="Claude on Google Cloud",
+        protocol="anthropic-messages",
+        base_url=(
+            "https://claude.googleapis.com/v1/projects/{ANTHROPIC_GOOGLE_CLOUD_PROJECT}/locations/global"
+            "/workspaces/{ANTHROPIC_GOOGLE_CLOUD_WORKSPACE_ID}/invoke"
+        ),
+        key_variables=(),
+        dialect={"anthropic-messages": {"auth": "bearer"}},
+        source=f"{_CLOUDS} (AnthropicGoogleCloud: access tokens only)",
+        read="2026-11-17",
+    ),
+    Provider(
+        name="azure-anthropic",
+        title="Claude in Microsoft Foundry",
+        protocol="anthropic-messages",
+        base_url="https://{ANTHROPIC_FOUNDRY_RESOURCE}.services.ai.azure.com/anthropic",
+        key_variables=("ANTHROPIC_FOUNDRY_API_KEY",),
+        dialect={"anthropic-messages": {"auth": "x-api-key"}},
+        source=f"{_CLOUDS} (AnthropicFoundry)",
+        read="2026-11-17",
+    ),
     # -- hosts of open models --------------------------------------------------------------------------------------
     Provider(
         name="groq",

@@ -11,11 +11,12 @@ from segue.conversation.context import Prompt
 from segue.errors import UnknownProtocol
 from segue.protocols.api import find_endpoint, resolve_endpoint
 from segue.protocols.kit.protocol import Protocol, Sample
-from segue.protocols.kit.routing import Route
+from segue.protocols.kit.routing import NEEDS_PROMPT, Route
 from segue.reply_encoding import encode_model, encode_model_list, encode_token_count
 from segue.testing.broken_law import expect_equal, fail
 
 _PREFIXES: Final = ("", "/gateway", "/api/v1")
+_REPLY: Final = "resp_0123"
 
 
 def evidence_of(route: Route, *, first: bool = True) -> tuple[dict[str, str], str]:
@@ -42,14 +43,20 @@ def check_routes(record: Protocol) -> None:
     for route in record.routes:
         headers, query = evidence_of(route)
         for prefix in _PREFIXES:
-            path = prefix + route.path.replace("{model}", model) + (f"?{query}" if query else "")
-            call = read_call(route.method, path, headers, body if route.kind in ("generate", "count") else None)
+            path = (
+                prefix
+                + route.path.replace("{model}", model).replace("{reply}", _REPLY)
+                + (f"?{query}" if query else "")
+            )
+            call = read_call(route.method, path, headers, body if route.kind in NEEDS_PROMPT else None)
             found = (call.protocol, call.kind, call.framing if call.stream else None)
             streams = route.stream if route.stream is not None else call.stream
             framing = (route.framing or record.framing) if streams and route.kind == "generate" else None
             expect_equal(record, law, path, found, (record.name, route.kind, framing))
             if "{model}" in route.path:
                 expect_equal(record, law, path, call.model, route.model_id.format(model))
+            if "{reply}" in route.path:
+                expect_equal(record, law, path, call.reply, _REPLY)
 
 
 def check_sent_requests(record: Protocol, sample: Sample) -> None:

@@ -20,12 +20,11 @@ from msgspec.structs import replace
 from segue.conversation.events import DoneEvent, ErrorEvent, Event
 from segue.conversation.messages import AssistantMessage, StopReason
 from segue.errors import DecodeError
+from segue.framing.aws_chunks import AwsChunksDecoder
 from segue.framing.aws_event_stream import AwsEvent, AwsEventStreamDecoder
 from segue.framing.ndjson import NdjsonDecoder
 from segue.framing.sse import SseDecoder, SseEvent
-from segue.protocols.kit.protocol import Framing
 from segue.protocols.kit.streaming import StreamDecoder
-from segue.protocols.registry import get_protocol
 from segue.request import Request
 
 Ending: TypeAlias = DoneEvent | ErrorEvent
@@ -35,10 +34,11 @@ _Cut: TypeAlias = Callable[[bytes], Sequence[_Frame]]
 _BOM: Final = b"\xef\xbb\xbf"
 _BRACKETS: Final = (b"{", b"[")
 
-_FRAMINGS: Final[Mapping[Framing, type[SseDecoder | NdjsonDecoder | AwsEventStreamDecoder]]] = {
+_FRAMINGS: Final[Mapping[str, type[SseDecoder | NdjsonDecoder | AwsEventStreamDecoder | AwsChunksDecoder]]] = {
     "sse": SseDecoder,
     "ndjson": NdjsonDecoder,
     "aws-event-stream": AwsEventStreamDecoder,
+    "aws-chunks": AwsChunksDecoder,
 }
 
 
@@ -50,7 +50,7 @@ class StreamReading:
     def __init__(self, request: Request, account: str | None = None, key: str | None = None) -> None:
         self._decoder: StreamDecoder = request.stream_decoder(account=account, key=key)
         self._feed = self._decoder.feed
-        framing = get_protocol(request.protocol).framing
+        framing = request.framing
         self._frames = _FRAMINGS[framing]()
         self._document: list[bytes] = []
         # In NDJSON a document is a stream of one line.
@@ -116,7 +116,7 @@ class StreamReading:
 def is_streamed(request: Request, headers: Mapping[str, str]) -> bool:
     """Whether a reply is decoded as a stream: by its content type if that is clear, otherwise by the request."""
     kind = headers.get("content-type", "").lower()
-    framing = get_protocol(request.protocol).framing
+    framing = request.framing
     if is_page(headers) or (framing == "sse" and kind.startswith("application/json")):
         return False
     if framing == "sse" and kind.startswith("text/event-stream"):

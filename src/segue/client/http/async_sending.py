@@ -73,7 +73,11 @@ class AsyncWire:
 
         async def post() -> httpx2.Response:
             request = http.build_request(
-                "POST", outgoing.url, headers=outgoing.headers, content=outgoing.content, extensions={"trace": note}
+                outgoing.method,
+                outgoing.url,
+                headers=outgoing.headers,
+                content=outgoing.content,
+                extensions={"trace": note},
             )
             return await http.send(request, stream=True)
 

@@ -7,17 +7,19 @@ from inspect import isawaitable
 from typing import Self, TypeAlias, TypeVar, cast
 
 from segue.client.flow.request_flow import Ask
-from segue.client.flow.steps import Answer, Broken, Step, Summarise, Summarised
+from segue.client.flow.steps import Answer, Broken, Head, Step, Summarise, Summarised
 from segue.client.http.async_sending import AsyncWire
 from segue.client.http.counting import Counting
 from segue.client.http.keys import ask_auth
-from segue.client.http.outgoing_request import RequestBuilder
+from segue.client.http.outgoing_request import OutgoingRequest, RequestBuilder
 from segue.client.http.settings import OnAttempt
 from segue.client.http.shell import TERMINAL, OnEnd, Shell, read_moment
+from segue.conversation.context import Context
 from segue.conversation.events import Event
-from segue.conversation.messages import AssistantMessage
+from segue.conversation.messages import AssistantMessage, UserMessage
 from segue.errors import MissingExtra, SettingsError
-from segue.request import Request
+from segue.models.model import Model
+from segue.request import Request, prepare
 
 _Value = TypeVar("_Value")
 
@@ -175,12 +177,34 @@ async def count_tokens_async(counting: Counting, builder: RequestBuilder, wire: 
     if outgoing is None:
         return counting.estimate()
     try:
-        if not outgoing.is_signed:
-            import anyio
-
-            await anyio.to_thread.run_sync(builder.sign, outgoing)
+        head, body = await _send_whole(outgoing, builder, wire)
     except (SettingsError, MissingExtra):
         return counting.estimate()
+    tokens = counting.read(head, body)
+    return counting.estimate() if tokens is None else tokens
+
+
+async def fetch_async(
+    model: Model, path: str, builder: RequestBuilder, wire: AsyncWire, *, method: str, content: bytes
+) -> tuple[Head | Broken, bytes]:
+    """Send a request to an endpoint below that of replies, and read the whole answer."""
+    request = prepare(Context(messages=(UserMessage.of("-"),)), model)
+    auth = builder.find_auth(model, model.provider)
+    token = None if auth is None else await _await_if_needed(ask_auth(auth, model))
+    outgoing = builder.write(request, None, token, model.provider, url=request.url + path)
+    if isinstance(outgoing, Broken):
+        return outgoing, b""
+    outgoing.method, outgoing.content = method, content
+    return await _send_whole(outgoing, builder, wire)
+
+
+async def _send_whole(
+    outgoing: OutgoingRequest, builder: RequestBuilder, wire: AsyncWire
+) -> tuple[Head | Broken, bytes]:
+    if not outgoing.is_signed:
+        import anyio
+
+        await anyio.to_thread.run_sync(builder.sign, outgoing)
     body = bytearray()
     try:
         head = await wire.send(outgoing)
@@ -188,8 +212,7 @@ async def count_tokens_async(counting: Counting, builder: RequestBuilder, wire: 
             body += chunk
     finally:
         await wire.close()
-    tokens = counting.read(head, bytes(body))
-    return counting.estimate() if tokens is None else tokens
+    return head, bytes(body)
 
 
 async def _await_if_needed(value: _Value | Awaitable[_Value]) -> _Value:

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 from segue.client.flow.attempts import Attempt
 from segue.client.flow.request_flow import Ask, Prepare, prepare_request
 from segue.client.flow.shortening import window_key, with_window
+from segue.client.flow.steps import Broken, Head
 from segue.client.http.async_sending import AsyncWire
-from segue.client.http.async_streams import AsyncStream, AsyncSummariseStep, Settle, count_tokens_async
+from segue.client.http.async_streams import AsyncStream, AsyncSummariseStep, Settle, count_tokens_async, fetch_async
 from segue.client.http.counting import Counting
 from segue.client.http.loops import HttpByLoop
 from segue.client.http.outgoing_request import RequestBuilder
@@ -378,6 +379,19 @@ class AsyncClient(_BaseClient):
         """Count the input tokens of a conversation for a model, like `Client.count_tokens`."""
         counting = self._counting(context, model, options, policy)
         return await count_tokens_async(counting, self._builder, AsyncWire(self._http.here))
+
+    async def fetch(
+        self, model: Model, path: str, *, method: str = "GET", content: bytes = b""
+    ) -> tuple[Head | Broken, bytes]:
+        """Ask the provider of a model about something that it keeps: `path` is below the endpoint of replies.
+
+        Gives the head of the answer and its body, whatever the status is. Nothing is retried.
+
+        Raises:
+            SettingsError: the key, the URL or a header cannot be sent.
+        """
+        wire = AsyncWire(self._http.here)
+        return await fetch_async(model, path, self._builder, wire, method=method, content=content)
 
     async def close(self) -> None:
         """Close every connection."""

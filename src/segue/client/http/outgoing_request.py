@@ -56,7 +56,7 @@ _SECRET_NAME: Final = re.compile(r"key|auth|token|secret|cookie|password|credent
 class OutgoingRequest:
     """One HTTP request. Its repr contains no key."""
 
-    __slots__ = ("content", "headers", "is_signed", "secrets", "url")
+    __slots__ = ("content", "headers", "is_signed", "method", "secrets", "service", "url")
 
     def __init__(
         self, url: str, headers: dict[str, str], content: bytes, secrets: tuple[str, ...], *, is_signed: bool = True
@@ -66,6 +66,8 @@ class OutgoingRequest:
         self.content: bytes = content
         self.secrets: tuple[str, ...] = secrets
         self.is_signed: bool = is_signed
+        self.method: str = "POST"
+        self.service: str = "bedrock"
 
     def __repr__(self) -> str:
         return f"OutgoingRequest({conceal(self.url, self.secrets)}, {counted(len(self.content), 'byte')})"
@@ -176,7 +178,10 @@ class RequestBuilder:
         headers |= secret | login
         hidden = secret | {name: value for name, value in headers.items() if _SECRET_NAME.search(name)}
         content = request.content if body is None else msgspec.json.encode(body)
-        return OutgoingRequest(url, headers, content, secrets_in(hidden | query_secrets(url)), is_signed=is_signed)
+        secrets = secrets_in(hidden | query_secrets(url))
+        outgoing = OutgoingRequest(url, headers, content, secrets, is_signed=is_signed)
+        outgoing.service = dialect.aws_service
+        return outgoing
 
     def explain(self, error: SettingsError) -> Broken:
         """Turn an error in the settings for one model into its failure: a fallback model may be set up correctly."""
@@ -185,7 +190,14 @@ class RequestBuilder:
 
     def sign(self, outgoing: OutgoingRequest) -> None:
         """Sign an HTTP request to AWS. Blocks while credentials are fetched."""
-        signed = self.signer.sign(outgoing.url, outgoing.content, outgoing.headers, self.setup.environment)
+        signed = self.signer.sign(
+            outgoing.url,
+            outgoing.content,
+            outgoing.headers,
+            self.setup.environment,
+            method=outgoing.method,
+            service=outgoing.service,
+        )
         outgoing.headers |= signed
         outgoing.secrets = (*outgoing.secrets, *secrets_in(signed))
         outgoing.is_signed = True

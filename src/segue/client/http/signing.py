@@ -1,7 +1,8 @@
 """Signing of requests to AWS by botocore, an extra that is imported when the first request is signed.
 
 Facts this file relies on:
-- Bedrock takes a signature (version 4, service `bedrock`) or a bearer key.      (AWS documentation; botocore 1.44.0)
+- Bedrock takes a signature (version 4, service `bedrock`) or a bearer key; other endpoints of AWS are services of their
+  own names.                                                     (AWS documentation; botocore 1.44.0, anthropic 2.8.0)
 - botocore finds credentials in the environment, in profiles and in the instance metadata, and renews them.
 - The text to sign contains the session token, and botocore logs that text at DEBUG level.     (botocore 1.44.0: auth)
 """
@@ -59,9 +60,16 @@ class AwsSigner:
         return "AwsSigner()"
 
     def sign(
-        self, url: str, content: bytes, headers: Mapping[str, str], environment: Mapping[str, str]
+        self,
+        url: str,
+        content: bytes,
+        headers: Mapping[str, str],
+        environment: Mapping[str, str],
+        *,
+        method: str = "POST",
+        service: str = _SERVICE,
     ) -> dict[str, str]:
-        """Return the headers that sign a request. Blocks while credentials are fetched.
+        """Return the headers that sign a request to a service. Blocks while credentials are fetched.
 
         Raises:
             MissingExtra: botocore is not installed.
@@ -71,11 +79,11 @@ class AwsSigner:
         new_request = cast("Callable[..., _AwsRequest]", _botocore("awsrequest", "AWSRequest"))
         region = _find_region(url, environment)
         frozen = self._find_credentials().get_frozen_credentials()
-        request = new_request(method="POST", url=url, data=content, headers=dict(headers))
+        request = new_request(method=method, url=url, data=content, headers=dict(headers))
         _silence_botocore()
         token = _IS_SIGNING.set(True)
         try:
-            new_signer(frozen, _SERVICE, region).add_auth(request)
+            new_signer(frozen, service, region).add_auth(request)
         finally:
             _IS_SIGNING.reset(token)
         signed = {name.lower(): str(value) for name, value in request.headers.items()}

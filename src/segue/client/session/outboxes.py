@@ -40,7 +40,7 @@ class Outboxes:
 
     def _find(self, model: Model, policy: Policy | None) -> Outbox:
         for place, (known, its_policy, outbox) in enumerate(self._kept):
-            if is_exact(known, model) and its_policy is policy:
+            if is_exact(known, model) and (its_policy is policy or its_policy == policy):
                 self._kept.append(self._kept.pop(place))
                 return outbox
         outbox = Outbox(model, policy)

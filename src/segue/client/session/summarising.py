@@ -107,6 +107,11 @@ class Summarising:
         self.task: SummaryTask | None = self._next_task()
 
     @property
+    def text(self) -> str:
+        """The summary as far as it was made."""
+        return self._previous or ""
+
+    @property
     def is_worthwhile(self) -> bool:
         """Whether the messages are worth a summary now: a few behind the last summary wait for the next cut."""
         return self._before is None or self._tokens > self._limit * _LEAST_SHARE

@@ -274,6 +274,11 @@ class Store:
         """Give a stored response of the tenant."""
         return self._one("select data from responses where id = ? and tenant = ?", (name, tenant))
 
+    def delete_response(self, name: str, tenant: str) -> None:
+        """Delete a stored response of the tenant."""
+        with self.database.transaction() as transaction:
+            transaction.run("delete from responses where id = ? and tenant = ?", (name, tenant))
+
     def _one(self, statement: str, values: tuple[str, ...]) -> bytes | None:
         rows = self.database.query(statement, values)
         return bytes(rows[0][0]) if rows and isinstance(rows[0][0], (bytes, memoryview)) else None

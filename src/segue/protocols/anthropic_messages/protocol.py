@@ -24,6 +24,7 @@ from segue.protocols.anthropic_messages.server_tools import SERVER_TOOLS
 from segue.protocols.anthropic_messages.sources import cited_sources
 from segue.protocols.anthropic_messages.stream import stream_decoder
 from segue.protocols.anthropic_messages.stream_writer import stream_encoder
+from segue.protocols.anthropic_messages.transports import TRANSPORTS
 from segue.protocols.anthropic_messages.versions import VERSIONS
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
 from segue.protocols.kit.facts import SignatureForm, StateSlots, TrainingForm
@@ -32,7 +33,10 @@ from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.kit.token_count import TokenCount, only
 
 
-def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - common signature
+def _path(endpoint: Endpoint, stream: bool) -> str:
+    transport = TRANSPORTS.get(endpoint.dialect.transport or "")
+    if endpoint.dialect.path is None and transport is not None:
+        return transport.path(endpoint.model.id, stream=stream)
     return endpoint.dialect.path or "/v1/messages"
 
 
@@ -76,6 +80,7 @@ PROTOCOL: Final = Protocol(
     framing="sse",
     path=_path,
     routes=ROUTES,
+    transports=TRANSPORTS,
     reply_form=FORM,
     prefix=PREFIX,
     server_edits=SERVER_EDITS,

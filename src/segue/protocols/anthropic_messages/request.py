@@ -27,6 +27,7 @@ from segue.protocols.anthropic_messages.cache import (
 from segue.protocols.anthropic_messages.content import decode_system_block, encode_user_content
 from segue.protocols.anthropic_messages.options import decode_options, encode_options
 from segue.protocols.anthropic_messages.rules import PROTOCOL
+from segue.protocols.anthropic_messages.transports import TRANSPORTS
 from segue.protocols.anthropic_messages.turns import decode_turns, encode_turns
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, Block, Wire
@@ -73,6 +74,10 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
     retention = options.cache_retention
     marks = retention is not None and retention != "none"
     asked = encode_options(options, endpoint, prompt.model)
+    if endpoint.dialect.transport is not None:
+        asked = {
+            key: value for key, value in asked.items() if key not in TRANSPORTS[endpoint.dialect.transport].removed
+        }
     body: Wire = {"model": asked.pop("model")} if "model" in asked else {}
     # A mark needs a block. So that a turn is written alike with and without one, no content is a string in a
     # conversation that is marked.

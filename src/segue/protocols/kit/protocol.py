@@ -46,6 +46,7 @@ from segue.protocols.kit.storable import PlainChecks, PlainErrors, StorableReque
 from segue.protocols.kit.stream_writing import Explain, StreamEncoder
 from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.kit.token_count import TokenCount
+from segue.protocols.kit.transports import Transport
 
 Framing: TypeAlias = Literal["sse", "ndjson", "aws-event-stream", "none"]
 
@@ -106,6 +107,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `samples()`: sample exchanges. A function, so that they are read only when needed.
     - `documentation`: title, link and summary.
     - `token_count`: the endpoint that counts the tokens of a request, where providers of this protocol have one.
+    - `transports`: other ways in which providers take the requests of this protocol, by their names.
     - `routes`: the endpoints as a server sees them, with which `read_call` recognises requests.
     - `reply_form`: what a reply can hold of the reply of another protocol.
     - `prefix`: how a body holds what reasoning is bound to; None: no provider of this protocol is known to check it.
@@ -177,6 +179,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     sdk_parameters: frozenset[str] = frozenset()
     sdk_arguments: Callable[[JsonObject, Endpoint], dict[str, object]] | None = None
     token_count: TokenCount | None = None
+    transports: Mapping[str, Transport] = msgspec.field(default_factory=dict[str, Transport])
     routes: tuple[Route, ...] = ()
     model_list: ModelList | None = None
     reply_form: ReplyForm = DEFAULT_FORM

@@ -1,7 +1,8 @@
 """`Route`: an HTTP endpoint of a protocol, as data: what servers match the requests of clients with.
 
 A path pattern stands at the end of the path: base URLs differ (`/v1`, `/openai/v1`, `/api/anthropic`, none at all).
-`{model}` is the id of a model in the path; ids may have slashes, escaped or not. Several protocols have the same path
+`{model}` is the id of a model in the path; ids may have slashes, escaped or not. `{reply}` is the id of a stored reply,
+which has none. Several protocols have the same path
 (`/v1/models`); then evidence in the headers or in the query decides which client asks.
 
 This module does not import any codec, because matching needs the routes of every protocol.
@@ -16,20 +17,28 @@ from urllib.parse import unquote
 
 import msgspec
 
-CallKind: TypeAlias = Literal["generate", "count", "models", "version"]
-"""What is asked for: a reply, the number of tokens of a request, models (a list or one), the version of the server."""
+CallKind: TypeAlias = Literal[
+    "generate", "count", "models", "version", "retrieve", "delete", "cancel", "input_items", "compact"
+]
+"""What is asked for: a reply, the number of tokens of a request, models (a list or one), the version of the server, a
+stored reply, its deletion, its end, the items that it was made of, or a shorter form of a history."""
+NEEDS_PROMPT: Final[frozenset[CallKind]] = frozenset({"generate", "count", "compact"})
+"""The kinds whose body is a request."""
 
-_MODEL: Final = "{model}"
+_PLACES: Final = {"{model}": "(?P<model>.+)", "{reply}": "(?P<reply>[^/]+)"}
+_NAMED: Final = re.compile(r"(\{[a-z]+\})")
 
 
 @final
 class Route(msgspec.Struct, frozen=True, kw_only=True):
     """One endpoint of a protocol.
 
-    - `path`: the end of the path, with `{model}` where it names the model.
+    - `path`: the end of the path, with `{model}` where it names the model, or `{reply}` where it names a reply.
     - `kind`: what is asked for.
     - `stream`: whether the reply is streamed, where the path decides it; None: the body does.
     - `framing`: how a stream is framed, if not as the protocol says.
+    - `transport`: how the request is sent, if not in the protocol's own way.
+    - `socket`: whether requests may be sent over a WebSocket, too.
     - `evidence`: names of headers, or of parameters of the query with `?` before them, each with the beginning of its
       value. The route matches only if one of them is there; empty: it always does.
     - `model_id`: how the id of the model is made of its place in the path.
@@ -42,6 +51,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     method: str = "POST"
     stream: bool | None = None
     framing: str | None = None
+    transport: str | None = None
+    socket: bool = False
     evidence: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     model_id: str = "{}"
     also_reads: tuple[str, ...] = ()
@@ -50,11 +61,12 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
 @final
 class MatchedRoute(msgspec.Struct, frozen=True):
-    """A route that a request matches, its protocol, and the model that the path names."""
+    """A route that a request matches, its protocol, and the model or the reply that the path names."""
 
     protocol: str
     route: Route
     model: str | None
+    reply: str | None = None
 
 
 @final
@@ -67,7 +79,7 @@ class RouteTable:
         rows = [
             (name, route, _compile(route.path), _tail(route.path)) for name, each in routes.items() for route in each
         ]
-        rows.sort(key=lambda row: (not row[1].evidence, -len(row[1].path.replace(_MODEL, ""))))
+        rows.sort(key=lambda row: (not row[1].evidence, -len(_NAMED.sub("", row[1].path))))
         self._rows: Final = rows
 
     def find(
@@ -87,10 +99,11 @@ class RouteTable:
             if route.method == method and path.endswith(tail):
                 found = pattern.fullmatch(path)
                 if found is not None and _is_evident(route.evidence, headers, query):
-                    model = found.groupdict().get("model")
+                    named = {key: value if is_decoded else unquote(value) for key, value in found.groupdict().items()}
+                    model = named.get("model")
                     if model is not None:
-                        model = route.model_id.format(model if is_decoded else unquote(model))
-                    return MatchedRoute(name, route, model)
+                        model = route.model_id.format(model)
+                    return MatchedRoute(name, route, model, named.get("reply"))
         return None
 
     def methods(self, path: str) -> tuple[str, ...]:
@@ -99,9 +112,8 @@ class RouteTable:
 
 
 def _compile(path: str) -> re.Pattern[str]:
-    before, mark, after = path.partition(_MODEL)
-    model = "(?P<model>.+)" if mark else ""
-    return re.compile(f".*?{re.escape(before)}{model}{re.escape(after)}")
+    parts = [_PLACES.get(part) or re.escape(part) for part in _NAMED.split(path)]
+    return re.compile(".*?" + "".join(parts))
 
 
 def _tail(path: str) -> str:

@@ -101,7 +101,7 @@ class Provider:
         else:
             step = self.script.take(call.model or "")
             if step.status is not None:
-                return _fault(call.protocol, step)
+                return _fault(call, step)
             answer = self._reply(call, model, step, caller, state)
         if state is None:
             return answer
@@ -250,7 +250,7 @@ def _asks_for_thinking(call: Call, state: RequestState | None) -> bool:
 
 def refuse(call: Call, refusal: Refusal) -> Answer:
     """Write a refusal in the form of the provider."""
-    status, headers, body = refusal.write(call.protocol)
+    status, headers, body = refusal.write(call)
     return Answer(status=status, headers=headers, body=body, refusal=refusal.reason)
 
 
@@ -284,11 +284,11 @@ def _add_long_writes(value: object, bill: Bill) -> None:
             _add_long_writes(inner, bill)
 
 
-def _fault(protocol: str, step: Step) -> Answer:
+def _fault(call: Call, step: Step) -> Answer:
     assert step.status is not None, "a fault has a status"
     kind = _STATUS_KINDS.get(step.status, FailureKind.SERVER)
     failure = Failure(kind=kind, status=step.status, retry_after=step.retry_after, message=step.message or "")
-    reply: ErrorReply = encode_error(failure, protocol=protocol)
+    reply: ErrorReply = encode_error(failure, protocol=call.protocol, transport=call.transport)
     headers = dict(reply.headers)
     if step.retry_after is None:
         headers.pop("retry-after", None)

@@ -47,6 +47,7 @@ _CONTENT_TYPES: Final = {
     "json-array": "application/json",
     "none": "application/json",
     "aws-event-stream": "application/vnd.amazon.eventstream",
+    "aws-chunks": "application/vnd.amazon.eventstream",
 }
 _JSON: Final = {"content-type": "application/json"}
 _STATE_REFUSALS: Final = frozenset(("signature", "prefix"))
@@ -293,13 +294,18 @@ class Emulator:
             body_of: dict[str, object] = {"error": f"{call.protocol} has no errors or streams to write"}
             return Answer(status=404, headers={}, body=body_of, refusal="protocol")
         if self._api_key is not None and _key_in("", headers, call.query) != self._api_key:
-            reply = encode_error(Failure(kind=FailureKind.AUTH, status=401), protocol=call.protocol)
+            failure = Failure(kind=FailureKind.AUTH, status=401)
+            reply = encode_error(failure, protocol=call.protocol, transport=call.transport)
             return Answer(status=reply.status, headers=reply.headers, body=reply.body, refusal="key")
         if call.answer is not None:
             return Answer(status=200, headers={}, body=dict(call.answer))
         if call.kind == "models":
             listed = encode_model_list(find_models(protocol=call.protocol)[:50], protocol=call.protocol)
             return Answer(status=200, headers={}, body=listed)
+        if call.kind not in ("generate", "count"):
+            text = "The emulator keeps no replies and compacts no history."
+            failure = Failure(kind=FailureKind.INVALID_REQUEST, status=404, message=text)
+            return Answer(status=404, headers={}, body=encode_error(failure, protocol=call.protocol).body)
         refused = refuse_by_version(call, headers, caller.surface) if self._strict else None
         return refused or self._provider.answer(call, caller)
 

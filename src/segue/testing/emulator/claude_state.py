@@ -56,7 +56,7 @@ class ClaudeState:
         if model is None or wire is None or call.body is None or call.body_protocol != call.protocol:
             return None
         body = request_body(call)
-        caller = caller.with_betas(_betas_in(body))
+        caller = caller.with_betas(_betas_in(body) | frozenset(call.headers.get("anthropic-beta", "").split(",")))
         reader = Reader(wire, model, caller)
         asked = self._bodies.read(wire, body)
         verdict, is_damaged = self._judge(body, asked, reader)

@@ -48,9 +48,9 @@ class Refusal(NamedTuple):
     param: str | None = None
     code: str | None = None
 
-    def write(self, protocol: str) -> tuple[int, dict[str, str], dict[str, object]]:
+    def write(self, call: Call) -> tuple[int, dict[str, str], dict[str, object]]:
         """Write the status, the headers and the body of the refusal."""
-        status, headers, body = encode_error(self.failure, protocol=protocol)
+        status, headers, body = encode_error(self.failure, protocol=call.protocol, transport=call.transport)
         error = body.get("error")
         if isinstance(error, dict) and "param" in error:
             fields = cast("dict[str, object]", error)

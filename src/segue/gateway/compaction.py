@@ -1,0 +1,103 @@
+"""`POST /v1/responses/compact`: a history in a shorter form.
+
+The provider of the model compacts it where the client asks for that model by its own id and the provider has such an
+endpoint. Elsewhere the model of the route writes a summary, which the client gets in an item that only this gateway
+reads; the next request with that item works for every model.
+
+Facts this file relies on:
+- The output is all messages of the user, followed by one compaction item.   (openai 3.49.0: CompactedResponse)
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from segue.client.flow.steps import Broken
+from segue.client.session.summarising import Summarising
+from segue.conversation.context import Context, Options
+from segue.conversation.messages import Usage
+from segue.envelope.compactions import write_compaction
+from segue.errors import SegueError
+from segue.failures.failure import Failure, FailureKind
+from segue.gateway.answers import end_with_status, explain_error, send_failure, send_json
+from segue.gateway.exchange import Asked, Exchange, random_name
+from segue.gateway.service import Gateway
+from segue.gateway.stored_replies import list_items
+from segue.gateway.writing import Send
+from segue.models.origin import new_assistant_message
+from segue.projection.policy import Policy
+from segue.projection.requirements import SummaryWanted
+from segue.protocols.api import encode_response
+
+_WINDOW: Final = 128_000
+"""Tokens of a window that is not known."""
+_NOT_SERVED: Final = frozenset({401, 403, 404, 405, 501})
+"""Statuses of providers that do not compact for this model or key."""
+_NO_SUMMARY: Final = Failure(kind=FailureKind.SERVER, status=502, message="The model wrote no summary; try again.")
+
+
+async def answer_compact(gateway: Gateway, asked: Asked, given: Context, send: Send) -> None:
+    """Answer with a compacted history; `given` is the history as the client sent it."""
+    if asked.raw and asked.candidates:
+        model = asked.candidates[0]
+        head, body = await asked.admission.runtime.client.fetch(model, "/compact", method="POST", content=asked.raw)
+        if not isinstance(head, Broken) and head.status not in _NOT_SERVED:
+            await send_json(send, head.status, body, {"x-segue-model": model.full_name()})
+            return
+    if not asked.context.messages:
+        failure = Failure(kind=FailureKind.INVALID_REQUEST, status=400, message="There is no input to compact.")
+        await send_failure(send, failure, asked.call.protocol)
+        return
+    await _summarise(gateway, asked, given, send)
+
+
+async def _summarise(gateway: Gateway, asked: Asked, given: Context, send: Send) -> None:
+    messages, target = asked.context.messages, asked.candidates[0]
+    wanted = SummaryWanted(first=0, last=len(messages) - 1, tokens=0)
+    limit = target.max_input or target.context_window or _WINDOW
+    work = await asked.admission.run(Summarising, asked.context, wanted, target, limit=limit, writer=target)
+    usages: list[Usage] = []
+    exchange = Exchange(gateway, asked, "req_" + random_name())
+    while (task := work.task) is not None:
+        question = replace(
+            asked, context=task.context, sent=task.context, options=Options(), policy=Policy(), restored=0, raw=b""
+        )
+        exchange = Exchange(gateway, question, "req_" + random_name())
+        stream = None
+        try:
+            stream = exchange.begin(asked.candidates)
+            message = await stream.result()
+            work.take(message)
+        except (SegueError, ValueError) as error:
+            failure = explain_error(error) if isinstance(error, SegueError) else _NO_SUMMARY
+            await end_with_status(exchange, send, failure, None if stream is None else stream.model)
+            return
+        exchange.message = message
+        exchange.record(200, "done")
+        usages.append(message.usage or Usage())
+    model, said = exchange.reply_model(), tuple(message for message in given.messages if message.role == "user")
+    items = list_items(said, model, exchange.reply_id)
+    item = write_compaction(work.text, "cmp_" + random_name(), model.protocol, gateway.envelopes, asked.tenant)
+    spent = replace(new_assistant_message(model), usage=_sum(usages))
+    written = encode_response(spent, protocol=model.protocol, model=model)
+    body = {
+        "id": exchange.reply_id,
+        "object": "response.compaction",
+        "created_at": exchange.made,
+        "output": [*items, item],
+        "usage": written["usage"],
+    }
+    await send_json(send, 200, body, exchange.response_headers(exchange.attempts[-1].model))
+
+
+def _sum(usages: list[Usage]) -> Usage:
+    return Usage(
+        input=sum(usage.input for usage in usages),
+        output=sum(usage.output for usage in usages),
+        cache_read=sum(usage.cache_read for usage in usages),
+        cache_write=sum(usage.cache_write for usage in usages),
+        reasoning=sum(usage.reasoning for usage in usages),
+        total_tokens=sum(usage.total_tokens for usage in usages),
+    )
