@@ -34,7 +34,7 @@ TOOLS := $(VENV)/.tools
 WRITERS := $(sort $(wildcard scripts/write_*.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test explore proof check format docs pictures site bench release-check clean
+.PHONY: help demo quick test explore proof check format docs pictures site bench facts live release-check clean
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/'
@@ -52,6 +52,9 @@ test: $(TOOLS) ## run all tests but the heavy ones; the same examples every time
 
 explore: $(TOOLS) ## look for failing examples of the property tests, at random, for EXPLORE_MINUTES
 	$(PY) scripts/explore.py --minutes $(EXPLORE_MINUTES)
+
+facts: $(TOOLS) ## list the oldest facts, those with one source, and what the newest SDKs of the registry changed
+	$(PY) scripts/list_facts.py --newest
 
 proof: $(TOOLS) ## run the heavy tests: a thousand kills, ten thousand streams, what has to be installed first
 	$(PY) -m pytest -n auto -m proof $(PYTEST)
