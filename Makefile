@@ -4,12 +4,15 @@
 #   make PYTEST=-x test              options for pytest
 #   make EXPLORE_MINUTES=60 explore  how long to look for failing examples
 #   make BENCH=--quick bench         options for the benchmarks
+#   make LIVE=anthropic LIVE_DOLLARS=0.10 live  which providers to ask, and what may be spent
 #   make RELEASE='--tag v0.1.0' release-check  what a release has to be
 
 PYTHON ?= python3
 PYTEST ?=
 EXPLORE_MINUTES ?= 10
 BENCH ?=
+LIVE ?=
+LIVE_DOLLARS ?= 0.05
 RELEASE ?=
 
 # What `make quick` runs: the core types, the laws of projection and codecs, one exchange of each protocol, the flow of a
@@ -55,6 +58,9 @@ explore: $(TOOLS) ## look for failing examples of the property tests, at random,
 
 facts: $(TOOLS) ## list the oldest facts, those with one source, and what the newest SDKs of the registry changed
 	$(PY) scripts/list_facts.py --newest
+
+live: $(TOOLS) ## prove rules against the providers whose keys are set, for at most LIVE_DOLLARS
+	$(PY) scripts/live.py --limit $(LIVE_DOLLARS) $(LIVE)
 
 proof: $(TOOLS) ## run the heavy tests: a thousand kills, ten thousand streams, what has to be installed first
 	$(PY) -m pytest -n auto -m proof $(PYTEST)

@@ -95,8 +95,8 @@ def read_types() -> Types:
     """Read the types of requests and replies of every protocol from the packages that this program imports."""
     found: Types = {}
     for folder, (package, read) in REPLIES.items():
-        replies = next((one for one in reversed(read()) if isinstance(one, dict)), {})
-        requests = FOLDERS[folder]()["objects"] if folder in FOLDERS else {}
+        replies = read()[-1]  # the objects, behind the types that were asked for
+        requests: object = FOLDERS[folder]()["objects"] if folder in FOLDERS else {}
         found[folder] = {"package": f"{package} {version(package)}", "request": requests, "reply": replies}
     return found
 
