@@ -150,7 +150,7 @@ class Run:
 
     def steps(self) -> Iterator[Verdict]:
         """Run every step; a first one that fails is the last."""
-        self._say("What is the code of room 12?")
+        self._ask("What is the code of room 12?")
         yield self._send("tool call", self._model)
         reply = self._context.messages[-1]
         if not isinstance(reply, AssistantMessage):
@@ -163,20 +163,20 @@ class Run:
             yield self._send("tool result", self._model)
         else:
             yield Verdict("tool result", None, note="the model called no tool")
-        self._say("And twice that number?")
+        self._ask("And twice that number?")
         yield (last := self._send("next question", self._model))
         stale = self._recorder.exchanges[-1] if last.status == 200 else None
-        self._say("Which of the two is larger?")
+        self._ask("Which of the two is larger?")
         yield self._send("switch", self._other)
-        self._say("Thank you. And in words?")
+        self._ask("Thank you. And in words?")
         yield self._send("return", self._model)
         self._context = replace(self._context, system_prompt=_CHANGED)
-        self._say("Is it open today?")
+        self._ask("Is it open today?")
         yield self._send("changed prompt", self._model)
         if stale is not None:
             yield self._send_stale(stale)
 
-    def _say(self, text: str) -> None:
+    def _ask(self, text: str) -> None:
         self._add(UserMessage.of(text))
 
     def _add(self, message: UserMessage | ToolResultMessage | AssistantMessage) -> None:
@@ -305,10 +305,10 @@ def show(model: Model, live: Sequence[Verdict], emulated: Sequence[Verdict]) -> 
         other = by_step.get(one.step)
         differs = not agrees(one, other)
         wrong += differs
-        said = ", ".join(dict.fromkeys(one.findings)) or "nothing"
+        named = ", ".join(dict.fromkeys(one.findings)) or "nothing"
         theirs = "-" if other is None or other.status is None else str(other.status)
         mark = "DIFFERS" if differs else "agrees"
-        verdicts = f"{one.status or '-':>4}  check: {said:20} emulator: {theirs:4}"
+        verdicts = f"{one.status or '-':>4}  check: {named:20} emulator: {theirs:4}"
         print(f"  {one.step:16} {verdicts} {mark:8} ${one.cost:.4f}  {one.note}".rstrip())
     return wrong
 
