@@ -4,12 +4,15 @@
 #   make PYTEST=-x test              options for pytest
 #   make EXPLORE_MINUTES=60 explore  how long to look for failing examples
 #   make BENCH=--quick bench         options for the benchmarks
+#   make LIVE=anthropic LIVE_DOLLARS=0.10 live  which providers to ask, and what may be spent
 #   make RELEASE='--tag v0.1.0' release-check  what a release has to be
 
 PYTHON ?= python3
 PYTEST ?=
 EXPLORE_MINUTES ?= 10
 BENCH ?=
+LIVE ?=
+LIVE_DOLLARS ?= 0.05
 RELEASE ?=
 
 # What `make quick` runs: the core types, the laws of projection and codecs, one exchange of each protocol, the flow of a
@@ -34,7 +37,7 @@ TOOLS := $(VENV)/.tools
 WRITERS := $(sort $(wildcard scripts/write_*.py))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo quick test explore proof check format docs pictures site bench release-check clean
+.PHONY: help demo quick test explore proof check format docs pictures site bench facts live release-check clean
 
 help: ## list these commands
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/'
@@ -52,6 +55,12 @@ test: $(TOOLS) ## run all tests but the heavy ones; the same examples every time
 
 explore: $(TOOLS) ## look for failing examples of the property tests, at random, for EXPLORE_MINUTES
 	$(PY) scripts/explore.py --minutes $(EXPLORE_MINUTES)
+
+facts: $(TOOLS) ## list the oldest facts, those with one source, and what the newest SDKs of the registry changed
+	$(PY) scripts/list_facts.py --newest
+
+live: $(TOOLS) ## prove rules against the providers whose keys are set, for at most LIVE_DOLLARS
+	$(PY) scripts/live.py --limit $(LIVE_DOLLARS) $(LIVE)
 
 proof: $(TOOLS) ## run the heavy tests (a thousand kills, ten thousand streams, what has to be installed first) and the property tests with many examples
 	$(PY) -m pytest -n auto -m 'proof or hypothesis' --hypothesis-profile=proof $(PYTEST)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from html.parser import HTMLParser
 
+import msgspec
 import pytest
 
 from cli.running import SESSION
@@ -39,6 +40,19 @@ def test_the_table_counts_lines_changes_tokens_and_costs(converted):
     for change in prepare(read_session(SESSION), TARGET).report.changes:
         assert change.code.value in made.out
     assert "replies counted" in made.out
+
+
+def test_what_is_new_in_stored_replies_is_counted(tmp_path):
+    session = read_session(SESSION)
+    messages = tuple(
+        msgspec.structs.replace(message, raw_stop_reason="tired") if message.role == "assistant" else message
+        for message in session.messages
+    )
+    write(tmp_path / "in" / "a.jsonl", [dump(msgspec.structs.replace(session, messages=messages))])
+    segue("convert", tmp_path / "in", *TO, "-o", tmp_path / "out")
+    assert ": stop reason tired" in segue("report", tmp_path / "out").out
+    assert "stop reason tired" in segue("report", tmp_path / "out", "--format", "html").out
+    assert json.loads(segue("report", tmp_path / "out", "--format", "json").out)["summary"]["drift"]
 
 
 def test_json_has_samples_with_their_places(converted):

@@ -17,6 +17,7 @@ import httpx2
 import pytest
 
 from gateway.running import KEYS, UPSTREAMS, Running, config_text, make_gateway, running
+from segue.gateway import exchange
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config, read_config
 from segue.gateway.service import Gateway
@@ -131,6 +132,17 @@ def test_a_conversation_can_be_sent_to_another_model(gateway: Running) -> None:
     assert httpx2.put(f"{gateway.url}/segue/conversations/{name}", json={}).status_code == 400
     assert httpx2.put(f"{gateway.url}/segue/conversations/{name}", json={"model": None}).status_code == 200
     assert _post(gateway.url, "/v1/messages", body, **headers).headers["x-segue-model"].startswith("anthropic/")
+
+
+def test_what_is_new_in_replies_is_counted(gateway: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "find_drift", lambda message: (f"{message.protocol}: field brand_new",))
+    for number in range(2):
+        body = {**ASK, "model": "m-anthropic", "messages": [{"role": "user", "content": f"new {number}"}]}
+        reply = _post(gateway.url, "/v1/messages", body)
+    listed = httpx2.get(f"{gateway.url}/segue/conversations").json()
+    assert listed["drift"] == {"anthropic-messages: field brand_new": 2}
+    row = httpx2.get(f"{gateway.url}/segue/requests/{reply.headers['x-segue-request-id']}").json()
+    assert row["drift"] == ["anthropic-messages: field brand_new"]
 
 
 def test_the_page_loads_its_parts_and_nothing_from_elsewhere(gateway: Running) -> None:

@@ -88,6 +88,8 @@ def _show(job: JobDescription, total: Summary, files: int) -> None:
         console.print(f"{rows} nulls in tool arguments that may have been filled in")
     for name, times in total.errors.items():
         console.print(f"{counted(times, 'bad line')} with {name}")
+    for name, times in total.drift.items():
+        console.print(f"{counted(times, 'reply', 'replies')} with something new: {name}", highlight=False)
     if total.changes:
         kinds: Kinds = Counter({(each.loss, each.code): each.times for each in total.changes.values()})
         places = {

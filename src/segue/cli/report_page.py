@@ -65,6 +65,9 @@ def render_page(job: JobDescription, total: Summary, files: int) -> str:
             for name, each in total.usage.items()
         ]
         parts += ["<h2>Stored replies</h2>", _table(("model", "replies", "input tokens", "output tokens"), rows)]
+    if total.drift:
+        rows = [(name, f"{times:,}") for name, times in total.drift.items()]
+        parts += ["<h2>New to this version</h2>", _table(("what replies have", "replies"), rows)]
     return "\n".join([*parts, "</body></html>"])
 
 

@@ -29,6 +29,7 @@ from segue.json_text import encode_json, encode_valid_json
 from segue.models.price import batch_share, find_cost
 from segue.projection.projector import Projection
 from segue.projection.report import Change, Report
+from segue.protocols.kit.drift import find_drift
 from segue.request import Request
 
 _SHOWN: Final = 200
@@ -123,6 +124,8 @@ class RowConverter:
         for message in given.messages:
             if message.role == "assistant" and message.usage is not None:
                 summary.usage_of(f"{message.provider}/{message.model}").add_reply(message.usage)
+                for name in find_drift(message):
+                    summary.drift[name] = summary.drift.get(name, 0) + 1
         if report.changes:
             _count(report, summary, given, sent, place)
         return Made(name, content, report, len(given.messages), tokens, given_id, made.tool_names or None)

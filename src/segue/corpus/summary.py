@@ -113,6 +113,8 @@ class Summary(msgspec.Struct):
     """Bad rows by the class of the error."""
     usage: dict[str, ModelUsage] = msgspec.field(default_factory=dict[str, ModelUsage])
     """By the full name of the model."""
+    drift: dict[str, int] = msgspec.field(default_factory=dict[str, int])
+    """What stored replies have that the provider's SDK does not know, by name, with the number of replies."""
 
     def add(self, other: Summary) -> None:
         """Add another summary to this one."""
@@ -133,6 +135,8 @@ class Summary(msgspec.Struct):
             self.errors[name] = self.errors.get(name, 0) + times
         for name, usage in other.usage.items():
             self.usage_of(name).add(usage)
+        for name, times in other.drift.items():
+            self.drift[name] = self.drift.get(name, 0) + times
 
     def count_of(self, code: ChangeCode, loss: Loss, key: str | None = None) -> ChangeCount:
         """Give the count of one kind of change."""
@@ -186,6 +190,7 @@ def rounded(summary: Summary) -> Summary:
     summary.changes = _sorted(summary.changes)
     summary.errors = _sorted(summary.errors)
     summary.usage = _sorted(summary.usage)
+    summary.drift = _sorted(summary.drift)
     for usage in summary.usage.values():
         usage.cost = round(usage.cost, 6)
     return summary

@@ -47,6 +47,7 @@ from segue.models.origin import new_assistant_message
 from segue.projection.policy import Fit, Policy
 from segue.projection.replies.projector import ReplyProjector
 from segue.projection.report import Report
+from segue.protocols.kit.drift import find_drift
 from segue.protocols.registry import get_protocol, resolve_dialect
 from segue.request import Request, prepare_again
 
@@ -536,6 +537,8 @@ class Exchange:
         """Keep the row of the request."""
         asked = self.asked
         message = self.message
+        drift = () if message is None else find_drift(message)
+        self.gateway.count_drift(drift)
         row = RequestRow(
             id=self.id,
             time=self._began,
@@ -556,6 +559,7 @@ class Exchange:
             duration_ms=now_ms() - self._began,
             unstored=self.is_unstored,
             error=None if failure is None else describe_failure(failure),
+            drift=drift,
             notes=asked.routed.notes,
         )
         self.gateway.keep_row(StoredRow(self.id, asked.tenant, encode_valid_json(row), row.time))

@@ -123,7 +123,7 @@ def _conversation_endpoints(gateway: Gateway) -> tuple[_TenantEndpoint, _TenantE
 
     async def conversations(_: Request, tenant: str) -> Response:
         rows = await gateway.conversations.list_rows(tenant)
-        return _json({"conversations": rows, "models": gateway.router.listed()})
+        return _json({"conversations": rows, "models": gateway.router.listed(), "drift": gateway.drift})
 
     async def choose(request: Request, tenant: str) -> Response:
         try:

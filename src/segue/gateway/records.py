@@ -69,6 +69,8 @@ class RequestRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     """Whether the state of the reply, or a reply that the client asked to store, could not be stored."""
     error: str | None = None
     """What kind of failure it was, in a sentence of the gateway: the text of a provider may quote the prompt."""
+    drift: tuple[str, ...] = ()
+    """What the reply has that the provider's SDK does not know, by name."""
     notes: tuple[str, ...] = ()
     """What the route left out, and settings of it that had no effect."""
 

@@ -6,8 +6,8 @@ import asyncio
 import logging
 import os
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -33,6 +33,8 @@ from segue.plurals import counted
 LOG: Final = logging.getLogger("segue.gateway")
 _SWEEP_SECONDS: Final = 3600.0
 _WATCH_SECONDS: Final = 0.5
+_MOST_NAMES: Final = 1_000
+"""How many names of what is new in replies are counted."""
 _RECENT_ROWS: Final = 1_000
 """Rows of requests in memory: rows are stored in batches, and clients ask for theirs when the reply ends."""
 
@@ -76,6 +78,8 @@ class Gateway:
         self.digests: DigestCache = DigestCache()
         """What was digested of the conversations that clients send again with each request."""
         self.envelopes: Envelopes = Envelopes(self._read_envelope_keys(config))
+        self.drift: Counter[str] = Counter()
+        """How many replies had something that the provider's SDK does not know, by its name, since the start."""
         self._rows: OrderedDict[str, StoredRow] = OrderedDict()
         self._tasks: set[asyncio.Task[None]] = set()
         self._retired: set[Runtime] = set()
@@ -109,6 +113,12 @@ class Gateway:
         return [_key_of_file(self.environment)]
 
     # -- rows of requests ----------------------------------------------------------------------------------------------
+
+    def count_drift(self, names: Sequence[str]) -> None:
+        """Count what was new in a reply."""
+        for name in names:
+            if name in self.drift or len(self.drift) < _MOST_NAMES:
+                self.drift[name] += 1
 
     def keep_row(self, row: StoredRow) -> None:
         """Keep the row of a request: it is stored later, and can be found at once."""

@@ -57,12 +57,19 @@ function addRow(rows, conversation) {
 
 async function show() {
   try {
-    const { conversations, models } = await ask("/segue/conversations");
+    const { conversations, models, drift } = await ask("/segue/conversations");
     const rows = document.getElementById("rows");
     rows.replaceChildren();
     document.getElementById("models").replaceChildren(...models.map((name) => new Option(name, name)));
     conversations.forEach((conversation) => addRow(rows, conversation));
     document.getElementById("table").hidden = conversations.length === 0;
+    const names = Object.entries(drift).map(([name, times]) => {
+      const item = document.createElement("li");
+      item.textContent = `${name} (${times})`;
+      return item;
+    });
+    document.getElementById("drift-names").replaceChildren(...names);
+    document.getElementById("drift").hidden = names.length === 0;
     status.textContent = conversations.length === 0 ? "There is no conversation yet." : "";
   } catch (error) {
     status.textContent = error.message;

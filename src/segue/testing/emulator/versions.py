@@ -14,9 +14,9 @@ from segue.testing.emulator.refusals import Refusal, refuse_headers
 def refuse_by_version(call: Call, headers: Mapping[str, str], surface: str) -> Answer | None:
     """Give the refusal of a request without a version, or whose body its version does not accept; None if accepted.
 
-    At Vertex the body has the version.
+    At Vertex and Bedrock the body has the version.
     """
-    missing = None if surface == "vertex" else refuse_headers(call, headers)
+    missing = None if surface == "vertex" or call.transport is not None else refuse_headers(call, headers)
     if missing is not None:
         return refuse(call, missing)
     versions = get_protocol(call.protocol).versions

@@ -1,0 +1,103 @@
+"""Name what a provider sent that its official SDK does not know: blocks, reasons to stop, fields.
+
+Codecs keep all of it. It is named besides, so that a change of a provider's API is seen in the counts of a gateway or
+of a corpus before a user reports it. The names of each protocol are in `reply_names.json` of its folder, which
+`scripts/write_reply_names.py` reads from the SDK.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from importlib.resources import files
+from typing import Final, NamedTuple, cast
+
+from segue.conversation.content import Extra
+from segue.conversation.messages import AssistantMessage
+from segue.protocols.kit.json_values import object_of
+from segue.protocols.kit.reading import REPLY
+from segue.protocols.kit.verbatim import FORMAT_KEYS, VERBATIM
+
+_DEPTH: Final = 8
+"""How deep fields are read: deeper ones are data of a tool."""
+_LONGEST: Final = 64
+"""How much of a name is shown."""
+
+
+class _Known(NamedTuple):
+    """The names of a protocol, and those of fields whose values may have any keys."""
+
+    names: frozenset[str]
+    open: frozenset[str]
+
+
+def find_drift(message: AssistantMessage) -> tuple[str, ...]:
+    """Name what the SDK of a reply's protocol does not know, such as `openai-chat: field service_hint`, sorted.
+
+    Nothing is named for a protocol without a list of names.
+    """
+    known = _known(message.protocol)
+    if known is None:
+        return ()
+    found: set[str] = set()
+    if message.raw_stop_reason and message.raw_stop_reason not in known.names:
+        found.add(f"stop reason {message.raw_stop_reason}")
+    found |= {f"field {name}" for name in _unknown_fields(message.extra, message.protocol, known)}
+    for piece in message.content:
+        found |= {f"field {name}" for name in _unknown_fields(piece.extra, message.protocol, known)}
+        if piece.kind == "native":
+            kind = piece.block.get("type")
+            names = [kind] if isinstance(kind, str) else list(piece.block)
+            found |= {f"block {name}" for name in names if name not in known.names}
+    return tuple(sorted(f"{message.protocol}: {name[:_LONGEST]}" for name in found))
+
+
+def _unknown_fields(extra: Extra | None, protocol: str, known: _Known) -> Iterator[str]:
+    if extra is None:
+        return
+    data = extra.get(protocol)
+    if data is not None:
+        yield from _walk({key: value for key, value in data.items() if key not in FORMAT_KEYS}, known, _DEPTH)
+        yield from _walk_patch(data.get(VERBATIM), known, _DEPTH)
+    yield from _walk_patch(object_of(extra.get(REPLY)).get(protocol), known, _DEPTH)
+
+
+def _walk_patch(patch: object, known: _Known, depth: int) -> Iterator[str]:
+    """Name the unknown keys of a patch, which `json_patch` describes."""
+    if not isinstance(patch, Mapping) or not depth:
+        return
+    entries = cast("Mapping[str, object]", patch)
+    yield from _walk(entries.get("to"), known, depth)
+    for key, inner in object_of(entries.get("in")).items():
+        if key in known.names:
+            if key not in known.open:
+                yield from _walk_patch(inner, known, depth - 1)
+        elif key[:1] != "@" and "to" in object_of(inner):
+            yield key
+    for inner in object_of(entries.get("at")).values():
+        yield from _walk_patch(inner, known, depth - 1)
+
+
+def _walk(value: object, known: _Known, depth: int) -> Iterator[str]:
+    """Name the unknown keys; what is below one is not looked at."""
+    if isinstance(value, list | tuple):
+        for item in cast("list[object]", value):
+            yield from _walk(item, known, depth)
+    elif isinstance(value, Mapping) and depth:
+        for key, inner in cast("Mapping[str, object]", value).items():
+            if key not in known.names:
+                yield key
+            elif key not in known.open and isinstance(inner, Mapping | list | tuple):
+                yield from _walk(cast("object", inner), known, depth - 1)
+
+
+@lru_cache
+def _known(protocol: str) -> _Known | None:
+    """Read the names of a protocol; None if it has no list."""
+    try:
+        text = files(f"segue.protocols.{protocol.replace('-', '_')}").joinpath("reply_names.json").read_text("utf-8")
+    except (FileNotFoundError, ModuleNotFoundError, ValueError):
+        return None
+    names = json.loads(text)
+    return _Known(frozenset([*names["fields"], *names["values"]]), frozenset(names["open"]))

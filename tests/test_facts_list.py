@@ -1,0 +1,59 @@
+"""`make facts`: the facts that rules rest on, and what another version of an SDK changed."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCRIPTS = Path(__file__).parent.parent / "scripts"
+
+
+@pytest.fixture(scope="module")
+def script() -> dict[str, Any]:
+    sys.path.insert(0, str(SCRIPTS))
+    try:
+        return runpy.run_path(str(SCRIPTS / "list_facts.py"))
+    finally:
+        sys.path.remove(str(SCRIPTS))
+
+
+def test_finds_rows_and_dated_texts(script: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "rules.py").write_text(
+        '"""A rule. (thread #1, 2025-01-02; read 2026-03-04)"""\n'
+        "# The version 2023-06-01 is no fact.\n"
+        'Row(source="one thread", read="2026-01-01")\n'
+        'Row(source="one thread; a recording", read="2026-02-02")\n'
+    )
+    found = [(fact.read, fact.is_row, fact.sources()) for fact in script["find_facts"](tmp_path)]
+    assert found == [("2026-01-01", True, 1), ("2026-02-02", True, 2), ("2026-03-04", False, 2)]
+
+
+def test_every_row_of_a_family_is_found(script: dict[str, Any]) -> None:
+    rows = [fact for fact in script["find_facts"]() if fact.is_row]
+    assert any("openai_chat/rules.py" in fact.place for fact in rows)
+    assert len(rows) > 90
+
+
+def test_names_what_another_version_changed(script: dict[str, Any]) -> None:
+    old = {"A": {"fields": {"x": "string", "gone": "string", "kind": {"enum": ["a", "b"]}}}, "Old": {"fields": {}}}
+    new = {
+        "A": {"fields": {"x": "number", "y": "string", "kind": {"enum": ["b", "c"]}}},
+        "New": {"fields": {"z": "any"}},
+    }
+    assert list(script["compare"](old, new)) == [
+        "gone: A.gone",
+        "changed: A.kind (+c, -a)",
+        "changed: A.x",
+        "new: A.y",
+        "new: New (z)",
+        "gone: Old",
+    ]
+
+
+@pytest.mark.proof  # it imports every SDK twice
+def test_the_installed_sdks_do_not_differ_from_themselves(script: dict[str, Any], tmp_path: Path) -> None:
+    assert script["types_of"](tmp_path) == script["read_types"]()
