@@ -66,6 +66,7 @@ class ModelRoute(_Table, frozen=True, kw_only=True, rename={"targets": "try"}):
     - `reasoning`: what happens to the thinking of other models (`Policy.reasoning`).
     - `instructions`: whether a changed system prompt or tool list is appended (`Policy.instructions`).
     - `fit`: a history that is too long for the window is cut instead of refused.
+    - `caching`: requests of a conversation ask for prompt caching where the client did not.
     - `listed`: whether lists of models have the name.
     """
 
@@ -78,6 +79,7 @@ class ModelRoute(_Table, frozen=True, kw_only=True, rename={"targets": "try"}):
     reasoning: ReasoningPolicy = "auto"
     instructions: InstructionsPolicy = "replace"
     fit: bool = False
+    caching: bool = True
     listed: bool = True
 
 

@@ -31,6 +31,7 @@ from segue.envelope.keys import START_OF_CHAIN, Chain, extend_chain, keys_of_rep
 from segue.envelope.restoring import rename_ids
 from segue.envelope.state import State
 from segue.failures.failure import Failure, FailureKind
+from segue.gateway.caching import find_saving, with_caching
 from segue.gateway.cleaning import without_client_texts
 from segue.gateway.hints import find_client, find_conversation
 from segue.gateway.intake import Admission
@@ -331,6 +332,8 @@ class Exchange:
                     return request
         else:
             context = without_client_texts(context)
+        if asked.routed.route.caching and options is not None:
+            options = with_caching(options, context, model, asked.conversation)
         if asked.outboxes is not None:
             return asked.outboxes.prepare(context, model, options, policy, account=account, refused=known)
         cache = self.gateway.digests
@@ -555,6 +558,7 @@ class Exchange:
             attempts=attempt_rows(self.attempts),
             changes=change_rows(*self._reports()),
             usage=None if message is None else message.usage,
+            saved=self._find_saving(),
             first_byte_ms=None if self.first_byte is None else self.first_byte - self._began,
             duration_ms=now_ms() - self._began,
             unstored=self.is_unstored,
@@ -563,6 +567,11 @@ class Exchange:
             notes=asked.routed.notes,
         )
         self.gateway.keep_row(StoredRow(self.id, asked.tenant, encode_valid_json(row), row.time))
+
+    def _find_saving(self) -> float | None:
+        """Give what the provider's cache saved."""
+        usage = None if self.message is None else self.message.usage
+        return None if usage is None or not self.attempts else find_saving(self.attempts[-1].model, usage)
 
     def _reports(self) -> list[Report]:
         """Give the reports of the history, of the request, and of the reply."""

@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from segue.conversation.messages import Usage
 from segue.errors import UnknownModel
 from segue.gateway.guarding import find_tenant, is_own_host, is_remote
 from segue.gateway.intake import Refused
@@ -37,6 +38,23 @@ _PAGE_HEADERS: Final = {
     "referrer-policy": "no-referrer",
 }
 """The page has no content of its own: its script asks the endpoints, with the key that the user typed."""
+
+
+class _BilledRow(msgspec.Struct, rename="camel"):
+    """The part of a row that caching concerns."""
+
+    conversation: str
+    usage: Usage | None = None
+    saved: float | None = None
+
+
+class _Caching(msgspec.Struct):
+    """What caching did: requests, their input tokens, those read from a cache, and dollars saved."""
+
+    requests: int = 0
+    input: int = 0
+    cached: int = 0
+    saved: float = 0.0
 
 
 def pages(gateway: Gateway) -> list[Route]:
@@ -118,12 +136,29 @@ def _request_endpoints(gateway: Gateway) -> tuple[_TenantEndpoint, _TenantEndpoi
     return requests, one_request
 
 
+async def _sum_caching(gateway: Gateway, tenant: str) -> dict[str, _Caching]:
+    """Add up what caching did in each conversation, over the newest requests."""
+    store = gateway.store.store
+    found: dict[str, _Caching] = {}
+    listed = None if store is None else await gateway.store.read(lambda: store.list_requests(tenant, _MOST_ROWS, None))
+    for data in listed or []:
+        row = msgspec.json.decode(data, type=_BilledRow)
+        if row.usage is not None:
+            sums = found.setdefault(row.conversation, _Caching())
+            sums.requests += 1
+            sums.input += row.usage.input + row.usage.cache_read + row.usage.cache_write
+            sums.cached += row.usage.cache_read
+            sums.saved += row.saved or 0.0
+    return found
+
+
 def _conversation_endpoints(gateway: Gateway) -> tuple[_TenantEndpoint, _TenantEndpoint]:
     """Give the endpoints that list conversations and send one to another model."""
 
     async def conversations(_: Request, tenant: str) -> Response:
         rows = await gateway.conversations.list_rows(tenant)
-        return _json({"conversations": rows, "models": gateway.router.listed(), "drift": gateway.drift})
+        caching, listed = await _sum_caching(gateway, tenant), gateway.router.listed()
+        return _json({"conversations": rows, "caching": caching, "models": listed, "drift": gateway.drift})
 
     async def choose(request: Request, tenant: str) -> Response:
         try:

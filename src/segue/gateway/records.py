@@ -63,6 +63,8 @@ class RequestRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     attempts: tuple[AttemptRow, ...] = ()
     changes: tuple[ChangeRow, ...] = ()
     usage: Usage | None = None
+    saved: float | None = None
+    """Dollars that the provider's cache saved; negative where more was written to it than was read."""
     first_byte_ms: int | None = None
     duration_ms: int = 0
     unstored: bool = False

@@ -25,11 +25,13 @@ function cell(row, text) {
   return made;
 }
 
-function addRow(rows, conversation) {
+function addRow(rows, conversation, caching) {
   const row = document.createElement("tr");
   cell(row, new Date(conversation.time).toLocaleString());
   cell(row, conversation.client || "unknown");
   cell(row, conversation.model || "no model yet");
+  cell(row, caching && caching.input ? `${Math.round((100 * caching.cached) / caching.input)} % of the input` : "");
+  cell(row, caching ? `$${caching.saved.toFixed(4)}` : "");
   const form = document.createElement("form");
   const field = document.createElement("input");
   field.setAttribute("list", "models");
@@ -57,11 +59,11 @@ function addRow(rows, conversation) {
 
 async function show() {
   try {
-    const { conversations, models, drift } = await ask("/segue/conversations");
+    const { conversations, caching, models, drift } = await ask("/segue/conversations");
     const rows = document.getElementById("rows");
     rows.replaceChildren();
     document.getElementById("models").replaceChildren(...models.map((name) => new Option(name, name)));
-    conversations.forEach((conversation) => addRow(rows, conversation));
+    conversations.forEach((conversation) => addRow(rows, conversation, caching[conversation.id]));
     document.getElementById("table").hidden = conversations.length === 0;
     const names = Object.entries(drift).map(([name, times]) => {
       const item = document.createElement("li");
