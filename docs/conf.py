@@ -50,7 +50,7 @@ myst_heading_anchors = 3
 suppress_warnings = ["misc.highlighting_failure", "ref.python"]
 
 CONTENTS: Final = {
-    "Begin": ("getting-started", "guides/README", "example", "switching", "recipes"),
+    "Begin": ("why", "getting-started", "library", "guides/README", "example", "switching", "recipes"),
     "Understand": (
         "projection",
         "windows",
