@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from segue.counting.estimates import NOTHING_LEARNT, Calibration
 
+
 class Marks:
     """Where the cuts are at one point; all of them are indexes of projected messages and only grow."""
 
