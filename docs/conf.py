@@ -53,6 +53,7 @@ CONTENTS: Final = {
     "Begin": ("getting-started", "guides/README", "example", "switching", "recipes"),
     "Understand": (
         "projection",
+        "counting",
         "windows",
         "reasoning",
         "server-tools",

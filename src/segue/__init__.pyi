@@ -260,6 +260,7 @@ __all__ = [  # noqa: RUF022 - by subject, as docs/names.md shows it
     "new_assistant_message",
     "estimate",
     "estimate_tokens",
+    "exact_counter",
     # one history for any model
     "project",
     "Projector",
