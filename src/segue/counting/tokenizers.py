@@ -208,7 +208,7 @@ _PROSE: Final = 0.15
 _SPACES: Final = (0.05, 0.4)
 """Prose has so many spaces for each small letter; tables have more."""
 _CAPITALS_OF_PROSE: Final = 0.2
-_USUAL_WORD: Final = 5.5
+_AVERAGE_WORD: Final = 5.5
 """The small letters of a word on average."""
 _SAVED: Final = 0.75
 """Long English words are one token, too: letters beyond these count that much less."""
@@ -260,7 +260,7 @@ def estimate_bytes(data: bytes, tokenizer: Tokenizer) -> float:
         and _SPACES[0] * lower < spaces < _SPACES[1] * lower
         and upper < _CAPITALS_OF_PROSE * lower
     ):
-        weight, longer = tokenizer.prose_lower, lower - _USUAL_WORD * (spaces + 1)
+        weight, longer = tokenizer.prose_lower, lower - _AVERAGE_WORD * (spaces + 1)
         if longer > 0:
             weight *= 1 - _SAVED * longer / lower
         if lower > _BYTES_TO_DECIDE[0]:
