@@ -53,6 +53,7 @@ CONTENTS: Final = {
     "Begin": ("why", "getting-started", "library", "guides/README", "example", "switching", "recipes"),
     "Understand": (
         "projection",
+        "counting",
         "windows",
         "reasoning",
         "server-tools",

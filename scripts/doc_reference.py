@@ -30,6 +30,7 @@ _SUBJECTS: Final = {
     "segue.histories": "sessions of agents and messages of frameworks",
     "segue.models": "models",
     "segue.tokens": "models",
+    "segue.counting": "models",
     "segue.projection": "one history for any model",
     "segue.request": "requests",
     "segue.outbox": "requests",

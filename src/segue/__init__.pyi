@@ -258,7 +258,6 @@ __all__ = [  # noqa: RUF022 - by subject, as docs/names.md shows it
     "get_model",
     "find_models",
     "new_assistant_message",
-    "estimate",
     "estimate_tokens",
     # one history for any model
     "project",

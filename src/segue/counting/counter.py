@@ -351,14 +351,14 @@ def _declare(schema: object, words: list[str]) -> int:
     if isinstance(values, list | tuple):
         words += map(str, cast("Sequence[object]", values))
     keys += _declare(found.get("items"), words)
+    description = found.get("description")
+    if isinstance(description, str):
+        words.append(description)
     properties = found.get("properties")
     if isinstance(properties, Mapping):
-        for name, value in cast("Mapping[str, object]", properties).items():
+        for name, inner in cast("Mapping[str, object]", properties).items():
             words.append(name)
-            description = cast("Mapping[str, object]", value).get("description") if isinstance(value, Mapping) else None
-            if isinstance(description, str):
-                words.append(description)
-            keys += 1 + _declare(value, words)
+            keys += 1 + _declare(inner, words)
     return keys
 
 

@@ -79,9 +79,10 @@ class Calibration(NamedTuple):
         found = Calibration(estimated, counted, hidden, writer, size, usage, self.is_first)
         if writer != target:
             return found
-        beyond = min(max(0.0, usage - size * found.factor), _LARGEST_HIDDEN)
+        beyond = max(0.0, usage - size * found.factor)
         if self.is_first:
-            return found._replace(hidden=beyond if size < _LARGEST_HIDDEN else 0.0, is_first=False)
+            is_hidden = max(size, beyond) < _LARGEST_HIDDEN
+            return found._replace(hidden=beyond if is_hidden else 0.0, is_first=False)
         return found._replace(hidden=min(hidden, beyond)) if beyond < hidden else found
 
 

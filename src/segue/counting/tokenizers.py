@@ -208,11 +208,12 @@ _PROSE: Final = 0.15
 _SPACES: Final = (0.05, 0.4)
 """Prose has so many spaces for each small letter; tables have more."""
 _CAPITALS_OF_PROSE: Final = 0.2
-_LETTERS_OF_A_WORD: Final = 5.5
+_AVERAGE_WORD: Final = 5.5
+"""The small letters of a word on average."""
 _SAVED: Final = 0.75
 """Long English words are one token, too: letters beyond these count that much less."""
 _ENGLISH: Final = (b"th", b"ing", b"ed ", b"ly ", b"sh")
-_PER_LETTER: Final = (0.010, 0.022)
+_FREQUENCIES: Final = (0.010, 0.022)
 """English has more than the second number of these for each small letter, other languages fewer than the first."""
 _BYTES_TO_DECIDE: Final = (60, 300)
 """Below the first number of letters a text is taken for English, above the second its letters decide."""
@@ -259,12 +260,12 @@ def estimate_bytes(data: bytes, tokenizer: Tokenizer) -> float:
         and _SPACES[0] * lower < spaces < _SPACES[1] * lower
         and upper < _CAPITALS_OF_PROSE * lower
     ):
-        letter, longer = tokenizer.prose_lower, lower - _LETTERS_OF_A_WORD * (spaces + 1)
+        weight, longer = tokenizer.prose_lower, lower - _AVERAGE_WORD * (spaces + 1)
         if longer > 0:
-            letter *= 1 - _SAVED * longer / lower
+            weight *= 1 - _SAVED * longer / lower
         if lower > _BYTES_TO_DECIDE[0]:
-            letter += _share_of_foreign(data, lower) * (tokenizer.prose_foreign - letter)
-        tokens = lower * letter + (spaces + 1) * tokenizer.prose_space + other * tokenizer.prose_other
+            weight += _share_of_foreign(data, lower) * (tokenizer.prose_foreign - weight)
+        tokens = lower * weight + (spaces + 1) * tokenizer.prose_space + other * tokenizer.prose_other
         tokens += upper * tokenizer.prose_upper + breaks * tokenizer.prose_control
     else:
         tokens = lower * tokenizer.lower + spaces * tokenizer.space + other * tokenizer.other
@@ -321,9 +322,9 @@ def _share_of_foreign(data: bytes, lower: int) -> float:
     first, last = _BYTES_TO_DECIDE
     if lower <= first:
         return 0.0
-    found, (few, many) = 0, _PER_LETTER
-    for letters in _ENGLISH:
-        found += data.count(letters)
+    found, (few, many) = 0, _FREQUENCIES
+    for piece in _ENGLISH:
+        found += data.count(piece)
         if found >= many * lower:  # mostly after one or two of them
             return 0.0
     certainty = min(1.0, (lower - first) / (last - first))
