@@ -532,8 +532,9 @@ class Exchange:
 
     def mark_stored(self, body: dict[str, Any]) -> None:
         """Write into a whole reply whether it is stored, if the client asked to store it, and when it was made."""
-        if is_stored(self.asked.call):
-            body["store"] = not self.is_unstored
+        flag = get_protocol(self.asked.call.protocol).held_content.reply_flag
+        if flag is not None and is_stored(self.asked.call):
+            body[flag] = not self.is_unstored
             body.setdefault("created_at", self.made)
 
     def record(self, status: int, outcome: str, *, failure: Failure | None = None) -> None:

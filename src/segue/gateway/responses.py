@@ -1,5 +1,7 @@
 """`previous_response_id`: conversations that the gateway keeps for the client, as providers of Responses do.
 
+Other protocols have another key for it (`HeldContent.reply`): `previous_interaction_id` at Google.
+
 A client that sends `store` (the default of the protocol) may name the last reply instead of sending the history. The
 gateway then stores each reply with the new messages before it, and the id of the reply before that. This is the one
 case in which it stores the content of a conversation; `store: false` in a request, or a gateway without a store, stores

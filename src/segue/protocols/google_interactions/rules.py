@@ -25,7 +25,7 @@ from segue.models.rules import Rules
 PROTOCOL: Final = "google-interactions"
 PROVIDER: Final = "google"
 
-_OFFICE: Final = "application/vnd.openxmlformats-officedocument."
+_OPEN_XML: Final = "application/vnd.openxmlformats-officedocument."
 
 RULES: Final = Rules(
     # -- tools
@@ -50,9 +50,9 @@ RULES: Final = Rules(
         "video/*",
         "application/pdf",
         "text/csv",
-        f"{_OFFICE}wordprocessingml.document",
-        f"{_OFFICE}presentationml.presentation",
-        f"{_OFFICE}spreadsheetml.sheet",
+        f"{_OPEN_XML}wordprocessingml.document",
+        f"{_OPEN_XML}presentationml.presentation",
+        f"{_OPEN_XML}spreadsheetml.sheet",
         "application/msword",
         "application/vnd.ms-powerpoint",
         "application/vnd.ms-excel",

@@ -32,6 +32,7 @@ class HeldContent(msgspec.Struct, frozen=True, kw_only=True):
     - `history`: those of the keys that refer to turns; these may have the calls of the results that are sent.
     - `reply`: that of the keys which names the reply that a request continues. Providers then keep every reply, unless
       the body says `store: false`.
+    - `reply_flag`: the key of a reply that says whether it is kept; None: there is none.
     - `per_model`: those of the keys that are valid for one model only.
     - `blocks`: types of native blocks (or their only key) that name content by its id.
     - `model_pattern`: a regular expression for names of models that are stored prompts.
@@ -41,6 +42,7 @@ class HeldContent(msgspec.Struct, frozen=True, kw_only=True):
     values: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     history: frozenset[str] = frozenset()
     reply: str | None = None
+    reply_flag: str | None = None
     per_model: frozenset[str] = frozenset()
     blocks: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     model_pattern: str | None = None

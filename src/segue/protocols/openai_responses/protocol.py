@@ -102,6 +102,7 @@ _HELD_CONTENT: Final = HeldContent(
     },
     history=frozenset({"previous_response_id", "conversation"}),
     reply="previous_response_id",
+    reply_flag="store",
     blocks={"item_reference": "a stored item", "image_generation_call": "a generated image"},
 )
 """openai 3.49.0: response_create_params, ItemReference; an image call with its id alone was accepted (recorded)."""
