@@ -94,16 +94,18 @@ TITLES: Final[Mapping[str, str]] = {
 
 _INTRODUCTION: Final = """\
 What segue costs, compared with other libraries that make requests from stored conversations. The unit of most
-comparisons is the time that orjson, the fastest serializer of JSON for Python, needs to write the same request once:
-no library can be faster than that. `make bench` measures everything here and writes this page.
+comparisons is the time that orjson, a fast serializer of JSON in Rust, needs to write the same request once: about the
+least that a request can cost. `make bench` measures everything here and writes this page.
 """
 
 _REPEAT: Final = """\
-    make bench                           all of it: half an hour on a quiet machine; writes this page
-    make BENCH=requests bench            one section, printed; its groups are {groups}
+    make bench                           all of it; writes this page
+    make BENCH=requests bench            one group, printed
     make BENCH="--no-peers warm" bench   without the other libraries
     make BENCH="--rounds 10" bench       a quarter of the rounds: faster and less exact
-    make BENCH=--quick bench             two minutes, to see that it runs; the figures mean nothing
+    make BENCH=--quick bench             only to see that it runs; the figures mean nothing
+
+The groups are {groups}.
 
 The first run installs each of the other libraries, in the version of the table above, into an environment of its own
 below `.bench`. Other programs on the same machine make everything slower, the larger histories most, because they share
@@ -191,7 +193,7 @@ def render_page(machine: list[tuple[str, ...]], groups: Mapping[str, Sequence[Fi
         "## The machine\n",
         render_table(machine) + "\n",
         "## How to repeat it\n",
-        _REPEAT.format(groups=", ".join(f"`{name}`" for name in TITLES)),
+        _REPEAT.format(groups=_listed([f"`{name}`" for name in TITLES])),
         *(render_section(group, of_group) for group, of_group in groups.items()),
         "## How it is measured\n",
         _NOTES,
@@ -205,11 +207,19 @@ messages; the mean is the geometric one over the protocols that the peer support
 """
 
 
+def _listed(names: Sequence[str]) -> str:
+    """Join names, on two lines."""
+    half = len(names) // 2
+    return f"{', '.join(names[:half])},\n{', '.join(names[half:-1])} and {names[-1]}"
+
+
 def _compare_peers(figures: Mapping[str, Figure]) -> list[tuple[str, ...]]:
     """Give a row for each peer: the mean of the requests, and the import of the types."""
-    rows: list[tuple[str, ...]] = [("peer", "a request", "import")]
+    keys = {"a request": "requests.{}.mean", "import": "import.{}"}
+    columns = {name: key for name, key in keys.items() if any(key.format(peer.name) in figures for peer in PEERS)}
+    rows: list[tuple[str, ...]] = [("peer", *columns)]
     for peer in PEERS:
-        asked = figures.get(f"requests.{peer.name}.mean"), figures.get(f"import.{peer.name}")
+        asked = [figures.get(key.format(peer.name)) for key in columns.values()]
         cells = ["" if figure is None or figure.value is None else figure.written() for figure in asked]
         if any(cells):
             rows.append((f"{peer.package} {peer.version}", *cells))

@@ -15,11 +15,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import traceback
 import warnings
 from contextlib import suppress
 from io import TextIOWrapper
-from threading import Timer
 from typing import TYPE_CHECKING, Final, TextIO, cast
 
 from segue.cli.statuses import Status
@@ -74,6 +72,8 @@ def _run() -> int:
         if package in _EXTRAS:
             _print(_MISSING.format(package=package, extra=_EXTRAS[package]))
             return Status.USAGE
+        import traceback
+
         traceback.print_exc()
         _print("segue: this is an error of segue itself; please report it with the lines above")
         return Status.INTERNAL
@@ -84,7 +84,6 @@ def _run_program() -> int:
     import click
 
     from segue.cli.program import program
-    from segue.cli.wording import in_program_words
 
     try:
         with program.opening(sys.argv[1:]) as context:
@@ -98,6 +97,8 @@ def _run_program() -> int:
         error.show()
         return error.exit_code
     except SegueError as error:
+        from segue.cli.wording import in_program_words
+
         _print(f"segue: {in_program_words(str(error))}")
         return Status.USAGE
     except BrokenPipeError:
@@ -157,6 +158,8 @@ def _handle_unraisable(unraisable: UnraisableHookArgs) -> None:
     if not issubclass(unraisable.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)
     elif sys.platform == "win32":
+        from threading import Timer
+
         Timer(_AGAIN, signal.raise_signal, (signal.SIGINT,)).start()
     else:
         # A signal of the system, because it also interrupts a read that waits for input.

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Final, cast, final
 
 import click
-from click.shell_completion import shell_complete
 
 from segue.version import __version__
 
@@ -58,6 +56,8 @@ class Program(click.Group):
         """Find the command; an unknown one is an error that names similar ones."""
         is_option = not args or args[0].startswith("-")
         if not ctx.resilient_parsing and not is_option and args[0] not in COMMANDS:
+            from difflib import get_close_matches
+
             near = get_close_matches(args[0], COMMANDS, n=2)
             hint = f"did you mean {' or '.join(near)}?" if near else f"the commands are {', '.join(COMMANDS)}"
             raise click.UsageError(f"No such command {args[0]!r}; {hint}", ctx)
@@ -71,6 +71,8 @@ class Program(click.Group):
             Exit: the program has nothing more to do.
         """
         if instruction := os.environ.get(COMPLETE_VARIABLE):
+            from click.shell_completion import shell_complete
+
             raise click.exceptions.Exit(shell_complete(self, {}, NAME, COMPLETE_VARIABLE, instruction))
         return self.make_context(NAME, arguments)
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Final, Literal, NamedTuple, cast, final
 
 import msgspec
@@ -68,8 +69,6 @@ class ModelLine(NamedTuple):
 MODEL_LINE: Final = "model"
 """The `type` of such a line. Messages have a role and no type."""
 
-_DOCUMENTS: Final = msgspec.json.Decoder(Document)
-_MESSAGES: Final[msgspec.json.Decoder[Message]] = msgspec.json.Decoder(Message)
 _ENCODER: Final = msgspec.json.Encoder()
 
 NOT_LOADABLE: Final = "this could not be loaded again: "
@@ -77,6 +76,17 @@ NOT_LOADABLE: Final = "this could not be loaded again: "
 
 _NOT_FAST: Final = (msgspec.MsgspecError, ValueError, TypeError, AttributeError, RecursionError, WrongType)
 """Errors that send a value to the slow path, which finds out whether something is wrong."""
+
+
+@cache
+def _documents() -> msgspec.json.Decoder[Document]:
+    """Make the decoder of conversations when the first is loaded: that takes a third of the import."""
+    return msgspec.json.Decoder(Document)
+
+
+@cache
+def _messages() -> msgspec.json.Decoder[Message]:
+    return msgspec.json.Decoder[Message](Message)
 
 
 # -- a conversation ---------------------------------------------------------------------------------------------------
@@ -92,7 +102,7 @@ def load(data: Stored) -> Context:
         NewerFormat: the file was written by a later version of segue.
     """
     try:
-        document = _DOCUMENTS.decode(data)
+        document = _documents().decode(data)
         context = Context(
             system_prompt=document.system_prompt,
             messages=document.messages,
@@ -239,7 +249,7 @@ def load_line(data: Stored, *, foreign: bool) -> Message | Summary | Context | M
 def _load_own_message(data: Stored) -> Message | None:
     """Read a message on the fast path; None when the slow path has to decide."""
     try:
-        message = _MESSAGES.decode(data)
+        message = _messages().decode(data)
         free = free_form_values_of((message,))
         if not is_shallow(free):
             return None
