@@ -276,7 +276,7 @@ class Outbox:
         new = messages[len(kept.messages) :]
         shown = _with(kept.frame, (*kept.repeated_messages, *new))
         body = self._codec.encode_request(shown, self._endpoint)
-        turns = cast("list[object]", body[self._turns_key])
+        turns = cast("list[Block]", body[self._turns_key])
         repeated = len(self._turns(kept, kept.repeated_messages)) if kept.repeated_messages else kept.lead
         fresh = turns[repeated:]
         if kept.turns and self._requests_marks(kept.frame) and not self._is_marked(_ENCODER.encode(fresh)):
@@ -292,7 +292,7 @@ class Outbox:
         self._settle(kept, new, encoded, digested)
         return content
 
-    def _digest(self, binder: Binder, kept: _Kept, body: Wire, fresh: list[object]) -> TurnDigests:
+    def _digest(self, binder: Binder, kept: _Kept, body: Wire, fresh: list[Block]) -> TurnDigests:
         """Digest the new turns, and choose the reasoning that is sent."""
         count, size = len(kept.messages), 0
         new = binder.given_messages[count:]
@@ -305,8 +305,7 @@ class Outbox:
         if digests is None:
             digests = TurnDigests(binder.form, kept.digest)
         done = len(digests)
-        turns, messages = cast("list[Block]", fresh[done:]), assistant_turns(new[size:], count + size)
-        digests = digests.followed_by(turns, messages)
+        digests = digests.followed_by(fresh[done:], assistant_turns(new[size:], count + size))
         binder.choose(body, kept.frame, kept.replies, digests)
         kept.tail = (new, digests)
         return digests

@@ -20,12 +20,16 @@ from segue.testing.emulator import EmulatedCall, Emulator, Step
 
 MODEL = "m-claude"
 APPENDING = "m-appending"
+COMPACTING = "m-compacting"
 MORE = f"""
 [models."{MODEL}"]
 try = ["anthropic/claude-opus-5-5"]
 [models."{APPENDING}"]
 try = ["anthropic/claude-opus-5-5"]
 instructions = "append"
+[models."{COMPACTING}"]
+try = ["anthropic/claude-opus-5-5"]
+fit = "compact"
 """
 THINK = Step(thinking="Hm.", text="Yes.")
 CALL = Step(thinking="Look.", calls=(EmulatedCall(name="look", arguments={"n": 1}),))
@@ -127,6 +131,20 @@ def test_what_stands_before_the_messages_is_the_same_on_each_request(
     }
     assert len(gateway.emulator.requests) == 5
     assert len(frames) == 1, frames
+
+
+@pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.__name__)
+def test_the_provider_is_asked_to_compact_where_the_route_says_so(gateway: Served, wire: type[Inbound]) -> None:
+    gateway.emulator.requests.clear()
+    client = wire(gateway.http, COMPACTING)
+    for number, step in enumerate((THINK, CALL, THINK)):
+        send(gateway, client, f"compacting {number}", step)
+    check(gateway, client)
+    sent = gateway.emulator.requests[-1]
+    [edit] = cast("Any", sent.body)["context_management"]["edits"]
+    assert edit["type"] == "compact_20260112"
+    assert "compact-2026-01-12" in sent.headers["anthropic-beta"]
+    assert str(sent.body).count("'signature'") == 2
 
 
 def roam(gateway: Served, wire: type[Inbound], seed: int, steps: int) -> None:

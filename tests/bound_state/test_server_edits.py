@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from msgspec.structs import replace
 
-from bound_state.machine import BEDROCK_OPUS, LOOK, OPTIONS, OPUS, Walk
+from bound_state.machine import BEDROCK_OPUS, FABLE, LOOK, OPTIONS, OPUS, SMALL, SONNET, Walk
 from segue import (
     AssistantMessage,
     ChangeCode,
@@ -26,7 +26,7 @@ from segue import (
     get_model,
     prepare,
 )
-from segue.testing.emulator import EmulatedCall, Emulator, Step
+from segue.testing.emulator import EmulatedCall, Emulator, Step, edits
 
 GPT = get_model("openai/gpt-5.6")
 WINDOW = 80_000
@@ -208,6 +208,24 @@ def test_an_outbox_writes_the_same(policy: Policy) -> None:
         assert request.content == whole.content
         assert request.headers == whole.headers
         context = context.add(text_of(OPUS), UserMessage.of(f"More {number}."))
+
+
+@pytest.mark.parametrize("policy", [COMPACT, CLEAR], ids=["compact", "clear"])
+@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(100, 200), marks=pytest.mark.proof)], ids=str)
+def test_the_laws_hold_in_random_conversations(seeds: range, policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a small window, in which a real provider would not compact yet."""
+    monkeypatch.setattr(edits, "_LEAST_TRIGGER", 0)
+    early = [replace(model, rules={**model.rules, "min_compaction": 0}) for model in (OPUS, OPUS, SONNET, FABLE)]
+    for seed in seeds:
+        walk = Walk(seed, models=(*early, BEDROCK_OPUS, GPT), policy=policy)
+        walk.window = SMALL
+        try:
+            for _ in range(20):
+                walk.step()
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}: {error}") from error
+        finally:
+            walk.close()
 
 
 def test_an_unknown_edit_is_an_error() -> None:

@@ -57,12 +57,9 @@ class Binder:
         self._account = account
         self._refused = refused
         self.is_settled: bool = True
-        self.projection: Projection = self._without_withheld()
-
-    @property
-    def given_messages(self) -> tuple[Message, ...]:
+        self.given_messages: tuple[Message, ...] = projection.context.messages
         """The projected messages with all of their reasoning."""
-        return self._projected.context.messages
+        self.projection: Projection = self._without_withheld() if self._stripped else projection
 
     def _without_withheld(self) -> Projection:
         projection = self._projected

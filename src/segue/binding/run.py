@@ -104,11 +104,13 @@ def grow_run(
     new: Sequence[Reply], frame: Frame, is_of_account: Callable[[AssistantMessage], bool], known: Run
 ) -> Run | None:
     """Add new replies to a choice that was made for the same frame; None if they do not continue its run."""
-    if known.asked or any(reply.before == START for reply in new):
+    if known.asked:
         return None
     count = known.count + len(new)
     newest = known.newest
     for reply in new:
+        if reply.before == START:
+            return None
         if not reply.marks:
             continue
         sent = reply.message.sent

@@ -37,6 +37,7 @@ import msgspec
 from segue.conversation.context import ThinkingLevel
 from segue.errors import SettingsError
 from segue.projection.policy import InstructionsPolicy, ReasoningPolicy
+from segue.protocols.kit.server_edits import ServerEdit
 
 SAME: Final = "same"
 """In `try`: the model that the client names."""
@@ -65,7 +66,8 @@ class ModelRoute(_Table, frozen=True, kw_only=True, rename={"targets": "try"}):
     - `thinking`, `max_tokens`, `temperature`: options in place of the client's own.
     - `reasoning`: what happens to the thinking of other models (`Policy.reasoning`).
     - `instructions`: whether a changed system prompt or tool list is appended (`Policy.instructions`).
-    - `fit`: a history that is too long for the window is cut instead of refused.
+    - `fit`: a history that is too long for the window is cut instead of refused; with "clear" or "compact" by the
+      provider itself, where it can (`Fit.server`).
     - `caching`: requests of a conversation ask for prompt caching where the client did not.
     - `listed`: whether lists of models have the name.
     """
@@ -78,7 +80,7 @@ class ModelRoute(_Table, frozen=True, kw_only=True, rename={"targets": "try"}):
     temperature: float | None = None
     reasoning: ReasoningPolicy = "auto"
     instructions: InstructionsPolicy = "replace"
-    fit: bool = False
+    fit: bool | ServerEdit = False
     caching: bool = True
     listed: bool = True
 

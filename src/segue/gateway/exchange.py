@@ -193,7 +193,8 @@ async def read_asked(
         max_tokens=given.max_tokens if route.max_tokens is None else route.max_tokens,
         temperature=given.temperature if route.temperature is None else route.temperature,
     )
-    policy = Policy(reasoning=route.reasoning, instructions=route.instructions, fit=Fit() if route.fit else None)
+    fit = Fit(server=route.fit) if isinstance(route.fit, str) else Fit() if route.fit else None
+    policy = Policy(reasoning=route.reasoning, instructions=route.instructions, fit=fit)
     ordered = gateway.conversations.order_accounts(
         conversation,
         gateway.conversations.order(conversation, routed),
