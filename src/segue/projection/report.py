@@ -236,7 +236,8 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ),
     ChangeCode.TURNS_DROPPED: (
         "The oldest messages are left out, so that the conversation fits the window of the target. A note with"
-        " facts and the words of the user, or a Summary if there is one, is sent in their place; Policy(fit=...) says how."
+        " facts and the words of the user, or a Summary if there is one, is sent in their place; Policy(fit=...) says"
+        " how."
     ),
     ChangeCode.SUMMARY_USED: "A summary is sent in the place of messages that are left out.",
     ChangeCode.OPTION_REMOVED: "An option that the target does not support in this request is removed.",
