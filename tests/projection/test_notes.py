@@ -18,7 +18,7 @@ from segue.counting.counter import TokenCounter
 from segue.errors import ConversationError, DoesNotFit, DumpError
 from segue.models.model import Model
 from segue.projection.dropped import find_dropped
-from segue.projection.fitting.facts import extract_facts
+from segue.projection.fitting.facts import FactExtractor
 from segue.projection.policy import Fit, Policy
 from segue.projection.projector import Projector, project
 from segue.request import prepare
@@ -73,7 +73,7 @@ def sent_text(context: Context) -> str:
 
 
 def facts_of(*messages: Message, room: float = 400) -> str:
-    return extract_facts(messages, (), room, COUNTER)
+    return FactExtractor(COUNTER).extract(messages, (), room)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_plain_words_and_code_that_only_mentions_an_error_are_not(text):
 
 def test_names_that_are_still_sent_are_not_repeated():
     told = result(1, "src/one.py and src/two.py")
-    assert extract_facts([told], [result(2, "see src/one.py")], 400, COUNTER) == "src/two.py"
+    assert FactExtractor(COUNTER).extract([told], [result(2, "see src/one.py")], 400) == "src/two.py"
 
 
 def test_what_was_said_last_and_by_whom_decides_what_is_kept():
