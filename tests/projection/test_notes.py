@@ -158,7 +158,8 @@ def test_a_summary_replaces_the_facts():
 
 
 def test_the_note_does_not_depend_on_the_hash_seed():
-    code = "from projection.test_notes import agent, sent_text; print(sent_text(agent(80)))"
+    names = " ".join(f"{letter}_name" for letter in "abcdefghijklmnopqrstuvwxyz")
+    code = f"from projection.test_notes import facts_of, result; print(facts_of(result(1, {names!r}), room=30))"
     found = {
         subprocess.run(
             [sys.executable, "-c", code],
