@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 from segue.cli.program import Program
+from segue.client.session.conversation import Conversation
 from segue.conversation.content import ImageContent, TextContent, ToolCall
 from segue.conversation.context import Context, Summary
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
@@ -256,6 +257,14 @@ def test_pins_survive_a_file_and_a_session(tmp_path):
     append_header(path, context.unpin(2))
     assert read_session(path).pins == (6,)
     assert context.unpin().pins == ()
+
+
+def test_pins_survive_a_conversation_with_other_instructions(tmp_path):
+    path = tmp_path / "session.jsonl"
+    write_session(path, agent(3).pin(2))
+    with Conversation("echo", path=path, context=Context(system_prompt="Be brief.")) as conversation:
+        assert conversation.context.pins == (2,)
+    assert read_session(path).pins == (2,)
 
 
 @pytest.mark.parametrize("pins", [(-1,), ("1",), (1.5,), (True,)], ids=repr)
