@@ -114,9 +114,9 @@ class _Writer:
     def add_step(self, step: int) -> None:
         rng, file, name = self.rng, self.rng.choice(self.files), self.rng.choice(self.names)
         used = self.due.get(step, [])
-        said = f"Next I look at {name}." if rng.random() < 0.5 else ""
+        sentence = f"Next I look at {name}." if rng.random() < 0.5 else ""
         if rng.random() < 0.08:
-            said = f"{said} {self.plant(step)}".strip()
+            sentence = f"{sentence} {self.plant(step)}".strip()
         kind = "run" if used else rng.choice(("read", "read", "search", "edit", "run"))
         match kind:
             case "read":
@@ -135,7 +135,7 @@ class _Writer:
         if used:
             self.planted[len(self.messages)] = used
         call = ToolCall(id=f"call_{step}", name=kind, arguments=arguments)
-        text: tuple[AssistantContent, ...] = (TextContent(text=said),) if said else ()
+        text: tuple[AssistantContent, ...] = (TextContent(text=sentence),) if sentence else ()
         self.messages.append(
             AssistantMessage(
                 content=(*text, call),

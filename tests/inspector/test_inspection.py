@@ -195,7 +195,7 @@ def test_what_the_model_no_longer_sees_is_listed():
     context = Context(messages=(UserMessage.of("The task."), *steps))
     small = Model("gpt-5.4", "openai", "openai-chat", context_window=4000)
     document = Document(Prompt(context=context))
-    listed = Inspection(document, small, Policy()).facts["dropped"]
+    listed: Any = Inspection(document, small, Policy()).facts["dropped"]
     assert len(listed) == 21
     assert listed[0].startswith("message ")
     assert " (user, left out, " in listed[0]

@@ -398,7 +398,7 @@ def test_the_report_of_a_cut_says_how_much_is_left_out(summaries):
     assert change.last is not None
     assert change.detail.startswith(f"{change.last} messages, ")
     assert change.detail.endswith(" tokens")
-    assert "with a Summary if there is one" in change.sentence()
+    assert "or a Summary if there is one" in change.sentence()
 
 
 def test_a_larger_window_gets_everything_back():

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 from segue.cli.program import Program
+from segue.client.session.conversation import Conversation
 from segue.conversation.content import ImageContent, TextContent, ToolCall
 from segue.conversation.context import Context, Summary
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
@@ -18,7 +19,7 @@ from segue.counting.counter import TokenCounter
 from segue.errors import ConversationError, DoesNotFit, DumpError
 from segue.models.model import Model
 from segue.projection.dropped import find_dropped
-from segue.projection.fitting.facts import extract_facts
+from segue.projection.fitting.facts import FactExtractor
 from segue.projection.policy import Fit, Policy
 from segue.projection.projector import Projector, project
 from segue.request import prepare
@@ -73,7 +74,7 @@ def sent_text(context: Context) -> str:
 
 
 def facts_of(*messages: Message, room: float = 400) -> str:
-    return extract_facts(messages, (), room, COUNTER)
+    return FactExtractor(COUNTER).extract(messages, (), room)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +115,7 @@ def test_plain_words_and_code_that_only_mentions_an_error_are_not(text):
 
 def test_names_that_are_still_sent_are_not_repeated():
     told = result(1, "src/one.py and src/two.py")
-    assert extract_facts([told], [result(2, "see src/one.py")], 400, COUNTER) == "src/two.py"
+    assert FactExtractor(COUNTER).extract([told], [result(2, "see src/one.py")], 400) == "src/two.py"
 
 
 def test_what_was_said_last_and_by_whom_decides_what_is_kept():
@@ -158,7 +159,8 @@ def test_a_summary_replaces_the_facts():
 
 
 def test_the_note_does_not_depend_on_the_hash_seed():
-    code = "from projection.test_notes import agent, sent_text; print(sent_text(agent(80)))"
+    names = " ".join(f"{letter}_name" for letter in "abcdefghijklmnopqrstuvwxyz")
+    code = f"from projection.test_notes import facts_of, result; print(facts_of(result(1, {names!r}), room=30))"
     found = {
         subprocess.run(
             [sys.executable, "-c", code],
@@ -255,6 +257,14 @@ def test_pins_survive_a_file_and_a_session(tmp_path):
     append_header(path, context.unpin(2))
     assert read_session(path).pins == (6,)
     assert context.unpin().pins == ()
+
+
+def test_pins_survive_a_conversation_with_other_instructions(tmp_path):
+    path = tmp_path / "session.jsonl"
+    write_session(path, agent(3).pin(2))
+    with Conversation("echo", path=path, context=Context(system_prompt="Be brief.")) as conversation:
+        assert conversation.context.pins == (2,)
+    assert read_session(path).pins == (2,)
 
 
 @pytest.mark.parametrize("pins", [(-1,), ("1",), (1.5,), (True,)], ids=repr)

@@ -236,8 +236,9 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
         "The middle of a long tool result is removed, so that the conversation fits the window of the target."
     ),
     ChangeCode.TURNS_DROPPED: (
-        "The oldest messages are left out, so that the conversation fits the window of the target. A note with the"
-        " words of the user, and with a Summary if there is one, is sent in their place; Policy(fit=...) says how."
+        "The oldest messages are left out, so that the conversation fits the window of the target. A note with"
+        " facts and the words of the user, or a Summary if there is one, is sent in their place; Policy(fit=...) says"
+        " how."
     ),
     ChangeCode.SUMMARY_USED: "A summary is sent in the place of messages that are left out.",
     ChangeCode.SERVER_EDITED: (

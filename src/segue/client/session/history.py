@@ -84,7 +84,9 @@ class History:
         wanted = (
             initial
             if context is None or stored is None
-            else msgspec.structs.replace(context, messages=initial.messages, summaries=initial.summaries)
+            else msgspec.structs.replace(
+                context, messages=initial.messages, summaries=initial.summaries, pins=initial.pins
+            )
         )
         if system_prompt is not None:
             wanted = msgspec.structs.replace(wanted, system_prompt=system_prompt)

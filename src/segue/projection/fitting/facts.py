@@ -49,33 +49,45 @@ _NAME_COST: Final = 1.0
 """The tokens between two lines or names, at most."""
 
 
-def extract_facts(dropped: Sequence[Message], kept: Iterable[Message], room: float, counter: TokenCounter) -> str:
-    """Give the lines and names of messages that are left out, in so many tokens; names in `kept` are not repeated."""
-    recent = dropped[-_LOOKED_AT:]
-    lines, left = _choose_lines(recent, room * _SHARE_OF_LINES, counter)
-    left += room * (1 - _SHARE_OF_LINES)
-    known: set[str] = set(_names("\n".join(lines)))
-    for message in kept:
-        for text in _texts(message):
-            known.update(_names(text))
-    names: list[str] = []
-    for name in _rank_names(recent):
-        if name in known:
-            continue
-        left -= counter.text(name) + _NAME_COST
-        if left < 0:
-            break
-        names.append(name)
-    return "\n".join([*lines, " ".join(names)] if names else lines)
+class FactExtractor:
+    """Extracts the facts of a growing conversation; the names of each message are found once."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self._counter = counter
+        self._seen: dict[int, tuple[Message, frozenset[str]]] = {}
+        """The names of the messages that the last call looked at, by the identity of the message."""
+
+    def extract(self, dropped: Sequence[Message], kept: Iterable[Message], room: float) -> str:
+        """Give lines and names of messages that are left out, in so many tokens; names in `kept` are not repeated."""
+        counter, recent = self._counter, dropped[-_LOOKED_AT:]
+        before, self._seen = self._seen, {}
+        lines, left = _choose_lines(recent, room * _SHARE_OF_LINES, counter)
+        left += room * (1 - _SHARE_OF_LINES)
+        known: set[str] = set(_names("\n".join(lines)))
+        for message in kept:
+            known |= self._names_of(message, before)
+        names: list[str] = []
+        for name in _rank_names([(message.role, self._names_of(message, before)) for message in recent]):
+            if name in known:
+                continue
+            left -= counter.text(name) + _NAME_COST
+            if left < 0:
+                break
+            names.append(name)
+        return "\n".join([*lines, " ".join(names)] if names else lines)
+
+    def _names_of(self, message: Message, before: dict[int, tuple[Message, frozenset[str]]]) -> frozenset[str]:
+        found = before.get(id(message))
+        if found is None or found[0] is not message:
+            found = (message, names_of(message))
+        self._seen[id(message)] = found
+        return found[1]
 
 
 def rank_messages(dropped: Sequence[Message], sent: Iterable[Message]) -> list[int]:
     """Give the indexes of messages that are left out, those first that share most names with what is sent."""
-    known = {name for message in sent for text in _texts(message) for name in _names(text)}
-    scores = [
-        _WEIGHTS.get(message.role, 0.0) + len({name for text in _texts(message) for name in _names(text)} & known)
-        for message in dropped
-    ]
+    known = {name for message in sent for name in names_of(message)}
+    scores = [_WEIGHTS.get(message.role, 0.0) + len(names_of(message) & known) for message in dropped]
     return sorted(range(len(dropped)), key=lambda at: (-scores[at], -at))
 
 
@@ -115,13 +127,13 @@ def _shorten_line(text: str) -> str:
     return " ".join(text[: 2 * _LONGEST_LINE].split())[:_LONGEST_LINE]
 
 
-def _rank_names(messages: Sequence[Message]) -> list[str]:
-    """Give the names by how often, how recently and by whom they were mentioned; ties by the name itself."""
+def _rank_names(messages: Sequence[tuple[str, frozenset[str]]]) -> list[str]:
+    """Give names by how often, how recently and by whom they were mentioned; ties by the name itself."""
     scores: dict[str, float] = {}
     weight = 1.0
-    for message in reversed(messages):
-        each = weight * _WEIGHTS.get(message.role, 0.0)
-        for name in {name for text in _texts(message) for name in _names(text)}:
+    for role, names in reversed(messages):
+        each = weight * _WEIGHTS.get(role, 0.0)
+        for name in names:
             scores[name] = scores.get(name, 0.0) + each
         weight *= _DECAY
     return [name for name, _ in sorted(scores.items(), key=_order)]
@@ -129,6 +141,11 @@ def _rank_names(messages: Sequence[Message]) -> list[str]:
 
 def _order(item: tuple[str, float]) -> tuple[float, str]:
     return -item[1], item[0]
+
+
+def names_of(message: Message) -> frozenset[str]:
+    """Give the names in a message."""
+    return frozenset(name for text in _texts(message) for name in _names(text))
 
 
 def _names(text: str) -> Iterator[str]:

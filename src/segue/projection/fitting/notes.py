@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from segue.conversation.context import Summary
 from segue.conversation.messages import Message
 from segue.counting.counter import encode_value
-from segue.projection.fitting.facts import extract_facts
+from segue.projection.fitting.facts import FactExtractor
 from segue.projection.fitting.marks import Marks
 from segue.projection.fitting.places import Places
 from segue.projection.fitting.plan import FitPlan
@@ -51,6 +51,7 @@ class Notes:
         self._plan = plan
         self._texts = texts
         self._sizes = sizes
+        self._extractor = FactExtractor(plan.counter)
         notes = (texts.turns_dropped, texts.turns_dropped + texts.facts, texts.summary)
         parts = product(notes, ("", texts.pinned), ("", texts.user_words))
         self._pattern = template_pattern(*map("".join, parts))
@@ -106,7 +107,7 @@ class Notes:
         if room <= 0 or marks.tight == TIGHTEST:
             return ""
         kept = [*self.messages[: self.head], *(sent(index, lean) for index in range(marks.gone, point))]
-        text = extract_facts(self.messages[self.head : marks.gone], kept, room, self._plan.counter)
+        text = self._extractor.extract(self.messages[self.head : marks.gone], kept, room)
         return fill(self._texts.facts, text=text) if text else ""
 
     def _pin(self, index: int) -> str:
