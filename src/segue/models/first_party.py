@@ -384,6 +384,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "refused_roles": frozenset({"developer", "function"}),  # "unknown variant `developer`, expected ..."
                 "refused_extra": frozenset({"response_format.type=json_schema"}),  # "... type is unavailable now"
                 "body_fields": "typed",  # "missing field `content`", "expected a string" (deepseek4j #41)
+                "string_content": frozenset({"tool", "assistant"}),  # "expected a string" (forgecode #2008)
                 "json_word": True,
                 "max_tokens_refused": True,
                 "user_media": ("image/*",),
@@ -473,8 +474,9 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="anthropic-messages",
         base_url="https://api.minimax.io/anthropic",
         key_variables=("MINIMAX_API_KEY",),
+        rules={"anthropic-messages": {"refused_extra": frozenset({"output_config.format"})}},
         dialect={"openai-chat": {"think_tags": True}},
-        source="pi-ai 1.5.0",
+        source='pi-ai 1.5.0; MiniMax-M2.7 #17 (2026-04-20: "invalid params" for `output_config.format`; reported)',
         read=_READ,
     ),
     Provider(
@@ -483,8 +485,9 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="anthropic-messages",
         base_url="https://api.minimaxi.com/anthropic",
         key_variables=("MINIMAX_CN_API_KEY",),
+        rules={"anthropic-messages": {"refused_extra": frozenset({"output_config.format"})}},
         dialect={"openai-chat": {"think_tags": True}},
-        source="pi-ai 1.5.0",
+        source='pi-ai 1.5.0; MiniMax-M2.7 #17 (2026-04-20: "invalid params" for `output_config.format`; reported)',
         read=_READ,
     ),
     Provider(
