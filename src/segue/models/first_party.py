@@ -47,7 +47,7 @@ _STRICT: Final[Mapping[str, object]] = {
     ),
     "schema_valid": "with_items",  # "array schema missing items", "'str' is not valid under any of the given schemas"
     "json_word": True,  # "'messages' must contain the word 'json' in some form"
-    # "logprobs are not supported with reasoning models" (recorded 400s, 2025 and 2026)
+    # "logprobs are not supported with reasoning models" (reported 400s, 2025 and 2026)
     "extra_like": tuple(
         (key, "temperature")
         for key in ("logprobs", "top_logprobs", "logit_bias", "presence_penalty", "frequency_penalty")

@@ -263,7 +263,7 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
             if own:
                 yield from _check_fields(block, path)
             if own and "type" not in block:
-                # "Missing required parameter: 'messages[1].content[0].type'." (recorded 400, 2025)
+                # "Missing required parameter: 'messages[1].content[0].type'." (a reported 400, 2025)
                 yield Violation(code="part_untyped", path=path, message="the part has no type; add one")
             if media is None:
                 continue
@@ -301,7 +301,7 @@ def _check_media(part: JsonObject, media: ImageContent | FileContent, path: Path
 
 
 def _check_fields(part: JsonObject, path: Path) -> Found:
-    """Unknown fields of a part: "Unknown parameter: 'messages[1].content[1].file.data'." (recorded 400, 2025-04)."""
+    """Unknown fields of a part: "Unknown parameter: 'messages[1].content[1].file.data'." (a reported 400, 2025-04)."""
     kind = part.get("type")
     received = part.get(kind) if isinstance(kind, str) and kind in _PART_FIELDS else None
     if isinstance(kind, str) and isinstance(received, Mapping):
