@@ -163,7 +163,7 @@ def unknown_required(schema: JsonObject) -> list[int]:
     required, properties = schema.get("required"), schema.get("properties")
     if not isinstance(required, list) or (schema.get("type") != "object" and not isinstance(properties, Mapping)):
         return []
-    known = cast("JsonObject", properties) if isinstance(properties, Mapping) else {}
+    known = frozenset(cast("JsonObject", properties)) if isinstance(properties, Mapping) else frozenset[str]()
     names = enumerate(cast("list[object]", required))
     return [at for at, name in names if isinstance(name, str) and name not in known]
 
