@@ -334,7 +334,7 @@ class Walk:
             reply = self.emulator.respond(
                 "POST",
                 "/v1/messages",
-                {"x-api-key": "key-a"},
+                {"x-api-key": "key-a", "anthropic-version": "2023-06-01"},
                 json.dumps(body).encode(),
                 step=Step(thinking="Hm.", text=f"answer {number}"),
                 is_recorded=False,

@@ -654,10 +654,11 @@ def test_bytes_pass_unchanged_where_nothing_has_to_change(patient: Running, path
     body = json.dumps({**OWN[path], "stream": stream}, indent=3)
     gateway.upstream.emulator.ledger.replies = 7000
     script.add(step)
-    direct = httpx2.post(gateway.upstream.url + path, content=body, headers={"content-type": "application/json"})
+    headers = {"content-type": "application/json", "anthropic-version": "2023-06-01"}
+    direct = httpx2.post(gateway.upstream.url + path, content=body, headers=headers)
     gateway.upstream.emulator.ledger.replies = 7000
     script.add(step)
-    reply = httpx2.post(gateway.url + path, content=body, headers={"content-type": "application/json"})
+    reply = httpx2.post(gateway.url + path, content=body, headers=headers)
     assert reply.status_code == 200, reply.text
     assert reply.content == direct.content
     first, second = gateway.upstream.emulator.requests

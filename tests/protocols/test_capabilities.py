@@ -89,6 +89,70 @@ REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
     "OpenAI: an effort for gpt-4o": (chat("openai", "gpt-4o", reasoning_effort="low"), "setting_refused"),
     "Groq: an effort for Llama": (chat("groq", "llama-3.1-8b-instant", reasoning_effort="low"), "setting_refused"),
     "Groq: log probabilities": (chat("groq", "llama-3.1-8b-instant", logprobs=True), "setting_refused"),
+    "DeepSeek: the content of a result as a list": (
+        (
+            "openai-chat",
+            "deepseek",
+            "deepseek-chat",
+            {
+                "messages": [
+                    {"role": "user", "content": "x"},
+                    {
+                        "role": "assistant",
+                        "content": "",
+                        "tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+                    },
+                    {"role": "tool", "tool_call_id": "1", "content": [{"type": "text", "text": "x"}]},
+                ]
+            },
+        ),
+        "content_list",
+    ),
+    "Gemini: a required property that is not defined": (
+        (
+            "google-genai",
+            "google",
+            "gemini-2.5-flash",
+            {
+                "contents": [{"role": "user", "parts": [{"text": "x"}]}],
+                "tools": [
+                    {
+                        "functionDeclarations": [
+                            {"name": "f", "parameters": {"type": "object", "properties": {}, "required": ["a"]}}
+                        ]
+                    }
+                ],
+            },
+        ),
+        "schema_required",
+    ),
+    "MiniMax: a schema of the output": (
+        (
+            "anthropic-messages",
+            "minimax",
+            "MiniMax-M2.7",
+            {
+                "max_tokens": 9,
+                "messages": [{"role": "user", "content": "x"}],
+                "output_config": {"format": {"type": "x"}},
+            },
+        ),
+        "setting_refused",
+    ),
+    "Claude: the highest effort while thinking is disabled": (
+        (
+            "anthropic-messages",
+            "anthropic",
+            "claude-sonnet-5",
+            {
+                "max_tokens": 9,
+                "messages": [{"role": "user", "content": "x"}],
+                "thinking": {"type": "disabled"},
+                "output_config": {"effort": "max"},
+            },
+        ),
+        "effort",
+    ),
     "xAI: a penalty of zero": (chat("xai", "grok-4.6", presence_penalty=0), "setting_refused"),
     "xAI: an effort for Grok 4": (chat("xai", "grok-4-0709", reasoning_effort="low"), "setting_refused"),
     "DeepSeek: log probabilities of the reasoner": (

@@ -47,7 +47,7 @@ _STRICT: Final[Mapping[str, object]] = {
     ),
     "schema_valid": "with_items",  # "array schema missing items", "'str' is not valid under any of the given schemas"
     "json_word": True,  # "'messages' must contain the word 'json' in some form"
-    # "logprobs are not supported with reasoning models" (recorded 400s, 2025 and 2026)
+    # "logprobs are not supported with reasoning models" (reported 400s, 2025 and 2026)
     "extra_like": tuple(
         (key, "temperature")
         for key in ("logprobs", "top_logprobs", "logit_bias", "presence_penalty", "frequency_penalty")
@@ -401,6 +401,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "refused_roles": frozenset({"developer", "function"}),  # "unknown variant `developer`, expected ..."
                 "refused_extra": frozenset({"response_format.type=json_schema"}),  # "... type is unavailable now"
                 "body_fields": "typed",  # "missing field `content`", "expected a string" (deepseek4j #41)
+                "string_content": frozenset({"tool", "assistant"}),  # "expected a string" (forgecode #2008)
                 "json_word": True,
                 "max_tokens_refused": True,
                 "user_media": ("image/*",),
@@ -490,8 +491,9 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="anthropic-messages",
         base_url="https://api.minimax.io/anthropic",
         key_variables=("MINIMAX_API_KEY",),
+        rules={"anthropic-messages": {"refused_extra": frozenset({"output_config.format"})}},
         dialect={"openai-chat": {"think_tags": True}},
-        source="pi-ai 1.5.0",
+        source='pi-ai 1.5.0; MiniMax-M2.7 #17 (2026-04-20: "invalid params" for `output_config.format`; reported)',
         read=_READ,
     ),
     Provider(
@@ -500,8 +502,9 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="anthropic-messages",
         base_url="https://api.minimaxi.com/anthropic",
         key_variables=("MINIMAX_CN_API_KEY",),
+        rules={"anthropic-messages": {"refused_extra": frozenset({"output_config.format"})}},
         dialect={"openai-chat": {"think_tags": True}},
-        source="pi-ai 1.5.0",
+        source='pi-ai 1.5.0; MiniMax-M2.7 #17 (2026-04-20: "invalid params" for `output_config.format`; reported)',
         read=_READ,
     ),
     Provider(

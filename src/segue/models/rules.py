@@ -86,6 +86,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Keywords that are allowed inside a tool's schema, but not at its root."""
     schema_valid: Literal["unknown", "valid", "with_items"] = "unknown"
     """Whether the endpoint refuses what is no JSON schema (an unknown type), or also a list without `items`."""
+    schema_required_known: bool = False
+    """Whether `required` may name only properties that the schema has."""
     strict_closed: bool = False
     """Whether a tool can be strict only if every object of its schema is closed and every property required."""
     strict_objects: bool = False
@@ -261,6 +263,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether JSON mode needs the word JSON in a message."""
     refused_roles: frozenset[str] = frozenset()
     """Roles of the wire that this endpoint does not have."""
+    string_content: frozenset[str] = frozenset()
+    """Roles of the wire whose content has to be a string, not a list of parts."""
     max_session_id: int = 0
     """The longest accepted session id, in characters."""
     min_user_id: int = 0

@@ -21,7 +21,15 @@ import msgspec
 from segue.json_text import encode_json
 from segue.models.rules import Rules
 from segue.projection.report import Loss
-from segue.protocols.kit.schemas import NAMES_BELOW, VALUES_BELOW, find_faults, find_invalid, refused_in, walk_schema
+from segue.protocols.kit.schemas import (
+    NAMES_BELOW,
+    VALUES_BELOW,
+    find_faults,
+    find_invalid,
+    refused_in,
+    unknown_required,
+    walk_schema,
+)
 
 Schema = Mapping[str, object]
 
@@ -38,6 +46,10 @@ def fit_schema(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
     if rules.schema_refused:
         fitted = cast("Schema", _without(schema, rules.schema_refused))
         loss = Loss.CONTENT if fitted is not schema else loss
+    if rules.schema_required_known:
+        known = _mapped(fitted, _with_known_required)
+        loss = Loss.CONTENT if known != fitted else loss
+        fitted = known if known != fitted else fitted
     if not rules.schema_root_refused.isdisjoint(fitted):
         fitted, loss = _without_choices(fitted, rules.schema_root_refused), Loss.CONTENT
     if rules.schema_root_object and fitted.get("type") != "object" and (fitted or rules.schema_needed):
@@ -143,6 +155,15 @@ def _without_invalid(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
 
     fitted = _mapped(schema, fit)
     return fitted, Loss.CONTENT if Loss.CONTENT in losses else Loss.NONE
+
+
+def _with_known_required(one: Schema) -> Schema:
+    unknown = unknown_required(one)
+    if not unknown:
+        return one
+    names = [name for at, name in enumerate(cast("list[object]", one["required"])) if at not in unknown]
+    rest = {key: value for key, value in one.items() if key != "required"}
+    return {**rest, "required": names} if names else rest
 
 
 def _is_malformed(schema: Schema) -> bool:

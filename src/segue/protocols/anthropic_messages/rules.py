@@ -249,6 +249,12 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-16",
     ),
     Family(
+        pattern=r"claude-(?:opus|sonnet)-5(?![-.\d])",
+        rules={"efforts_without_thinking": frozenset({"low", "medium", "high"})},
+        source="claude-code #76997 (2026-07-12: \"effort 'max' is not supported when thinking is disabled\"; reported)",
+        read="2026-11-17",
+    ),
+    Family(
         pattern=CLAUDE_BINDS_PREFIX,
         rules={"efforts_without_thinking": frozenset({"low", "medium", "high"})},
         source="Anthropic documentation: Claude Sonnet 5.5, Claude Haiku 5.5 (2026-10)",

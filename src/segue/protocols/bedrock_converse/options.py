@@ -34,7 +34,7 @@ from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of, sam
 from segue.protocols.kit.option_table import refuse_options
 from segue.protocols.kit.reading import integer_of, real_of, strings_of
 from segue.protocols.kit.streaming import parse_frame
-from segue.protocols.kit.verbatim import choose, chosen, keep, restore
+from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 
 Place: TypeAlias = tuple[str, str]
 """A container of the body, and a key in it."""
@@ -88,6 +88,9 @@ def decode_options(body: Block, endpoint: Endpoint, model: str | None) -> Option
             if values[field] is not None:
                 known.update(".".join(place) for place in places)
     choices.update(choose(_EMPTY, [], [key for key in _CONTAINERS if body.get(key) == {}]))
+    for key in _CONTAINERS:
+        if received[key] is not None and not isinstance(received[key], Mapping):
+            del default[key]  # it is no format of an option, so that leaving it out is reported
     extra = keep(PROTOCOL, received, default, known=known, choices=choices, only_for=named)
     return options if extra is None else replace(options, extra=extra)
 
@@ -173,6 +176,9 @@ def _restore_options(default: Wire, options: Options, model: str) -> Wire:
     """Write what was received, except for options that have changed since."""
     extra = options.extra
     wire = restore(_with_containers(dict(default)), extra, PROTOCOL, model=model)
+    held = data_of(extra, PROTOCOL)
+    whole = [key for key in _CONTAINERS if key in held and not isinstance(held[key], Mapping)]
+    wire.update((key, held[key]) for key in whole if not default.get(key))
     for field, places in _PLACES.items():
         condition = _condition(field, getattr(options, field), model)
         if chosen(extra, PROTOCOL, field, condition) != _RECEIVED:

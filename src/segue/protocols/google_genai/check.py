@@ -27,6 +27,7 @@ from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.ranges import check_range
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.request_fields import RequestFields
+from segue.protocols.kit.schemas import find_faults
 
 _BUDGET_ONLY: Final = re.compile(GEMINI_1_AND_2)
 _ALWAYS_THINKS: Final = re.compile(GEMINI_ALWAYS_THINKS)
@@ -93,14 +94,14 @@ def _check_tools(wire: Block, rules: Rules) -> Iterator[Violation]:
                 )
             else:
                 seen.add(name)
-            yield from _check_schema(function, path)
+            yield from _check_schema(function, path, rules)
     if rules.max_tools and count > rules.max_tools:
         # "Maximum 512 function declarations can be provided." (google-genai 3.1.0)
         message = f"{counted(count, 'tool is', 'tools are')} declared, the limit is {rules.max_tools}; remove some"
         yield Violation(code="too_many_tools", path=("tools",), message=message)
 
 
-def _check_schema(function: Block, path: Path) -> Iterator[Violation]:
+def _check_schema(function: Block, path: Path, rules: Rules) -> Iterator[Violation]:
     keys = [key for key in ("parameters", "parametersJsonSchema") if function.get(key) is not None]
     if len(keys) > 1:
         # "This field is mutually exclusive with `parameters`." (google-genai 3.1.0)
@@ -112,6 +113,8 @@ def _check_schema(function: Block, path: Path) -> Iterator[Violation]:
             # "parameters schema should be of type OBJECT" (Vertex: OmniRoute #3360)
             message = "the schema of a tool is not of type object; put it into an object"
             yield Violation(code="tool_schema", path=(*path, key, "type"), message=message)
+    for fault in find_faults(object_of(function.get("parameters")), rules, strict=False):
+        yield Violation(code=fault.code, path=(*path, "parameters", *fault.path), message=fault.message)
 
 
 def _check_choice(wire: Block, endpoint: Endpoint) -> Iterator[Violation]:

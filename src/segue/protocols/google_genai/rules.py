@@ -34,6 +34,7 @@ RULES: Final = Rules(
     max_tools=512,  # google-genai 3.1.0
     choice_of_functions=True,  # "Function calling config is set without function_declarations." (kelivo #317, 2026-02)
     schema_root_object=True,  # "parameters schema should be of type OBJECT"
+    schema_required_known=True,  # "required[0]: property is not defined" (AIStudioToAPI #154, 2026-05-05; reported)
     schema_needed=False,  # google-genai 3.1.0: "For function with no parameters, this can be left unset."
     # -- media
     user_media=("image/*", "audio/*", "video/*", "application/pdf", "text/*"),  # documentation: file input methods

@@ -6,7 +6,7 @@ among them, with the source:
 
 - OpenAI: "Unknown parameter: 'messages[0].foo'.", "Unrecognized request argument supplied: foo", "Invalid type for
   'x': expected a string, but got an object instead.", "Invalid value: 'x'. Supported values are: ...", "Missing
-  required parameter: 'tools[0].type'.".                   (spring-ai #2969, 2025-05-02; recorded 400s, 2025 and 2026)
+  required parameter: 'tools[0].type'.".                   (spring-ai #2969, 2025-05-02; reported 400s, 2025 and 2026)
 - Anthropic: "tools.0.foo: Extra inputs are not permitted", "Input should be a valid string", "Field required".
                                                                             (claude-code #4378; anthropic 2.8.0)
 - Mistral: 422, "extra_forbidden", "Extra inputs are not permitted".          (eca #231, zeroclaw #2693, 2026-03-04)

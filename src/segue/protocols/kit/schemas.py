@@ -129,6 +129,10 @@ def find_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool 
     for path, one in walk_schema(schema):
         if rules.schema_valid != "unknown":
             yield from find_invalid(one, path, with_items=rules.schema_valid == "with_items")
+        if rules.schema_required_known:
+            for at in unknown_required(one):
+                message = "the schema has no such property; define it, or do not require it"
+                yield Fault("schema_required", (*path, "required", at), message)
         for key in refused_in(one, refused):
             yield Fault("schema_keyword", (*path, key), f"`{key}` is not supported here; move it to the description")
         if not strict:
@@ -149,6 +153,19 @@ def find_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool 
         yield Fault("schema_optional", (), message)
     if strict and not rules.strict_recursion and is_recursive(schema):
         yield Fault("schema_recursive", (), "the schema refers to itself; write out the levels")
+
+
+def unknown_required(schema: JsonObject) -> list[int]:
+    """List the places in `required` of an object that name none of its properties.
+
+    "parameters.required[0]: property is not defined" (Google: AIStudioToAPI #154, 2026-05-05; reported)
+    """
+    required, properties = schema.get("required"), schema.get("properties")
+    if not isinstance(required, list) or (schema.get("type") != "object" and not isinstance(properties, Mapping)):
+        return []
+    known = frozenset(cast("JsonObject", properties)) if isinstance(properties, Mapping) else frozenset[str]()
+    names = enumerate(cast("list[object]", required))
+    return [at for at, name in names if isinstance(name, str) and name not in known]
 
 
 def refused_in(schema: JsonObject, refused: frozenset[str]) -> list[str]:

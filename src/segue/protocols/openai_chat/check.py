@@ -18,7 +18,6 @@ from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.ranges import check_range, check_user_ids
 from segue.protocols.kit.reading import real_of
 from segue.protocols.kit.request_fields import RequestFields
-from segue.protocols.kit.schemas import is_closed
 from segue.protocols.openai_chat.check_turns import MESSAGE_CHECKS, check_name
 from segue.protocols.openai_chat.reasoning import REASONING_KEYS
 from segue.protocols.openai_chat.rules import PROVIDER
@@ -58,9 +57,8 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
     """Tools: how many, their names, the root of their schemas.
 
     openai-openapi 2.3.0: at most 128; "schema must be a JSON Schema of 'type: "object"'" (text of the refusal);
-    "'tool_choice' is only allowed when 'tools' are specified" (OpenAI); "'required' is required to be supplied and to
-    be an array including every key in properties" (OpenAI, of strict functions; recorded 400); "Invalid 'tools': empty
-    array. Expected an array with minimum length 1" (OpenAI: vllm #39780, 2026-04-14).
+    "'tool_choice' is only allowed when 'tools' are specified" (OpenAI); "Invalid 'tools': empty array. Expected an
+    array with minimum length 1" (OpenAI: vllm #39780, 2026-04-14).
     """
     rules = endpoint.rules
     given = body.get("tools")
@@ -79,9 +77,6 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
         if rules.schema_root_object and kind != "object":
             message = "the root of the schema must have the type object"
             yield Violation(code="schema_root", path=(*path, "parameters"), message=message)
-        elif rules.strict_closed and function.get("strict") is True and not is_closed(cast("object", schema)):
-            message = "strict needs closed objects that require every property; close them or remove strict"
-            yield Violation(code="schema_open", path=(*path, "parameters"), message=message)
     if given == [] and endpoint.model.provider == PROVIDER:
         yield Violation(code="tools_empty", path=("tools",), message="the list of tools is empty; remove `tools`")
     if not tools and body.get("tool_choice") is not None and endpoint.model.provider == PROVIDER:
@@ -121,7 +116,7 @@ def _check_user(body: JsonObject, endpoint: Endpoint) -> Found:
 def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
     """Options that a model does not support.
 
-    "Unsupported parameter: 'stop' is not supported with this model." (recorded 400, 2025: o1-mini, gpt-5-mini);
+    "Unsupported parameter: 'stop' is not supported with this model." (a reported 400, 2025: o1-mini, gpt-5-mini);
     "Unsupported value: 'temperature' does not support 0.1 with this model. Only the default (1) value is supported."
     (qwen-code #921 of 2025-10: gpt-5-mini; lemmary #25 of 2026-08).
     """

@@ -46,6 +46,11 @@ def _check_roles(messages: Messages, endpoint: Endpoint) -> Found:
             # "unknown variant `developer`, expected one of" the others (DeepSeek: pi #1048)
             text = f"the endpoint does not have the role {role!r}; use system"
             yield Violation(code="role_unknown", path=path, message=text)
+        elif role in endpoint.rules.string_content and isinstance(message.get("content"), list):
+            # "invalid type: sequence, expected a string" (DeepSeek: forgecode #2008, smolagents #1158; reported)
+            text = f"the content of a message with the role {role!r} has to be a string; join its texts"
+            yield Violation(code="content_list", path=("messages", index, "content"), message=text)
+            started = started or role not in _SYSTEM
         elif role not in _ROLES:
             yield Violation(code="role_unknown", path=path, message=f"unknown role {role!r}; use one of {_ROLE_LIST}")
         elif role not in _SYSTEM:
@@ -258,7 +263,7 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
             if own:
                 yield from _check_fields(block, path)
             if own and "type" not in block:
-                # "Missing required parameter: 'messages[1].content[0].type'." (recorded 400, 2025)
+                # "Missing required parameter: 'messages[1].content[0].type'." (a reported 400, 2025)
                 yield Violation(code="part_untyped", path=path, message="the part has no type; add one")
             if media is None:
                 continue
@@ -296,7 +301,7 @@ def _check_media(part: JsonObject, media: ImageContent | FileContent, path: Path
 
 
 def _check_fields(part: JsonObject, path: Path) -> Found:
-    """Unknown fields of a part: "Unknown parameter: 'messages[1].content[1].file.data'." (recorded 400, 2025-04)."""
+    """Unknown fields of a part: "Unknown parameter: 'messages[1].content[1].file.data'." (a reported 400, 2025-04)."""
     kind = part.get("type")
     received = part.get(kind) if isinstance(kind, str) and kind in _PART_FIELDS else None
     if isinstance(kind, str) and isinstance(received, Mapping):

@@ -13,6 +13,7 @@ CLUES: Final = Clues(
         "reasoning_effort": 1,
         "response_format": 1,
         "messages": 1,
+        "venice_parameters": 9,  # Venice serves models of Mistral under their names (API reference, read 2026-11-17)
     },
     message_keys={
         "tool_call_id": 1,

@@ -211,7 +211,7 @@ def decode_options(received: Block, default: Wire, context: Context, endpoint: E
         choices = choose_form(cast("Block", values["output_schema"]), _schema_form(received))
     options = _options(values, choices) if values else _NO_OPTIONS
     for setting, value in found:
-        given = {key: rest.pop(key) for key in setting.keys if key in rest}
+        given = {key: rest.pop(key) for key in setting.keys if key in rest and not _is_second_id(key, received)}
         written = setting.write(value, options, endpoint)
         if not same(given, written):
             choices = {**choices, **choose(setting.field, [value, written], given)}
@@ -220,6 +220,11 @@ def decode_options(received: Block, default: Wire, context: Context, endpoint: E
             default[key] = value
     extra = keep(PROTOCOL, rest, default, choices=choices, only_for=target)
     return Options(**values, extra=extra)  # pyright: ignore[reportArgumentType]  # the table names the fields
+
+
+def _is_second_id(key: str, body: Block) -> bool:
+    """Whether a key names another user than `user` does: it is no format of the option, so it is kept beside it."""
+    return key == "safety_identifier" and body.get("user") not in (None, body[key])
 
 
 def _options(values: Wire, choices: Wire) -> Options:

@@ -28,6 +28,7 @@ from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.replies import keep_reply, read_stop
 from segue.protocols.kit.streaming import StreamDecoder
+from segue.protocols.openai_chat.calls import OLD_ID
 from segue.protocols.openai_chat.errors import decode_error
 from segue.protocols.openai_chat.fast_decode import REPEATED_KEYS, Json, find_delta
 from segue.protocols.openai_chat.response import STOP_REASONS, encode_choice, encode_reply
@@ -186,7 +187,18 @@ def _has_whole_calls(out: Assembly) -> bool:
     return all(parse_arguments("".join(call.chunks)).is_whole for call in calls)
 
 
+def _with_old_call(message: Block, reader: ChoiceReader) -> Block:
+    """Write the call that was streamed as `function_call` in that field, as a whole reply has it."""
+    calls = cast("list[Block]", message.get("tool_calls") or []) if reader.has_old_call else []
+    old = next((call for call in calls if call.get("id") == OLD_ID), None)
+    if old is None:
+        return message
+    rest = [call for call in calls if call is not old]
+    kept = {key: value for key, value in message.items() if key != "tool_calls"}
+    return {**kept, "function_call": old["function"], **({"tool_calls": rest} if rest else {})}
+
+
 def _encode_choice(message: AssistantMessage, reader: ChoiceReader, endpoint: Endpoint, index: int = 0) -> Wire:
     choice = encode_choice(message, endpoint, index)
-    choice["message"] = {**cast("Block", choice["message"]), **reader.message_fields}
+    choice["message"] = {**_with_old_call(cast("Block", choice["message"]), reader), **reader.message_fields}
     return {**choice, "finish_reason": reader.reason, **reader.choice_fields}

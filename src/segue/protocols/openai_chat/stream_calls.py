@@ -106,6 +106,11 @@ class CallReader:
             _name(self._old, name, out)
         _grow(self._old, function.get("arguments"), out)
 
+    @property
+    def has_old(self) -> bool:
+        """Whether there is a `function_call`."""
+        return self._old is not None
+
     def finish(self) -> None:
         """Write the input of custom tools as a whole reply has it."""
         for call in self._custom:

@@ -260,6 +260,11 @@ class ChoiceReader:
         elif value:
             self._keep_of_message("extra_content", value)
 
+    @property
+    def has_old_call(self) -> bool:
+        """Whether a call was streamed as `function_call`."""
+        return self._calls.has_old
+
     def finish(self, out: Assembly) -> None:
         """Add what is complete only at the end: signatures, and native content."""
         if self._tags is not None:

@@ -26,7 +26,6 @@ from segue.protocols.kit.ranges import check_range, check_user_ids
 from segue.protocols.kit.reading import split_data_url, text_of
 from segue.protocols.kit.replay import NO_CALL, Role, Turn, find_halves
 from segue.protocols.kit.request_fields import RequestFields
-from segue.protocols.kit.schemas import is_closed
 from segue.protocols.openai_responses.check_namespaces import check_namespaces
 from segue.protocols.openai_responses.native import ID_PREFIXES, LONGEST_ID, REPLAY, kind_of, side_of
 from segue.protocols.openai_responses.rules import PROVIDER
@@ -111,12 +110,12 @@ def _options(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Vio
             # model with effort none accepted one (gpt-5.6: recordings of pydantic-ai, 2026-07)
             yield Violation(code="unsupported_parameter", path=(option,), message=_unsupported(option, endpoint))
     for option in ("temperature", "top_p"):
-        # "Invalid 'temperature': decimal below minimum value. Expected a value >= 0" (recorded 400, 2025-10);
+        # "Invalid 'temperature': decimal below minimum value. Expected a value >= 0" (a reported 400, 2025-10);
         # openai-openapi 2.3.0 for the other limits                                                    (2026-11-15)
         yield from check_range(option, body.get(option), (option,), endpoint.rules)
     for key, option in endpoint.rules.extra_like:
         if reasons and option in refused and body.get(key) not in (None, 0, False):
-            # "logprobs are not supported with reasoning models." (recorded 400, 2025)
+            # "logprobs are not supported with reasoning models." (a reported 400, 2025)
             yield Violation(code="unsupported_parameter", path=(key,), message=_unsupported(key, endpoint))
     choice = body.get("tool_choice")
     forced = choice == "required" or object_of(choice).get("type") in ("function", "custom")
@@ -162,11 +161,6 @@ def _tools(body: JsonObject, rules: Rules) -> Iterator[Violation]:
         if not _is_name(given.get("name"), rules):
             # openai-openapi 2.3.0: ^[a-zA-Z0-9_-]{1,128}$                                              (2026-11-15)
             yield Violation(code="invalid_tool_name", path=("tools", index, "name"), message=_name_rule(rules))
-        if rules.strict_closed and given.get("strict") is True and not is_closed(given.get("parameters")):
-            # "'required' is required to be supplied and to be an array including every key in properties. Missing
-            # 'unit'." (recorded 400, 2026)
-            message = "a strict schema has to close every object and require every property; do so, or remove `strict`"
-            yield Violation(code="schema_open", path=("tools", index, "parameters"), message=message)
 
 
 # -- one item ----------------------------------------------------------------------------------------------------------

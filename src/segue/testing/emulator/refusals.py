@@ -195,7 +195,7 @@ def refuse_model(call: Call) -> Refusal | None:
     if not call.model or is_known_model(call.model):
         return None
     text, status = _WORDS.get(call.protocol, _DEFAULT).model
-    failure = Failure(kind=FailureKind.NOT_FOUND, status=status, message=text.format(model=call.model))
+    failure = Failure(kind=FailureKind.NOT_FOUND, status=status, message=text.format(model=call.model[:200]))
     return Refusal(failure, "model", "model", "model_not_found")
 
 

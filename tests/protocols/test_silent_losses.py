@@ -1,0 +1,72 @@
+"""What a request or a reply has beside the conversation is kept, or its loss is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from segue.projection.report import ChangeCode, Loss
+from segue.protocols.api import decode_request, decode_response, encode_request, encode_response, stream_decoder
+from segue.protocols.detection import detect_protocol
+from segue.request import convert
+
+HI: list[Any] = [{"role": "user", "content": "hi"}]
+TWO_IDS = {"model": "gpt-5.4", "messages": HI, "user": "u1", "safety_identifier": "s1"}
+
+
+@pytest.mark.parametrize("target", ["anthropic/claude-opus-4-8", "openai/gpt-5.4"])
+def test_a_second_name_of_the_user_is_reported_where_it_is_lost(target: str) -> None:
+    request = convert(TWO_IDS, source="openai-chat", target=target)
+    assert [(change.code, change.loss) for change in request.report.changes] == [
+        (ChangeCode.EXTRA_REMOVED, Loss.OPAQUE)
+    ]
+
+
+def test_both_names_of_the_user_reach_a_target_that_has_both() -> None:
+    request = convert(TWO_IDS, source="openai-chat", target="openai/gpt-5.4", target_protocol="openai-chat")
+    assert (request.body["user"], request.body["safety_identifier"]) == ("u1", "s1")
+
+
+@pytest.mark.parametrize(
+    "names", [{"user": "u1"}, {"safety_identifier": "u1"}, {"user": "u", "safety_identifier": "u"}]
+)
+def test_one_user_is_an_option_under_either_name(names: Mapping[str, str]) -> None:
+    body = {"model": "gpt-5.4", "messages": HI, **names}
+    prompt = decode_request(body, protocol="openai-chat")
+    assert prompt.options.user_id
+    assert encode_request(prompt, protocol="openai-chat") == body
+
+
+@pytest.mark.parametrize("value", ["x", [1], 3])
+def test_a_tool_config_that_is_no_object_is_kept_and_reported(value: object) -> None:
+    body = {"messages": [{"role": "user", "content": [{"text": "hi"}]}], "toolConfig": value}
+    assert encode_request(decode_request(body, protocol="bedrock-converse"), protocol="bedrock-converse") == body
+    report = convert(body, source="bedrock-converse", target="anthropic/claude-opus-4-8").report
+    assert [change.code for change in report.changes] == [ChangeCode.EXTRA_REMOVED]
+
+
+def _chunk(delta: Mapping[str, Any], reason: str | None = None) -> dict[str, Any]:
+    return {"id": "c", "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+
+
+def test_a_streamed_function_call_is_written_as_one() -> None:
+    decoder = stream_decoder(protocol="openai-chat")
+    for frame in (
+        _chunk({"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": ""}}),
+        _chunk({"function_call": {"arguments": '{"a":1}'}}),
+        _chunk({}, "function_call"),
+    ):
+        decoder.feed(frame)
+    decoder.finish()
+    choice = encode_response(decoder.message, protocol="openai-chat")["choices"][0]
+    called = {"name": "f", "arguments": '{"a":1}'}
+    assert choice["message"] == {"role": "assistant", "content": None, "function_call": called}
+    whole = {"id": "c", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice]}
+    assert decode_response(whole, protocol="openai-chat").content == decoder.message.content
+
+
+def test_a_body_for_venice_is_one_of_openai_although_the_model_is_of_mistral() -> None:
+    body = {"model": "mistral-31-24b", "messages": HI, "venice_parameters": {"enable_web_search": "auto"}}
+    assert detect_protocol(body) == "openai-chat"
