@@ -72,7 +72,6 @@ def test_a_conversation_whose_wire_format_has_a_text_in_place_of_the_turns_is_en
     compare(outbox, read.add(new_assistant_message(model), UserMessage.of("another")), model)
 
 
-
 @pytest.mark.parametrize("protocol", NAMES)
 @scaled_examples(0.4)
 @given(seed=st.integers(0, 2**32), data=st.data())
