@@ -272,16 +272,14 @@ def test_a_message_over_a_limit_is_refused(tmp_path: Path, case: str) -> None:
 
 
 def test_connections_are_counted_and_end_when_they_are_idle_or_old(tmp_path: Path) -> None:
-    line = "[limits]\nsockets_per_key = 1\nsocket_idle_seconds = 0.2"
-    with running(store=f"sqlite:{tmp_path}/g.db", more=line) as made:
-        with raw(made.url) as connection:
-            with pytest.raises(websockets.exceptions.InvalidStatus) as caught, raw(made.url):
-                pass
-            assert caught.value.response.status_code == 429
-            with pytest.raises(websockets.exceptions.ConnectionClosedOK):
-                connection.recv(timeout=10)
-        with raw(made.url):  # the first one is closed
+    with running(store=f"sqlite:{tmp_path}/g.db", more="[limits]\nsockets_per_key = 1") as made, raw(made.url):
+        with pytest.raises(websockets.exceptions.InvalidStatus) as caught, raw(made.url):
             pass
+        assert caught.value.response.status_code == 429
+    line = "[limits]\nsocket_idle_seconds = 0.2"
+    with running(store=f"sqlite:{tmp_path}/i.db", more=line) as made, raw(made.url) as connection:
+        with pytest.raises(websockets.exceptions.ConnectionClosedOK):
+            connection.recv(timeout=10)
     line = "[limits]\nsocket_minutes = 0.001"
     with running(store=f"sqlite:{tmp_path}/h.db", more=line) as made, raw(made.url) as connection:
         error = json.loads(connection.recv(timeout=10))
