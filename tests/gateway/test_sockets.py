@@ -277,9 +277,12 @@ def test_connections_are_counted_and_end_when_they_are_idle_or_old(tmp_path: Pat
             pass
         assert caught.value.response.status_code == 429
     line = "[limits]\nsocket_idle_seconds = 0.2"
-    with running(store=f"sqlite:{tmp_path}/i.db", more=line) as made, raw(made.url) as connection:
-        with pytest.raises(websockets.exceptions.ConnectionClosedOK):
-            connection.recv(timeout=10)
+    with (
+        running(store=f"sqlite:{tmp_path}/i.db", more=line) as made,
+        raw(made.url) as connection,
+        pytest.raises(websockets.exceptions.ConnectionClosedOK),
+    ):
+        connection.recv(timeout=10)
     line = "[limits]\nsocket_minutes = 0.001"
     with running(store=f"sqlite:{tmp_path}/h.db", more=line) as made, raw(made.url) as connection:
         error = json.loads(connection.recv(timeout=10))
