@@ -76,6 +76,7 @@ class _Kept:
         "seams",
         "tail",
         "turns",
+        "words",
     )
 
     def __init__(self, frame: Prompt) -> None:
@@ -87,6 +88,8 @@ class _Kept:
         self.messages: tuple[Message, ...] = ()
         self.turns = bytearray()
         """The turns of `messages` as JSON, separated by commas."""
+        self.words = False
+        """Whether the turns may decide about the version of the API."""
         self.repeated_messages: tuple[Message, ...] = ()
         """The messages that affect later turns."""
         self.digest: bytes = START
@@ -162,6 +165,8 @@ class Outbox:
         self._codec = get_protocol(self._model.protocol)
         self._turns_key = self._codec.turns_key or ""
         self._kept: _Kept | None = None
+        self._unsearched: bytes | None = None
+        """The bytes of the last request that were not kept before, if the kept ones do not decide about the version."""
         self._known = Known()
         form = prefix_form(self._codec, self._endpoint)
         self._binder = None if form is None else Binder(form, self._endpoint, policy)
@@ -217,7 +222,14 @@ class Outbox:
         if binder is None:
             stamp = first_stamp(Sender(self._endpoint, account, refused), projection.context.messages)
             return Request(
-                projection, self._endpoint, self._codec, content, stamp=stamp, given=context, remembered=remembered
+                projection,
+                self._endpoint,
+                self._codec,
+                content,
+                stamp=stamp,
+                given=context,
+                remembered=remembered,
+                unsearched=self._unsearched,
             )
         if not binder.is_settled:  # other reasoning has to be left out than from the request before
             binder.settle()
@@ -234,6 +246,7 @@ class Outbox:
             stamp=binder.stamp(),
             given=context,
             remembered=remembered,
+            unsearched=self._unsearched,
         )
 
     def reset(self) -> None:
@@ -276,7 +289,7 @@ class Outbox:
         new = messages[len(kept.messages) :]
         shown = _with(kept.frame, (*kept.repeated_messages, *new))
         body = self._codec.encode_request(shown, self._endpoint)
-        turns = cast("list[Block]", body[self._turns_key])
+        turns = self._list_in(body)
         repeated = len(self._turns(kept, kept.repeated_messages)) if kept.repeated_messages else kept.lead
         fresh = turns[repeated:]
         if kept.turns and self._requests_marks(kept.frame) and not self._is_marked(_ENCODER.encode(fresh)):
@@ -289,6 +302,7 @@ class Outbox:
         body[self._turns_key] = [*turns[: kept.lead], *gap, *map(msgspec.Raw, encoded)]
         head, _, foot = _ENCODER.encode(body).partition(_GAP)
         content = b"".join((head, kept.turns, foot)) if gap else head
+        self._unsearched = head + foot if gap and not kept.words else None
         self._settle(kept, new, encoded, digested)
         return content
 
@@ -319,6 +333,8 @@ class Outbox:
             return
         behind = len(self._turns(kept, rest)) - kept.lead
         turns = b",".join(fresh[: len(fresh) - behind])
+        versions = self._codec.versions
+        kept.words = kept.words or (versions is not None and versions.has_words(turns))
         if self._requests_marks(kept.frame) and not kept.frame.anchored and self._is_marked(turns):
             return  # the conversation has its own cache marks, whose places depend on all of it
         affects_later = self._codec.affects_later
@@ -334,7 +350,10 @@ class Outbox:
 
     def _turns(self, kept: _Kept, messages: Sequence[Message]) -> list[object]:
         """Encode some messages, to count their turns."""
-        turns = self._codec.encode_request(_with(kept.bare, messages), self._endpoint)[self._turns_key]
+        return self._list_in(self._codec.encode_request(_with(kept.bare, messages), self._endpoint))
+
+    def _list_in(self, body: Wire) -> list[object]:
+        turns = body[self._turns_key]
         if not isinstance(turns, list):
             raise _NotAList
         return cast("list[object]", turns)

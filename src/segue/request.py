@@ -77,6 +77,7 @@ class Request:
         account: str | None = None,
         remembered: Remembered | None = None,
         is_opened: bool = True,
+        unsearched: bytes | None = None,
     ) -> None:
         self.model: Model = endpoint.model
         self.protocol: str = codec.name
@@ -91,6 +92,7 @@ class Request:
         # Not cached properties: these take a lock for each access up to Python 3.11.
         self._wire = wire
         self._content = content
+        self._unsearched = unsearched  # of the content: the rest has nothing that decides about the version
         self._made_stamp = stamp
         self._given = given
         self._remembered = remembered
@@ -145,7 +147,7 @@ class Request:
         if self._transport is None or versions is None:
             return {}
         given = {name.lower(): value for name, value in join_headers(self.model.headers, self.needed_headers).items()}
-        version = given.get(versions.header) or versions.choose(self._bare_content)
+        version = given.get(versions.header) or versions.choose(self._bare_content, self._unsearched)
         return self._transport.keys(version, given)
 
     def _encoded(self) -> dict[str, object]:
@@ -209,7 +211,7 @@ class Request:
         chosen = (
             {}
             if versions is None or versions.header in given
-            else {versions.header: versions.choose(self._bare_content)}
+            else {versions.header: versions.choose(self._bare_content, self._unsearched)}
         )
         headers = {"content-type": "application/json", **self._codec.headers, **chosen, **given}
         headers = join_headers(headers, self.needed_headers)

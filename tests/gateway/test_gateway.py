@@ -323,11 +323,11 @@ def test_a_wrong_method_is_refused(gateway: Running) -> None:
     assert (reply.status_code, reply.headers["allow"]) == (405, "POST")
 
 
-def test_a_websocket_is_answered_with_426(gateway: Running) -> None:
+def test_a_websocket_of_a_protocol_without_one_is_answered_with_426(gateway: Running) -> None:
     parts = urlsplit(gateway.url)
     with socket.create_connection((parts.hostname, parts.port)) as connection:
         lines = [
-            "GET /v1/responses HTTP/1.1",
+            "GET /v1/chat/completions HTTP/1.1",
             f"host: {parts.netloc}",
             "connection: upgrade",
             "upgrade: websocket",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -18,6 +20,7 @@ from tests.gateway.running import KEYS, Running, config_text, make_gateway, runn
 
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
+from segue.gateway.connections import guarded_protocols
 from segue.gateway.service import Gateway
 from segue.testing.emulator import EmulatedCall, Step, emulate, serve_in_thread
 
@@ -175,7 +178,6 @@ REFUSALS: dict[str, tuple[object, int, str | None]] = {
     "no JSON": ("{", 400, None),
     "no object": ("[]", 400, None),
     "bytes that are no text": (b"\xff\xfe", 400, None),
-    "no model": ({"type": "response.create", "input": "hi"}, 400, None),
     "input that is none": ({"type": "response.create", "model": "m-anthropic", "input": 3}, 400, None),
 }
 
@@ -270,16 +272,17 @@ def test_a_message_over_a_limit_is_refused(tmp_path: Path, case: str) -> None:
 
 
 def test_connections_are_counted_and_end_when_they_are_idle_or_old(tmp_path: Path) -> None:
-    line = "[limits]\nsockets_per_key = 1\nsocket_idle_seconds = 0.2"
-    with running(store=f"sqlite:{tmp_path}/g.db", more=line) as made:
-        with raw(made.url) as connection:
-            with pytest.raises(websockets.exceptions.InvalidStatus) as caught, raw(made.url):
-                pass
-            assert caught.value.response.status_code == 429
-            with pytest.raises(websockets.exceptions.ConnectionClosedOK):
-                connection.recv(timeout=10)
-        with raw(made.url):  # the first one is closed
+    with running(store=f"sqlite:{tmp_path}/g.db", more="[limits]\nsockets_per_key = 1") as made, raw(made.url):
+        with pytest.raises(websockets.exceptions.InvalidStatus) as caught, raw(made.url):
             pass
+        assert caught.value.response.status_code == 429
+    line = "[limits]\nsocket_idle_seconds = 0.2"
+    with (
+        running(store=f"sqlite:{tmp_path}/i.db", more=line) as made,
+        raw(made.url) as connection,
+        pytest.raises(websockets.exceptions.ConnectionClosedOK),
+    ):
+        connection.recv(timeout=10)
     line = "[limits]\nsocket_minutes = 0.001"
     with running(store=f"sqlite:{tmp_path}/h.db", more=line) as made, raw(made.url) as connection:
         error = json.loads(connection.recv(timeout=10))
@@ -302,3 +305,89 @@ def test_a_client_that_leaves_ends_the_request_to_the_provider(tmp_path: Path) -
     rows = [json.loads(row.data) for row in gateway._rows.values()]  # pyright: ignore[reportPrivateUsage]
     assert [row["outcome"] for row in rows] == ["aborted"]
     assert gateway.intake.held == 0
+
+
+def test_a_connection_outlives_the_time_of_a_head_and_is_counted_to_its_end(tmp_path: Path) -> None:
+    more = "[limits]\nhead_seconds = 0.2\nconnections = 2"
+    with emulate() as upstream:
+        made = make_gateway(load_config(config_text(upstream.url, store=f"sqlite:{tmp_path}/g.db", more=more)))
+        settings = guarded_protocols(lambda: made.config.limits)
+        app = create_app(gateway=made)
+        with serve_in_thread(app, protocol=settings["http"], sockets=settings["ws"]) as url:
+            for _ in range(3):
+                with raw(url) as one, raw(url) as two:
+                    with pytest.raises((OSError, websockets.exceptions.WebSocketException)), raw(url):
+                        pass
+                    time.sleep(0.5)
+                    for connection in (one, two):
+                        assert exchange(connection, {"type": "response.steer"})["type"] == "response.steer.failed"
+                for _ in range(200):  # the server learns of the end a moment later
+                    if not settings["http"].counts.all:
+                        break
+                    time.sleep(0.05)
+                assert settings["http"].counts.all == 0
+
+
+# -- what a turn costs -------------------------------------------------------------------------------------------------
+
+
+def test_a_turn_costs_what_is_new_and_not_what_the_history_has(tmp_path: Path) -> None:
+    with emulate() as upstream:
+        config = load_config(config_text(upstream.url, store=f"sqlite:{tmp_path}/g.db"))
+        for model in ("m-anthropic", "m-responses"):
+            short, long = (asyncio.run(_count_calls(make_gateway(config), model, items)) for items in (4, 1000))
+            assert long <= 1.2 * short, (model, short, long)
+
+
+async def _count_calls(gateway: Gateway, model: str, items: int) -> int:
+    """Count the calls of functions that the gateway makes for one turn behind a history of so many items."""
+    app, received = create_app(gateway=gateway), asyncio.Queue[Any]()
+    sent = asyncio.Queue[Any]()
+    scope = {
+        "type": "websocket",
+        "path": "/v1/responses",
+        "query_string": b"",
+        "headers": [(b"host", b"localhost"), (b"session_id", f"{model}-{items}".encode())],
+        "client": ("127.0.0.1", 1),
+    }
+    await gateway.start()
+    running = asyncio.create_task(app(scope, received.get, sent.put))
+    received.put_nowait({"type": "websocket.connect"})
+    await sent.get()
+
+    async def turn(given: list[Any], previous: str | None) -> str:
+        event = {"type": "response.create", "model": model, "input": given, "tools": TOOLS, "store": False}
+        received.put_nowait(
+            {"type": "websocket.receive", "text": json.dumps({**event, "previous_response_id": previous})}
+        )
+        while True:
+            frame = json.loads((await sent.get())["text"])
+            assert frame["type"] != "error", frame
+            if frame["type"] == "response.completed":
+                return frame["response"]["id"]
+
+    history: list[Any] = []
+    for number in range(items // 4):
+        call = {"type": "function_call", "call_id": f"call_{number}", "name": "read", "arguments": "{}"}
+        output = {"type": "function_call_output", "call_id": f"call_{number}", "output": "a file"}
+        history += [{"role": "user", "content": f"question {number}"}, call, output]
+        history.append({"role": "assistant", "content": f"answer {number}"})
+    last = await turn([*history, {"role": "user", "content": "go"}], None)
+    for number in range(3):
+        last = await turn([{"role": "user", "content": f"next {number}"}], last)
+    count = 0
+
+    def note(_frame: object, event: str, _argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(note)
+    try:
+        for number in range(3):
+            last = await turn([{"role": "user", "content": f"more {number}"}], last)
+    finally:
+        sys.setprofile(None)
+    received.put_nowait({"type": "websocket.disconnect"})
+    await running
+    await gateway.close()
+    return count

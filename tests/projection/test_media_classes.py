@@ -315,13 +315,13 @@ def test_the_data_of_a_data_url_is_sent_as_data(model):
 
 @pytest.mark.parametrize("url", ["s3://bucket/a.png", "gs://bucket/a.png"])
 def test_a_stored_image_is_sent_only_to_its_provider(url):
-    readers = {"s3": "bedrock-converse", "gs": "google-genai"}
+    readers = {"s3": ("bedrock-converse",), "gs": ("google-genai", "google-interactions")}
     for model in TARGETS.values():
         projection = project(in_user_turn(ImageContent(url=url)), model)
-        reader = readers.get(url.partition(":")[0])
+        reading = readers[url.partition(":")[0]]
         if model.protocol == "plain-text":
             continue
-        if model.protocol == reader and "claude" not in model.id:
+        if model.protocol in reading and "claude" not in model.id:
             assert not projection.requirements, model.full_name()
             assert url in json.dumps(prepare(in_user_turn(ImageContent(url=url)), model).body)
         else:

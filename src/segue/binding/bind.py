@@ -13,6 +13,7 @@ from segue.binding.digests import DigestCache, Reply, TurnDigests
 from segue.binding.run import Frame, Run, choose_run
 from segue.binding.stamp import Stamp
 from segue.binding.withholding import note_withheld, without_blocks
+from segue.conversation.content import ThinkingContent
 from segue.conversation.context import Context
 from segue.conversation.marks import digest_value, mark_of, marks_of, stored_digest
 from segue.conversation.messages import AssistantMessage, Message
@@ -203,7 +204,12 @@ def account_check(
 def unknown_marks(messages: Sequence[Message]) -> tuple[str, ...]:
     """Give the marks of reasoning that no account is known of; the reply to a request shows that they are accepted."""
     replies = [message for message in messages if type(message) is AssistantMessage]
-    unknown = [mark for reply in replies if made_with(reply) is None for mark in marks_of(reply)]
+    unknown = [
+        mark_of(piece.thinking_signature)
+        for reply in replies
+        for piece in reply.content
+        if type(piece) is ThinkingContent and piece.thinking_signature and made_with(reply) is None
+    ]
     if not unknown:
         return ()
     known = {mark for reply in replies if reply.sent is not None for mark in reply.sent.accepted}

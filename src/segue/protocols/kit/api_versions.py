@@ -46,11 +46,19 @@ class ApiVersions(msgspec.Struct, frozen=True, kw_only=True):
         """The name of the newest version."""
         return self.versions[0].name
 
-    def choose(self, content: bytes) -> str:
-        """Give the newest version that accepts a body; it is parsed only if it has one of the words."""
+    def has_words(self, content: bytes | bytearray) -> bool:
+        """Whether any version may refuse something in these bytes of a body."""
+        return any(word in content for version in self.versions for word in version.words)
+
+    def choose(self, content: bytes, part: bytes | None = None) -> str:
+        """Give the newest version that accepts a body; it is parsed only if it has one of the words.
+
+        `part`: the bytes in which these words may be, if the rest is known not to have any.
+        """
         body: JsonObject | None = None
+        searched = content if part is None else part
         for version in self.versions:
-            if not any(word in content for word in version.words):
+            if not any(word in searched for word in version.words):
                 return version.name
             if body is None:
                 body = cast("JsonObject", msgspec.json.decode(content))

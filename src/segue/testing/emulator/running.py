@@ -24,11 +24,15 @@ _SHORT_WAITS: Final = 20
 
 @contextmanager
 def serve_in_thread(
-    app: Callable[..., object], *, port: int = 0, protocol: type[asyncio.Protocol] | None = None
+    app: Callable[..., object],
+    *,
+    port: int = 0,
+    protocol: type[asyncio.Protocol] | None = None,
+    sockets: type[asyncio.Protocol] | None = None,
 ) -> Generator[str]:
     """Serve an application while the block runs; gives its base URL, such as `http://127.0.0.1:54321`.
 
-    `protocol` reads requests in place of uvicorn's own.
+    `protocol` reads requests in place of uvicorn's own, `sockets` WebSockets.
 
     Raises:
         MissingExtra: uvicorn is not installed.
@@ -42,7 +46,7 @@ def serve_in_thread(
     config = uvicorn.Config(
         cast("Any", app),
         http=protocol or "auto",
-        ws="none" if protocol else "auto",
+        ws=sockets or ("none" if protocol else "auto"),
         log_level="critical",
         lifespan="on",
         timeout_graceful_shutdown=1,
