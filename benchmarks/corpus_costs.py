@@ -28,7 +28,7 @@ from segue.corpus.files import LOCAL
 from segue.corpus.jobs import Job
 from segue.corpus.notes import ShardNote, read_notes, write_note
 from segue.corpus.rows import Reader
-from segue.corpus.summary import ChangeCount, Sample, Summary, merge
+from segue.corpus.summary import ChangeCount, ChangeSample, Summary, merge
 from segue.histories.opening import BadLine, How, open_line
 from segue.models.catalogue import get_model
 from segue.projection.policy import Policy
@@ -107,7 +107,7 @@ def _measure_merge(notes: int) -> Figure:
     codes = list(ChangeCode)[:12]
     with tempfile.TemporaryDirectory() as folder:
         for number in range(notes):
-            samples = [Sample(f"{number:016x}", "part.jsonl", 7, 9, "messages[1]", "x" * 200)]
+            samples = [ChangeSample(f"{number:016x}", "part.jsonl", 7, 9, "messages[1]", "x" * 200)]
             counts = {f"none {code}": ChangeCount(code, Loss.NONE, 9, 5, samples) for code in codes}
             note = ShardNote(
                 output=f"{number:06}.jsonl", file="part.jsonl", job=job, summary=Summary(lines=9, changes=counts)

@@ -10,7 +10,7 @@ import pytest
 from cli.running import SESSION, run
 from cli.terminal import Terminal
 from segue import Context, dump, load, prepare, read_session
-from segue.cli.places import Places
+from segue.cli.places import LinesOfPaths
 from segue.histories.opening import How, open_source
 from segue.protocols.registry import PROTOCOLS
 
@@ -73,7 +73,7 @@ def test_every_message_of_a_request_is_found_in_it(protocol, tmp_path):
     with file.open("rb") as opened:
         document = open_source(opened, How(protocol=protocol), name="request.json").document
     assert document is not None
-    places, lines = Places(document), file.read_text().splitlines()
+    places, lines = LinesOfPaths(document), file.read_text().splitlines()
     messages = document.prompt.context.messages
     found = [places.find_line(("messages", at), is_wire=False) for at in range(len(messages))]
     assert found == sorted(found)

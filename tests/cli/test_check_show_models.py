@@ -12,7 +12,7 @@ from cli.running import SESSION, run
 from cli.terminal import Terminal
 from segue.cli.inputs import EXAMPLE
 from segue.cli.models import describe_date
-from segue.models.catalogue import Catalogue, Source, packaged_catalogue
+from segue.models.catalogue import Catalogue, CatalogueSource, packaged_catalogue
 
 BROKEN = {
     "model": "claude-opus-4-8",
@@ -213,7 +213,7 @@ AGES = {"180 days": (180, False), "181 days": (181, True)}
 
 @pytest.mark.parametrize(("days", "warns"), AGES.values(), ids=AGES.keys())
 def test_a_catalogue_older_than_180_days_is_a_warning(days: int, warns: bool):
-    catalogue = Catalogue(models=(), sources=(Source(name="a", version="1", read="2026-01-01"),))
+    catalogue = Catalogue(models=(), sources=(CatalogueSource(name="a", version="1", read="2026-01-01"),))
     text = describe_date(catalogue, dt.date(2026, 1, 1) + dt.timedelta(days=days))
     assert "2026-01-01" in text
     assert text.startswith("warning: ") is warns

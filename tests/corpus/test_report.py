@@ -15,7 +15,7 @@ from segue.cli.report_page import render_page
 from segue.corpus.files import LOCAL
 from segue.corpus.jobs import Job
 from segue.corpus.notes import ShardNote, read_notes, write_note
-from segue.corpus.summary import ChangeCount, Sample, Summary, merge
+from segue.corpus.summary import ChangeCount, ChangeSample, Summary, merge
 from segue.models.catalogue import get_model
 from segue.projection.report import ChangeCode, Loss
 
@@ -87,7 +87,7 @@ def test_the_page_shows_the_same_and_escapes_what_it_quotes(converted, tmp_path)
     page.feed((tmp_path / "report.html").read_text())
     assert TARGET in page.text
     assert "thinking_" in page.text
-    evil = Sample("k", "<script>", 1, 0, "p", "<img src=x onerror=y>")
+    evil = ChangeSample("k", "<script>", 1, 0, "p", "<img src=x onerror=y>")
     summary = Summary(changes={"x": ChangeCount(ChangeCode.TEXT_BLANK, Loss.NONE, 1, 1, [evil])})
     page = Page()
     page.feed(render_page(Job(get_model(TARGET)).description(), summary, 1))

@@ -9,7 +9,7 @@ import pytest
 
 from segue import History, read_history, write_history
 from segue.histories.kit.envelope import is_own_text, plain_text
-from segue.histories.kit.wire import Wire
+from segue.histories.kit.wire import TurnCodec
 from segue.projection.report import ChangeCode
 
 SESSION = "11111111-1111-4111-8111-111111111111"
@@ -275,7 +275,7 @@ def test_replies_that_are_read_together_are_those_that_are_read_alone(fields, mo
     reply = said("A2", "A1", "A2")
     lines = [asked("A1", None, "A1"), {**reply, "message": {**reply["message"], **fields}}, *turns("B", 1, "A2")]
     together = read(*lines)
-    monkeypatch.setattr(Wire, "decode_answers", lambda self, contents: [])
+    monkeypatch.setattr(TurnCodec, "decode_answers", lambda self, contents: [])
     alone = read(*lines)
     assert together.context.messages == alone.context.messages
     assert together.report == alone.report

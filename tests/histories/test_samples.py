@@ -12,7 +12,7 @@ import pytest
 
 from histories.truth import SHARED, beside_the_project, blocks_of, needs_samples
 from segue import Message, Model, StopReason, prepare, read_history, write_history
-from segue.histories.kit.wire import Wire
+from segue.histories.kit.wire import TurnCodec
 from segue.histories.registry import get_format
 
 PROJECTS = "claude-code/projects/-home-user-proj"
@@ -23,14 +23,14 @@ ROLLOUTS = "codex/sessions/2026/11/15"
 class Agent:
     """The samples of one agent, and how it sends them."""
 
-    wire: Wire
+    wire: TurnCodec
     files: dict[str, str]
     parts: str
 
 
 AGENTS = {
     "claude-code": Agent(
-        Wire("anthropic-messages", "messages"),
+        TurnCodec("anthropic-messages", "messages"),
         {
             "main": f"{PROJECTS}/a0000000-0001-4000-8000-000000000001.jsonl",
             "compacted": f"{PROJECTS}/a0000000-0002-4000-8000-000000000002.jsonl",
@@ -39,7 +39,7 @@ AGENTS = {
         "content",
     ),
     "codex": Agent(
-        Wire("openai-responses", "input", lead={"role": "user", "content": "-"}),
+        TurnCodec("openai-responses", "input", lead={"role": "user", "content": "-"}),
         {
             "main": f"{ROLLOUTS}/rollout-2026-11-15T12-47-43-01a1df3f-d0f8-7f81-a8a8-c68d6dd20816.jsonl",
             "second": f"{ROLLOUTS}/rollout-2026-11-15T12-47-53-01a1df3f-f794-7483-88c7-353c2861cbe3.jsonl",
@@ -48,7 +48,7 @@ AGENTS = {
         "content",
     ),
     "gemini-cli": Agent(
-        Wire("google-genai", "contents"),
+        TurnCodec("google-genai", "contents"),
         {
             "main": "gemini-cli/main/chats/session-2026-11-15T12-50-8738d397.jsonl",
             "compacted": "gemini-cli/compacted/chats/session-2026-11-15T12-50-271fa007.jsonl",

@@ -22,7 +22,7 @@ from segue import (
     UserMessage,
 )
 from segue.histories.opening import Document
-from segue.inspector.alignment import Row, align
+from segue.inspector.alignment import AlignedPair, align
 from segue.inspector.differences import compare, shorten
 from segue.inspector.inspection import Inspection, suggest_targets
 from segue.models.catalogue import installed_catalogue
@@ -67,11 +67,11 @@ def test_messages_without_a_counterpart_are_rows_of_their_own():
     first, second = UserMessage.of("first"), UserMessage.of("second")
     answer = AssistantMessage(content=(TextContent(text="a"),), model="m")
     assert align([first, answer, second], [first, second]) == [
-        Row(0, 0, same=True),
-        Row(1, None, same=False),
-        Row(2, 1, same=True),
+        AlignedPair(0, 0, same=True),
+        AlignedPair(1, None, same=False),
+        AlignedPair(2, 1, same=True),
     ]
-    assert align([first], [answer, first]) == [Row(None, 0, same=False), Row(0, 1, same=True)]
+    assert align([first], [answer, first]) == [AlignedPair(None, 0, same=False), AlignedPair(0, 1, same=True)]
 
 
 def test_many_messages_without_a_counterpart_are_aligned_in_linear_time():

@@ -13,7 +13,7 @@ import pytest
 
 from segue.errors import ModelError, UnknownModel
 from segue.models.built_in import ECHO
-from segue.models.catalogue import Catalogue, Source, find_models, find_provider, get_model, packaged_catalogue
+from segue.models.catalogue import Catalogue, CatalogueSource, find_models, find_provider, get_model, packaged_catalogue
 from segue.models.dialect import Dialect
 from segue.models.model import Model, Price
 from segue.models.provider import Provider
@@ -387,7 +387,7 @@ def test_nothing_is_read_before_it_is_asked_for():
 
 def test_the_date_of_a_catalogue_is_that_of_its_oldest_source():
     sources = tuple(
-        Source(name=name, version="1", read=read) for name, read in (("a", "2026-03-02"), ("b", "2026-01-31"))
+        CatalogueSource(name=name, version="1", read=read) for name, read in (("a", "2026-03-02"), ("b", "2026-01-31"))
     )
     catalogue = Catalogue(models=(), sources=sources)
     assert catalogue.date == "2026-01-31"
@@ -395,7 +395,9 @@ def test_the_date_of_a_catalogue_is_that_of_its_oldest_source():
     assert catalogue.with_models(Model("m", "p", "openai-chat")).date == "2026-01-31"
 
 
-@pytest.mark.parametrize("sources", [(), (Source(name="a", version="1", read="yesterday"),)], ids=["none", "invalid"])
+@pytest.mark.parametrize(
+    "sources", [(), (CatalogueSource(name="a", version="1", read="yesterday"),)], ids=["none", "invalid"]
+)
 def test_a_catalogue_without_a_valid_date_has_no_age(sources):
     assert Catalogue(models=(), sources=sources).compute_age(date(2026, 3, 2)) is None
 

@@ -13,7 +13,7 @@ from segue.check_scope import explain_check
 from segue.checking import check as check_body
 from segue.cli.history_inputs import SourceFile
 from segue.cli.inputs import choose_input, example_option, open_input
-from segue.cli.places import Places
+from segue.cli.places import LinesOfPaths
 from segue.cli.progress import Advance, show_progress
 from segue.cli.reports import open_console
 from segue.cli.statuses import Status
@@ -187,7 +187,7 @@ def _findings(
     if isinstance(document, BadLine):
         yield Finding("error", "unreadable", (), document.reason, document.line)
         return
-    places = Places(document)
+    places = LinesOfPaths(document)
     is_training = is_training_line(document)
     if is_training:
         model = writing_model(model)

@@ -11,7 +11,7 @@ from typing import BinaryIO, Final, NamedTuple
 import click
 import msgspec
 
-from segue.cli.corpora import Input, Settings, convert_corpus
+from segue.cli.corpora import Input, RunSettings, convert_corpus
 from segue.cli.history_inputs import SourceFile
 from segue.cli.inputs import EXAMPLE, check_input, example_option, open_input
 from segue.cli.reports import ReportForm, measured_report, report_option, show_report
@@ -181,7 +181,7 @@ def _gather(**records: type[NamedTuple]) -> Callable[[Callable[..., None]], Call
 @click.option("--resume", is_flag=True, help="Continue an interrupted run with the same --output.")
 @catalogue_option
 @click.pass_context
-@_gather(task=Task, rows=Rows, run=Settings)
+@_gather(task=Task, rows=Rows, run=RunSettings)
 def command(
     ctx: click.Context,
     *,
@@ -191,7 +191,7 @@ def command(
     compact: bool,
     task: Task,
     rows: Rows,
-    run: Settings,
+    run: RunSettings,
 ) -> None:
     """Write FILE as a request for MODEL; `-` reads standard input.
 
@@ -223,7 +223,7 @@ def command(
     ctx.exit(_convert_one(opened.document, job, output, run.form, compact=compact))
 
 
-def _check_options(path: str, output: str | None, rows: Rows, run: Settings) -> None:
+def _check_options(path: str, output: str | None, rows: Rows, run: RunSettings) -> None:
     """Refuse options that contradict each other."""
     if output is not None and is_same_file(path, output):
         raise click.UsageError(f"--output {output} is the file that is read; name another file")

@@ -22,9 +22,9 @@ from segue.corpus.batches import Batch
 from segue.corpus.files import files_at, is_remote
 from segue.corpus.jobs import Job
 from segue.corpus.notes import ShardNote, read_notes, refuse_other_jobs, write_note
-from segue.corpus.pieces import Piece, cut_lines
+from segue.corpus.pieces import ShardPiece, cut_lines
 from segue.corpus.resumable import ResumableOutput
-from segue.corpus.runs import RowStopped, Step, convert_shards, converting
+from segue.corpus.runs import RowStopped, RunStep, convert_shards, converting
 from segue.corpus.shards import BAD, Shard, form_of, pieces_of, plan
 from segue.corpus.summary import Summary, rounded
 from segue.errors import CorpusError
@@ -50,7 +50,7 @@ class Input(NamedTuple):
 
 
 @final
-class Settings(NamedTuple):
+class RunSettings(NamedTuple):
     """How a run is carried out; nothing here changes the output."""
 
     jobs: int
@@ -62,7 +62,7 @@ class Settings(NamedTuple):
     quarantine: str | None
 
 
-def convert_corpus(job: Job, source: Input, output: str | None, settings: Settings) -> Status:
+def convert_corpus(job: Job, source: Input, output: str | None, settings: RunSettings) -> Status:
     """Convert many conversations and return the exit status."""
     is_folder = source.opened is None and files_at(source.name).is_folder(source.name)
     to_folder = output is not None and (output.endswith("/") or files_at(output).is_folder(output) or is_folder)
@@ -81,7 +81,7 @@ def convert_corpus(job: Job, source: Input, output: str | None, settings: Settin
 # -- a folder ----------------------------------------------------------------------------------------------------------
 
 
-def _to_folder(job: Job, source: Input, output: str, settings: Settings) -> Status:
+def _to_folder(job: Job, source: Input, output: str, settings: RunSettings) -> Status:
     if source.opened is not None and source.path is None:
         raise click.UsageError("standard input has no name for a file of a folder; name a file with --output")
     _refuse_same_folder(source.name, output)
@@ -123,7 +123,7 @@ def _to_folder(job: Job, source: Input, output: str, settings: Settings) -> Stat
     return Status.USAGE if lost else _status(total.bad or stopped)
 
 
-def _steps(job: Job, shards: list[Shard], output: str, settings: Settings, lost: list[str]) -> Generator[Step]:
+def _steps(job: Job, shards: list[Shard], output: str, settings: RunSettings, lost: list[str]) -> Generator[RunStep]:
     if settings.engine is None:
         return convert_shards(shards, output, job, processes=settings.jobs, resume=settings.resume)
     from segue.corpus.ray_engine import convert_on_ray
@@ -131,7 +131,7 @@ def _steps(job: Job, shards: list[Shard], output: str, settings: Settings, lost:
     return convert_on_ray(shards, output, job, address=settings.address, resume=settings.resume, lost=lost)
 
 
-def _until_stopped(steps: Iterator[Step]) -> Iterator[Step | None]:
+def _until_stopped(steps: Iterator[RunStep]) -> Iterator[RunStep | None]:
     """Give the steps of a run; None in place of the error of an engine that a bad row stopped."""
     try:
         yield from steps
@@ -153,7 +153,7 @@ def _refuse_same_folder(source: str, output: str) -> None:
 # -- one file ----------------------------------------------------------------------------------------------------------
 
 
-def _to_file(job: Job, source: Input, output: str | None, settings: Settings) -> Status:
+def _to_file(job: Job, source: Input, output: str | None, settings: RunSettings) -> Status:
     shard = _shard_of(source)
     if output is None:
         return _to_standard_output(job, source, shard, settings)
@@ -175,7 +175,7 @@ def _shard_of(source: Input) -> Shard | None:
     return shard._replace(form="lines") if source.opened is not None else shard
 
 
-def _to_shard(job: Job, shard: Shard, folder: str, settings: Settings) -> Status:
+def _to_shard(job: Job, shard: Shard, folder: str, settings: RunSettings) -> Status:
     """Write a form that cannot be continued in the middle."""
     total = Summary()
     steps = convert_shards([shard], folder, job, processes=settings.jobs, resume=settings.resume)
@@ -194,7 +194,7 @@ def _to_shard(job: Job, shard: Shard, folder: str, settings: Settings) -> Status
     return _status(total.bad)
 
 
-def _to_resumable(job: Job, source: Input, shard: Shard | None, output: str, settings: Settings) -> Status:
+def _to_resumable(job: Job, source: Input, shard: Shard | None, output: str, settings: RunSettings) -> Status:
     file, stamp = (shard.file, shard.stamp) if shard is not None else (source.name, "")
     out = ResumableOutput(
         output,
@@ -234,13 +234,13 @@ def _to_resumable(job: Job, source: Input, shard: Shard | None, output: str, set
     return _status(out.summary.bad)
 
 
-def _pieces(source: Input, shard: Shard | None, jobs: int, *, skipped: int = 0) -> Iterator[Piece]:
+def _pieces(source: Input, shard: Shard | None, jobs: int, *, skipped: int = 0) -> Iterator[ShardPiece]:
     if shard is None:
         assert source.opened is not None
         # From a pipe, each line is converted as it arrives, unless there are several processes.
         offset = 0
         for data in cut_lines(source.opened.lines, skipped=skipped, size=1 if jobs == 1 else pieces.SIZE):
-            yield Piece(data, file=source.name, offset=offset)
+            yield ShardPiece(data, file=source.name, offset=offset)
             offset += len(data)
     else:
         try:
@@ -249,7 +249,7 @@ def _pieces(source: Input, shard: Shard | None, jobs: int, *, skipped: int = 0) 
             raise CorpusError(f"{shard.file}: cannot be read to its end: {error}; replace the file") from None
 
 
-def _to_standard_output(job: Job, source: Input, shard: Shard | None, settings: Settings) -> Status:
+def _to_standard_output(job: Job, source: Input, shard: Shard | None, settings: RunSettings) -> Status:
     total, out = Summary(), sys.stdout.buffer
     quarantine = None if settings.quarantine is None else Path(settings.quarantine).open("wb")  # noqa: SIM115
     with nullcontext() if quarantine is None else quarantine:
@@ -273,7 +273,7 @@ def _to_standard_output(job: Job, source: Input, shard: Shard | None, settings: 
 # -- batch files -------------------------------------------------------------------------------------------------------
 
 
-def _to_batch(job: Job, source: Input, output: str | None, settings: Settings) -> Status:
+def _to_batch(job: Job, source: Input, output: str | None, settings: RunSettings) -> Status:
     """Write the batch files of the target's provider, and beside each a table of ids."""
     if output is None:
         raise click.UsageError("a batch file has a table of ids beside it; name the file or the folder with --output")

@@ -27,7 +27,7 @@ _decode: Final = JSONDecoder().raw_decode
 
 
 @final
-class Places:
+class LinesOfPaths:
     """Finds lines in one document; each list and object of the JSON is read once."""
 
     def __init__(self, document: Document) -> None:

@@ -8,7 +8,7 @@ from typing import Final
 
 from segue.cli.wording import in_program_words
 from segue.corpus.jobs import JobDescription
-from segue.corpus.summary import ChangeCount, Sample, Summary
+from segue.corpus.summary import ChangeCount, ChangeSample, Summary
 from segue.projection.report import SENTENCES, Loss, describe_loss
 
 _SEVERITY: Final = (Loss.CONTENT, Loss.OPAQUE, Loss.NONE)
@@ -104,7 +104,7 @@ def _change(count: ChangeCount) -> str:
     )
 
 
-def _sample(sample: Sample) -> str:
+def _sample(sample: ChangeSample) -> str:
     detail = f" ({escape(sample.detail)})" if sample.detail else ""
     before = f"<br>before <code>{escape(sample.before)}</code>" if sample.before else ""
     after = f"<br>after <code>{escape(sample.after)}</code>" if sample.after else ""

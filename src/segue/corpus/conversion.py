@@ -20,9 +20,9 @@ from segue.corpus.compression import open_reader
 from segue.corpus.files import files_at
 from segue.corpus.jobs import Job
 from segue.corpus.lengths import estimate_length
-from segue.corpus.pieces import Piece, RowSpan, Whole
+from segue.corpus.pieces import RowSpan, ShardPiece, Whole
 from segue.corpus.rows import Reader, Row
-from segue.corpus.summary import Sample, Summary, sample_key, smallest
+from segue.corpus.summary import ChangeSample, Summary, sample_key, smallest
 from segue.counting.counter import TokenCounter
 from segue.errors import SegueError, render_path
 from segue.json_text import encode_json, encode_valid_json
@@ -161,7 +161,7 @@ def _prepared(request: Request, row: Row) -> Prepared:
     return Prepared(request, request.content, row.id)
 
 
-def convert_piece(converter: RowConverter, piece: Piece) -> Batch:
+def convert_piece(converter: RowConverter, piece: ShardPiece) -> Batch:
     """Convert the rows of a piece, in order.
 
     Raises:
@@ -206,7 +206,7 @@ def convert_piece(converter: RowConverter, piece: Piece) -> Batch:
 ReadRow: TypeAlias = Callable[[], Row]
 
 
-def _read_rows(piece: Piece, job: Job) -> Iterator[tuple[int, bytes, ReadRow | None]]:
+def _read_rows(piece: ShardPiece, job: Job) -> Iterator[tuple[int, bytes, ReadRow | None]]:
     """Read the rows of a piece: the offset, the bytes, and for what is not a line a function that reads it."""
     rows = piece.rows
     if isinstance(rows, Whole):
@@ -233,7 +233,7 @@ def explain(error: Exception) -> tuple[str, str]:
     return kind, f"unexpected {kind}: {error}; please report it with this row"
 
 
-def died(piece: Piece, job: Job) -> Batch:
+def died(piece: ShardPiece, job: Job) -> Batch:
     """Give the result of a piece of one row that ended every process that converted it."""
     summary = Summary(lines=1, bad=1, errors={"ProcessDied": 1})
     offset, raw, read_row = next(iter(_read_rows(piece, job)))
@@ -266,7 +266,9 @@ def _count(report: Report, summary: Summary, given: Context, sent: Projection, p
             same_places = len(given.messages) == len(sent.context.messages)
             after = _shown(sent.context, change) if same_places else ""
             where = render_path(change.path)
-            sample = Sample(key, file, line, offset, where, before, after if after != before else "", change.detail)
+            sample = ChangeSample(
+                key, file, line, offset, where, before, after if after != before else "", change.detail
+            )
             count.samples = smallest([*count.samples, sample])
 
 

@@ -26,7 +26,7 @@ _HIDDEN = (".", "_")
 
 
 @final
-class Entry(NamedTuple):
+class FileEntry(NamedTuple):
     """A file of a folder: its address, its name relative to the folder, its size, and a mark of its version."""
 
     path: str
@@ -56,11 +56,11 @@ class Files(Protocol):
         """Whether there is a folder at this address."""
         ...
 
-    def entry(self, path: str) -> Entry | None:
+    def entry(self, path: str) -> FileEntry | None:
         """Describe one file; None if there is none."""
         ...
 
-    def walk(self, folder: str) -> Iterator[Entry]:
+    def walk(self, folder: str) -> Iterator[FileEntry]:
         """List the files of a folder and of the folders in it."""
         ...
 
@@ -138,14 +138,14 @@ class LocalFiles:
         """Whether there is a folder at this path."""
         return Path(path).is_dir()
 
-    def entry(self, path: str) -> Entry | None:
+    def entry(self, path: str) -> FileEntry | None:
         """Describe one file; None if there is none."""
         found = Path(path)
         if not found.is_file():
             return None
         return self._entry(found, found.name)
 
-    def walk(self, folder: str) -> Iterator[Entry]:
+    def walk(self, folder: str) -> Iterator[FileEntry]:
         """List the files of a folder and of the folders in it, without hidden ones."""
         top = Path(folder)
         for path in top.rglob("*"):
@@ -155,11 +155,13 @@ class LocalFiles:
             if path.is_file():
                 yield self._entry(path, name.as_posix())
             elif path.is_symlink() and not path.exists():
-                yield Entry(str(path), name.as_posix(), 0, "")  # reading it fails, so that it is not left out silently
+                yield FileEntry(
+                    str(path), name.as_posix(), 0, ""
+                )  # reading it fails, so that it is not left out silently
 
-    def _entry(self, path: Path, name: str) -> Entry:
+    def _entry(self, path: Path, name: str) -> FileEntry:
         status = path.stat()
-        return Entry(str(path), name, status.st_size, f"{status.st_size}-{status.st_mtime_ns}")
+        return FileEntry(str(path), name, status.st_size, f"{status.st_size}-{status.st_mtime_ns}")
 
     def open(self, path: str) -> BinaryIO:
         """Open a file to read it."""
@@ -239,14 +241,14 @@ class RemoteFiles:
         with _explained(path, "read"):
             return bool(self._system.isdir(path))
 
-    def entry(self, path: str) -> Entry | None:
+    def entry(self, path: str) -> FileEntry | None:
         """Describe one file; None if there is none."""
         with _explained(path, "read"):
             if not self._system.isfile(path):
                 return None
             return self._entry(path, PurePosixPath(path).name, self._system.info(path))
 
-    def walk(self, folder: str) -> Iterator[Entry]:
+    def walk(self, folder: str) -> Iterator[FileEntry]:
         """List the files of a folder and of the folders in it, without hidden ones."""
         with _explained(folder, "listed"):
             exists = bool(self._system.exists(folder))
@@ -257,11 +259,11 @@ class RemoteFiles:
             if not any(part.startswith(_HIDDEN) for part in PurePosixPath(name).parts):
                 yield self._entry(str(self._system.unstrip_protocol(path)), name, information)
 
-    def _entry(self, path: str, name: str, information: dict[str, Any]) -> Entry:
+    def _entry(self, path: str, name: str, information: dict[str, Any]) -> FileEntry:
         keys = ("ETag", "etag", "generation", "mtime", "LastModified", "created")
         mark = next((str(information[key]) for key in keys if information.get(key)), "")
         size = int(information.get("size") or 0)
-        return Entry(path, name, size, f"{size}-{mark}")
+        return FileEntry(path, name, size, f"{size}-{mark}")
 
     def open(self, path: str) -> BinaryIO:
         """Open a file to read it."""

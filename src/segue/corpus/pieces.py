@@ -62,7 +62,7 @@ Rows: TypeAlias = Span | bytes | RowSpan | Whole
 
 
 @final
-class Piece(NamedTuple):
+class ShardPiece(NamedTuple):
     """Rows of one shard: its number in the run, the file that they come from, and their position in it.
 
     `offset` is the position of the first row: in bytes, or in rows for Parquet. `last`
@@ -77,7 +77,7 @@ class Piece(NamedTuple):
     failed: str = ""
     """Why the rest of the shard cannot be read; such a piece is the last one."""
 
-    def halves(self) -> tuple[Piece, Piece] | None:
+    def halves(self) -> tuple[ShardPiece, ShardPiece] | None:
         """Divide a piece between its rows; None if it has only one row. Blank lines are rows, too."""
         rows = self.rows
         if isinstance(rows, RowSpan):

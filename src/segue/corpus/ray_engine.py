@@ -16,7 +16,7 @@ from segue.corpus.batches import Batch
 from segue.corpus.files import files_at
 from segue.corpus.jobs import Job
 from segue.corpus.notes import ShardNote, find_note, refuse_other_job
-from segue.corpus.runs import RowStopped, Step, convert_shard
+from segue.corpus.runs import RowStopped, RunStep, convert_shard
 from segue.corpus.shards import Shard
 from segue.errors import CorpusError
 
@@ -30,7 +30,7 @@ _WAITING: Final = 2
 
 def convert_on_ray(
     shards: list[Shard], folder: str, job: Job, *, lost: list[str], address: str | None = None, resume: bool = False
-) -> Generator[Step]:
+) -> Generator[RunStep]:
     """Convert shards on a cluster, and give their notes as they are finished.
 
     `address` is that of a running cluster, such as `auto`; without it Ray is started on this machine. The sentences
@@ -45,7 +45,7 @@ def convert_on_ray(
         _start(ray, address)
     try:
         waiting = list(_unfinished(shards, folder, job, resume=resume))
-        yield from (Step(None, shard, note) for shard, note in waiting if note is not None)
+        yield from (RunStep(None, shard, note) for shard, note in waiting if note is not None)
         yield from _run(ray, [shard for shard, note in waiting if note is None], folder, job, lost)
     finally:
         if started:
@@ -80,7 +80,7 @@ def _unfinished(
         yield shard, note if note is not None and resume and note.is_of(shard) else None
 
 
-def _run(ray: Any, shards: list[Shard], folder: str, job: Job, lost: list[str]) -> Generator[Step]:  # noqa: ANN401
+def _run(ray: Any, shards: list[Shard], folder: str, job: Job, lost: list[str]) -> Generator[RunStep]:  # noqa: ANN401
     task = ray.remote(num_cpus=1, max_retries=_RETRIES)(_task)
     alone = ray.remote(num_cpus=1, max_retries=_RETRIES_ALONE)(_task)
     shared = ray.put(job)
@@ -108,7 +108,7 @@ def _run(ray: Any, shards: list[Shard], folder: str, job: Job, lost: list[str]) 
             else:
                 running[alone.remote(shard, folder, shared, isolated=True)] = shard, True
             continue
-        yield Step(Batch(b"", note.summary, [], [], [], stopped=False, shard=0, last=True), shard, note)
+        yield RunStep(Batch(b"", note.summary, [], [], [], stopped=False, shard=0, last=True), shard, note)
 
 
 def _task(shard: Shard, folder: str, job: Job, *, isolated: bool) -> ShardNote:

@@ -13,13 +13,15 @@ from segue.corpus.files import files_at
 from segue.corpus.jobs import Job
 from segue.corpus.notes import ShardNote, find_note, refuse_other_job
 from segue.corpus.outputs import ShardOutput
-from segue.corpus.pieces import Piece
+from segue.corpus.pieces import ShardPiece
 from segue.corpus.shards import Shard, pieces_of
 from segue.errors import CorpusError
 
 
 @contextmanager
-def converting(job: Job, pieces: Iterator[Piece], *, processes: int, skipped: int = 0) -> Generator[Iterator[Batch]]:
+def converting(
+    job: Job, pieces: Iterator[ShardPiece], *, processes: int, skipped: int = 0
+) -> Generator[Iterator[Batch]]:
     """Convert every piece and yield the batches in the order of the input, of which `skipped` lines are left out.
 
     Memory does not grow with the input. No threads may run when this is called, because processes may be forked.
@@ -52,7 +54,7 @@ def _numbered(batches: Iterable[Batch], lines: int) -> Iterator[Batch]:
 
 
 @final
-class Step(NamedTuple):
+class RunStep(NamedTuple):
     """One step of a run over shards: the batch that was written, and the note if its shard is finished.
 
     `failed` says why the shard could not be read to its end; nothing of it is kept, and the run goes on.
@@ -66,7 +68,7 @@ class Step(NamedTuple):
 
 def convert_shards(
     shards: Iterable[Shard], folder: str, job: Job, *, processes: int = 1, resume: bool = False
-) -> Generator[Step]:
+) -> Generator[RunStep]:
     """Convert shards to files of a folder, in order; with `resume`, shards that are finished are left out.
 
     A shard is finished if its note names the same job and the same version of its input.
@@ -82,7 +84,7 @@ def convert_shards(
         if note is not None:
             refuse_other_job(note.job, description, folder)
             if resume and note.is_of(shard):
-                yield Step(None, shard, note)
+                yield RunStep(None, shard, note)
                 continue
         waiting.append(shard)
     output: ShardOutput | None = None
@@ -93,7 +95,7 @@ def convert_shards(
                 if output is None:
                     output = ShardOutput(files, folder, waiting[batch.shard], description)
                 if batch.stopped:
-                    yield Step(batch, output.shard, None)
+                    yield RunStep(batch, output.shard, None)
                     return
                 shard, note = output.shard, None
                 if batch.failed:
@@ -103,19 +105,21 @@ def convert_shards(
                     note = output.finish() if batch.last else None
                 if batch.last:
                     output = None
-                yield Step(batch, shard, note, batch.failed)
+                yield RunStep(batch, shard, note, batch.failed)
     finally:
         if output is not None:
             output.discard()
 
 
-def _readable_pieces(shard: Shard, number: int) -> Iterator[Piece]:
+def _readable_pieces(shard: Shard, number: int) -> Iterator[ShardPiece]:
     """Read a shard; a file that cannot be read, such as a damaged archive, ends with a piece that says why."""
     try:
         yield from pieces_of(shard, number)
     except Exception as error:  # noqa: BLE001 - compression libraries have errors of many classes
         reason = str(error) or type(error).__name__
-        yield Piece(b"", number, shard.file, last=True, failed=f"{shard.file}: cannot be read to its end: {reason}")
+        yield ShardPiece(
+            b"", number, shard.file, last=True, failed=f"{shard.file}: cannot be read to its end: {reason}"
+        )
 
 
 def convert_shard(shard: Shard, folder: str, job: Job, *, resume: bool = True, isolated: bool = False) -> ShardNote:

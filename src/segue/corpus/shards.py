@@ -10,8 +10,8 @@ from pathlib import Path, PurePosixPath
 from typing import Final, Literal, NamedTuple, TypeAlias, final
 
 from segue.corpus.compression import COMPRESSIONS, open_reader
-from segue.corpus.files import Entry, Files, files_at, is_remote
-from segue.corpus.pieces import Piece, Whole, cut_file, cut_span, cut_stream
+from segue.corpus.files import FileEntry, Files, files_at, is_remote
+from segue.corpus.pieces import ShardPiece, Whole, cut_file, cut_span, cut_stream
 from segue.errors import CorpusError
 from segue.histories.opening import is_one_conversation
 from segue.histories.recognition import HEAD
@@ -68,7 +68,7 @@ def plan(source: str, *, span: int, share: tuple[int, int] = (1, 1)) -> Plan:
         CorpusError: there is nothing to convert.
     """
     files = files_at(source)
-    entries, ignored = list[Entry](), list[Entry]()
+    entries, ignored = list[FileEntry](), list[FileEntry]()
     if files.is_folder(source):
         for entry in sorted(files.walk(source), key=lambda each: each.name):
             if entry.name.endswith((DONE, BAD)):
@@ -86,7 +86,7 @@ def plan(source: str, *, span: int, share: tuple[int, int] = (1, 1)) -> Plan:
     return Plan(shards[number - 1 :: count], [each.name for each in ignored])
 
 
-def _cut(entry: Entry, span: int) -> Iterator[Shard]:
+def _cut(entry: FileEntry, span: int) -> Iterator[Shard]:
     form, ending = form_of(entry.name) or ("lines", "")
     whole = Shard(entry.name, entry.name, entry.path, form, ending, size=entry.size, stamp=entry.stamp)
     if entry.size <= span or ending or form == "document":
@@ -117,37 +117,37 @@ def _numbered(shard: Shard, number: int, count: int) -> Shard:
     return shard._replace(name=str(path.with_name(f"{path.stem}.{number:05}-of-{count:05}{path.suffix}")))
 
 
-def pieces_of(shard: Shard, number: int = 0, *, skipped: int = 0) -> Iterator[Piece]:
+def pieces_of(shard: Shard, number: int = 0, *, skipped: int = 0) -> Iterator[ShardPiece]:
     """Read a shard in pieces, the last of which is marked; an empty shard has one empty piece.
 
     Raises:
         OSError: the file cannot be read.
     """
-    waiting: Piece | None = None
+    waiting: ShardPiece | None = None
     for piece in _pieces(shard, number, skipped):
         if waiting is not None:
             yield waiting
         waiting = piece
-    yield (waiting or Piece(b"", number, shard.file, shard.start))._replace(last=True)
+    yield (waiting or ShardPiece(b"", number, shard.file, shard.start))._replace(last=True)
 
 
-def _pieces(shard: Shard, number: int, skipped: int) -> Iterator[Piece]:
+def _pieces(shard: Shard, number: int, skipped: int) -> Iterator[ShardPiece]:
     if shard.form == "rows":
         from segue.corpus.parquet import row_pieces
 
         for offset, rows in row_pieces(shard.path, shard.start, shard.end, skipped):
-            yield Piece(rows, number, shard.file, offset)
+            yield ShardPiece(rows, number, shard.file, offset)
         return
     files = files_at(shard.path)
     if shard.form == "document" or _is_one_conversation(shard, files):
-        yield Piece(Whole(shard.path, shard.ending), number, shard.file)
+        yield ShardPiece(Whole(shard.path, shard.ending), number, shard.file)
         return
     if not shard.ending and not is_remote(shard.path):
         path = Path(shard.path)
         with path.open("rb") as file:
             start, end = cut_span(file, path.stat().st_size, shard.start, shard.end or None)
         for span in cut_file(path, start=start, end=end, skipped=skipped):
-            yield Piece(span, number, shard.file, span.start)
+            yield ShardPiece(span, number, shard.file, span.start)
         return
     with files.open(shard.path) as file:
         start, size = 0, None
@@ -159,7 +159,7 @@ def _pieces(shard: Shard, number: int, skipped: int) -> Iterator[Piece]:
         read = sum(len(reader.readline()) for _ in range(skipped))
         offset = start + read
         for data in cut_stream(reader, None if size is None else size - read):
-            yield Piece(data, number, shard.file, offset)
+            yield ShardPiece(data, number, shard.file, offset)
             offset += len(data)
 
 

@@ -22,7 +22,7 @@ SAMPLES: Final = 3
 
 
 @final
-class Sample(msgspec.Struct, frozen=True, omit_defaults=True):
+class ChangeSample(msgspec.Struct, frozen=True, omit_defaults=True):
     """One change of one row: where it is, and the content before and after it, cut to 200 characters."""
 
     key: str
@@ -43,7 +43,7 @@ class ChangeCount(msgspec.Struct):
     loss: Loss
     times: int = 0
     conversations: int = 0
-    samples: list[Sample] = msgspec.field(default_factory=list[Sample])
+    samples: list[ChangeSample] = msgspec.field(default_factory=list[ChangeSample])
 
     def add(self, other: ChangeCount) -> None:
         """Add the counts of another summary, and keep the samples with the smallest keys."""
@@ -170,7 +170,7 @@ def sample_key(file: str, offset: int) -> str:
     return sha256(b"%b\0%d" % (file.encode("utf-8", "surrogateescape"), offset)).hexdigest()[:16]
 
 
-def smallest(samples: Iterable[Sample]) -> list[Sample]:
+def smallest(samples: Iterable[ChangeSample]) -> list[ChangeSample]:
     """Give the samples with the smallest keys, in order."""
     return sorted(samples, key=lambda sample: (sample.key, sample.path))[:SAMPLES]
 

@@ -24,7 +24,7 @@ from typing import Final, Literal, NamedTuple, Self, TypeAlias, final
 from segue.corpus.batches import Batch
 from segue.corpus.conversion import RowConverter, convert_piece, died
 from segue.corpus.jobs import Job
-from segue.corpus.pieces import SIZE, Piece
+from segue.corpus.pieces import SIZE, ShardPiece
 from segue.corpus.summary import Summary
 from segue.errors import SegueError
 
@@ -62,7 +62,7 @@ class _Task(NamedTuple):
 
     order: int
     slot: int
-    piece: Piece
+    piece: ShardPiece
     deaths: int = 0
 
 
@@ -119,7 +119,7 @@ class Workers:
         for process in self._processes.values():
             process.join()
 
-    def convert(self, pieces: Iterator[Piece]) -> Iterator[Batch]:
+    def convert(self, pieces: Iterator[ShardPiece]) -> Iterator[Batch]:
         """Convert pieces and yield their batches in order; an output is valid until the next batch is requested.
 
         Raises:
@@ -157,12 +157,12 @@ class Workers:
             else:
                 return
 
-    def convert_alone(self, piece: Piece) -> Batch:
+    def convert_alone(self, piece: ShardPiece) -> Batch:
         """Convert a piece that ended its process before: divided at once if it does so again."""
         made = self._try(piece)
         return made if made is not None else join_batches(self._isolate(piece))
 
-    def _isolate(self, piece: Piece) -> list[Batch]:
+    def _isolate(self, piece: ShardPiece) -> list[Batch]:
         """Convert the rows of a piece that ends its process, all but those that do it."""
         halves = piece.halves()
         if halves is None:
@@ -179,7 +179,7 @@ class Workers:
             batches += self._isolate(half) if made is None else [made]
         return batches
 
-    def _try(self, piece: Piece) -> Batch | None:
+    def _try(self, piece: ShardPiece) -> Batch | None:
         """Convert a piece and wait for the result; None if the process died."""
         self._hand_out(_Task(-1, -1, piece))
         pipe = next(pipe for pipe, task in self._busy.items() if task.order < 0)

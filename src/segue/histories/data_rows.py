@@ -40,7 +40,7 @@ _SYSTEM: Final = "system"
 
 
 @final
-class Pair(NamedTuple):
+class ColumnPair(NamedTuple):
     """The columns of a question and its answer, and the column whose text belongs to the question."""
 
     question: str
@@ -49,11 +49,11 @@ class Pair(NamedTuple):
 
 
 PAIRS: Final = (
-    Pair("prompt", "completion"),
-    Pair("prompt", "response"),
-    Pair("instruction", "output", "input"),
-    Pair("instruction", "response", "context"),
-    Pair("question", "answer"),
+    ColumnPair("prompt", "completion"),
+    ColumnPair("prompt", "response"),
+    ColumnPair("instruction", "output", "input"),
+    ColumnPair("instruction", "response", "context"),
+    ColumnPair("question", "answer"),
 )
 """In this order a row is recognised."""
 QUESTIONS: Final = frozenset(pair.question for pair in PAIRS)
@@ -132,12 +132,12 @@ def _with_messages(row: Fields) -> Fields:
     return row
 
 
-def _is_question(row: Fields, pair: Pair) -> bool:
+def _is_question(row: Fields, pair: ColumnPair) -> bool:
     """Whether the text beside a question is one: a request has a list of turns there."""
     return pair.beside is None or not isinstance(row.get(pair.beside), list)
 
 
-def _join(row: Fields, pair: Pair) -> Fields:
+def _join(row: Fields, pair: ColumnPair) -> Fields:
     used = [pair.question, pair.answer, *([] if pair.beside is None else [pair.beside])]
     turns: list[object] = []
     system, history = row.get(_SYSTEM), row.get(_HISTORY)

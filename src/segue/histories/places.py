@@ -134,7 +134,7 @@ def _is_inside(name: str) -> bool:
 
 
 @final
-class SqliteDatabase:
+class ReadOnlyDatabase:
     """A database of an agent, opened read-only for each question."""
 
     def __init__(self, path: Path) -> None:
@@ -387,7 +387,9 @@ def _archive_source(data: bytes, path: str | None, formats: Formats, session: st
 
 def _database_source(path: Path, root: Path, session: str | None = None) -> Source:
     name = path.absolute().relative_to(root.absolute()).as_posix()
-    return Source(database=SqliteDatabase(path), name=name, path=str(path), session=session, neighbours=DiskFiles(root))
+    return Source(
+        database=ReadOnlyDatabase(path), name=name, path=str(path), session=session, neighbours=DiskFiles(root)
+    )
 
 
 def _find_root(path: Path, record: Format) -> Path:

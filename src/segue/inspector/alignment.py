@@ -14,7 +14,7 @@ _AHEAD: Final = 64
 
 
 @final
-class Row(NamedTuple):
+class AlignedPair(NamedTuple):
     """Indexes of a stored message and of the sent message made of it; None if there is none.
 
     `same` is whether they are the same object. The row of the instructions has neither index.
@@ -25,14 +25,14 @@ class Row(NamedTuple):
     same: bool
 
 
-def align(stored: Sequence[Message], sent: Sequence[Message]) -> list[Row]:
+def align(stored: Sequence[Message], sent: Sequence[Message]) -> list[AlignedPair]:
     """Align sent messages with stored ones.
 
     An unchanged message is the same object in both. Between two of those, messages with the same role and the same
     origin or call are paired; any other message is in a row by itself.
     """
     places = {id(message): at for at, message in enumerate(sent)}
-    rows: list[Row] = []
+    rows: list[AlignedPair] = []
     reached = 0
     waiting: list[int] = []
     for at, message in enumerate(stored):
@@ -41,25 +41,25 @@ def align(stored: Sequence[Message], sent: Sequence[Message]) -> list[Row]:
             waiting.append(at)
             continue
         rows += _align_changed(stored, waiting, sent, reached, found)
-        rows.append(Row(at, found, same=True))
+        rows.append(AlignedPair(at, found, same=True))
         waiting, reached = [], found + 1
     return rows + _align_changed(stored, waiting, sent, reached, len(sent))
 
 
 def _align_changed(
     stored: Sequence[Message], old: Sequence[int], sent: Sequence[Message], start: int, end: int
-) -> list[Row]:
-    rows: list[Row] = []
+) -> list[AlignedPair]:
+    rows: list[AlignedPair] = []
     for at in old:
         near = range(start, min(start + _AHEAD, end))
         match = next((there for there in near if _is_made_of(stored[at], sent[there])), None)
         if match is None:
-            rows.append(Row(at, None, same=False))
+            rows.append(AlignedPair(at, None, same=False))
             continue
-        rows += [Row(None, there, same=False) for there in range(start, match)]
-        rows.append(Row(at, match, same=False))
+        rows += [AlignedPair(None, there, same=False) for there in range(start, match)]
+        rows.append(AlignedPair(at, match, same=False))
         start = match + 1
-    return rows + [Row(None, there, same=False) for there in range(start, end)]
+    return rows + [AlignedPair(None, there, same=False) for there in range(start, end)]
 
 
 def _is_made_of(given: Message, sent: Message) -> bool:

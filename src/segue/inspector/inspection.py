@@ -30,7 +30,7 @@ from segue.errors import (
 from segue.histories.kit.history import History
 from segue.histories.opening import Document, How, open_source, open_value
 from segue.histories.registry import get_format
-from segue.inspector.alignment import Row, align
+from segue.inspector.alignment import AlignedPair, align
 from segue.inspector.pieces import (
     Json,
     Keep,
@@ -68,7 +68,7 @@ _NAMING: Final = "`segue ui FILE --from`"
 
 
 @final
-class Opened(NamedTuple):
+class OpenedConversation(NamedTuple):
     """A conversation of a file or of a pasted text, with the lines of all conversations if there are several.
 
     Of a session of an agent, `source` names the agent, and `left_out` has a sentence for each kind of content that is
@@ -81,7 +81,7 @@ class Opened(NamedTuple):
     source: str = ""
     left_out: Sequence[str] = ()
 
-    def open_nth(self, nth: int, protocol: str | None) -> Opened:
+    def open_nth(self, nth: int, protocol: str | None) -> OpenedConversation:
         """Read another conversation of the same file; the nearest if there is none with this number.
 
         Raises:
@@ -91,10 +91,10 @@ class Opened(NamedTuple):
         if not self.lines:
             return self
         number, line = self.lines[nth - 1]
-        return Opened(_read_line(number, line, protocol), self.lines, nth)
+        return OpenedConversation(_read_line(number, line, protocol), self.lines, nth)
 
 
-def open_conversation(source: object, name: str, protocol: str | None) -> Opened:
+def open_conversation(source: object, name: str, protocol: str | None) -> OpenedConversation:
     """Read a conversation; of a file with one conversation on a line, the first.
 
     `source` is the data of a file, or the name of a session, such as `codex:ID`.
@@ -106,13 +106,15 @@ def open_conversation(source: object, name: str, protocol: str | None) -> Opened
         opened = open_source(source, How(format=protocol), name=name)
         if opened.document is None:
             lines = list(opened.lines)
-            return Opened(_read_line(*lines[0], protocol), lines)
+            return OpenedConversation(_read_line(*lines[0], protocol), lines)
     except UnknownFormat as error:
         raise LoadError(str(error).replace("format=...", _NAMING)) from error
     history = opened.document.history
     if history is None:
-        return Opened(opened.document)
-    return Opened(opened.document, source=get_format(history.origin.format).title, left_out=_left_out(history))
+        return OpenedConversation(opened.document)
+    return OpenedConversation(
+        opened.document, source=get_format(history.origin.format).title, left_out=_left_out(history)
+    )
 
 
 def _read_line(number: int, line: bytes, protocol: str | None) -> Document:
@@ -124,7 +126,7 @@ def _left_out(history: History) -> list[str]:
     return [f"{count} x {code.value}: {SENTENCES[code]}" for code, count in counts.items()]
 
 
-def describe(opened: Opened) -> Json:
+def describe(opened: OpenedConversation) -> Json:
     """Give what the page shows of a conversation before there is a target."""
     context = opened.document.prompt.context
     return {
@@ -216,7 +218,7 @@ class Inspection:
         self._request = request
         self._sent = request.projection.context if request is not None else Context()
         rows = align(self._given.messages, self._sent.messages)
-        self._rows = [Row(None, None, same=self._has_same_instructions()), *rows]
+        self._rows = [AlignedPair(None, None, same=self._has_same_instructions()), *rows]
         self._changes = request.report.changes if request is not None else ()
         self._by_row = self._place_changes()
 

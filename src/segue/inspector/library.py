@@ -14,7 +14,7 @@ from typing import Final, TypeVar, final
 
 from segue.errors import SettingsError
 from segue.histories.opening import Document
-from segue.inspector.inspection import Inspection, Opened, describe, find_target, suggest_targets
+from segue.inspector.inspection import Inspection, OpenedConversation, describe, find_target, suggest_targets
 from segue.inspector.pieces import Json, digest
 from segue.models.catalogue import Catalogue
 from segue.projection.policy import Policy, ReasoningPolicy
@@ -35,10 +35,10 @@ _Value = TypeVar("_Value")
 class OpenConversation:
     """One open conversation. Its methods may be called by several threads."""
 
-    def __init__(self, key: str, name: str, opened: Opened, catalogue: Catalogue) -> None:
+    def __init__(self, key: str, name: str, opened: OpenedConversation, catalogue: Catalogue) -> None:
         self.key: str = key
         self.name: str = name
-        self.opened: Opened = opened
+        self.opened: OpenedConversation = opened
         self.document: Document = opened.document
         self._catalogue = catalogue
         self._inspections: OrderedDict[tuple[str, str], Inspection] = OrderedDict()
@@ -107,7 +107,7 @@ class Library:
         self.first: OpenConversation | None = None
         """The conversation of the command line."""
 
-    def add(self, name: str, opened: Opened) -> OpenConversation:
+    def add(self, name: str, opened: OpenedConversation) -> OpenConversation:
         """Add a conversation."""
         added = OpenConversation(token_urlsafe(8), name, opened, self._catalogue)
         with self._lock:

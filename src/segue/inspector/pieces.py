@@ -37,7 +37,7 @@ _LEAST_COMMON: Final = 0.5
 
 
 @final
-class Piece(NamedTuple):
+class ShownPiece(NamedTuple):
     """One piece of content, whole: what is compared, and what is shown beside the text."""
 
     kind: str
@@ -71,28 +71,28 @@ def describe_message(message: Message, number: int) -> Json:
     return about
 
 
-def message_pieces(message: Message, keep: Keep) -> list[Piece]:
+def message_pieces(message: Message, keep: Keep) -> list[ShownPiece]:
     """Give the pieces of a message."""
     return [_piece(content, keep) for content in message.content]
 
 
-def instruction_pieces(context: Context, keep: Keep) -> list[Piece]:
+def instruction_pieces(context: Context, keep: Keep) -> list[ShownPiece]:
     """Give the system prompt and the names of the tools as pieces."""
     prompt = context.system_prompt
     contents = (TextContent(text=prompt),) if isinstance(prompt, str) else prompt or ()
     pieces = [_piece(content, keep) for content in contents]
     if context.tools:
         names = [tool.name if tool.kind == "function" else f"{tool.protocol} tool" for tool in context.tools]
-        pieces.append(Piece("tools", ", ".join(names), {}))
+        pieces.append(ShownPiece("tools", ", ".join(names), {}))
     return pieces
 
 
-def show_pieces(pieces: Sequence[Piece], length: int) -> list[Json]:
+def show_pieces(pieces: Sequence[ShownPiece], length: int) -> list[Json]:
     """Give the pieces of a message that was not changed."""
     return [_shown(piece, [piece.text], length) for piece in pieces]
 
 
-def show_pair(stored: Sequence[Piece], sent: Sequence[Piece], length: int) -> tuple[list[Json], list[Json]]:
+def show_pair(stored: Sequence[ShownPiece], sent: Sequence[ShownPiece], length: int) -> tuple[list[Json], list[Json]]:
     """Give the pieces of a stored message and of what was sent for it, with the differences marked."""
     before: list[Json] = []
     after: list[Json] = []
@@ -113,7 +113,7 @@ def show_pair(stored: Sequence[Piece], sent: Sequence[Piece], length: int) -> tu
     return before, after
 
 
-def _are_alike(was: Piece, now: Piece) -> bool:
+def _are_alike(was: ShownPiece, now: ShownPiece) -> bool:
     """Whether one became the other: the same text, or the same kind, or texts that have much in common."""
     if was.text == now.text or was.kind == now.kind:
         return True
@@ -124,12 +124,12 @@ def _are_alike(was: Piece, now: Piece) -> bool:
     return sum(map(len, common)) >= _LEAST_COMMON * shorter
 
 
-def _changed_facts(was: Piece, now: Piece) -> list[str]:
+def _changed_facts(was: ShownPiece, now: ShownPiece) -> list[str]:
     changed = ["kind"] if was.kind != now.kind else []
     return changed + [key for key in ("name", "id", "signed") if was.about.get(key) != now.about.get(key)]
 
 
-def _shown(piece: Piece, parts: Sequence[str], length: int) -> Json:
+def _shown(piece: ShownPiece, parts: Sequence[str], length: int) -> Json:
     kept, more, changed_later = shorten(parts, length)
     shown: Json = {"kind": piece.kind, "parts": [_encodable(part) for part in kept], **piece.about}
     if more:
@@ -144,25 +144,25 @@ def _encodable(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _piece(content: AnyContent, keep: Keep) -> Piece:
+def _piece(content: AnyContent, keep: Keep) -> ShownPiece:
     match content.kind:
         case "text":
-            return Piece("text", content.text, _signed(content.text_signature))
+            return ShownPiece("text", content.text, _signed(content.text_signature))
         case "thinking":
-            return Piece("thinking", content.thinking, _signed(content.thinking_signature))
+            return ShownPiece("thinking", content.thinking, _signed(content.thinking_signature))
         case "toolCall":
             arguments = content.arguments_text or _render_json(content.arguments)
             about = _signed(content.thought_signature) | {"name": content.name, "id": content.id}
-            return Piece("toolCall", arguments, about)
+            return ShownPiece("toolCall", arguments, about)
         case "image" | "file":
             where = content.url or (content.file_id if content.kind == "file" else None)
             size = f"{len(content.data) * 3 // 4:,} bytes" if content.data is not None else where or ""
             name = content.name if content.kind == "file" else None
             text = ", ".join(filter(None, (name, content.mime_type or "unknown type", size)))
             about: Json = {"image": keep(content.data)} if content.kind == "image" and content.data else {}
-            return Piece(content.kind, text, about)
+            return ShownPiece(content.kind, text, about)
         case "native":
-            return Piece("native", _render_json(content.block, indent=2), {"name": content.protocol})
+            return ShownPiece("native", _render_json(content.block, indent=2), {"name": content.protocol})
 
 
 def _render_json(value: object, indent: int | None = None) -> str:

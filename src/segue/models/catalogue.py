@@ -41,7 +41,7 @@ import msgspec
 from segue._entry_points import find_entry_points
 from segue.errors import ModelError, UnknownModel
 from segue.models.built_in import BUILT_IN
-from segue.models.catalogue_file import CatalogueFile, Source, parse_catalogue, toml_as_json
+from segue.models.catalogue_file import CatalogueFile, CatalogueSource, parse_catalogue, toml_as_json
 from segue.models.model import Modality, Model
 from segue.models.model_ids import first_party_providers
 from segue.models.provider import Provider
@@ -66,7 +66,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Models in a stable order, with methods to find them."""
 
     models: tuple[Model, ...]
-    sources: tuple[Source, ...] = ()
+    sources: tuple[CatalogueSource, ...] = ()
     providers: tuple[Provider, ...] = ()
     """Providers of the user's own; those of segue are in `segue.models.providers`."""
 

@@ -33,7 +33,7 @@ from segue.models.rules import Rules
 
 
 @final
-class Source(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CatalogueSource(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A source of entries, and the date it was read."""
 
     name: str
@@ -46,7 +46,7 @@ class CatalogueFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """The contents of a catalogue file."""
 
     models: tuple[Model, ...] = ()
-    sources: tuple[Source, ...] = ()
+    sources: tuple[CatalogueSource, ...] = ()
     providers: tuple[Provider, ...] = ()
 
 

@@ -87,25 +87,25 @@ FRAME = some(
 ENDPOINTS = st.sampled_from([PLAIN, REASONING])
 
 
-@scaled_examples(4)
+@scaled_examples(5)
 @given(body=BODY, endpoint=ENDPOINTS)
 def test_any_body_is_checked(body, endpoint):
     assert_checked(CODEC, body, endpoint)
 
 
-@scaled_examples(6)
+@scaled_examples(12.5)
 @given(body=BODY, endpoint=ENDPOINTS)
 def test_any_body_that_can_be_read_comes_out_as_it_was(body, endpoint):
     assert_request_comes_back(CODEC, body, endpoint)
 
 
-@scaled_examples(6)
+@scaled_examples(7.5)
 @given(body=REPLY, endpoint=ENDPOINTS)
 def test_any_reply_that_can_be_read_comes_out_as_it_was(body, endpoint):
     assert_reply_comes_back(CODEC, body, endpoint)
 
 
-@scaled_examples(4)
+@scaled_examples(5)
 @given(frames=st.lists(FRAME, max_size=5))
 def test_any_stream_ends_once(frames):
     assert_stream_ends_once(CODEC, frames, PLAIN)

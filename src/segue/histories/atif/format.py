@@ -9,19 +9,19 @@ from typing import Any, Final
 from segue.histories.atif.codec import CODEC, NAME, TITLE, renumbered
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
-from segue.histories.kit.framework import Document, Framework, framework_format, from_package, give_json, list_of
+from segue.histories.kit.framework import EntryList, Framework, framework_format, from_package, give_json, list_of
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import object_of, text_of
 from segue.histories.kit.samples import read_samples
 
 
-def _open(value: object, session: str | None) -> Document | None:  # noqa: ARG001 - one trajectory, one conversation
+def _open(value: object, session: str | None) -> EntryList | None:  # noqa: ARG001 - one trajectory, one conversation
     whole = object_of(value)
     steps = list_of(whole.get("steps"))
     if not steps or "source" not in steps[0]:
         return None
     rest = {key: item for key, item in whole.items() if key != "steps"}
-    return Document(steps, rest, id=text_of(whole.get("session_id")))
+    return EntryList(steps, rest, id=text_of(whole.get("session_id")))
 
 
 def _complete(entries: list[Entry], draft: Draft) -> list[Entry]:  # noqa: ARG001

@@ -11,7 +11,7 @@ from segue.histories.autogen.events import EVENTS, from_events, to_events
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
 from segue.histories.kit.framework import (
-    Document,
+    EntryList,
     Framework,
     framework_format,
     from_package,
@@ -55,7 +55,7 @@ def _messages_of(state: Mapping[str, Any]) -> list[Entry] | None:
     return list_of(object_of(state.get(_CONTEXT)).get("messages"))
 
 
-def _open(value: object, session: str | None) -> Document | None:
+def _open(value: object, session: str | None) -> EntryList | None:
     states = _states(value)
     if states:
         longest = max(states, key=lambda name: len(_messages_of(states[name]) or ()))
@@ -66,17 +66,17 @@ def _open(value: object, session: str | None) -> Document | None:
         entries = _messages_of(state)
         if not entries or not any(_is_message(entry) for entry in entries):
             return None
-        return Document(entries, {"state": rest, "context": inner}, id=name or None, others=len(states) - 1)
+        return EntryList(entries, {"state": rest, "context": inner}, id=name or None, others=len(states) - 1)
     whole = object_of(value)
     entries = list_of(whole.get("messages", value))
     if entries and any(_is_event(entry) for entry in entries):
         around = {key: item for key, item in whole.items() if key != "messages"}
-        return Document(from_events(entries), {"form": "events", "around": around})
+        return EntryList(from_events(entries), {"form": "events", "around": around})
     if not entries or not any(_is_message(entry) for entry in entries):
         return None
     if not whole:
-        return Document(entries, {"form": "messages"})
-    return Document(entries, {"form": "context", "context": {key: whole[key] for key in whole if key != "messages"}})
+        return EntryList(entries, {"form": "messages"})
+    return EntryList(entries, {"form": "context", "context": {key: whole[key] for key in whole if key != "messages"}})
 
 
 def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> object:

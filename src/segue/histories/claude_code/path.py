@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, final
 
-from segue.histories.claude_code.tree import CONVERSATION, Boundary, Node, Tree
+from segue.histories.claude_code.tree import CONVERSATION, Boundary, LineTree, Node
 from segue.histories.kit.lines import object_of, objects_of
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.stamps import milliseconds_of
 
 
-def find_leaf(tree: Tree, notes: Notes, *, side: bool) -> Node | None:
+def find_leaf(tree: LineTree, notes: Notes, *, side: bool) -> Node | None:
     """Give the end of the active path: the newest line of the conversation, or the checkpoint beside it."""
     found = (node for node in reversed(tree.nodes.values()) if node.type in CONVERSATION and node.side == side)
     newest = next(found, None)
@@ -33,7 +33,7 @@ def find_leaf(tree: Tree, notes: Notes, *, side: bool) -> Node | None:
     return checkpoint
 
 
-def _continues(tree: Tree, newest: Node, checkpoint: Node, notes: Notes) -> bool:
+def _continues(tree: LineTree, newest: Node, checkpoint: Node, notes: Notes) -> bool:
     """Whether a line hangs somewhere under the checkpoint, or under another result of the same parallel calls."""
     reply: Node | None = checkpoint
     while reply is not None and reply.type in {"attachment", "system"}:
@@ -63,7 +63,7 @@ class ActivePath:
     """The old lines that are sent behind the summary."""
 
 
-def walk(tree: Tree, leaf: Node, notes: Notes, *, before: int | None = None) -> ActivePath:
+def walk(tree: LineTree, leaf: Node, notes: Notes, *, before: int | None = None) -> ActivePath:
     """Walk from the end of a path to its beginning: the first line, or the newest compaction.
 
     `before` is the number of a line: compactions from there on are not applied.
@@ -85,7 +85,7 @@ def walk(tree: Tree, leaf: Node, notes: Notes, *, before: int | None = None) -> 
     return ActivePath(nodes, first, [node for node in kept if node.uuid in seen] if first is boundary else [])
 
 
-def _newest_boundary(tree: Tree, before: int | None) -> Boundary | None:
+def _newest_boundary(tree: LineTree, before: int | None) -> Boundary | None:
     for boundary in reversed(tree.boundaries.values()):
         if before is None or boundary.node.number < before:
             return boundary
@@ -100,7 +100,7 @@ _GAP: Final = 5000
 class _Links:
     """The line above each line, with one compaction applied."""
 
-    def __init__(self, tree: Tree, boundary: Boundary | None, kept: list[Node], notes: Notes) -> None:
+    def __init__(self, tree: LineTree, boundary: Boundary | None, kept: list[Node], notes: Notes) -> None:
         self._tree = tree
         self._boundary = boundary if kept else None
         self._kept = kept
@@ -150,7 +150,7 @@ class _Links:
         return found
 
 
-def _kept_lines(tree: Tree, boundary: Boundary) -> list[Node]:
+def _kept_lines(tree: LineTree, boundary: Boundary) -> list[Node]:
     """Give the old lines that are still sent; none if one of them is missing, or they are not connected."""
     if boundary.listed:
         found = [tree.nodes.get(uuid) for uuid in boundary.listed]
@@ -246,7 +246,7 @@ def _is_result(node: Node, notes: Notes) -> bool:
     return any(block.get("type") == "tool_result" for block in objects_of(content))
 
 
-def find_ends(tree: Tree, used: set[str], notes: Notes) -> Iterator[list[Node]]:
+def find_ends(tree: LineTree, used: set[str], notes: Notes) -> Iterator[list[Node]]:
     """Give each other branch: its lines that are on no other path, from the first to the last."""
     taken = set(used)
     newest = [node for node in reversed(tree.nodes.values()) if not node.side and node.type in CONVERSATION]

@@ -14,8 +14,8 @@ from segue.conversation.messages import Message
 from segue.errors import LoadError
 from segue.histories.claude_code.path import ActivePath, find_ends, find_leaf, walk
 from segue.histories.claude_code.path import with_results as add_results
-from segue.histories.claude_code.tree import Boundary, Node, Tree, read_tree
-from segue.histories.claude_code.turns import NAME, SYNTHETIC, Reader, text_of_line
+from segue.histories.claude_code.tree import Boundary, LineTree, Node, read_tree
+from segue.histories.claude_code.turns import NAME, SYNTHETIC, LineReader, text_of_line
 from segue.histories.kit.envelope import find_envelope, find_title, name_results, plain_text
 from segue.histories.kit.history import Branch, Child, Compaction, History, HistoryOrigin
 from segue.histories.kit.lines import first_objects, text_of, title_of
@@ -52,7 +52,7 @@ def _read(source: Source, view: View, *, side: bool) -> History:
     notes = Notes(known=KNOWN_RECORDS, keep=view.keep_records)
     tree = read_tree(source.data or b"", notes)
     leaf = _find_end(tree, view, notes, side=side)
-    reader = Reader(notes)
+    reader = LineReader(notes)
     cleared = tree.is_cleared and view.branch is None and not side
     path = ActivePath([], None, []) if cleared else walk(tree, leaf, notes)
     used = {node.uuid for node in path.nodes}
@@ -101,7 +101,7 @@ def _stem(name: str) -> str | None:
     return name.rpartition("/")[2].removesuffix(".jsonl") or None
 
 
-def _find_end(tree: Tree, view: View, notes: Notes, *, side: bool) -> Node:
+def _find_end(tree: LineTree, view: View, notes: Notes, *, side: bool) -> Node:
     if view.branch is not None:
         if view.branch not in tree.nodes:
             raise LoadError(f"the session has no branch {view.branch!r}; History.branches lists them")
@@ -122,7 +122,7 @@ def _summary_node(boundary: Boundary, nodes: Sequence[Node], notes: Notes) -> No
 
 
 def _read_compactions(
-    reader: Reader, tree: Tree, path: ActivePath, used: set[str]
+    reader: LineReader, tree: LineTree, path: ActivePath, used: set[str]
 ) -> tuple[tuple[Compaction, ...], list[Message]]:
     """Read what compactions replaced, the oldest first; also all messages before the active path, without summaries."""
     notes = reader.notes
@@ -165,7 +165,7 @@ def _read_compactions(
     return tuple(compactions), older
 
 
-def _older_path(tree: Tree, boundary: Boundary, notes: Notes) -> ActivePath | None:
+def _older_path(tree: LineTree, boundary: Boundary, notes: Notes) -> ActivePath | None:
     """Give the path that a compaction replaced; None if its lines are not in this file, as in a fork."""
     start = tree.nodes.get(boundary.node.logical_parent or "") or tree.nodes.get(boundary.tail or "")
     return None if start is None else walk(tree, start, notes, before=boundary.node.number)
@@ -178,7 +178,7 @@ def _last_origin(messages: Sequence[Message]) -> Origin | None:
     return None
 
 
-def _find_title(tree: Tree, messages: Sequence[Message]) -> str | None:
+def _find_title(tree: LineTree, messages: Sequence[Message]) -> str | None:
     for kind, field in (("custom-title", "customTitle"), ("ai-title", "aiTitle"), ("summary", "summary")):
         if title := text_of(tree.facts.get(kind, {}).get(field)):
             return title
@@ -191,7 +191,7 @@ def _is_summary(message: Message) -> bool:
     return (find_envelope(message, NAME) or {}).get("isCompactSummary") is True
 
 
-def _read_branches(tree: Tree, used: set[str], notes: Notes) -> tuple[Branch, ...]:
+def _read_branches(tree: LineTree, used: set[str], notes: Notes) -> tuple[Branch, ...]:
     branches: list[Branch] = []
     for lines in find_ends(tree, used, notes):
         last = lines[-1].fields(notes)
@@ -213,7 +213,7 @@ def _read_branches(tree: Tree, used: set[str], notes: Notes) -> tuple[Branch, ..
     return tuple(branches)
 
 
-def _read_children(source: Source, tree: Tree, view: View, notes: Notes) -> tuple[Child, ...]:
+def _read_children(source: Source, tree: LineTree, view: View, notes: Notes) -> tuple[Child, ...]:
     """Read the sub-agents: files beside the session, or lines with `isSidechain` in it (older versions)."""
     children: list[Child] = []
     folder = source.name.removesuffix(".jsonl")

@@ -97,7 +97,7 @@ class Checkpoint:
 
 @final
 @dataclass
-class Tree:
+class LineTree:
     """All lines with a uuid, in the order of the file, and titles and other facts from the lines without one."""
 
     nodes: dict[str, Node]
@@ -124,9 +124,9 @@ _RECORDS: Final = {
 _LONGEST_KIND: Final = 32
 
 
-def read_tree(data: bytes, notes: Notes) -> Tree:
+def read_tree(data: bytes, notes: Notes) -> LineTree:
     """Read all lines; those without a uuid are noted as records."""
-    tree = Tree({}, {}, {})
+    tree = LineTree({}, {}, {})
     nodes = tree.nodes
     facts: dict[str, Line] = {}
     last = content_end(data)
@@ -198,7 +198,7 @@ def _read_head(line: Line, notes: Notes, *, last: bool) -> _Head | None:
     )
 
 
-def _note_checkpoint(tree: Tree, fields: dict[str, Any]) -> None:
+def _note_checkpoint(tree: LineTree, fields: dict[str, Any]) -> None:
     leaf, explicit, before = fields.get("leafUuid"), fields.get("explicit") is True, tree.checkpoint
     if text_of(leaf) is not None:
         same = before is not None and before.leaf == leaf and before.explicit
@@ -207,7 +207,7 @@ def _note_checkpoint(tree: Tree, fields: dict[str, Any]) -> None:
         tree.checkpoint = Checkpoint(None, explicit)
 
 
-def _pass_checkpoint(tree: Tree, head: _Head) -> None:
+def _pass_checkpoint(tree: LineTree, head: _Head) -> None:
     """Note a line behind the checkpoint: what the user chose holds no longer, and a compaction removes it."""
     if tree.is_cleared or head.subtype == "compact_boundary":
         tree.checkpoint = None

@@ -28,11 +28,11 @@ from segue.histories.kit.lines import object_of, objects_of, text_of, without
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.origins import SEGUE, with_marked_origin
 from segue.histories.kit.stamps import milliseconds_of
-from segue.histories.kit.wire import Wire
+from segue.histories.kit.wire import TurnCodec
 from segue.models.price import find_cost
 
 NAME: Final = "claude-code"
-WIRE: Final = Wire("anthropic-messages", "messages")
+WIRE: Final = TurnCodec("anthropic-messages", "messages")
 SYNTHETIC: Final = "<synthetic>"
 INTERRUPTED: Final = "[Request interrupted by user"
 
@@ -89,7 +89,7 @@ class _Group(NamedTuple):
 
 
 @final
-class Reader:
+class LineReader:
     """Makes messages of lines. What a line holds beside its message is kept in `extra` of the message."""
 
     def __init__(self, notes: Notes) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from segue.errors import LoadError
 from segue.histories.codex.read import NAME
-from segue.histories.codex.rollout import Item, decompress, is_added, open_line
+from segue.histories.codex.rollout import RolloutItem, decompress, is_added, open_line
 from segue.histories.kit.format import Excerpt
 from segue.histories.kit.history import Parent, Session
 from segue.histories.kit.lines import Line, first_objects, integer_of, object_of, objects_of, text_of, title_of
@@ -59,7 +59,7 @@ def describe(excerpt: Excerpt) -> Session | None:
 
 def _title(items: list[dict[str, object]]) -> str | None:
     for fields in items:
-        item = Item(fields, Line(0, b""), None, None, "", {})
+        item = RolloutItem(fields, Line(0, b""), None, None, "", {})
         if fields.get("role") != "user" or is_added(item):
             continue
         content = fields.get("content")

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from segue.conversation.context import Context, Origin, Summary
 from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, Usage, UserMessage
 from segue.errors import DecodeError, LoadError
-from segue.histories.codex.rollout import Item, Rollout, find_thread, is_added, read_rollout
+from segue.histories.codex.rollout import Rollout, RolloutItem, find_thread, is_added, read_rollout
 from segue.histories.kit.envelope import find_title, name_results, with_envelope
 from segue.histories.kit.history import Branch, Child, Compaction, History, HistoryOrigin, Parent
 from segue.histories.kit.lines import first_objects, integer_of, object_of, objects_of, text_of, title_of
@@ -26,13 +26,13 @@ from segue.histories.kit.notes import Notes
 from segue.histories.kit.origins import with_marked_origin
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of, time_of
-from segue.histories.kit.wire import Wire
+from segue.histories.kit.wire import TurnCodec
 from segue.models.providers import PROVIDERS
 from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "codex"
-WIRE: Final = Wire("openai-responses", "input", lead={"role": "user", "content": "-"})
+WIRE: Final = TurnCodec("openai-responses", "input", lead={"role": "user", "content": "-"})
 METADATA: Final = "internal_chat_message_metadata_passthrough"
 
 KNOWN_RECORDS: Final = frozenset(
@@ -197,7 +197,7 @@ class _Reader:
         self._notes = notes
         self._noted: set[int] = set()
 
-    def messages(self, items: Sequence[Item]) -> list[Message]:
+    def messages(self, items: Sequence[RolloutItem]) -> list[Message]:
         """Give the messages of items; an item that cannot be read is noted."""
         made: list[Message] = []
         for reply, run in groupby(items, lambda item: (item.is_reply, item.model, str(item.origin))):
@@ -209,7 +209,7 @@ class _Reader:
                     made += self._other(item)
         return made
 
-    def _decode(self, items: Sequence[Item], model: str) -> tuple[Message, ...]:
+    def _decode(self, items: Sequence[RolloutItem], model: str) -> tuple[Message, ...]:
         bare = [{key: value for key, value in item.fields.items() if key != METADATA} for item in items]
         try:
             return WIRE.decode(bare, model, self._provider)
@@ -219,12 +219,12 @@ class _Reader:
                 return ()
         return tuple(message for item in items for message in self._decode([item], model))
 
-    def _unreadable(self, item: Item, reason: str) -> None:
+    def _unreadable(self, item: RolloutItem, reason: str) -> None:
         if id(item) not in self._noted:
             self._noted.add(id(item))
             self._notes.unreadable(item.line.number, reason)
 
-    def _other(self, item: Item) -> list[Message]:
+    def _other(self, item: RolloutItem) -> list[Message]:
         made: list[Message] = []
         is_summary = item.summary and self._text(item) in self._summaries
         own = is_added(item) and not is_summary
@@ -239,15 +239,15 @@ class _Reader:
             made.append(with_envelope(stamped, NAME, {"items": [envelope]}, own=own))
         return made
 
-    def _text(self, item: Item) -> str:
+    def _text(self, item: RolloutItem) -> str:
         texts = (part.get("text") for part in objects_of(item.fields.get("content")))
         return "".join(text for text in texts if isinstance(text, str))
 
-    def _time(self, item: Item) -> int | None:
+    def _time(self, item: RolloutItem) -> int | None:
         created = object_of(item.fields.get(METADATA)).get("create_time") if item.summary else None
         return milliseconds_of(created) if created is not None else item.time
 
-    def _reply(self, items: Sequence[Item]) -> list[Message]:
+    def _reply(self, items: Sequence[RolloutItem]) -> list[Message]:
         made: list[Message] = []
         decoded = self._decode(items, items[0].model)
         if not items[0].model and not items[0].origin:
@@ -263,13 +263,13 @@ class _Reader:
             made.append(with_envelope(stamped, NAME, envelope))
         return made
 
-    def _note_unknown_model(self, item: Item) -> None:
+    def _note_unknown_model(self, item: RolloutItem) -> None:
         if -1 not in self._noted:
             self._noted.add(-1)
             self._notes.add(ChangeCode.MODEL_UNKNOWN, ("lines", item.line.number), Loss.NONE)
 
 
-def _envelope(item: Item, time: int | None) -> dict[str, object]:
+def _envelope(item: RolloutItem, time: int | None) -> dict[str, object]:
     """Give what a line says beside its item: the time where it is not that of the message, and metadata."""
     envelope: dict[str, object] = {}
     if item.stamp is not None and item.time != time:
@@ -281,7 +281,7 @@ def _envelope(item: Item, time: int | None) -> dict[str, object]:
     return envelope
 
 
-def _ending(message: AssistantMessage, items: Sequence[Item]) -> dict[str, Any]:
+def _ending(message: AssistantMessage, items: Sequence[RolloutItem]) -> dict[str, Any]:
     """Give stop reason, usage and the id of the reply, which stand in lines of their own."""
     ending: dict[str, Any] = {"stop_reason": StopReason.TOOL_USE if message.tool_calls() else StopReason.STOP}
     if any(item.aborted for item in items):

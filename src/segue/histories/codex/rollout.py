@@ -46,7 +46,7 @@ REPLY_ITEMS: Final = frozenset({"user", "developer", "system"})
 
 @final
 @dataclass(eq=False)
-class Item:
+class RolloutItem:
     """One item of the conversation, with what its line says."""
 
     fields: dict[str, Any]
@@ -75,15 +75,15 @@ class Compacted:
 
     text: str
     time: int | None
-    before: list[Item]
+    before: list[RolloutItem]
 
 
 @final
 @dataclass
-class Turn:
+class RolloutTurn:
     """What a rollout held when a turn of the user began, so that the turn can be taken back."""
 
-    items: list[Item]
+    items: list[RolloutItem]
     count: int
     older: int
     compactions: int
@@ -91,11 +91,11 @@ class Turn:
 
 @final
 @dataclass
-class TakenBack:
+class TurnsTakenBack:
     """Turns that the user took back, and the items before them."""
 
-    before: list[Item]
-    lost: list[Item]
+    before: list[RolloutItem]
+    lost: list[RolloutItem]
 
 
 @final
@@ -104,12 +104,12 @@ class Rollout:
     """A session, read."""
 
     meta: dict[str, Any] = field(default_factory=dict[str, Any])
-    items: list[Item] = field(default_factory=list[Item])
-    older: list[Item] = field(default_factory=list[Item])
+    items: list[RolloutItem] = field(default_factory=list[RolloutItem])
+    older: list[RolloutItem] = field(default_factory=list[RolloutItem])
     """All items that compactions replaced, the oldest first."""
     compactions: list[Compacted] = field(default_factory=list[Compacted])
-    taken_back: list[TakenBack] = field(default_factory=list["TakenBack"])
-    turns: list[Turn] = field(default_factory=list["Turn"])
+    taken_back: list[TurnsTakenBack] = field(default_factory=list["TurnsTakenBack"])
+    turns: list[RolloutTurn] = field(default_factory=list["RolloutTurn"])
     title: str | None = None
     updated: int | None = None
 
@@ -191,7 +191,7 @@ def _read_lines(source: Source, data: bytes, rollout: Rollout, notes: Notes, *, 
             if payload.get("type") == "ghost_snapshot":
                 notes.record("response_item/ghost_snapshot", line.number, len(line.data), _kept(fields, notes))
                 continue
-            _add(rollout, Item(payload, line, time, stamp, model, object_of(fields.get("segue"))))
+            _add(rollout, RolloutItem(payload, line, time, stamp, model, object_of(fields.get("segue"))))
             continue
         elif kind == "compacted":
             _compact(rollout, payload, line, time, model)
@@ -214,9 +214,11 @@ def open_line(fields: dict[str, Any]) -> tuple[str | None, dict[str, Any]]:
     return ("session_meta", fields) if {"id", "timestamp"} <= fields.keys() else (None, {})
 
 
-def _add(rollout: Rollout, item: Item) -> None:
+def _add(rollout: Rollout, item: RolloutItem) -> None:
     if item.fields.get("role") == "user" and not is_added(item):
-        rollout.turns.append(Turn(rollout.items, len(rollout.items), len(rollout.older), len(rollout.compactions)))
+        rollout.turns.append(
+            RolloutTurn(rollout.items, len(rollout.items), len(rollout.older), len(rollout.compactions))
+        )
     rollout.items.append(item)
 
 
@@ -268,10 +270,10 @@ def _compact(rollout: Rollout, payload: dict[str, Any], line: Line, time: int | 
         # Older versions build the new history from the user's own messages and the summary.
         replacement = [item.fields for item in rollout.items if item.fields.get("role") == "user"]
         replacement.append({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]})
-    rollout.items = [Item(fields, line, time, None, model, {}, summary=True) for fields in replacement]
+    rollout.items = [RolloutItem(fields, line, time, None, model, {}, summary=True) for fields in replacement]
 
 
-def _note_usage(items: list[Item], payload: dict[str, Any]) -> None:
+def _note_usage(items: list[RolloutItem], payload: dict[str, Any]) -> None:
     last = next((item for item in reversed(items) if item.is_reply), None)
     if last is not None and last.usage is None:
         last.usage = {"usage": object_of(payload.get("usage")), "response_id": text_of(payload.get("response_id"))}
@@ -302,7 +304,7 @@ def _take_back(rollout: Rollout, count: int, notes: Notes) -> None:
     rollout.items = before
     path = ("branches", len(rollout.taken_back))
     notes.add(ChangeCode.BRANCH_LEFT_OUT, path, Loss.CONTENT, f"{counted(len(lost), 'item')} that the user took back")
-    rollout.taken_back.append(TakenBack(list(before), lost))
+    rollout.taken_back.append(TurnsTakenBack(list(before), lost))
 
 
 _ADDED: Final = (
@@ -313,7 +315,7 @@ _ADDED: Final = (
 """How texts begin that the program adds in the name of the user (0.166.0, seen and read)."""
 
 
-def is_added(item: Item) -> bool:
+def is_added(item: RolloutItem) -> bool:
     """Whether the program added this message by itself."""
     fields = item.fields
     if fields.get("type") != "message" or text_of(fields.get("role")) not in REPLY_ITEMS:

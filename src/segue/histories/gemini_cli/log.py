@@ -30,7 +30,7 @@ _FIRST_WINS: Final = ("model", "tokens", "thoughts", "timestamp")
 
 @final
 @dataclass(eq=False)
-class Entry:
+class LogEntry:
     """One message, with the fields of all its lines."""
 
     fields: dict[str, Any]
@@ -51,20 +51,20 @@ class Entry:
 
 @final
 @dataclass
-class Compression:
+class LogCompression:
     """A summary with the answer behind it, and the messages that are no longer sent since then."""
 
-    summary: list[Entry]
-    dropped: list[Entry]
+    summary: list[LogEntry]
+    dropped: list[LogEntry]
 
 
 @final
 @dataclass
-class TakenBack:
+class MessagesTakenBack:
     """Messages that the user took back, and those before them."""
 
-    before: list[Entry]
-    lost: list[Entry]
+    before: list[LogEntry]
+    lost: list[LogEntry]
 
 
 @final
@@ -73,11 +73,11 @@ class Log:
     """A session, read."""
 
     header: dict[str, Any] = field(default_factory=dict[str, Any])
-    entries: list[Entry] = field(default_factory=list[Entry])
-    everything: dict[str, Entry] = field(default_factory=dict[str, Entry])
+    entries: list[LogEntry] = field(default_factory=list[LogEntry])
+    everything: dict[str, LogEntry] = field(default_factory=dict[str, LogEntry])
     """All messages that ever were in the session, by id, in order of their first line."""
-    taken_back: list[TakenBack] = field(default_factory=list["TakenBack"])
-    compressions: list[Compression] = field(default_factory=list["Compression"])
+    taken_back: list[MessagesTakenBack] = field(default_factory=list["MessagesTakenBack"])
+    compressions: list[LogCompression] = field(default_factory=list["LogCompression"])
 
 
 def read_log(data: bytes, notes: Notes) -> Log:
@@ -134,7 +134,7 @@ def _apply(log: Log, fields: dict[str, Any], line: Line, notes: Notes) -> None:
             log.entries.append(entry)
 
 
-def text_of_entry(entry: Entry) -> str:
+def text_of_entry(entry: LogEntry) -> str:
     """Give the text of a message."""
     content = entry.fields.get("content")
     if isinstance(content, str):
@@ -142,7 +142,7 @@ def text_of_entry(entry: Entry) -> str:
     return "".join(text for part in objects_of(content) if (text := text_of(part.get("text"))))
 
 
-def find_summary(entries: Sequence[Entry]) -> list[Entry]:
+def find_summary(entries: Sequence[LogEntry]) -> list[LogEntry]:
     """Give the summary and the answer behind it, if the session was compressed."""
     for entry, following in pairwise(entries):
         if following.kind == "gemini" and entry.kind == "user" and text_of_entry(following) == GOT_IT:
@@ -155,12 +155,12 @@ def _note_compression(log: Log) -> None:
     earlier = {entry.id for each in log.compressions for entry in (*each.summary, *each.dropped)}
     if summary and summary[0].id not in earlier:
         dropped = [entry for entry in log.everything.values() if not entry.listed and entry.id not in earlier]
-        log.compressions.append(Compression(summary, dropped))
+        log.compressions.append(LogCompression(summary, dropped))
 
 
-def _merge_all(log: Log, items: object, line: int, notes: Notes) -> list[Entry]:
+def _merge_all(log: Log, items: object, line: int, notes: Notes) -> list[LogEntry]:
     """Give the messages of a list; one without an id is noted."""
-    entries: list[Entry] = []
+    entries: list[LogEntry] = []
     for item in cast("list[object]", items) if isinstance(items, list) else []:
         entry = _merge(log, object_of(item), line)
         if entry is None:
@@ -171,14 +171,14 @@ def _merge_all(log: Log, items: object, line: int, notes: Notes) -> list[Entry]:
     return entries
 
 
-def _merge(log: Log, fields: dict[str, Any], line: int) -> Entry | None:
+def _merge(log: Log, fields: dict[str, Any], line: int) -> LogEntry | None:
     """Give the message of a line, with what earlier lines of the same id say; None if it has no id."""
     message_id = text_of(fields.get("id"))
     if message_id is None:
         return None
     known = log.everything.get(message_id)
     if known is None:
-        entry = log.everything[message_id] = Entry(fields, line)
+        entry = log.everything[message_id] = LogEntry(fields, line)
         return entry
     kept = {name: known.fields[name] for name in _FIRST_WINS if name in known.fields}
     known.fields = {**fields, **kept}
@@ -196,7 +196,7 @@ def _rewind(log: Log, target: str, notes: Notes) -> None:
         return
     detail = f"{counted(len(lost), 'message')} that the user took back"
     notes.add(ChangeCode.BRANCH_LEFT_OUT, ("branches", len(log.taken_back)), Loss.CONTENT, detail)
-    log.taken_back.append(TakenBack(log.entries[:at], lost))
+    log.taken_back.append(MessagesTakenBack(log.entries[:at], lost))
     for entry in lost:
         entry.listed = False
         log.everything.pop(entry.id, None)

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from segue.conversation.context import Context, Summary
 from segue.conversation.messages import AssistantMessage, Message, StopReason, SystemMessage, Usage
 from segue.errors import DecodeError, LoadError
-from segue.histories.gemini_cli.log import GOT_IT, Entry, Log, find_summary, read_log, text_of_entry
+from segue.histories.gemini_cli.log import GOT_IT, Log, LogEntry, find_summary, read_log, text_of_entry
 from segue.histories.kit.envelope import find_title, name_results, with_envelope
 from segue.histories.kit.history import Branch, Child, Compaction, History, HistoryOrigin
 from segue.histories.kit.lines import first_objects, integer_of, object_of, objects_of, text_of, title_of, without
@@ -29,12 +29,12 @@ from segue.histories.kit.notes import Notes
 from segue.histories.kit.origins import with_marked_origin
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of, time_of
-from segue.histories.kit.wire import Wire
+from segue.histories.kit.wire import TurnCodec
 from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "gemini-cli"
-WIRE: Final = Wire("google-genai", "contents")
+WIRE: Final = TurnCodec("google-genai", "contents")
 KNOWN_RECORDS: Final = frozenset(
     {
         "header",
@@ -188,7 +188,7 @@ def _read_children(source: Source, log: Log, view: View, notes: Notes) -> tuple[
 # -- compression ------------------------------------------------------------------------------------------------------
 
 
-def _dropped(log: Log) -> list[Entry]:
+def _dropped(log: Log) -> list[LogEntry]:
     """Give the messages that are no longer sent, without the summaries of earlier compressions."""
     left_out = {entry.id for entry in log.entries} | {
         entry.id for compression in log.compressions for entry in compression.summary
@@ -254,7 +254,7 @@ class _Reader:
         self._answered: set[str] = set()
         self._model_noted = False
 
-    def messages(self, entries: Sequence[Entry]) -> list[Message]:
+    def messages(self, entries: Sequence[LogEntry]) -> list[Message]:
         """Give the messages of entries; entries that hold none are noted as records."""
         later = {
             str(object_of(part.get("functionResponse")).get("id"))
@@ -274,12 +274,12 @@ class _Reader:
                 self._record(entry, kind)
         return made
 
-    def _record(self, entry: Entry, kind: str) -> None:
+    def _record(self, entry: LogEntry, kind: str) -> None:
         if not self._silent:
             data = entry.fields if self._notes.keeps else None
             self._notes.record(kind, entry.line, len(str(entry.fields)), data)
 
-    def _decode(self, entry: Entry, role: str, parts: list[dict[str, Any]], model: str = "") -> tuple[Message, ...]:
+    def _decode(self, entry: LogEntry, role: str, parts: list[dict[str, Any]], model: str = "") -> tuple[Message, ...]:
         try:
             return WIRE.decode([{"role": role, "parts": parts}], model)
         except DecodeError as error:
@@ -287,7 +287,7 @@ class _Reader:
                 self._notes.unreadable(entry.line, str(error))
             return ()
 
-    def _user(self, entry: Entry) -> list[Message]:
+    def _user(self, entry: LogEntry) -> list[Message]:
         parts = parts_of(entry.fields.get("content"))
         text = "".join(str(part.get("text", "")) for part in parts)
         if text.strip().startswith(("/", "?")):
@@ -316,7 +316,7 @@ class _Reader:
                 fresh.append(part)
         return fresh or (None if results else [])
 
-    def _stamped(self, entry: Entry, messages: Sequence[Message], *, own: bool) -> list[Message]:
+    def _stamped(self, entry: LogEntry, messages: Sequence[Message], *, own: bool) -> list[Message]:
         time = milliseconds_of(entry.fields.get("timestamp"))
         made: list[Message] = []
         envelope = without(entry.fields, _IN_MESSAGE)
@@ -325,7 +325,7 @@ class _Reader:
             made.append(with_envelope(stamped, NAME, envelope if not made else {"id": entry.id}, own=own))
         return made
 
-    def _model(self, entry: Entry, later: set[str]) -> list[Message]:
+    def _model(self, entry: LogEntry, later: set[str]) -> list[Message]:
         fields = entry.fields
         content = fields.get("content")
         parts = parts_of(content)
@@ -362,7 +362,7 @@ class _Reader:
         )
         return with_marked_origin(ended, fields)
 
-    def _results(self, entry: Entry, calls: list[dict[str, Any]], later: set[str]) -> list[Message]:
+    def _results(self, entry: LogEntry, calls: list[dict[str, Any]], later: set[str]) -> list[Message]:
         """Give the results that no message of the user repeats."""
         parts: list[dict[str, Any]] = []
         for call in calls:
@@ -371,10 +371,10 @@ class _Reader:
         if not parts:
             return []
         # The program gives them this id when it starts again.
-        results = Entry({"id": f"{entry.id}_response", "timestamp": entry.fields.get("timestamp")}, entry.line)
+        results = LogEntry({"id": f"{entry.id}_response", "timestamp": entry.fields.get("timestamp")}, entry.line)
         return self._stamped(results, self._decode(entry, "user", parts), own=False)
 
-    def _note_unknown_model(self, entry: Entry) -> None:
+    def _note_unknown_model(self, entry: LogEntry) -> None:
         if not self._model_noted and not self._silent:
             self._model_noted = True
             self._notes.add(ChangeCode.MODEL_UNKNOWN, ("lines", entry.line), Loss.NONE)

@@ -31,12 +31,12 @@ from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of
 from segue.histories.kit.origins import find_origin, marked_origin, origin_mark, set_origin
 from segue.histories.kit.pieces import stop_of, usage_of
 from segue.histories.kit.stamps import milliseconds_of
-from segue.histories.kit.wire import Wire
+from segue.histories.kit.wire import TurnCodec
 from segue.projection.report import ChangeCode, Loss
 from segue.protocols.kit.reading import standard_base64
 
 NAME: Final = "google-adk"
-WIRE: Final = Wire("google-genai", "contents")
+WIRE: Final = TurnCodec("google-genai", "contents")
 AUTHOR: Final = "assistant"
 """The author of what the agent does; it has to be the name of the agent that continues the session."""
 _SIGNATURE: Final = "thoughtSignature"

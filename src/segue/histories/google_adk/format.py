@@ -18,11 +18,11 @@ from segue.errors import LoadError
 from segue.histories.google_adk.codec import AUTHOR, CODEC, WIRE
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
-from segue.histories.kit.framework import Document, Framework, framework_format, from_package, items_of, list_of
+from segue.histories.kit.framework import EntryList, Framework, framework_format, from_package, items_of, list_of
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import object_of, text_of
 from segue.histories.kit.samples import read_samples
-from segue.histories.kit.source import Database
+from segue.histories.kit.source import AgentDatabase
 from segue.histories.kit.stamps import make_id, milliseconds_of
 from segue.models.model import Model
 from segue.plurals import counted
@@ -55,7 +55,7 @@ def _is_event(entry: Mapping[str, Any]) -> bool:
     return "author" in entry and ("invocationId" in entry or "invocation_id" in entry or "content" in entry)
 
 
-def _open(value: object, session: str | None) -> Document | None:  # noqa: ARG001 - one session is one conversation
+def _open(value: object, session: str | None) -> EntryList | None:  # noqa: ARG001 - one session is one conversation
     rest: dict[str, Any] = {}
     if isinstance(value, dict):
         whole = object_of(cast("object", value))
@@ -72,7 +72,7 @@ def _open(value: object, session: str | None) -> Document | None:  # noqa: ARG00
     entries = [object_of(_camel(entry)) if "invocation_id" in entry else entry for entry in entries]
     entries, changes = _active(entries)
     own = object_of(rest.get("session"))
-    return Document(
+    return EntryList(
         entries,
         rest,
         id=text_of(own.get("id")),
@@ -161,7 +161,7 @@ def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> objec
     return {**default, **session, "events": entries}
 
 
-def _open_database(database: Database, session: str | None) -> Document:
+def _open_database(database: AgentDatabase, session: str | None) -> EntryList:
     if not {"sessions", "events"} <= database.tables():
         raise LoadError("the database has no tables sessions and events; it is not one of Google ADK")
     sessions = list(database.rows("sessions"))

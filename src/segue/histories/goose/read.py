@@ -24,7 +24,7 @@ from segue.histories.kit.lines import decode_objects, first_objects, integer_of,
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.origins import find_origin
 from segue.histories.kit.pieces import make_call, media_of, string_of
-from segue.histories.kit.source import Database, Source, View
+from segue.histories.kit.source import AgentDatabase, Source, View
 from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.kit.unread import note_unread
 
@@ -106,7 +106,7 @@ def _is_lines(data: bytes) -> bool:
     return bool(lines) and "conversation" not in lines[0] and ("working_dir" in lines[0] or "role" in lines[0])
 
 
-def _load_rows(database: Database, session: str | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _load_rows(database: AgentDatabase, session: str | None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     if not database.tables() >= _TABLES:
         raise LoadError("the database has no tables sessions and messages; it is not one of Goose")
     rows = list(database.rows("sessions", **({"id": session} if session else {})))

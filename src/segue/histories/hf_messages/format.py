@@ -12,7 +12,7 @@ from segue.histories.kit.chat_messages import ChatForm, read_tools, write_functi
 from segue.histories.kit.documents import LINES
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
-from segue.histories.kit.framework import Document, Framework, framework_format, give_json, items_of, list_of
+from segue.histories.kit.framework import EntryList, Framework, framework_format, give_json, items_of, list_of
 from segue.histories.kit.lines import object_of, text_of
 from segue.histories.kit.samples import read_samples
 
@@ -32,7 +32,7 @@ def _is_row(row: Mapping[str, Any]) -> bool:
     return bool(messages) and text_of((messages or [{}])[0].get("role")) in _ROLES
 
 
-def _open(value: object, session: str | None) -> Document | None:
+def _open(value: object, session: str | None) -> EntryList | None:
     rows = [row for row in _rows(value) if _is_row(row)]
     if not rows:
         return None
@@ -40,7 +40,7 @@ def _open(value: object, session: str | None) -> Document | None:
     row = rows[at]
     rest = {key: item for key, item in row.items() if key != "messages"}
     entries = cast("list[Entry]", row["messages"])
-    return Document(entries, rest, tools=read_tools(row.get("tools")), others=len(rows) - 1)
+    return EntryList(entries, rest, tools=read_tools(row.get("tools")), others=len(rows) - 1)
 
 
 def _complete(entries: list[Entry], draft: Draft) -> list[Entry]:

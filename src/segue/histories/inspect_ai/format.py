@@ -17,7 +17,7 @@ from segue.histories.inspect_ai.codec import CODEC, TITLE
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
 from segue.histories.kit.framework import (
-    Document,
+    EntryList,
     Framework,
     framework_format,
     from_package,
@@ -58,12 +58,12 @@ def _attachments(sample: Mapping[str, Any]) -> dict[str, str]:
     return {f"{_ATTACHMENT}{name}": text for name, text in stored.items() if isinstance(text, str)}
 
 
-def _open(value: object, session: str | None) -> Document | None:
+def _open(value: object, session: str | None) -> EntryList | None:
     whole = object_of(value)
     if not whole:
         entries = list_of(value)
         found = entries and any(text_of(entry.get("role")) in _ROLES for entry in entries)
-        return Document(entries) if entries and found else None
+        return EntryList(entries) if entries and found else None
     samples_ = objects_of(whole.get("samples")) if "samples" in whole else [whole] if "attachments" in whole else []
     if not samples_:
         return None
@@ -72,7 +72,7 @@ def _open(value: object, session: str | None) -> Document | None:
     entries = list_of(_replaced(sample.get("messages"), _attachments(sample)))
     if entries is None:
         return None
-    return Document(
+    return EntryList(
         entries,
         {"log": value, "at": chosen[0]},
         id=text_of(sample.get("uuid")),

@@ -12,9 +12,9 @@ from segue.errors import DecodeError
 from segue.histories.kit.documents import json_text
 from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.notes import Notes
-from segue.histories.kit.wire import Wire
+from segue.histories.kit.wire import TurnCodec
 
-WIRE: Final = Wire("anthropic-messages", "messages")
+WIRE: Final = TurnCodec("anthropic-messages", "messages")
 _OUTCOME: Final = frozenset({"query", "result", "success", "error", "duration", "type"})
 _PLAIN: Final = frozenset({"text", "image", "document", "search_result", "tool_reference"})
 """Blocks that a result may hold; others are what a program stores for its display."""

@@ -46,10 +46,10 @@ from segue.histories.kit.pieces import (
     shown,
     string_of,
 )
-from segue.histories.kit.wire import Wire
+from segue.histories.kit.wire import TurnCodec
 from segue.projection.report import ChangeCode, Loss
 
-_CHAT: Final = Wire("openai-chat", "messages", lead={"role": "user", "content": "-"})
+_CHAT: Final = TurnCodec("openai-chat", "messages", lead={"role": "user", "content": "-"})
 _THINK: Final = re.compile(r"\A<think>\n?(.*?)\n?</think>\n*", re.DOTALL)
 _FIELDS: Final = ("reasoning_content", "reasoning", "thinking")
 _SPECIFIC: Final = "provider_specific_fields"

@@ -23,7 +23,7 @@ from segue.histories.kit.format import Draft, Format, FormatSample, Output, Plac
 from segue.histories.kit.history import History, HistoryOrigin, WrittenFile
 from segue.histories.kit.lines import title_of
 from segue.histories.kit.notes import Notes
-from segue.histories.kit.source import Database, Source, View
+from segue.histories.kit.source import AgentDatabase, Source, View
 from segue.histories.kit.stamps import make_id, time_of
 from segue.histories.kit.writing import json_line
 from segue.models.model import Model
@@ -38,7 +38,7 @@ SYSTEM: Final = "system"
 
 
 @final
-class Document(NamedTuple):
+class EntryList(NamedTuple):
     """A list of entries, and what stands around it.
 
     `rest` is written back as it was read. `others` counts further conversations in the same source, `changes` report
@@ -81,10 +81,10 @@ class Framework:
 
     codec: EntryCodec
     title: str
-    open: Callable[[object, str | None], Document | None]
+    open: Callable[[object, str | None], EntryList | None]
     close: Callable[[list[Entry], Mapping[str, Any], Draft], object]
-    open_source: Callable[[Source], Document | None] | None = None
-    open_database: Callable[[Database, str | None], Document] | None = None
+    open_source: Callable[[Source], EntryList | None] | None = None
+    open_database: Callable[[AgentDatabase, str | None], EntryList] | None = None
     complete: Callable[[list[Entry], Draft], list[Entry]] = same_entries
     further: Callable[[object, Draft], tuple[WrittenFile, ...]] | None = None
     plain: Callable[[object], object] = same_value
@@ -138,8 +138,8 @@ class Framework:
             report=notes.report(),
         )
 
-    def _open(self, source: Source) -> Document:
-        document: Document | None = None
+    def _open(self, source: Source) -> EntryList:
+        document: EntryList | None = None
         if source.database is not None:
             if self.open_database is not None:
                 document = self.open_database(source.database, source.session)
@@ -297,17 +297,17 @@ def from_package(value: object, *packages: str) -> bool:
 # -- documents that are a list of messages -----------------------------------------------------------------------------
 
 
-def list_opener(is_message: Callable[[Mapping[str, Any]], bool]) -> Callable[[object, str | None], Document | None]:
+def list_opener(is_message: Callable[[Mapping[str, Any]], bool]) -> Callable[[object, str | None], EntryList | None]:
     """Make `open` for documents that are a list of messages, or an object with `messages`."""
 
-    def open_list(value: object, session: str | None) -> Document | None:  # noqa: ARG001 - one list, one conversation
+    def open_list(value: object, session: str | None) -> EntryList | None:  # noqa: ARG001 - one list, one conversation
         rest: dict[str, Any] = {}
         if isinstance(value, dict):
             whole = cast("dict[str, Any]", value)
             rest = {"around": {key: item for key, item in whole.items() if key != "messages"}}
             value = cast("object", whole.get("messages"))
         entries = list_of(value)
-        return Document(entries, rest) if entries and any(is_message(entry) for entry in entries) else None
+        return EntryList(entries, rest) if entries and any(is_message(entry) for entry in entries) else None
 
     return open_list
 

@@ -25,7 +25,7 @@ class Neighbours(Protocol):
         ...
 
 
-class Database(Protocol):
+class AgentDatabase(Protocol):
     """An SQLite database that is opened read-only."""
 
     def tables(self) -> frozenset[str]:
@@ -75,7 +75,7 @@ class Source:
 
     data: bytes | None = None
     value: object = None
-    database: Database | None = None
+    database: AgentDatabase | None = None
     name: str = ""
     path: str | None = None
     session: str | None = None

@@ -31,7 +31,7 @@ def _not_a_text(error: UnicodeError) -> DecodeError:
 
 
 @final
-class Wire:
+class TurnCodec:
     """One protocol, for turns that stand alone.
 
     `key` is the field of a request that has the turns. A turn is decoded by itself, so that what stands around it in

@@ -29,12 +29,12 @@ from segue.conversation.messages import AssistantMessage
 from segue.errors import DecodeError, EncodeError
 from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.pieces import item_signature, make_call, read_media, string_of
-from segue.histories.kit.wire import Wire
+from segue.histories.kit.wire import TurnCodec
 
 NAME: Final = "langchain"
-_WIRES: Final[Mapping[str, Wire]] = {
-    "anthropic-messages": Wire("anthropic-messages", "messages"),
-    "openai-responses": Wire("openai-responses", "input", lead={"role": "user", "content": "-"}),
+_WIRES: Final[Mapping[str, TurnCodec]] = {
+    "anthropic-messages": TurnCodec("anthropic-messages", "messages"),
+    "openai-responses": TurnCodec("openai-responses", "input", lead={"role": "user", "content": "-"}),
 }
 """Protocols whose blocks LangChain stores as they are."""
 _STREAMING: Final = frozenset({"index", "partial_json"})

@@ -18,11 +18,11 @@ import msgspec
 from segue.errors import LoadError
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
-from segue.histories.kit.framework import Document, Framework, framework_format, from_package, items_of, list_of
+from segue.histories.kit.framework import EntryList, Framework, framework_format, from_package, items_of, list_of
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import object_of, text_of
 from segue.histories.kit.samples import read_samples
-from segue.histories.kit.source import Database
+from segue.histories.kit.source import AgentDatabase
 from segue.histories.langchain.codec import CODEC
 
 _CLASSES: Final[Mapping[str, str]] = {
@@ -69,7 +69,7 @@ def _is_message(entry: Mapping[str, Any]) -> bool:
     return _is_constructor(entry) or (text_of(entry.get("type")) in _TYPES and isinstance(entry.get("data"), dict))
 
 
-def _open(value: object, session: str | None) -> Document | None:  # noqa: ARG001 - one list is one conversation
+def _open(value: object, session: str | None) -> EntryList | None:  # noqa: ARG001 - one list is one conversation
     rest: dict[str, Any] = {}
     if isinstance(value, dict):
         state = object_of(cast("object", value))
@@ -85,7 +85,7 @@ def _open(value: object, session: str | None) -> Document | None:  # noqa: ARG00
     if _is_constructor(entries[0]):
         rest["form"] = "constructor"
         entries = [_from_constructor(entry) if _is_constructor(entry) else entry for entry in entries]
-    return Document(entries, rest)
+    return EntryList(entries, rest)
 
 
 def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> object:  # noqa: ARG001
@@ -113,7 +113,7 @@ def _extension(code: int, data: memoryview) -> object:
     return cast("object", parts)
 
 
-def _open_database(database: Database, session: str | None) -> Document:
+def _open_database(database: AgentDatabase, session: str | None) -> EntryList:
     if "checkpoints" not in database.tables():
         raise LoadError("the database has no table checkpoints; it is not one of LangGraph")
     rows = [

@@ -11,7 +11,7 @@ from segue.histories.kit.chat_messages import ChatForm
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
 from segue.histories.kit.framework import (
-    Document,
+    EntryList,
     Framework,
     framework_format,
     from_package,
@@ -31,9 +31,9 @@ def _is_message(entry: Mapping[str, Any]) -> bool:
     return text_of(entry.get("role")) in _ROLES and ("content" in entry or "tool_calls" in entry)
 
 
-def _open(value: object, session: str | None) -> Document | None:  # noqa: ARG001 - one list is one conversation
+def _open(value: object, session: str | None) -> EntryList | None:  # noqa: ARG001 - one list is one conversation
     entries = list_of(value)
-    return Document(entries) if entries and any(_is_message(entry) for entry in entries) else None
+    return EntryList(entries) if entries and any(_is_message(entry) for entry in entries) else None
 
 
 def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> object:  # noqa: ARG001

@@ -11,7 +11,7 @@ import msgspec
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
 from segue.histories.kit.framework import (
-    Document,
+    EntryList,
     Framework,
     framework_format,
     from_package,
@@ -29,7 +29,7 @@ def _is_message(entry: Mapping[str, Any]) -> bool:
     return text_of(entry.get("role")) is not None and isinstance(entry.get("blocks"), list)
 
 
-def _open(value: object, session: str | None) -> Document | None:
+def _open(value: object, session: str | None) -> EntryList | None:
     store = object_of(object_of(value).get("store"))
     rest: dict[str, Any] = {}
     key: str | None = None
@@ -40,7 +40,7 @@ def _open(value: object, session: str | None) -> Document | None:
     entries = list_of(value)
     if not entries or not any(_is_message(entry) for entry in entries):
         return None
-    return Document(entries, rest, id=key, others=max(0, len(store) - 1))
+    return EntryList(entries, rest, id=key, others=max(0, len(store) - 1))
 
 
 def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> object:  # noqa: ARG001

@@ -33,7 +33,7 @@ from segue.histories.kit.lines import integer_of, object_of, text_of
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.origins import find_origin
 from segue.histories.kit.pieces import make_call, media_of, usage_of
-from segue.histories.kit.source import Database, Source, View
+from segue.histories.kit.source import AgentDatabase, Source, View
 from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.kit.trees import Tree
 from segue.projection.report import ChangeCode, Loss
@@ -42,8 +42,8 @@ NAME: Final = "llm"
 _NEW: Final = frozenset({"threads", "turns", "messages", "parts"})
 _OLD: Final = frozenset({"conversations", "responses"})
 
-Row = Mapping[str, object]
-_NOTHING: Final[Row] = {}
+DatabaseRow = Mapping[str, object]
+_NOTHING: Final[DatabaseRow] = {}
 
 
 def read(source: Source, view: View) -> History:
@@ -71,7 +71,7 @@ def read(source: Source, view: View) -> History:
     return _read_conversation(database, conversation, notes)
 
 
-def _choose(rows: Sequence[Row], session: str | None, newest: str) -> Row | None:
+def _choose(rows: Sequence[DatabaseRow], session: str | None, newest: str) -> DatabaseRow | None:
     if session is not None:
         return next((row for row in rows if row.get("id") == session), None)
     return max(rows, key=lambda row: str(row.get(newest) or ""), default=None)
@@ -89,14 +89,14 @@ def list_sessions(source: Source) -> tuple[Session, ...]:
     found: dict[str, Session] = {}
     tables = database.tables()
     if tables >= _NEW:
-        turns: dict[object, list[Row]] = {}
+        turns: dict[object, list[DatabaseRow]] = {}
         for row in database.rows("turns"):
             turns.setdefault(row.get("thread_id"), []).append(row)
         for row in database.rows("threads"):
             session = _session(source, row, turns.get(row.get("id"), []))
             found[session.id] = session
     if tables >= _OLD:
-        replies: dict[object, list[Row]] = {}
+        replies: dict[object, list[DatabaseRow]] = {}
         for row in database.rows("responses"):
             replies.setdefault(row.get("conversation_id"), []).append(row)
         for row in database.rows("conversations"):
@@ -105,7 +105,7 @@ def list_sessions(source: Source) -> tuple[Session, ...]:
     return tuple(found.values())
 
 
-def _session(source: Source, row: Row, turns: Sequence[Row]) -> Session:
+def _session(source: Source, row: DatabaseRow, turns: Sequence[DatabaseRow]) -> Session:
     times = [time for turn in turns if (time := milliseconds_of(turn.get("datetime_utc"))) is not None]
     counts = [integer_of(turn.get(name)) for turn in turns for name in ("input_tokens", "output_tokens")]
     forked = text_of(row.get("forked_from"))
@@ -126,7 +126,7 @@ def _session(source: Source, row: Row, turns: Sequence[Row]) -> Session:
 # -- threads ----------------------------------------------------------------------------------------------------------
 
 
-def _read_thread(database: Database, thread: Row, view: View, notes: Notes) -> History:
+def _read_thread(database: AgentDatabase, thread: DatabaseRow, view: View, notes: Notes) -> History:
     rows = {str(row.get("hash")): row for row in database.rows("messages")}
     tree = Tree({name: text_of(row.get("parent_hash")) for name, row in rows.items()})
     end = tree.end(view, text_of(thread.get("tip_message_hash")))
@@ -164,7 +164,7 @@ def _read_thread(database: Database, thread: Row, view: View, notes: Notes) -> H
     )
 
 
-def _note_beginning(rows: Mapping[str, Row], path: Sequence[str], notes: Notes) -> None:
+def _note_beginning(rows: Mapping[str, DatabaseRow], path: Sequence[str], notes: Notes) -> None:
     """Note a conversation that begins in the middle: the message before its first one is not there."""
     first = rows[path[0]] if path else _NOTHING
     if first.get("parent_hash") is not None or first.get("role") not in ("system", "user"):
@@ -172,7 +172,7 @@ def _note_beginning(rows: Mapping[str, Row], path: Sequence[str], notes: Notes) 
         notes.add(ChangeCode.FILE_MISSING, ("messages", 0), Loss.CONTENT, detail)
 
 
-def _note_orphans(database: Database, tree: Tree, turns: Mapping[str | None, Row], notes: Notes) -> None:
+def _note_orphans(database: AgentDatabase, tree: Tree, turns: Mapping[str | None, DatabaseRow], notes: Notes) -> None:
     """Note messages that no conversation leads to, and parts of messages that are not there."""
     tips = [text_of(tip) for tip in database.column("threads", "tip_message_hash")]
     reached = {name for tip in (*tips, *turns) for name in tree.path(tip)}
@@ -187,11 +187,11 @@ def _note_orphans(database: Database, tree: Tree, turns: Mapping[str | None, Row
 class _Reader:
     """Makes messages of rows."""
 
-    def __init__(self, database: Database, notes: Notes) -> None:
+    def __init__(self, database: AgentDatabase, notes: Notes) -> None:
         self._database = database
         self._notes = notes
 
-    def _payload(self, part: Row) -> dict[str, Any]:
+    def _payload(self, part: DatabaseRow) -> dict[str, Any]:
         """Parse what a part has beside its text."""
         stored = part.get("payload")
         payload = parse_object(stored)
@@ -199,7 +199,7 @@ class _Reader:
             self._notes.unreadable(integer_of(part.get("id")), "the payload of a part is no object")
         return payload
 
-    def message(self, role: str, parts: Sequence[Row], turn: Row, at: int) -> list[Message]:
+    def message(self, role: str, parts: Sequence[DatabaseRow], turn: DatabaseRow, at: int) -> list[Message]:
         """Give the messages of one row of `messages`; `at` is the place of the first one."""
         time = milliseconds_of(turn.get("datetime_utc"))
         if role == "assistant":
@@ -209,7 +209,7 @@ class _Reader:
         given = tuple(each for part in parts for each in self._user_part(part, at))
         return [*results, *([UserMessage(content=given, timestamp=time)] if given else [])]
 
-    def _reply_part(self, part: Row) -> Iterator[AssistantContent]:
+    def _reply_part(self, part: DatabaseRow) -> Iterator[AssistantContent]:
         payload = self._payload(part)
         text = part.get("text")
         match part.get("type"):
@@ -223,7 +223,7 @@ class _Reader:
                 size = len(json_text(payload)) + len(str(text or ""))
                 self._notes.record(f"part {kind}", integer_of(part.get("id")), size, dict(part))
 
-    def _user_part(self, part: Row, at: int) -> Iterator[UserContent]:
+    def _user_part(self, part: DatabaseRow, at: int) -> Iterator[UserContent]:
         match part.get("type"):
             case "text":
                 yield TextContent(text=str(part.get("text") or ""))
@@ -249,7 +249,7 @@ class _Reader:
             self._notes.add(ChangeCode.FILE_MISSING, ("messages", at), Loss.CONTENT, detail)
 
 
-def make_reply(content: tuple[AssistantContent, ...], turn: Row, time: int | None) -> AssistantMessage:
+def make_reply(content: tuple[AssistantContent, ...], turn: DatabaseRow, time: int | None) -> AssistantMessage:
     """Make an answer with the model and the tokens of its row."""
     model = text_of(turn.get("resolved_model")) or text_of(turn.get("model")) or ""
     provider = (text_of(turn.get("model")) or "").partition("/")[0] if "/" not in model else ""
@@ -265,7 +265,7 @@ def make_reply(content: tuple[AssistantContent, ...], turn: Row, time: int | Non
     )
 
 
-def _usage(turn: Row) -> Usage | None:
+def _usage(turn: DatabaseRow) -> Usage | None:
     details = parse_object(turn.get("token_details"))
     return usage_of(
         turn.get("input_tokens"),
@@ -303,7 +303,7 @@ def _result(payload: dict[str, Any], time: int | None) -> ToolResultMessage:
 # -- older versions ---------------------------------------------------------------------------------------------------
 
 
-def _read_conversation(database: Database, conversation: Row, notes: Notes) -> History:
+def _read_conversation(database: AgentDatabase, conversation: DatabaseRow, notes: Notes) -> History:
     tables = database.tables()
     reader = _Reader(database, notes)
     messages: list[Message] = []
@@ -351,7 +351,7 @@ def _read_conversation(database: Database, conversation: Row, notes: Notes) -> H
     )
 
 
-def _note_old_orphans(database: Database, tables: frozenset[str], notes: Notes) -> None:
+def _note_old_orphans(database: AgentDatabase, tables: frozenset[str], notes: Notes) -> None:
     """Note rows that belong to a response or a conversation that is not there."""
     conversations, responses = set(database.column("conversations", "id")), set(database.column("responses", "id"))
     checks = [("responses", "conversation_id", conversations)]

@@ -10,7 +10,7 @@ from segue.histories.kit.chat_messages import read_tools, write_functions
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
 from segue.histories.kit.framework import (
-    Document,
+    EntryList,
     Framework,
     framework_format,
     from_package,
@@ -37,20 +37,20 @@ def _is_message(entry: Mapping[str, Any]) -> bool:
     return text_of(entry.get("role")) in {"user", "assistant"} and bool(blocks) and known
 
 
-def _open(value: object, session: str | None) -> Document | None:  # noqa: ARG001 - one request, one conversation
+def _open(value: object, session: str | None) -> EntryList | None:  # noqa: ARG001 - one request, one conversation
     whole = object_of(value)
     whole = object_of(whole.get("params")) or whole
     if _is_message(whole):
-        return Document([whole], {_FORM: "message"})
+        return EntryList([whole], {_FORM: "message"})
     entries = list_of(whole.get("messages", value))
     if not entries or not any(_is_message(entry) for entry in entries):
         return None
     if not whole:
-        return Document(entries, {_FORM: "messages"})
+        return EntryList(entries, {_FORM: "messages"})
     rest = {key: item for key, item in whole.items() if key not in {"messages", _PROMPT, "tools"}}
     tools = read_tools(whole.get("tools"))
     rest |= {"tools": whole["tools"]} if "tools" in whole else {}
-    return Document(entries, rest, system=text_of(whole.get(_PROMPT)), tools=tools)
+    return EntryList(entries, rest, system=text_of(whole.get(_PROMPT)), tools=tools)
 
 
 def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> object:

@@ -19,7 +19,7 @@ _DETAILS: Final = re.compile(r"<details\b([^>]*)>(.*?)</details>\n?", re.DOTALL)
 _SUMMARY: Final = re.compile(r"\s*<summary>.*?</summary>\s*", re.DOTALL)
 _ATTRIBUTE: Final = re.compile(r'([\w-]+)="([^"]*)"')
 
-Part = AssistantContent | ToolResultMessage
+AnswerPart = AssistantContent | ToolResultMessage
 
 
 def read_answer(entry: dict[str, Any], time: int | None, notes: Notes, number: int) -> list[Message]:
@@ -84,7 +84,7 @@ def _usage(usage: dict[str, Any]) -> Usage | None:
 # -- items ------------------------------------------------------------------------------------------------------------
 
 
-def _items(items: Sequence[dict[str, Any]], notes: Notes, number: int) -> Iterator[Part]:
+def _items(items: Sequence[dict[str, Any]], notes: Notes, number: int) -> Iterator[AnswerPart]:
     for item in items:
         match item.get("type"):
             case "reasoning":
@@ -131,7 +131,7 @@ def _result(call_id: str, content: tuple[ToolResultContent, ...], *, failed: boo
 # -- HTML -------------------------------------------------------------------------------------------------------------
 
 
-def _html(text: str) -> Iterator[Part]:
+def _html(text: str) -> Iterator[AnswerPart]:
     end = 0
     for at, found in enumerate(_DETAILS.finditer(text)):
         attributes = {name: unescape(value) for name, value in _ATTRIBUTE.findall(found[1])}
@@ -150,7 +150,7 @@ def _html(text: str) -> Iterator[Part]:
         yield TextContent(text=rest)
 
 
-def _call(attributes: dict[str, str], at: int) -> Iterator[Part]:
+def _call(attributes: dict[str, str], at: int) -> Iterator[AnswerPart]:
     own = attributes.get("id") or f"call_{at}"
     given = attributes.get("arguments")
     inner = parse_text(given)  # some versions encode the arguments twice

@@ -20,11 +20,11 @@ from segue.conversation.messages import AssistantMessage, Message
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
 from segue.histories.kit.lines import object_of, text_of
 from segue.histories.kit.origins import find_origin
-from segue.histories.kit.wire import Wire
+from segue.histories.kit.wire import TurnCodec
 from segue.projection.report import ChangeCode
 
 NAME: Final = "openai-agents"
-WIRE: Final = Wire("openai-responses", "input", lead={"role": "user", "content": "-"})
+WIRE: Final = TurnCodec("openai-responses", "input", lead={"role": "user", "content": "-"})
 _FAKE: Final = "__fake_id__"
 _DATA: Final = "provider_data"
 

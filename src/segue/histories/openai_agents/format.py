@@ -10,10 +10,10 @@ import msgspec
 from segue.errors import LoadError
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
-from segue.histories.kit.framework import Document, Framework, framework_format, from_package, give_json, list_of
+from segue.histories.kit.framework import EntryList, Framework, framework_format, from_package, give_json, list_of
 from segue.histories.kit.lines import object_of, text_of
 from segue.histories.kit.samples import read_samples
-from segue.histories.kit.source import Database
+from segue.histories.kit.source import AgentDatabase
 from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.openai_agents.codec import CODEC, NAME, WIRE
 from segue.models.model import Model
@@ -32,16 +32,16 @@ def _is_item(entry: Mapping[str, Any]) -> bool:
     return kind in _KINDS or (kind is None and "role" in entry and "content" in entry)
 
 
-def _open(value: object, session: str | None) -> Document | None:  # noqa: ARG001 - one list is one conversation
+def _open(value: object, session: str | None) -> EntryList | None:  # noqa: ARG001 - one list is one conversation
     entries = list_of(value)
-    return Document(entries) if entries and any(_is_item(entry) for entry in entries) else None
+    return EntryList(entries) if entries and any(_is_item(entry) for entry in entries) else None
 
 
 def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> object:  # noqa: ARG001
     return entries
 
 
-def _open_database(database: Database, session: str | None) -> Document:
+def _open_database(database: AgentDatabase, session: str | None) -> EntryList:
     if not {"agent_sessions", "agent_messages"} <= database.tables():
         raise LoadError("the database has no tables agent_sessions and agent_messages; it is not one of the Agents SDK")
     sessions = list(database.rows("agent_sessions"))
@@ -56,7 +56,7 @@ def _open_database(database: Database, session: str | None) -> Document:
         except (msgspec.DecodeError, TypeError, ValueError, RecursionError):
             entry = {}
         entries.append(entry)
-    return Document(
+    return EntryList(
         entries,
         id=text_of(row.get("session_id")),
         created=milliseconds_of(row.get("created_at")),

@@ -15,7 +15,7 @@ from typing import Any, Final
 from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.origins import SEGUE
 
-Part = dict[str, Any]
+StoredPart = dict[str, Any]
 
 _HIDDEN: Final = "hidden"
 """The field of our own metadata with the blank texts of an answer that is not sent."""
@@ -24,7 +24,7 @@ _IDS: Final = frozenset({"id", "messageID", "sessionID"})
 _NOT_SENT: Final = frozenset({"step-start", "step-finish", "snapshot", "patch", "reasoning"})
 
 
-def hide_interrupted(info: Part, parts: list[Part]) -> tuple[Part, list[Part]] | None:
+def hide_interrupted(info: StoredPart, parts: list[StoredPart]) -> tuple[StoredPart, list[StoredPart]] | None:
     """Give an answer in a form that is not sent; None if it has more than reasoning and blank texts."""
     if info.get("role") != "assistant" or "error" in info:
         return None
@@ -41,9 +41,9 @@ def hide_interrupted(info: Part, parts: list[Part]) -> tuple[Part, list[Part]] |
     return {**info, "error": _ERROR}, kept
 
 
-def restore_interrupted(info: Part, parts: list[Part]) -> tuple[Part, list[Part]]:
+def restore_interrupted(info: StoredPart, parts: list[StoredPart]) -> tuple[StoredPart, list[StoredPart]]:
     """Give an answer as it was before `hide_interrupted`; any other one is not changed."""
-    restored: list[Part] = []
+    restored: list[StoredPart] = []
     found = False
     for part in parts:
         metadata = object_of(part.get("metadata"))
@@ -63,5 +63,5 @@ def _is_blank(part: Mapping[str, Any]) -> bool:
     return part.get("type") == "text" and isinstance(text, str) and not text.strip()
 
 
-def _without(fields: Mapping[str, Any], name: str) -> Part:
+def _without(fields: Mapping[str, Any], name: str) -> StoredPart:
     return {key: value for key, value in fields.items() if key != name}

@@ -24,7 +24,7 @@ from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of, time_of
 from segue.histories.opencode.store import load
-from segue.histories.opencode.turns import NAME, Reader, time_of_info
+from segue.histories.opencode.turns import NAME, MessageReader, time_of_info
 from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
@@ -56,7 +56,7 @@ def read(source: Source, view: View) -> History:
     info = without(info, ("revert",))
     compacted = _find_compactions(entries)
     full = view.name == "full"
-    reader = Reader(notes, whole=full)
+    reader = MessageReader(notes, whole=full)
     compactions = _read_compactions(reader, entries, compacted)
     if full:
         summaries = tuple(compaction.summary for compaction in compactions)
@@ -183,7 +183,7 @@ def _without_summaries(entries: Sequence[_Entry], compacted: Sequence[_Compacted
 
 
 def _read_compactions(
-    reader: Reader, entries: Sequence[_Entry], compacted: Sequence[_Compacted]
+    reader: MessageReader, entries: Sequence[_Entry], compacted: Sequence[_Compacted]
 ) -> tuple[Compaction, ...]:
     made: list[Compaction] = []
     done = 0

@@ -15,7 +15,7 @@ from segue.conversation.limits import parse_json
 from segue.errors import LoadError
 from segue.histories.kit.history import Parent, Session
 from segue.histories.kit.lines import integer_of, object_of, text_of
-from segue.histories.kit.source import Database, Source
+from segue.histories.kit.source import AgentDatabase, Source
 from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.opencode.turns import NAME
 
@@ -44,7 +44,7 @@ def _parsed(value: object) -> dict[str, Any]:
         return {}
 
 
-def _load_rows(database: Database, session: str | None) -> dict[str, Any]:
+def _load_rows(database: AgentDatabase, session: str | None) -> dict[str, Any]:
     if not {"session", "message", "part"} <= database.tables():
         raise LoadError("the database has no tables session, message and part; it is not one of opencode")
     rows = list(database.rows("session", **({"id": session} if session else {})))

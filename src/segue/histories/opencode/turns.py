@@ -62,7 +62,7 @@ def time_of_info(info: Mapping[str, Any]) -> int | None:
     return milliseconds_of(object_of(info.get("time")).get("created"))
 
 
-class Reader:
+class MessageReader:
     """Makes messages of opencode's messages; the originals are kept beside them."""
 
     def __init__(self, notes: Notes, *, whole: bool = False) -> None:

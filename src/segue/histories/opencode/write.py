@@ -25,7 +25,7 @@ from segue.histories.kit.origins import foreign_mark
 from segue.histories.kit.stamps import make_id, time_of
 from segue.histories.kit.writing import Clock, json_line
 from segue.histories.opencode.interrupted import hide_interrupted
-from segue.histories.opencode.turns import NAME, Reader
+from segue.histories.opencode.turns import NAME, MessageReader
 from segue.projection.report import ChangeCode, Loss
 from segue.protocols.kit.reading import data_url
 
@@ -151,7 +151,7 @@ class _Writer:
     def _is_unchanged(self, at: int, message: Message, envelope: Mapping[str, object]) -> bool:
         """Whether a message and its results are still what was read, so that the stored parts can be written."""
         entry = {"info": envelope.get("info"), "parts": envelope.get("parts")}
-        readings = (Reader(Notes(), whole=whole).messages([entry]) for whole in (False, True))
+        readings = (MessageReader(Notes(), whole=whole).messages([entry]) for whole in (False, True))
         return any(
             bool(stored) and stored[0].content == message.content and self._are_given(at, stored[1:])
             for stored in readings

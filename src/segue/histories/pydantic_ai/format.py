@@ -10,7 +10,7 @@ import msgspec
 
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
-from segue.histories.kit.framework import Document, Framework, framework_format, from_package, items_of, list_of
+from segue.histories.kit.framework import EntryList, Framework, framework_format, from_package, items_of, list_of
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import objects_of, text_of
 from segue.histories.kit.samples import read_samples
@@ -22,13 +22,13 @@ def _is_message(entry: Mapping[str, Any]) -> bool:
     return text_of(entry.get("kind")) in {"request", "response"} and isinstance(entry.get("parts"), list)
 
 
-def _open(value: object, session: str | None) -> Document | None:  # noqa: ARG001 - one list is one conversation
+def _open(value: object, session: str | None) -> EntryList | None:  # noqa: ARG001 - one list is one conversation
     entries = list_of(value)
     if entries is None or not any(_is_message(entry) for entry in entries):
         return None
     instructions = [text for entry in entries if (text := text_of(entry.get("instructions")))]
     names = (text_of(entry.get("conversation_id")) for entry in entries)
-    return Document(
+    return EntryList(
         entries, id=next((name for name in names if name), None), system=instructions[-1] if instructions else None
     )
 

@@ -12,7 +12,7 @@ from segue.histories.kit.chat_messages import read_tools, write_functions
 from segue.histories.kit.documents import LINES, load_value
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
-from segue.histories.kit.framework import Document, Framework, framework_format, give_json, items_of, list_of
+from segue.histories.kit.framework import EntryList, Framework, framework_format, give_json, items_of, list_of
 from segue.histories.kit.lines import object_of, text_of
 from segue.histories.kit.pieces import encode_json
 from segue.histories.kit.samples import read_samples
@@ -41,16 +41,16 @@ def _turns_of(row: Mapping[str, Any]) -> list[Entry]:
     return turns if turns and "from" in turns[0] else []
 
 
-def _open(value: object, session: str | None) -> Document | None:
+def _open(value: object, session: str | None) -> EntryList | None:
     return _open_row(value, session, None)
 
 
-def _open_source(source: Source) -> Document | None:
+def _open_source(source: Source) -> EntryList | None:
     value = load_value(source, lines=True)
     return _open_row(value, source.session, source.neighbours)
 
 
-def _open_row(value: object, session: str | None, files: Neighbours | None) -> Document | None:
+def _open_row(value: object, session: str | None, files: Neighbours | None) -> EntryList | None:
     rows = [(row, turns) for row in _rows(value) if (turns := _turns_of(row))]
     if not rows:
         return None
@@ -67,7 +67,7 @@ def _open_row(value: object, session: str | None, files: Neighbours | None) -> D
     rest = {key: item for key, item in row.items() if key not in {"conversations", IMAGES}}
     if names:
         rest[_FILES] = names
-    return Document(
+    return EntryList(
         entries,
         rest,
         system=text_of(row.get("system")),

@@ -29,12 +29,12 @@ from segue.histories.kit.lines import integer_of, object_of, text_of
 from segue.histories.kit.origins import marked_origin, origin_mark, set_origin
 from segue.histories.kit.pieces import is_base64, note_signatures, note_unsupported, shown
 from segue.histories.kit.stamps import iso_of, milliseconds_of
-from segue.histories.kit.wire import Wire
+from segue.histories.kit.wire import TurnCodec
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "strands"
 TITLE: Final = "Strands"
-WIRE: Final = Wire("bedrock-converse", "messages")
+WIRE: Final = TurnCodec("bedrock-converse", "messages")
 _CLAUDE: Final = "anthropic.claude-sonnet-4-5-20250929-v1:0"
 """The model whose form of Converse has signatures; the framework stores them for every provider."""
 _BYTES: Final = "__bytes_encoded__"

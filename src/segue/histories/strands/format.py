@@ -20,7 +20,7 @@ import msgspec
 from segue.histories.kit.documents import load_value
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft, Place
-from segue.histories.kit.framework import Document, Framework, framework_format, give_json, items_of, list_of
+from segue.histories.kit.framework import EntryList, Framework, framework_format, give_json, items_of, list_of
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import integer_of, object_of, text_of
 from segue.histories.kit.samples import read_samples
@@ -50,7 +50,7 @@ def _is_entry(entry: Mapping[str, Any]) -> bool:
     return "message_id" in entry and isinstance(entry.get("message"), dict)
 
 
-def _open(value: object, session: str | None) -> Document | None:  # noqa: ARG001 - one list is one conversation
+def _open(value: object, session: str | None) -> EntryList | None:  # noqa: ARG001 - one list is one conversation
     whole = object_of(value)
     items = whole.get("messages") if "messages" in whole else [whole] if _is_entry(whole) else value
     entries = list_of(items)
@@ -59,11 +59,11 @@ def _open(value: object, session: str | None) -> Document | None:  # noqa: ARG00
     if all(_is_entry(entry) for entry in entries):
         return _document(entries, object_of(whole.get(_AGENT)))
     if any(_is_message(entry) for entry in entries):
-        return Document([{"message": entry} for entry in entries], {"form": "messages"})
+        return EntryList([{"message": entry} for entry in entries], {"form": "messages"})
     return None
 
 
-def _document(entries: list[Entry], agent: Mapping[str, Any]) -> Document:
+def _document(entries: list[Entry], agent: Mapping[str, Any]) -> EntryList:
     """Leave out the messages that are not sent any more."""
     state = object_of(agent.get("conversation_manager_state"))
     removed = integer_of(state.get("removed_message_count"))
@@ -76,10 +76,10 @@ def _document(entries: list[Entry], agent: Mapping[str, Any]) -> Document:
         entries = entries[removed:]
         if summary := object_of(state.get("summary_message")):
             entries = [{"message": summary, "message_id": -1}, *entries]
-    return Document(entries, rest, changes=tuple(changes))
+    return EntryList(entries, rest, changes=tuple(changes))
 
 
-def _open_source(source: Source) -> Document | None:
+def _open_source(source: Source) -> EntryList | None:
     value = _plain(load_value(source))
     folder = _folder_of(source.name)
     if folder is None or not (_is_entry(object_of(value)) or "agent_id" in object_of(value) or _is_session(value)):

@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
-from segue.histories.kit.framework import Document, Framework, framework_format, give_json, list_of
+from segue.histories.kit.framework import EntryList, Framework, framework_format, give_json, list_of
 from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.samples import read_samples
 from segue.histories.kit.stamps import make_id
@@ -22,7 +22,7 @@ def _is_message(entry: Mapping[str, Any]) -> bool:
     return text_of(entry.get("role")) in _ROLES and isinstance(entry.get("parts"), list) and typed
 
 
-def _open(value: object, session: str | None) -> Document | None:  # noqa: ARG001 - one list is one conversation
+def _open(value: object, session: str | None) -> EntryList | None:  # noqa: ARG001 - one list is one conversation
     rest: dict[str, Any] = {}
     if isinstance(value, dict):
         whole = object_of(cast("object", value))
@@ -31,7 +31,7 @@ def _open(value: object, session: str | None) -> Document | None:  # noqa: ARG00
     entries = list_of(value)
     if not entries or not any(_is_message(entry) for entry in entries):
         return None
-    return Document(entries, rest, id=text_of(object_of(rest.get("body")).get("id")))
+    return EntryList(entries, rest, id=text_of(object_of(rest.get("body")).get("id")))
 
 
 def _complete(entries: list[Entry], draft: Draft) -> list[Entry]:
