@@ -348,15 +348,15 @@ class Outbox:
         kept.add(done, turns, repeated, digested.digest(at), replies)
         kept.tail = (given[seam:], digested.behind(at, len(replies)))
 
-    def _turns(self, kept: _Kept, messages: Sequence[Message]) -> list[object]:
+    def _turns(self, kept: _Kept, messages: Sequence[Message]) -> list[Block]:
         """Encode some messages, to count their turns."""
         return self._list_in(self._codec.encode_request(_with(kept.bare, messages), self._endpoint))
 
-    def _list_in(self, body: Wire) -> list[object]:
+    def _list_in(self, body: Wire) -> list[Block]:
         turns = body[self._turns_key]
         if not isinstance(turns, list):
             raise _NotAList
-        return cast("list[object]", turns)
+        return cast("list[Block]", turns)
 
     def _requests_marks(self, frame: Prompt) -> bool:
         return self._mark is not None and frame.options.cache_retention in ("short", "long")
