@@ -118,7 +118,7 @@ class TokenCounter:
             family = family_of(reply.model, reply.provider, reply.protocol)
             if family.tokenizer != self.family.tokenizer or not self.family.pattern:
                 return known
-        return known.learn(reply, size, self._writer)
+        return known.learn(reply, size, self._writer, may_hide=self.family.hidden > 0)
 
     def request(self, messages: Sequence[Message], fixed: float) -> Estimate:
         """Count a request of projected messages behind what stands before them, corrected by the usage of replies.

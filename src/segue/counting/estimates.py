@@ -65,8 +65,12 @@ class Calibration(NamedTuple):
         """Correct the estimate of a request."""
         return size if self.usage == 0 else size * self.factor + self.hidden
 
-    def learn(self, reply: AssistantMessage, size: float, target: Writer) -> Calibration:
-        """Take in the usage of a reply to a request that was estimated at a size; nothing changes without one."""
+    def learn(self, reply: AssistantMessage, size: float, target: Writer, *, may_hide: bool = True) -> Calibration:
+        """Take in the usage of a reply to a request that was estimated at a size; nothing changes without one.
+
+        `may_hide`: providers of the model add prompts of their own. Of others, a first usage that is larger than the
+        estimate counted messages, tools or instructions that the conversation no longer has.
+        """
         usage = counted_input(reply)
         if usage <= 0:
             return self
@@ -77,7 +81,7 @@ class Calibration(NamedTuple):
             if grown > 0 and _PLAUSIBLE[0] * grown <= more <= _PLAUSIBLE[1] * grown:
                 estimated, counted = estimated + grown, counted + more
         found = Calibration(estimated, counted, hidden, writer, size, usage, self.is_first)
-        if writer != target:
+        if writer != target or not may_hide:
             return found
         beyond = max(0.0, usage - size * found.factor)
         if self.is_first:

@@ -93,7 +93,7 @@ class FitPlan:
         """Above so many tokens the server is asked to shorten the conversation; None: it decides."""
         self.edit: ServerEdit | None = _server_edit(fit, rules, self.limit)
         if self.edit is not None:
-            self.high = self.counter.most_within(self.limit)  # what is more than the server can take is cut here
+            self.high = float(self.limit)  # the server counts for itself; what is more than it can take is cut here
         self.low_share: float = _low_by_price(model.cost, fit.high, fit.keep) if fit.low is None else fit.low
         self.low: float = min(self.limit * self.low_share, self.high * _DEEP_ENOUGH)
         self.keep: float = self.limit * fit.keep
