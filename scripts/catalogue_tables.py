@@ -317,12 +317,15 @@ NOT_LISTED: Final = r"^ft:|embed|moderation|/|^claude-(?:2\.1|instant|.*:0$)"
 
 
 class AddedModel(NamedTuple):
-    """A model that neither source lists yet: like another one of the provider, with other prices."""
+    """A model that neither source lists yet: like another one of the provider, with other prices.
+
+    Without prices, none were found, and its limits are taken to be those of the other one.
+    """
 
     name: str
     title: str
     like: str
-    price: tuple[float, float, float, float, float]
+    price: tuple[float, float, float, float, float] | None
     source: str
 
 
@@ -341,15 +344,30 @@ ADDED: Final[tuple[AddedModel, ...]] = (
         (8.0, 40.0, 0.2, 10.0, 16.0),
         "the same",
     ),
+    AddedModel(
+        "google/gemini-4-carbon",
+        "Gemini 4 Carbon",
+        "google/gemini-4-argon",
+        None,
+        "google-genai 3.1.0: Model of Interactions, read 2026-11-17",
+    ),
 )
 """Prices of input, output, cache reads, cache writes and those for an hour, in US dollars for a million tokens."""
 
 LEVELS: Final[Mapping[str, Mapping[str, str | None]]] = {
-    r"^deepseek/deepseek-v4": {"xhigh": "high"},
+    r"^deepseek/deepseek-v4": {
+        "minimal": None,
+        "low": "low",
+        "medium": None,
+        "high": "high",
+        "xhigh": "high",
+        "max": "max",
+    },
 }
 """Patterns of full names -> values of thinking levels that pi has otherwise.
 
-DeepSeek has the efforts low, high and max, and reads xhigh as high. (DeepSeek documentation: thinking mode, 2026-11-16)
+DeepSeek has the efforts low, high and max: it reads minimal as low, medium and xhigh as high.
+(DeepSeek documentation: thinking mode, 2026-11-16)
 """
 
 RETIRED: Final[Mapping[str, str]] = {

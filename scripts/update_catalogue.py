@@ -394,9 +394,12 @@ def add_models(models: list[Model]) -> list[Model]:
         base = named.get(row.like)
         if base is None or row.name in named:
             continue  # a source lists it by now: the row can go
+        model = replace(base, id=row.name.partition("/")[2], name=row.title)
+        if row.price is None:
+            models.append(replace(model, cost=Price()))
+            continue
         prices = dict(zip(("input", "output", "cache_read", "cache_write", "cache_write_long"), row.price, strict=True))
-        cost = replace(base.cost, tiers=(), **prices)
-        models.append(replace(base, id=row.name.partition("/")[2], name=row.title, cost=cost))
+        models.append(replace(model, cost=replace(base.cost, tiers=(), **prices)))
     return models
 
 
