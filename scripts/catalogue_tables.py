@@ -317,12 +317,15 @@ NOT_LISTED: Final = r"^ft:|embed|moderation|/|^claude-(?:2\.1|instant|.*:0$)"
 
 
 class AddedModel(NamedTuple):
-    """A model that neither source lists yet: like another one of the provider, with other prices."""
+    """A model that neither source lists yet: like another one of the provider, with other prices.
+
+    Without prices, none were found, and its limits are taken to be those of the other one.
+    """
 
     name: str
     title: str
     like: str
-    price: tuple[float, float, float, float, float]
+    price: tuple[float, float, float, float, float] | None
     source: str
 
 
@@ -341,13 +344,49 @@ ADDED: Final[tuple[AddedModel, ...]] = (
         (8.0, 40.0, 0.2, 10.0, 16.0),
         "the same",
     ),
+    AddedModel(
+        "google/gemini-4-carbon",
+        "Gemini 4 Carbon",
+        "google/gemini-4-argon",
+        None,
+        "google-genai 3.1.0: Model of Interactions, read 2026-11-17",
+    ),
 )
 """Prices of input, output, cache reads, cache writes and those for an hour, in US dollars for a million tokens."""
 
 LEVELS: Final[Mapping[str, Mapping[str, str | None]]] = {
-    r"^deepseek/deepseek-v4": {"xhigh": "high"},
+    r"^deepseek/deepseek-v4": {
+        "minimal": None,
+        "low": "low",
+        "medium": None,
+        "high": "high",
+        "xhigh": "high",
+        "max": "max",
+    },
 }
 """Patterns of full names -> values of thinking levels that pi has otherwise.
 
-DeepSeek has the efforts low, high and max, and reads xhigh as high. (DeepSeek documentation: thinking mode, 2026-11-16)
+DeepSeek has the efforts low, high and max: it reads minimal as low, medium and xhigh as high.
+(DeepSeek documentation: thinking mode, 2026-11-16)
+"""
+
+RETIRED: Final[Mapping[str, str]] = {
+    "2024-09-13": "gpt-3.5-turbo-16k gpt-3.5-turbo-0301 gpt-3.5-turbo-0613 gpt-3.5-turbo-16k-0613",
+    "2025-06-06": "gpt-4-32k gpt-4-32k-0314 gpt-4-32k-0613",
+    "2025-07-28": "o1-preview o1-preview-2024-09-12",
+    "2025-10-10": "gpt-4o-audio-preview-2024-10-01",
+    "2025-10-27": "o1-mini",
+    "2026-02-12": "codex-mini-latest",
+    "2026-02-17": "chatgpt-4o-latest",
+    "2026-03-26": "gpt-4-turbo-preview",
+    "2026-05-07": "gpt-4o-audio-preview gpt-4o-audio-preview-2024-12-17 gpt-4o-audio-preview-2025-06-03"
+    " gpt-4o-mini-audio-preview gpt-4o-mini-audio-preview-2024-12-17",
+    "2026-07-23": "gpt-4o-search-preview gpt-4o-mini-search-preview",
+    "2026-12-11": "gpt-5 gpt-5-mini gpt-5-nano o3 o3-pro gpt-5-pro",
+    "2027-01-14": "gpt-4.1 gpt-4.1-mini gpt-4o gpt-4o-mini",
+    "2027-04-01": "gpt-5.4-nano-2026-03-17 gpt-5.1-2025-11-13",
+}
+"""The day on which OpenAI shuts down models, or did, where litellm has none or another; ids of `openai`.
+
+(openai 3.49.0: "Deprecated values" of the parameter `model`, read 2026-11-17)
 """

@@ -50,6 +50,7 @@ from catalogue_tables import (
     PASSED_ON,
     PROTOCOLS,
     RELAYS,
+    RETIRED,
     ROW_FLAGS,
     ROW_PREFIXES,
     ROW_PROVIDERS,
@@ -364,7 +365,7 @@ def build_model(model: PiModel, rows: Mapping[str, Row]) -> Model:
 def build_models(models: Iterable[PiModel], rows: Mapping[str, Row]) -> list[Model]:
     """Merge both sources for all models, sorted by provider and id."""
     listed = [correct_levels(build_model(model, rows)) for model in models]
-    return sort_models(add_models([*listed, *row_models(rows, listed)]))
+    return sort_models(map(correct_date, add_models([*listed, *row_models(rows, listed)])))
 
 
 def sort_models(models: Iterable[Model]) -> list[Model]:
@@ -380,6 +381,12 @@ def correct_levels(model: Model) -> Model:
     return model
 
 
+def correct_date(model: Model) -> Model:
+    """Add the day on which a model is shut down, if `RETIRED` lists it."""
+    day = next((day for day, ids in RETIRED.items() if model.provider == "openai" and model.id in ids.split()), None)
+    return model if day is None else replace(model, deprecated=day)
+
+
 def add_models(models: list[Model]) -> list[Model]:
     """Add the models that no source lists, each like the one that its row names."""
     named = {model.full_name(): model for model in models}
@@ -387,9 +394,12 @@ def add_models(models: list[Model]) -> list[Model]:
         base = named.get(row.like)
         if base is None or row.name in named:
             continue  # a source lists it by now: the row can go
+        model = replace(base, id=row.name.partition("/")[2], name=row.title)
+        if row.price is None:
+            models.append(replace(model, cost=Price()))
+            continue
         prices = dict(zip(("input", "output", "cache_read", "cache_write", "cache_write_long"), row.price, strict=True))
-        cost = replace(base.cost, tiers=(), **prices)
-        models.append(replace(base, id=row.name.partition("/")[2], name=row.title, cost=cost))
+        models.append(replace(model, cost=replace(base.cost, tiers=(), **prices)))
     return models
 
 
@@ -544,12 +554,12 @@ def keep_row_data(model: Model, existing: Model | None) -> Model:
 def merge_sources(pi: Sequence[PiModel] | None, rows: Mapping[str, Row] | None, existing: Catalogue) -> list[Model]:
     """Build the models of the catalogue from the sources that could be read, and from the existing catalogue."""
     if pi is None:
-        return [update_by_rows(model, rows or {}) for model in existing.models]
+        return [correct_date(update_by_rows(model, rows or {})) for model in existing.models]
     models = build_models(pi, rows or {})
     if rows is not None:
         return models
     named = {model.full_name(): model for model in existing.models}
-    return [keep_row_data(model, named.get(model.full_name())) for model in models]
+    return [correct_date(keep_row_data(model, named.get(model.full_name()))) for model in models]
 
 
 # -- reading and writing ----------------------------------------------------------------------------------------------

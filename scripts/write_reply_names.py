@@ -65,6 +65,12 @@ def _google() -> list[object]:
     return _read(GenerateContentResponse, rename=to_camel)
 
 
+def _google_interactions() -> list[object]:
+    from google.genai.interactions import Interaction, InteractionSSEEvent
+
+    return _read(Interaction, InteractionSSEEvent)
+
+
 def _ollama() -> list[object]:
     from ollama import ChatResponse
 
@@ -101,6 +107,7 @@ REPLIES: Final[Mapping[str, tuple[str, Callable[[], list[object]]]]] = {
     "openai_responses": ("openai", _openai_responses),
     "anthropic_messages": ("anthropic", _anthropic),
     "google_genai": ("google-genai", _google),
+    "google_interactions": ("google-genai", _google_interactions),
     "bedrock_converse": ("botocore", _bedrock),
     "mistral_chat": ("mistralai", _mistral),
     "cohere_chat": ("cohere", _cohere),

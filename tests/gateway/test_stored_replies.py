@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
+from google import genai
+from google.genai import types
 from tests.gateway.running import KEYS, Running, config_text, make_gateway, running
 
 from segue.gateway.app import create_app
@@ -238,3 +240,36 @@ def test_a_history_that_cannot_be_compacted_is_refused(gateway: Running) -> None
         gateway.upstream.emulator.script.add(*[Step(status=400, message="no such thing")] * 2)
         with pytest.raises(openai.BadRequestError, match="no such thing"):
             client.responses.compact(model="m-anthropic", input="hi")
+
+
+@contextmanager
+def google(url: str) -> Generator[Any]:
+    with closing(genai.Client(api_key="client-key", http_options=types.HttpOptions(base_url=url))) as client:
+        yield client
+
+
+@pytest.mark.parametrize("model", ["m-anthropic", "m-chat"])
+def test_a_stored_interaction_is_read_and_deleted(gateway: Running, model: str) -> None:
+    gateway.upstream.emulator.script.add(Step(thinking="look", text="one"), Step(text="two"))
+    with google(gateway.url) as client:
+        first = client.interactions.create(model=model, input="question one")
+        second = client.interactions.create(model=model, input="question two", previous_interaction_id=first.id)
+        found = client.interactions.get(second.id)
+        assert (found.id, found.model, found.status, found.output_text) == (second.id, model, "completed", "two")
+        assert found.previous_interaction_id == first.id
+        assert found.created.startswith("20")
+        assert [step.type for step in found.steps] == ["model_output"]
+        whole = client.interactions.get(second.id, include_input=True)
+        assert [step.type for step in whole.steps] == ["user_input", "model_output"]
+        assert whole.steps[0].content[0].text == "question two"
+        for use in (client.interactions.cancel, lambda name: client.interactions.get(name, stream=True)):
+            with pytest.raises(Exception, match=r"synchronous|background") as refused:
+                use(second.id)
+            assert getattr(refused.value, "status_code", None) == 400
+
+        client.interactions.delete(second.id)
+        for use in (client.interactions.get, client.interactions.delete, client.interactions.cancel):
+            with pytest.raises(Exception, match="not found") as gone:
+                use(second.id)
+            assert getattr(gone.value, "status_code", None) == 404
+        assert client.interactions.get(first.id).output_text == "one"

@@ -11,6 +11,7 @@ from datetime import date
 import msgspec
 import pytest
 
+from protocols import traffic
 from segue.errors import ModelError, UnknownModel
 from segue.models.built_in import ECHO
 from segue.models.catalogue import Catalogue, CatalogueSource, find_models, find_provider, get_model, packaged_catalogue
@@ -487,3 +488,25 @@ def test_an_unknown_name_is_searched_once():
             catalogue.get("gpt-55-nano")
         found.append(error.value.suggestions)
     assert found[0] is found[1] != ()
+
+
+@pytest.mark.parametrize(
+    ("name", "day"),
+    [("o1-preview", "2025-07-28"), ("gpt-5", "2026-12-11"), ("gpt-4o", "2027-01-14"), ("gpt-5.4", None)],
+)
+def test_a_model_has_the_day_on_which_it_is_shut_down(name: str, day: str | None) -> None:
+    assert get_model(f"openai/{name}").deprecated == day
+
+
+@pytest.mark.traffic
+def test_nearly_all_models_of_recorded_traffic_are_listed() -> None:
+    rows = [row for row in traffic.exchanges() if row["model"]]
+    known = [row for row in rows if _is_listed(row["provider"], row["model"])]
+    assert len(rows) > 100
+    assert len(known) >= 0.95 * len(rows)
+
+
+def _is_listed(provider: str, model: str) -> bool:
+    catalogue = packaged_catalogue()
+    found = (catalogue.lookup(f"{provider}/{model}"), catalogue.lookup(model))
+    return any(each is not None and each.context_window > 0 for each in found)

@@ -437,3 +437,9 @@ def test_an_update_from_unchanged_sources_changes_only_the_date(script, sources)
     after = Catalogue.read(sources["output"])
     assert after.models == before.models
     assert after.date == "2026-06-01"
+
+
+def test_a_listed_shutdown_replaces_that_of_a_source(script: ModuleType) -> None:
+    model = Model("gpt-5", "openai", "openai-responses", deprecated="2030-01-01")
+    assert script.correct_date(model).deprecated == "2026-12-11"
+    assert script.correct_date(msgspec.structs.replace(model, provider="azure")).deprecated == "2030-01-01"

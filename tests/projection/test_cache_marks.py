@@ -239,6 +239,28 @@ def test_marks_become_breakpoints_and_marks_again():
     assert back.body["messages"][0] == MARKED["messages"][0]
 
 
+def test_marks_become_breakpoints_of_chat_and_marks_again():
+    chat = Model("gpt-5.6-sol", "openai", "openai-chat", reasoning=True)
+    body = {**MARKED, "messages": [*MARKED["messages"][:2], {"role": "user", "content": [MARKED_RESULT]}]}
+    there = convert(body, source="anthropic-messages", target=chat)
+    system, user, *_, result = there.body["messages"]
+    assert system["content"][0]["prompt_cache_breakpoint"] == {"mode": "explicit", "ttl": "12h"}
+    assert user["content"][0]["prompt_cache_breakpoint"] == {"mode": "explicit"}
+    part = {"type": "text", "text": "ok", "prompt_cache_breakpoint": {"mode": "explicit"}}
+    assert result["content"] == [part]
+    assert "cache_control" not in str(there.body)
+    assert not check(there.body, protocol="openai-chat", model=chat)
+    assert convert(there.body, source="openai-chat", target=chat).body["messages"] == there.body["messages"]
+    back = convert(there.body, source="openai-chat", target="anthropic/claude-opus-5-5")
+    assert back.body["system"] == MARKED["system"]
+    assert back.body["messages"][0] == MARKED["messages"][0]
+    claude = Model("anthropic/claude-opus-4.5", "openrouter", "openai-chat", reasoning=True)
+    gateway = convert(there.body, source="openai-chat", target=claude)
+    assert gateway.body["messages"][1]["content"][0]["cache_control"] == {"type": "ephemeral"}
+    older = convert(there.body, source="openai-chat", target=Model("gpt-5.4", "openai", "openai-chat", reasoning=True))
+    assert "prompt_cache_breakpoint" not in str(older.body)
+
+
 def test_a_result_has_its_breakpoint_on_its_last_part():
     body = {**MARKED, "messages": [*MARKED["messages"][:2], {"role": "user", "content": [MARKED_RESULT]}]}
     request = convert(body, source="anthropic-messages", target="openai/gpt-6-sol")

@@ -14,6 +14,7 @@ from segue import AssistantMessage, NativeContent, StopReason
 from segue.models.model import Model
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.drift import find_drift
+from segue.protocols.kit.protocol import Protocol, Sample
 
 CODECS = {codec.name: codec for codec in all_codecs()}
 LISTED = [wire for wire in WIRES if wire.codec.name not in ("plain-text", "vscode-lm")]  # the others have no SDK types
@@ -31,6 +32,21 @@ def test_a_new_field_is_named(wire: Exchanges, case: str) -> None:
     body = {**deepcopy(wire.part(case, "response")), "brand_new": {"inner": 1}}
     message = wire.codec.decode_response(body, wire.endpoint, {})
     assert find_drift(message) == (f"{wire.codec.name}: field brand_new",)
+
+
+SAMPLES = [(codec, sample) for codec in CODECS.values() for sample in codec.samples() if sample.response]
+
+
+@pytest.mark.parametrize(
+    ("codec", "sample"), SAMPLES, ids=[f"{codec.name}: {sample.name}" for codec, sample in SAMPLES]
+)
+def test_a_sample_has_nothing_new_but_what_is_added(codec: Protocol, sample: Sample) -> None:
+    endpoint = resolve_endpoint(codec.example)
+    assert sample.response is not None
+    assert find_drift(codec.decode_response(sample.response, endpoint, {})) == ()
+    changed = codec.decode_response({**sample.response, "brand_new": [{"inner": 1}]}, endpoint, {})
+    listed = codec.name not in ("plain-text", "vscode-lm")
+    assert find_drift(changed) == ((f"{codec.name}: field brand_new",) if listed else ())
 
 
 @pytest.mark.parametrize(

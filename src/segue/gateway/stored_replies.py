@@ -1,4 +1,4 @@
-"""Stored replies of the Responses protocol: read, delete, cancel, and list what they were made of.
+"""Stored replies of Responses and Interactions: read, delete, cancel, and list what they were made of.
 
 A reply that the gateway stored is answered from the store. One that the provider keeps belongs to the operator's
 account there: the provider is asked only if the reply is one that this client got itself.
@@ -10,6 +10,8 @@ Facts this file relies on:
 - The items are those "used to generate this response", so also those of the replies before it.        (openai 3.49.0)
 - Only replies in the background can be cancelled; others are refused with 400, "Cannot cancel a synchronous response."
   Only they can be streamed again.                 (OpenAI documentation: background; vllm #57999; read 2026-11-17)
+- An interaction begins with its input if `include_input` is true; the answer to its deletion is empty. Only one that is
+  still running in the background can be cancelled.     (google-genai 3.1.0: interactions, Interaction; read 2026-11-17)
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ from segue.gateway.store.database import StoreError
 from segue.gateway.writing import Send
 from segue.models.model import Model
 from segue.protocols.api import encode_request, encode_response
+from segue.protocols.kit.held_content import StoredForm
 from segue.protocols.registry import get_protocol
 from segue.quoting import quote_segment
 
@@ -54,7 +57,7 @@ async def answer_stored(gateway: Gateway, admission: Admission, call: Call, clie
     try:
         kept = await find_kept(gateway, name, admission.tenant)
         if kept is None:
-            await _refuse(send, call, f"Response with id '{name[:200]}' not found.", 404)
+            await _refuse(send, call, f"{_form(call).noun} with id '{name[:200]}' not found.", 404)
         elif kept.messages:
             await _answer_own(gateway, admission, call, kept, send)
         else:
@@ -62,6 +65,12 @@ async def answer_stored(gateway: Gateway, admission: Admission, call: Call, clie
     except StoreError:
         failure = Failure(kind=FailureKind.OVERLOADED, status=503, message=_STORE_AWAY)
         await send_failure(send, failure, call.protocol, status=503)
+
+
+def _form(call: Call) -> StoredForm:
+    form = get_protocol(call.protocol).held_content.stored
+    assert form is not None, "a protocol with endpoints for stored replies has their form"
+    return form
 
 
 async def _refuse(send: Send, call: Call, message: str, status: int = 400) -> None:
@@ -73,47 +82,53 @@ async def _refuse(send: Send, call: Call, message: str, status: int = 400) -> No
 
 
 async def _answer_own(gateway: Gateway, admission: Admission, call: Call, kept: KeptReply, send: Send) -> None:
-    name, tenant = call.reply or "", admission.tenant
+    name, tenant, form = call.reply or "", admission.tenant, _form(call)
     try:
         *before, reply = load(kept.messages).messages
     except (LoadError, ValueError):
-        await _refuse(send, call, f"Response with id '{name}' cannot be read.", 404)
+        await _refuse(send, call, f"{form.noun} with id '{name}' cannot be read.", 404)
         return
     assert isinstance(reply, AssistantMessage), "the last message is the reply"
     match call.kind:
         case "retrieve" if call.query.get("stream") == "true":
-            await _refuse(send, call, "Only responses that were created in the background can be streamed again.")
+            text = f"Only {form.noun.lower()}s that were created in the background can be streamed again."
+            await _refuse(send, call, text)
         case "retrieve":
             model = _model_of(call, reply)
             body = encode_response(reply, protocol=call.protocol, model=model)
-            given = {"created_at": kept.made, "store": True, "previous_response_id": kept.previous}
-            await send_json(send, 200, {**given, **body})
+            if form.input_flag is not None and call.query.get(form.input_flag) == "true":
+                body[form.turns] = [*_write_turns(before, model), *cast("list[object]", body[form.turns])]
+            await send_json(send, 200, {**form.fields(kept.made, kept.previous), **body})
         case "delete":
             store = gateway.store.store
             assert store is not None, "what is stored has a store"
             await gateway.store.fetch(partial(store.delete_response, name, tenant))
-            await send_json(send, 200, {"id": name, "object": "response", "deleted": True})
+            await send_json(send, 200, form.deleted(name))
         case "input_items":
             history = () if kept.previous is None else await find_history(gateway, kept.previous, tenant)
             items = list_items((*(history or ()), *before), _model_of(call, reply), name)
             await _send_page(send, call, items)
         case _:
-            await _refuse(send, call, "Cannot cancel a synchronous response.")
+            await _refuse(send, call, f"Cannot cancel a synchronous {form.noun.lower()}.")
 
 
 def _model_of(call: Call, reply: AssistantMessage) -> Model:
     return Model(reply.response_model or "", get_protocol(call.protocol).provider, call.protocol, reasoning=True)
 
 
-def list_items(messages: Sequence[Message], model: Model, name: str) -> list[dict[str, Any]]:
-    """Write messages as the items of the list `name`: each has a type, an id of its own, and parts."""
+def _write_turns(messages: Sequence[Message], model: Model) -> list[dict[str, Any]]:
     if not messages:
         return []
     prompt = Prompt(context=Context(messages=tuple(messages)))
     # Thinking is listed as the client got it, also where no provider signed it.
     listed = replace(model, rules={"reasoning_replay": "open"})
     given = encode_request(prompt, model=listed)[get_protocol(model.protocol).turns_key or "input"]
-    entries = [{"role": "user", "content": given}] if isinstance(given, str) else cast("list[dict[str, Any]]", given)
+    return [{"role": "user", "content": given}] if isinstance(given, str) else cast("list[dict[str, Any]]", given)
+
+
+def list_items(messages: Sequence[Message], model: Model, name: str) -> list[dict[str, Any]]:
+    """Write messages as the items of the list `name`: each has a type, an id of its own, and parts."""
+    entries = _write_turns(messages, model)
     items: list[dict[str, Any]] = []
     seen: set[str] = set()
     for index, entry in enumerate(entries):
@@ -167,7 +182,8 @@ async def _ask_provider(
     """Pass the request on to the provider that keeps the reply, with the account that it was made with."""
     name, runtime = call.reply or "", admission.runtime
     if not kept.model:
-        await _refuse(send, call, f"Response with id '{name}' is kept by a provider that is not known any more.", 404)
+        text = f"{_form(call).noun} with id '{name}' is kept by a provider that is not known any more."
+        await _refuse(send, call, text, 404)
         return
     model = replace(runtime.router.resolve(kept.model, call.protocol), account=kept.account)
     query = urlencode({key: value for key, value in call.query.items() if key != "key"})

@@ -73,7 +73,11 @@ PARTS = {
     ),
     "a text with a breakpoint": (
         {"type": "text", "text": "x", "prompt_cache_breakpoint": {"mode": "explicit"}},
-        TextContent(text="x", extra=data(prompt_cache_breakpoint={"mode": "explicit"})),
+        TextContent(text="x", cache_mark=CacheMark(extra=chose("key", "cache_control", "prompt_cache_breakpoint"))),
+    ),
+    "a text with a breakpoint of another mode": (
+        {"type": "text", "text": "x", "prompt_cache_breakpoint": {"mode": "new"}},
+        TextContent(text="x", extra=data(prompt_cache_breakpoint={"mode": "new"})),
     ),
     "a picture by its address": (
         {"type": "image_url", "image_url": {"url": "https://x.org/a.png"}},

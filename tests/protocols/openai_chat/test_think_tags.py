@@ -56,6 +56,17 @@ TAGS = {
     "a closing tag too many": ("<think>t</think>a</think>b", (thinking("t", "<think>"), text("a</think>b"))),
     "an empty pair at the end": ("a<think></think>", (text("a"), text("<think></think>"))),
     "an empty pair and nothing else": ("<think></think>", ()),
+    "the tag of MiniMax M3": ("<mm:think>t</mm:think>a", (thinking("t", "<mm:think>"), text("a"))),
+    "the tag of MiniMax M3, cut off": (
+        "<mm:think>t</think>",
+        (
+            ThinkingContent(
+                thinking="t</think>",
+                thinking_signature="<mm:think>",
+                extra=chose("closing_tag", "</mm:think>", ""),
+            ),
+        ),
+    ),
     "thinking that mentions its tag": ("<think>a <think> b</think>c", (thinking("a <think> b", "<think>"), text("c"))),
 }
 
@@ -86,7 +97,12 @@ def test_tags_are_split_out_of_a_whole_reply_and_written_back(source, content):
     assert CODEC.encode_request(given, TAGGED)["messages"] == [turn]
 
 
-@given(st.lists(st.sampled_from(["<think>", "</think>", "a", " ", "\n", "<", "th"]), max_size=8), st.integers(1, 9))
+@given(
+    st.lists(
+        st.sampled_from(["<think>", "</think>", "<mm:think>", "</mm:think>", "a", " ", "\n", "<", "th"]), max_size=8
+    ),
+    st.integers(1, 9),
+)
 def test_any_text_with_tags_in_it_is_the_same_streamed_and_whole(pieces, size):
     source = "".join(pieces)
     frames = [chunk({"content": source[at : at + size]}) for at in range(0, len(source), size)]

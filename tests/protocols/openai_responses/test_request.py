@@ -14,6 +14,7 @@ from segue.conversation.messages import AssistantMessage, SystemMessage, ToolRes
 from segue.errors import DecodeError, EncodeError
 from segue.models.model import Model
 from segue.projection.projector import project
+from segue.projection.report import ChangeCode
 from segue.protocols.api import decode_request, encode_request
 from segue.protocols.openai_responses.protocol import PROTOCOL as CODEC
 from segue.request import convert, prepare
@@ -616,3 +617,31 @@ def test_an_item_that_becomes_the_system_prompt_stays_an_item():
     item = {"type": "configuration_update", "reasoning": {"effort": "low"}}
     body = {"model": "gpt-6-astra", "input": [item, {"role": "user", "content": "hi"}], "tools": [SHELL]}
     assert convert(body, source="openai-responses", target="openai/gpt-6-astra").body["input"][0] == item
+
+
+def test_tools_of_a_later_item_are_tools_of_the_request():
+    later = {"type": "additional_tools", "role": "developer", "tools": [PATCH, SHELL]}
+    body = {"model": "gpt-6-astra", "input": [user(), later, user("more")], "tools": [SHELL]}
+    prompt = decode_request(body, protocol="openai-responses")
+    assert [getattr(tool, "name", "") for tool in prompt.context.tools] == ["shell", "apply_patch"]
+    assert encode_request(prompt, protocol="openai-responses") == body
+    same = convert(body, source="openai-responses", target="openai/gpt-6-astra")
+    assert (same.body["input"], same.body["tools"]) == (body["input"], body["tools"])
+    other = convert(body, source="openai-responses", target="anthropic/claude-opus-5-5")
+    assert [tool["name"] for tool in other.body["tools"]] == ["shell", "apply_patch"]
+    assert not other.report.of(ChangeCode.NATIVE_DROPPED)
+    vendor = convert(body, source="openai-responses", target="xai/grok-4.5")
+    assert [tool["name"] for tool in vendor.body["tools"]] == ["shell", "apply_patch"]
+    assert "additional_tools" not in str(vendor.body["input"])
+
+
+@pytest.mark.parametrize("tools", [{}, {"tools": []}])
+def test_tools_of_a_later_item_alone_are_written_back_there(tools):
+    later = {"type": "additional_tools", "role": "developer", "tools": [SHELL, {"type": "web_search"}]}
+    body = {"model": "gpt-6-astra", "input": [user(), later], **tools}
+    prompt = decode_request(body, protocol="openai-responses")
+    assert len(prompt.context.tools) == 2
+    assert encode_request(prompt, protocol="openai-responses") == body
+    # Where the item was cut away, its tools stay.
+    cut = replace(prompt, context=replace(prompt.context, messages=prompt.context.messages[:1]))
+    assert len(encode_request(cut, protocol="openai-responses")["tools"]) == 2

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Final
 
 from segue.models.model import Model
@@ -21,13 +23,19 @@ from segue.protocols.google_interactions.stream import stream_decoder
 from segue.protocols.google_interactions.stream_writer import stream_encoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
 from segue.protocols.kit.facts import SignatureForm, StateSlots, TrainingForm
-from segue.protocols.kit.held_content import HeldContent
+from segue.protocols.kit.held_content import HeldContent, StoredForm
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 
 
 def _path(endpoint: Endpoint, stream: bool) -> str:
     del stream  # a key of the body
     return endpoint.dialect.path or "/interactions"
+
+
+def _stored_fields(made: int, previous: str | None) -> Mapping[str, object]:
+    day = datetime.fromtimestamp(made, tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    before = {} if previous is None else {"previous_interaction_id": previous}
+    return {"created": day, "updated": day, **before}
 
 
 _HELD_CONTENT: Final = HeldContent(
@@ -38,9 +46,16 @@ _HELD_CONTENT: Final = HeldContent(
     values={"continuation_token": "a reply that was cut", "environment": "files and state of a sandbox"},
     history=frozenset({"previous_interaction_id", "cached_content"}),
     reply="previous_interaction_id",
+    stored=StoredForm(
+        noun="Interaction",
+        fields=_stored_fields,
+        deleted=lambda _: {},
+        input_flag="include_input",
+        turns="steps",
+    ),
     per_model=frozenset({"cached_content", "continuation_token"}),
 )
-"""google-genai 3.1.0: CreateModelInteractionParam; read 2026-11-17."""
+"""google-genai 3.1.0: CreateModelInteractionParam, Interaction, Empty; read 2026-11-17."""
 
 _SDK_PARAMETERS: Final = frozenset(
     {

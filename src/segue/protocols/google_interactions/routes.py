@@ -1,4 +1,7 @@
-"""The endpoint of `google-interactions`; models are listed by those of `google-genai` (google-genai 3.1.0)."""
+"""The endpoints of `google-interactions`; models are listed by those of `google-genai` (google-genai 3.1.0).
+
+A reply that was stored has endpoints of its own.                         (google-genai 3.1.0: interactions; 2026-11-17)
+"""
 
 from __future__ import annotations
 
@@ -6,4 +9,9 @@ from typing import Final
 
 from segue.protocols.kit.routing import Route
 
-ROUTES: Final = (Route(path="/interactions", kind="generate"),)
+ROUTES: Final = (
+    Route(path="/interactions", kind="generate"),
+    Route(path="/interactions/{reply}", kind="retrieve", method="GET"),
+    Route(path="/interactions/{reply}", kind="delete", method="DELETE"),
+    Route(path="/interactions/{reply}/cancel", kind="cancel"),
+)

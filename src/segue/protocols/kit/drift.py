@@ -68,7 +68,8 @@ def _walk_patch(patch: object, known: _Known, depth: int) -> Iterator[str]:
     if not isinstance(patch, Mapping) or not depth:
         return
     entries = cast("Mapping[str, object]", patch)
-    yield from _walk(entries.get("to"), known, depth)
+    for part in ("to", "add", "more"):
+        yield from _walk(entries.get(part), known, depth)
     for key, inner in object_of(entries.get("in")).items():
         if key in known.names:
             if key not in known.open:

@@ -7,7 +7,7 @@ Another target cannot read it, so its loss is a loss of content. Each protocol d
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple, final
 
 import msgspec
@@ -24,6 +24,25 @@ class Reference(NamedTuple):
 
 
 @final
+class StoredForm(msgspec.Struct, frozen=True, kw_only=True):
+    """How a protocol writes replies that were stored, and answers about them.
+
+    - `noun`: what a reply is called.
+    - `fields(made, previous)`: the fields of a stored reply beside its content: when it was made, in Unix seconds, and
+      the id of the reply before it.
+    - `deleted(name)`: the answer to a deletion.
+    - `input_flag`, `turns`: the parameter of the query that asks for what the reply was made of, and the key of a reply
+      that then begins with it; None: there is no such parameter.
+    """
+
+    noun: str
+    fields: Callable[[int, str | None], Mapping[str, object]]
+    deleted: Callable[[str], Mapping[str, object]]
+    input_flag: str | None = None
+    turns: str = ""
+
+
+@final
 class HeldContent(msgspec.Struct, frozen=True, kw_only=True):
     """Which parts of a body refer to content that the provider holds.
 
@@ -33,6 +52,7 @@ class HeldContent(msgspec.Struct, frozen=True, kw_only=True):
     - `reply`: that of the keys which names the reply that a request continues. Providers then keep every reply, unless
       the body says `store: false`.
     - `reply_flag`: the key of a reply that says whether it is kept; None: there is none.
+    - `stored`: how stored replies are written; None: the protocol has no endpoints for them.
     - `per_model`: those of the keys that are valid for one model only.
     - `blocks`: types of native blocks (or their only key) that name content by its id.
     - `model_pattern`: a regular expression for names of models that are stored prompts.
@@ -43,6 +63,7 @@ class HeldContent(msgspec.Struct, frozen=True, kw_only=True):
     history: frozenset[str] = frozenset()
     reply: str | None = None
     reply_flag: str | None = None
+    stored: StoredForm | None = None
     per_model: frozenset[str] = frozenset()
     blocks: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     model_pattern: str | None = None

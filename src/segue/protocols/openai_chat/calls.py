@@ -32,7 +32,7 @@ from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of
 from segue.protocols.kit.reading import expect_object
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
-from segue.protocols.openai_chat.cache import MARK, encode_mark, find_mark
+from segue.protocols.openai_chat.cache import find_mark, write_mark
 from segue.protocols.openai_chat.fast_decode import Json
 from segue.protocols.openai_chat.native import choice_extra, keep_call
 from segue.protocols.openai_chat.rules import PROTOCOL
@@ -179,8 +179,7 @@ def encode_call(call: ToolCall, endpoint: Endpoint) -> Wire:
             wire = {"id": call.id, "type": "function", "function": function}
     if call.thought_signature is not None and endpoint.dialect.google_signatures:
         wire["extra_content"] = encode_signature(call.thought_signature)
-    if call.cache_mark is not None:
-        wire[MARK] = encode_mark(call.cache_mark)
+    write_mark(wire, call.cache_mark)
     return wire if call.extra is None else restore(wire, call.extra, PROTOCOL)
 
 

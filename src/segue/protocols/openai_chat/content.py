@@ -26,7 +26,7 @@ from segue.errors import Path
 from segue.protocols.kit.json_values import MISSING, Wire
 from segue.protocols.kit.reading import expect_list, expect_object
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
-from segue.protocols.openai_chat.cache import MARK, encode_mark, find_mark
+from segue.protocols.openai_chat.cache import find_mark, write_mark
 from segue.protocols.openai_chat.media import decode_media, encode_file, encode_image
 from segue.protocols.openai_chat.native import encode_native, keep_native
 from segue.protocols.openai_chat.rules import PROTOCOL
@@ -144,6 +144,5 @@ def encode_part(content: UserContent, path: Path) -> Wire:
 
 def _encode_text(content: TextContent) -> Wire:
     wire: Wire = {"type": "text", "text": content.text}
-    if content.cache_mark is not None:
-        wire[MARK] = encode_mark(content.cache_mark)
+    write_mark(wire, content.cache_mark)
     return wire if content.extra is None else restore(wire, content.extra, PROTOCOL)

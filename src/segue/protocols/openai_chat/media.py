@@ -27,7 +27,7 @@ from segue.errors import EncodeError, Path
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import data_url, split_data_url, standard_base64
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
-from segue.protocols.openai_chat.cache import MARK, encode_mark, find_mark
+from segue.protocols.openai_chat.cache import find_mark, write_mark
 from segue.protocols.openai_chat.rules import PROTOCOL
 
 _Media = TypeVar("_Media", ImageContent, FileContent)
@@ -240,6 +240,5 @@ def _url_of(content: ImageContent | FileContent, path: Path) -> str:
 
 
 def _finish(wire: Wire, content: ImageContent | FileContent) -> Wire:
-    if content.cache_mark is not None:
-        wire[MARK] = encode_mark(content.cache_mark)
+    write_mark(wire, content.cache_mark)
     return wire if content.extra is None else restore(wire, content.extra, PROTOCOL)

@@ -23,7 +23,7 @@ from segue.errors import Path
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import native_block
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
-from segue.protocols.openai_chat.cache import MARK, encode_mark, find_mark
+from segue.protocols.openai_chat.cache import find_mark, without_mark, write_mark
 from segue.protocols.openai_chat.media import decode_media
 from segue.protocols.openai_chat.rules import PROTOCOL
 
@@ -47,7 +47,7 @@ _TEXT_KEYS: Final = ("text", "refusal", "content", "transcript")
 def keep_native(block: Block) -> NativeContent:
     """Keep a block that only this protocol has; what is text in it is the fallback for other targets."""
     mark = find_mark(block)
-    kept = dict(block) if mark is None else {key: value for key, value in block.items() if key != MARK}
+    kept = without_mark(block, mark)
     text = next((value for key in _TEXT_KEYS if isinstance(value := block.get(key), str) and value), None)
     fallback = () if text is None else (TextContent(text=text),)
     return NativeContent(protocol=PROTOCOL, block=kept, fallback=fallback, cache_mark=mark)
@@ -68,8 +68,7 @@ def encode_native(content: NativeContent, path: Path) -> Wire:
         EncodeError: another protocol received it.
     """
     wire = dict(native_block(PROTOCOL, content, path))
-    if content.cache_mark is not None:
-        wire[MARK] = encode_mark(content.cache_mark)
+    write_mark(wire, content.cache_mark)
     return restore(wire, content.extra, PROTOCOL)
 
 
@@ -92,8 +91,7 @@ def decode_refusal_part(part: Block) -> TextContent | None:
 def encode_refusal_part(content: TextContent) -> Wire:
     """Write a refusal as a part."""
     wire: Wire = {"type": "refusal", "refusal": content.text}
-    if content.cache_mark is not None:
-        wire[MARK] = encode_mark(content.cache_mark)
+    write_mark(wire, content.cache_mark)
     return restore(wire, content.extra, PROTOCOL)
 
 

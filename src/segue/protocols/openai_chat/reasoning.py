@@ -176,7 +176,7 @@ def _index_of(entry: Block) -> str:
 def is_tagged(thought: ThinkingContent, endpoint: Endpoint) -> bool:
     """Whether thinking stands in tags in the text: it arrived so, or the provider's format is so."""
     signature = thought.thinking_signature
-    if signature == TAGS:
+    if signature in TAGS:
         return True
     return endpoint.dialect.think_tags and signature not in FIELDS and load_details(signature) is None
 

@@ -21,7 +21,7 @@ from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.reading import expect_objects, text_of
 from segue.protocols.kit.verbatim import keep, restore
-from segue.protocols.openai_chat.cache import place_marks
+from segue.protocols.openai_chat.cache import fit_marks, place_marks
 from segue.protocols.openai_chat.options import decode_options, encode_options
 from segue.protocols.openai_chat.reasoning import REASONING_KEYS
 from segue.protocols.openai_chat.rules import PROTOCOL
@@ -63,6 +63,7 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
     body: Wire = {"messages": messages, "model": endpoint.model.id if prompt.model is None else prompt.model}
     body.update({key: value for key, value in frame.items() if key in _TOOL_KEYS})
     encode_options(body, prompt.options, context, endpoint, target)
+    fit_marks(messages, endpoint)
     place_marks(body, prompt.options.cache_retention, endpoint, anchored=prompt.anchored)
     return body
 

@@ -107,6 +107,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         source="'set reasoning_effort to 'none'': also refused without an effort (litellm #34569, live, 2026-07-24)",
         read="2026-11-16",
     ),
+    Family(
+        pattern=OPENAI_GPT_5_6_ON,
+        rules={"cache_marks": 4, "cache_mark_key": "prompt_cache_breakpoint", "input_cache_marks": True},
+        providers=("openai", "azure"),
+        source="openai 3.49.0: breakpoints on parts, for gpt-5.6 and later; up to four are written",
+        read="2026-11-17",
+    ),
     *(
         Family(
             pattern=pattern,

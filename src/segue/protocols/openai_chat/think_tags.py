@@ -1,8 +1,9 @@
-"""Reasoning inside `<think>` tags in the text: separated from the text, and written back.
+"""Reasoning inside tags such as `<think>` in the text: separated from the text, and written back.
 
 Facts this file rests on:
 - Servers without a reasoning parser leave the tags in the text; some prompts already end in the opening tag, so only
   the closing one arrives.                                          (skales #166, MiniMaxH3 #8)
+- MiniMax M3 writes `<mm:think>`.                                        (vLLM's parser, articles; read 2026-11-16)
 - A tag may be split between two chunks, and a model with thinking turned off writes an empty pair.
                                                                      (vercel/ai ce9daa3; recorded traffic, 2026-11)
 
@@ -28,8 +29,10 @@ from segue.protocols.openai_chat.rules import PROTOCOL
 
 OPEN: Final = "<think>"
 CLOSE: Final = "</think>"
-TAGS: Final = OPEN
-"""The signature of thinking that came in tags."""
+_PAIRS: Final = {OPEN: CLOSE, "<mm:think>": "</mm:think>"}
+TAGS: Final = frozenset(_PAIRS)
+"""The signatures of thinking that came in tags: the opening tag."""
+_LONGEST: Final = max(map(len, _PAIRS.values()))
 
 _NO_MODEL: Final = Model("", "", PROTOCOL)
 
@@ -37,7 +40,7 @@ _NO_MODEL: Final = Model("", "", PROTOCOL)
 class TagReader:
     """Separates thinking from text, piece by piece, and adds both to an assembly."""
 
-    __slots__ = ("_blank", "_inside", "_out", "_pending", "_seen", "_tags", "_text", "_thinking")
+    __slots__ = ("_blank", "_inside", "_open", "_out", "_pending", "_seen", "_tags", "_text", "_thinking")
 
     def __init__(self, out: Assembly) -> None:
         self._out = out
@@ -45,6 +48,7 @@ class TagReader:
         self._thinking: Part | None = None
         self._pending = ""  # the beginning of what may become a tag
         self._inside = False
+        self._open = OPEN  # the latest opening tag
         self._seen = False  # a tag of either kind
         self._blank = ""  # white space since the opening tag, until there is text
         self._tags = ""  # tags without thinking that wait for the content behind them
@@ -56,7 +60,7 @@ class TagReader:
         while rest:
             tag, at = self._next_tag(rest)
             if tag is None:
-                held = _tail(rest, (CLOSE,) if self._inside else (OPEN,) if self._seen else (OPEN, CLOSE))
+                held = _tail(rest, self._expected())
                 self._pending = rest[len(rest) - held :] if held else ""
                 self._add(rest[: len(rest) - held] if held else rest)
                 return
@@ -69,39 +73,42 @@ class TagReader:
         pending, self._pending = self._pending, ""
         self._add(pending)
         if self._thinking is not None:
-            _note(self._thinking, choose("closing_tag", CLOSE, ""))
+            _note(self._thinking, choose("closing_tag", _PAIRS[self._open], ""))
             self._out.close(self._thinking)
             return
-        held = self._tags + (f"{OPEN}{self._blank}" if self._inside else "")
+        held = self._tags + (f"{self._open}{self._blank}" if self._inside else "")
         if held and self._out.parts:
             # Tags behind the last text, with nothing behind them, are text.
             self._tags, self._inside = "", False
             self._add(held)
 
-    def _next_tag(self, text: str) -> tuple[str | None, int]:
+    def _expected(self) -> tuple[str, ...]:
         if self._inside:
-            at = text.find(CLOSE)
-            return (CLOSE, at) if at >= 0 else (None, -1)
-        opens = text.find(OPEN)
-        closes = -1 if self._seen else text.find(CLOSE)
-        if closes >= 0 and (opens < 0 or closes < opens):
-            return CLOSE, closes
-        return (OPEN, opens) if opens >= 0 else (None, -1)
+            return (_PAIRS[self._open],)
+        return (*_PAIRS,) if self._seen else (*_PAIRS, *_PAIRS.values())
+
+    def _next_tag(self, text: str) -> tuple[str | None, int]:
+        found = [(at, tag) for tag in self._expected() if (at := text.find(tag)) >= 0]
+        if not found:
+            return None, -1
+        at, tag = min(found)
+        return tag, at
 
     def _turn(self, tag: str) -> None:
         out = self._out
-        if tag == OPEN:
+        if tag in _PAIRS:
             self._inside = self._seen = True
+            self._open = tag
             if self._text is not None:
                 out.close(self._text)
                 self._text = None
             return
         if self._inside and self._thinking is None:
-            self._tags += f"{OPEN}{self._blank}{CLOSE}"
+            self._tags += f"{self._open}{self._blank}{tag}"
         elif self._thinking is not None:
             out.close(self._thinking)
         else:
-            self._tags += CLOSE
+            self._tags += tag
             if self._text is not None:
                 out.close(self._text)
         self._seen = True
@@ -123,7 +130,7 @@ class TagReader:
             self._blank += text
         else:
             self._thinking = self._opened(out.open_thinking())
-            self._thinking.signature = TAGS
+            self._thinking.signature = self._open
             out.grow(self._thinking, self._blank + text)
 
     def _opened(self, part: Part) -> Part:
@@ -142,7 +149,7 @@ def _note(part: Part, choices: Wire) -> None:
 
 def _tail(text: str, tags: tuple[str, ...]) -> int:
     """Count the characters at the end that could be the beginning of a tag."""
-    at = text.rfind("<", max(0, len(text) - len(CLOSE) + 1))
+    at = text.rfind("<", max(0, len(text) - _LONGEST + 1))
     if at < 0:
         return 0
     end = text[at:]
@@ -151,7 +158,7 @@ def _tail(text: str, tags: tuple[str, ...]) -> int:
 
 def split_tags(text: str) -> tuple[AssistantContent, ...]:
     """Split a whole text; one without tags stays one text."""
-    if OPEN not in text and CLOSE not in text:
+    if "think>" not in text:
         return (TextContent(text=text),)
     out = Assembly(_NO_MODEL, PROTOCOL)
     reader = TagReader(out)
@@ -163,8 +170,10 @@ def split_tags(text: str) -> tuple[AssistantContent, ...]:
 
 def write_thinking(content: ThinkingContent) -> str:
     """Write thinking in its tags."""
-    closing = chosen(content.extra, PROTOCOL, "closing_tag", CLOSE)
-    return f"{_tags_before(content)}{OPEN}{content.thinking}{closing}"
+    signature = content.thinking_signature
+    opening = signature if signature in _PAIRS else OPEN
+    closing = chosen(content.extra, PROTOCOL, "closing_tag", _PAIRS[opening])
+    return f"{_tags_before(content)}{opening}{content.thinking}{closing}"
 
 
 def write_text(content: TextContent) -> str:

@@ -23,7 +23,7 @@ from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of
 from segue.protocols.kit.reading import expect_objects, native_definition
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
-from segue.protocols.openai_chat.cache import MARK, encode_mark, find_mark
+from segue.protocols.openai_chat.cache import find_mark, without_mark, write_mark
 from segue.protocols.openai_chat.native import choice_extra
 from segue.protocols.openai_chat.rules import PROTOCOL
 
@@ -58,7 +58,7 @@ def _decode_tool(tool: Block, endpoint: Endpoint) -> Tool:
     function = object_of(tool.get("function"))
     if tool.get("type", "function") != "function" or not isinstance(function.get("name"), str):
         mark = find_mark(tool)
-        definition = dict(tool) if mark is None else {key: value for key, value in tool.items() if key != MARK}
+        definition = without_mark(tool, mark)
         return NativeTool(protocol=PROTOCOL, definition=definition, cache_mark=mark)
     return _decode_function(tool, function, {}, endpoint)
 
@@ -124,8 +124,7 @@ def encode_tools(tools: Sequence[Tool], endpoint: Endpoint) -> Wire:
 
 def _encode_native(tool: NativeTool, path: Path) -> Wire:
     wire = dict(native_definition(PROTOCOL, tool, path))
-    if tool.cache_mark is not None:
-        wire[MARK] = encode_mark(tool.cache_mark)
+    write_mark(wire, tool.cache_mark)
     return restore(wire, tool.extra, PROTOCOL)
 
 
@@ -137,8 +136,7 @@ def _encode_function(tool: ToolDefinition, endpoint: Endpoint) -> Wire:
     if tool.strict is not None and endpoint.dialect.strict_tools:
         function["strict"] = tool.strict
     wire: Wire = {"type": "function", "function": function}
-    if tool.cache_mark is not None:
-        wire[MARK] = encode_mark(tool.cache_mark)
+    write_mark(wire, tool.cache_mark)
     return wire if tool.extra is None else restore(wire, tool.extra, PROTOCOL)
 
 

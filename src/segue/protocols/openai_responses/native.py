@@ -173,6 +173,11 @@ def _program_output(item: Block) -> tuple[FallbackContent, ...]:
     return _lines(_text(item.get("result")) or _text(item.get("output")))
 
 
+def _added_tools(item: Block) -> tuple[FallbackContent, ...]:
+    names = [name for tool in _mappings(item.get("tools")) if (name := _text(tool.get("name")))]
+    return _lines(f"[tools from here on: {', '.join(names)}]") if names else ()
+
+
 def _message(item: Block) -> tuple[FallbackContent, ...]:
     content = item.get("content")
     if isinstance(content, str):
@@ -201,6 +206,7 @@ _READERS: Final[Mapping[str, Callable[[Block], tuple[FallbackContent, ...]]]] = 
     "custom_tool_call_output": _output,
     "program": _program,
     "program_output": _program_output,
+    "additional_tools": _added_tools,
 }
 """Other items have no fallback: references, compacted history, lists of tools, settings."""
 

@@ -7,7 +7,7 @@ from typing import Final
 from segue.models.model import Model
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
 from segue.protocols.kit.facts import SignatureForm, StateSlots, TrainingForm
-from segue.protocols.kit.held_content import HeldContent
+from segue.protocols.kit.held_content import HeldContent, StoredForm
 from segue.protocols.kit.model_lists import OPENAI_MODEL_LIST
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.kit.token_count import TokenCount, only
@@ -103,6 +103,11 @@ _HELD_CONTENT: Final = HeldContent(
     history=frozenset({"previous_response_id", "conversation"}),
     reply="previous_response_id",
     reply_flag="store",
+    stored=StoredForm(
+        noun="Response",
+        fields=lambda made, previous: {"created_at": made, "store": True, "previous_response_id": previous},
+        deleted=lambda name: {"id": name, "object": "response", "deleted": True},
+    ),
     blocks={"item_reference": "a stored item", "image_generation_call": "a generated image"},
 )
 """openai 3.49.0: response_create_params, ItemReference; an image call with its id alone was accepted (recorded)."""

@@ -10,19 +10,22 @@ Facts this file rests on:
 
 - codex sends its tools as the first item, `additional_tools`, and no `tools`, for models whose entry says so. They are
   the tools of the request: other protocols have to get them.                       (codex @343074d4; read 2026-11-16)
+- The same item later in the input makes more tools available from there on.         (openai 3.49.0: AdditionalTools)
 
 Choices kept in `extra`: `field`, the key that holds the system prompt ("instructions", default "input") or a native
 block of a user or system turn ("input" for an item of its own, default "content"); `tools`, the item that holds the
-tools (default "tools", the key of the body).
+tools (default "tools", the key of the body); of a tool `list`, "input" if an item among the turns defines it (default
+"tools").
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from msgspec.structs import replace
 
+from segue.conversation.arguments import encode_arguments
 from segue.conversation.content import (
     AssistantContent,
     Extra,
@@ -45,13 +48,13 @@ from segue.errors import EncodeError
 from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import expect_list, expect_object, text_of
-from segue.protocols.kit.verbatim import choose, chosen, keep, restore
+from segue.protocols.kit.verbatim import VERBATIM, choose, chosen, keep, restore
 from segue.protocols.openai_responses.content import decode_content, default_content, encode_content, encode_parts
 from segue.protocols.openai_responses.fast_encode import write_turn_fast
 from segue.protocols.openai_responses.native import is_item, native_item, side_of
 from segue.protocols.openai_responses.options import decode_options, encode_options
 from segue.protocols.openai_responses.rules import PROTOCOL, PROVIDER
-from segue.protocols.openai_responses.tools import decode_tools, encode_tools
+from segue.protocols.openai_responses.tools import decode_tool, decode_tools, encode_tools
 from segue.protocols.openai_responses.turns import TurnReader, is_custom, write_turn
 
 _FUNCTION_OUTPUT: Final = "function_call_output"
@@ -73,7 +76,7 @@ def decode_request(body: JsonObject | Sequence[object], endpoint: Endpoint) -> P
     if not isinstance(body, Mapping):
         transcript = _Transcript(endpoint, endpoint.model.id)
         transcript.read(expect_list(body, ()))
-        return Prompt(context=transcript.context((), None))
+        return Prompt(context=transcript.context(_with_added((), transcript.messages), None))
     model, instructions, given = text_of(body.get("model")), text_of(body.get("instructions")), body.get("input")
     transcript = _Transcript(endpoint, model or endpoint.model.id)
     transcript.system_prompt = instructions
@@ -87,8 +90,43 @@ def decode_request(body: JsonObject | Sequence[object], endpoint: Endpoint) -> P
     if "tools" not in body and items and (found := _tools_item(items[0])) is not None:
         transcript.tools_item, tools = found
     transcript.read(items)
+    tools = _with_added(tools, transcript.messages)
     context = transcript.context(tools, body)
     return Prompt(context=context, options=decode_options(body, endpoint, tools), model=model)
+
+
+def _added(messages: Sequence[Message]) -> Iterator[Block]:
+    """Give the definitions of tools in items among the turns."""
+    for message in messages:
+        if type(message) is SystemMessage:
+            for piece in message.content:
+                if piece.kind == "native" and piece.protocol == PROTOCOL and piece.block.get("type") == _TOOLS_ITEM:
+                    given = piece.block.get("tools")
+                    entries = cast("list[object]", given) if isinstance(given, (list, tuple)) else []
+                    yield from (cast("Block", entry) for entry in entries if isinstance(entry, Mapping))
+
+
+def _with_added(tools: tuple[Tool, ...], messages: Sequence[Message]) -> tuple[Tool, ...]:
+    """Add the tools that items among the turns define. Of several with one name, the first counts."""
+    names = {_key(tool) for tool in tools}
+    out = list(tools)
+    for definition in _added(messages):
+        tool = decode_tool(definition)
+        if (key := _key(tool)) not in names:
+            names.add(key)
+            own = tool.extra[PROTOCOL] if tool.extra is not None else EMPTY
+            choices = {**object_of(own.get(VERBATIM)), **choose("list", "tools", "input")}
+            out.append(replace(tool, extra={PROTOCOL: {**own, VERBATIM: choices}}))
+    return tuple(out) if len(out) > len(tools) else tools
+
+
+def _key(tool: Tool) -> str:
+    return tool.name if tool.kind == "function" else encode_arguments(tool.definition)
+
+
+def _listed(tools: Sequence[Tool]) -> list[Tool]:
+    """Give the tools that no item among the turns defines."""
+    return [tool for tool in tools if chosen(tool.extra, PROTOCOL, "list", "tools") == "tools"]
 
 
 def _tools_item(first: object) -> tuple[Block, tuple[Tool, ...]] | None:
@@ -147,7 +185,7 @@ class _Transcript:
         for key in ("model", "instructions"):
             if key in body and not isinstance(body[key], str):
                 received[key] = body[key]
-        if "tools" in body and not tools:
+        if "tools" in body and not _listed(tools):
             received["tools"] = body["tools"]
         given = body.get("input")
         if not isinstance(given, (list, tuple)):
@@ -275,8 +313,14 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
         items.append(_encode_prompt(system_prompt, extra, endpoint))
     _encode_messages(context.messages, items, endpoint)
     body["input"] = items
-    if context.tools:
-        tools = encode_tools(context.tools)
+    given: Sequence[Tool] = context.tools
+    if len(listed := _listed(given)) < len(given) and any(entry.get("type") == _TOOLS_ITEM for entry in items):
+        if endpoint.rules.tool_namespaces:
+            given = listed
+        else:
+            items[:] = [entry for entry in items if entry.get("type") != _TOOLS_ITEM]
+    if given:
+        tools = encode_tools(given)
         item = object_of(chosen(extra, PROTOCOL, "tools", "tools")) if endpoint.rules.tool_namespaces else EMPTY
         if item:
             items.insert(0, {**item, "tools": tools})
