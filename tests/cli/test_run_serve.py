@@ -14,6 +14,8 @@ from cli.running import Ran, run
 from segue.cli.run import own_folder
 from segue.gateway.config import SETUP_NAMES
 from segue.gateway.setup_lines import CLIENTS
+from segue.models.built_in import ECHO
+from segue.models.catalogue import get_model
 
 PROGRAM = """#!{python}
 import json, os, sys, urllib.request
@@ -61,7 +63,7 @@ def test_every_program_gets_its_arguments_and_files(client: str, tmp_path: Path)
     assert ran.status == 0, ran.err
     arguments, files = json.loads(ran.out)
     assert arguments[-2:] == ["--own", "argument"]
-    setup = CLIENTS[client].make("http://127.0.0.1:1", "key", "echo")
+    setup = CLIENTS[client].make("http://127.0.0.1:1", "key", ECHO)
     assert len(files) == len(setup.run_files)
     left = [path.name for path in (tmp_path / "segue").glob("run-*")] if (tmp_path / "segue").exists() else []
     assert not left
@@ -118,7 +120,7 @@ def test_set_up_lines_name_the_gateway(client: str, tmp_path: Path) -> None:
     assert written.status == 0, written.err
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert written.out.count("wrote ") == len(files)
-    setup = CLIENTS[client].make("http://127.0.0.1:8787", "any", "claude-opus-4-8")
+    setup = CLIENTS[client].make("http://127.0.0.1:8787", "any", get_model("claude-opus-4-8"))
     for name in setup.environment:
         assert f"export {name}=" in written.out
     for name, path in setup.file_variables.items():
