@@ -13,7 +13,9 @@ import pytest
 from cli.running import Ran, run
 from segue.cli.run import own_folder
 from segue.gateway.config import SETUP_NAMES
-from segue.gateway.setup_lines import CLIENTS
+from segue.gateway.setup_lines import CLIENTS, setup_text
+from segue.models.built_in import ECHO
+from segue.models.catalogue import get_model
 
 PROGRAM = """#!{python}
 import json, os, sys, urllib.request
@@ -54,17 +56,45 @@ def test_a_program_is_answered_by_the_model_and_gives_its_status(tmp_path: Path)
     assert "say this" in ran.out
 
 
-@pytest.mark.parametrize("client", [name for name in SETUP_NAMES if CLIENTS[name].runs])
-def test_every_program_gets_its_arguments_and_files(client: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("client", ["codex", "gemini-cli", "opencode", "pi", "qwen-code", "aider"])
+def test_a_program_gets_its_arguments_and_files(client: str, tmp_path: Path) -> None:
     program = CLIENTS[client].programs[0]
     ran = _run(tmp_path, _install(tmp_path, program, LISTING), program, "--own", "argument")
     assert ran.status == 0, ran.err
     arguments, files = json.loads(ran.out)
     assert arguments[-2:] == ["--own", "argument"]
-    setup = CLIENTS[client].make("http://127.0.0.1:1", "key", "echo")
+    setup = CLIENTS[client].make("http://127.0.0.1:1", "key", ECHO)
     assert len(files) == len(setup.run_files)
     left = [path.name for path in (tmp_path / "segue").glob("run-*")] if (tmp_path / "segue").exists() else []
     assert not left
+
+
+TOLD = {"CLAUDE_CODE_MAX_CONTEXT_TOKENS": "128000", "CLAUDE_CODE_MAX_OUTPUT_TOKENS": "16384"}
+
+
+def test_a_program_is_told_the_limits_of_the_model_that_answers(tmp_path: Path) -> None:
+    program = "#!{python}\nimport json, os\nprint(json.dumps(dict(os.environ)))\n"
+    environment = {**_install(tmp_path, "claude", program), "OPENAI_API_KEY": "key"}
+    ran = run("run", "-m", "openai/gpt-4o-mini", "--store", "none", "--", "claude", env=environment)
+    assert ran.status == 0, ran.err
+    given = json.loads(ran.out)
+    assert {name: given.get(name) for name in TOLD} == TOLD
+
+
+@pytest.mark.parametrize(
+    ("more", "name"),
+    [(("-m", "openai/gpt-4o-mini"), "gpt-4o-mini"), ((), "fast")],
+    ids=["the model of the option", "the first model of a route"],
+)
+def test_set_up_lines_tell_the_limits_of_the_model_that_answers(
+    more: tuple[str, ...], name: str, tmp_path: Path
+) -> None:
+    config = tmp_path / "gateway.toml"
+    config.write_text('[models."fast"]\ntry = ["openai/gpt-4o-mini", "anthropic/claude-opus-4-8"]\n')
+    printed = run("serve", "--config", config, "--setup", "claude-code", *more)
+    assert printed.status == 0, printed.err
+    for variable, value in {"ANTHROPIC_MODEL": name, **TOLD}.items():
+        assert f"export {variable}={value}\n" in printed.out
 
 
 MISTAKES = {
@@ -110,7 +140,14 @@ def test_a_model_that_cannot_answer_is_refused_at_the_start(
 
 
 @pytest.mark.parametrize("client", SETUP_NAMES)
-def test_set_up_lines_name_the_gateway(client: str, tmp_path: Path) -> None:
+def test_set_up_lines_name_the_gateway(client: str) -> None:
+    printed = setup_text(client, "http://127.0.0.1:9999", "any", ECHO)
+    assert "http://127.0.0.1:9999" in printed
+    assert "echo" in printed
+
+
+@pytest.mark.parametrize("client", ["claude-code", "codex", "opencode", "cline", "qwen-code", "vscode", "zed"])
+def test_set_up_lines_are_printed_and_files_written(client: str, tmp_path: Path) -> None:
     printed = run("serve", "--setup", client, "--address", "127.0.0.1:9999", "-m", "segue/echo")
     assert printed.status == 0, printed.err
     assert "http://127.0.0.1:9999" in printed.out
@@ -118,7 +155,7 @@ def test_set_up_lines_name_the_gateway(client: str, tmp_path: Path) -> None:
     assert written.status == 0, written.err
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert written.out.count("wrote ") == len(files)
-    setup = CLIENTS[client].make("http://127.0.0.1:8787", "any", "claude-opus-4-8")
+    setup = CLIENTS[client].make("http://127.0.0.1:8787", "any", get_model("claude-opus-4-8"))
     for name in setup.environment:
         assert f"export {name}=" in written.out
     for name, path in setup.file_variables.items():

@@ -30,7 +30,7 @@ _KEY = "segue-run"
 @click.option("--store", metavar="STORE", help='"sqlite:FILE", "postgresql://..." or "none".')
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
 def command(*, model: str, config: Path | None, store: str | None, program: tuple[str, ...]) -> None:
-    """Run PROGRAM (claude, codex, gemini, opencode, pi or qwen) on another model.
+    """Run PROGRAM (such as claude, codex, gemini, opencode, pi or qwen) on another model.
 
     For example: segue run -m openai/gpt-5.4 -- claude
 
@@ -58,10 +58,10 @@ def command(*, model: str, config: Path | None, store: str | None, program: tupl
         known = replace(known, state=replace(known.state, store=store))
     gateway = Gateway(with_model(known, model))
     check_usable(gateway, model)
-    name = model.rpartition("/")[2]
+    answering = gateway.router.describe(model.rpartition("/")[2])
     protocol = guarded_protocol(lambda: gateway.config.limits)
     with own_folder() as folder, serve_in_thread(create_app(gateway=gateway), protocol=protocol) as url:
-        setup = row.make(url, _KEY, name)
+        setup = row.make(url, _KEY, answering)
         for path, text in setup.run_files.items():
             make_private_file(Path(folder) / path)
             (Path(folder) / path).write_text(text)

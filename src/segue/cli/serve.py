@@ -61,16 +61,20 @@ def command(
     known = adapt(read_config(config) if config is not None else load_config(""))
     place = read_address(known.listen.address)
     if setup is not None:
-        _print_setup(setup, place, known, folder)
+        _print_setup(setup, place, known, folder, model)
         return
     completed = complete_config(known, os.environ) if config is None else known
     serve(completed, place, path=config, model=model, adapt=adapt)
 
 
-def _print_setup(client: str, place: Address, config: Config, folder: Path | None) -> None:
+def _print_setup(client: str, place: Address, config: Config, folder: Path | None, chosen: str | None) -> None:
+    from segue.gateway.routing import Router
+    from segue.gateway.runtime import catalogue_of
     from segue.gateway.setup_lines import CLIENTS, setup_text
 
-    model = next((name for name in config.models if "*" not in name and "?" not in name), "claude-opus-4-8")
+    router = Router(config, catalogue_of(config))
+    name = chosen.rpartition("/")[2] if chosen else next(iter(router.listed()), "claude-opus-4-8")
+    model = router.describe(name)
     key = "any" if not config.listen.keys else "YOUR-GATEWAY-KEY"
     if folder is None:
         click.echo(setup_text(client, place.url, key, model), nl=False)

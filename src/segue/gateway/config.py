@@ -277,5 +277,19 @@ def read_secret(given: str, environment: Mapping[str, str], *, key: str) -> str:
     )
 
 
-SetupName = Literal["claude-code", "codex", "gemini-cli", "opencode", "pi", "cline", "qwen-code"]
+SetupName = Literal[
+    "claude-code",
+    "codex",
+    "gemini-cli",
+    "opencode",
+    "pi",
+    "cline",
+    "qwen-code",
+    "copilot",
+    "aider",
+    "goose",
+    "crush",
+    "zed",
+    "vscode",
+]
 SETUP_NAMES: Final[tuple[str, ...]] = get_args(SetupName)

@@ -178,6 +178,14 @@ class Router:
         except UnknownModel:
             return None
 
+    def describe(self, name: str) -> Model:
+        """Give the model that answers first for a name, with this name as its id: what clients can be told about it.
+
+        Raises:
+            UnknownModel: there is no such model.
+        """
+        return replace(self.find(name).models[0], id=name)
+
     def listed(self) -> tuple[str, ...]:
         """Give the names that lists of models have: those of the configuration that are no patterns."""
         return tuple(name for name, route in self.config.models.items() if route.listed and name not in self._patterns)

@@ -45,7 +45,7 @@ class Runtime:
         self.config: Config = config
         self.key_digests: frozenset[bytes] = _read_client_keys(config, environment)
         self.host_names: frozenset[str] = frozenset(name.lower() for name in config.listen.host_names)
-        self.router: Router = Router(config, _catalogue_of(config))
+        self.router: Router = Router(config, catalogue_of(config))
         _check_targets(config, self.router)
         self.breaker: Breaker = Breaker(config.limits.breaker_failures, config.limits.breaker_seconds)
         self.client: AsyncClient = _make_client(config, environment, self.router.catalogue)
@@ -131,6 +131,7 @@ def _make_client(config: Config, environment: Mapping[str, str], catalogue: Cata
     )
 
 
-def _catalogue_of(config: Config) -> Catalogue:
+def catalogue_of(config: Config) -> Catalogue:
+    """Give the models that a configuration can name."""
     known = installed_catalogue() if config.catalogue is None else load_catalogue(config.catalogue)
     return known.with_models(ECHO)
