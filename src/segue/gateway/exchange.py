@@ -116,6 +116,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     client: str
     tenant: str
     headers: Mapping[str, str]
+    chain: Chain
+    """The digests of the history as the client knows it (`keys_of_reply`)."""
     has_store: bool
     """Whether the state of the reply can be stored; if not, all of it is in envelopes."""
     refused: frozenset[str] = frozenset()
@@ -218,6 +220,7 @@ async def read_asked(
         client=find_client(headers),
         tenant=tenant,
         headers=headers,
+        chain=found.chain,
         has_store=gateway.store.is_available,
         refused=_unremembered(gateway.conversations.refused(conversation), whole),
         raw=raw if is_straight else b"",
@@ -479,8 +482,7 @@ class Exchange:
             self.is_unstored = wants_reply
             return
         native = self._projector is None
-        after = START_OF_CHAIN if asked.continued is None else asked.continued.chain
-        keys = keys_of_reply(asked.sent.messages, attachment.seen, asked.tenant, native=native, after=after)
+        keys = keys_of_reply((), attachment.seen, asked.tenant, native=native, after=asked.chain)
         put, now = self.gateway.store.put, now_ms()
         # A state may still be stored later. A reply may not: the client is told that it is not stored.
         stored = [put(StoredState(asked.tenant, keys, attachment.state), now, is_kept=True)]
@@ -501,7 +503,7 @@ class Exchange:
             conversation=asked.conversation,
             messages=asked.context.messages,
             ids={} if before is None else before.ids,
-            chain=extend_chain(START_OF_CHAIN if before is None else before.chain, asked.sent.messages),
+            chain=asked.chain,
         )
 
     def continuation(self) -> Continuation | None:
