@@ -172,6 +172,8 @@ def _thoughts(turn: AssistantMessage) -> Iterable[str]:
 def plain_thought(text: str) -> str:
     """Give thinking without blanks around it and without the tags that some clients put there."""
     text = text.strip()
+    if not text.startswith("<"):
+        return text
     for tag in ("thinking", "think", "thought", "reasoning"):
         opening, closing = f"<{tag}>", f"</{tag}>"
         if text.startswith(opening) and text.endswith(closing):

@@ -7,7 +7,8 @@ with its state attached. The state is stored before the end of the reply is sent
 from __future__ import annotations
 
 import asyncio
-import secrets
+import os
+from binascii import b2a_base64
 from collections.abc import Mapping
 from time import monotonic
 from typing import Any, Final, final
@@ -61,15 +62,12 @@ _TRANSIENT: Final = frozenset({FailureKind.OVERLOADED, FailureKind.SERVER, Failu
 """Failures that open the circuit of a model."""
 
 
+_LETTERS: Final = bytes.maketrans(b"+/", b"Aa")
+
+
 def random_name() -> str:
-    """Give 128 random bits as letters and digits: the random part of an id."""
-    value = secrets.randbits(128)
-    digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-    found: list[str] = []
-    for _ in range(22):
-        value, rest = divmod(value, 62)
-        found.append(digits[rest])
-    return "".join(found)
+    """Give 22 random letters and digits, of 132 random bits: the random part of an id."""
+    return b2a_base64(os.urandom(18)).translate(_LETTERS)[:22].decode()
 
 
 @final
