@@ -49,7 +49,8 @@ class _Process:
         self.port = int(self._ask(""))
 
     def _ask(self, line: str) -> str:
-        assert self._process.stdin is not None and self._process.stdout is not None, "both are pipes"
+        assert self._process.stdin is not None, "it is a pipe"
+        assert self._process.stdout is not None, "it is a pipe"
         self._process.stdin.write(line)
         self._process.stdin.flush()
         return self._process.stdout.readline()

@@ -1,7 +1,7 @@
 """The processes of `gateway_costs`: `python benchmarks/gateway_servers.py upstream|bare|gateway [URL OF THE UPSTREAM]`.
 
 - `upstream`: a provider of OpenAI's chat protocol that answers at once, or with an event every few milliseconds.
-- `bare`: uvicorn and httpx2, which pass the bytes of requests and replies on. The least that a gateway can do with them.
+- `bare`: uvicorn and httpx2, which pass the bytes of requests and replies on: the least that a gateway does.
 - `gateway`: segue's gateway, with a store in a new folder. The model is one of OpenAI's chat protocol.
 
 A process prints its port, then its CPU time in nanoseconds for each line of its standard input, and ends with it. Only
