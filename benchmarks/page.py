@@ -67,6 +67,10 @@ _INTRODUCTIONS: Final[Mapping[str, str]] = {
         "The same streamed reply over a loopback connection: read by segue's client, by httpx2 alone (the time of the\n"
         "transport, a lower bound), and by the providers' own clients, whose raw streams make no message."
     ),
+    "gateway": (
+        "A request and a streamed event through the gateway, translated from Messages to Chat, with a store: the CPU\n"
+        "time of its process, compared with uvicorn and httpx2 that pass the bytes on."
+    ),
     "convert": "`segue convert` with a file of conversations, one on each line: the whole program and its start.",
     "corpus": (
         "Corpora: columns of Arrow, folders, batch files of providers, and Ray where it is installed. A rate is the\n"
@@ -87,6 +91,7 @@ TITLES: Final[Mapping[str, str]] = {
     "streams": "Streamed replies",
     "relays": "Streams passed on",
     "client": "The client",
+    "gateway": "The gateway",
     "convert": "Conversion of files",
     "corpus": "Corpora",
 }

@@ -21,6 +21,7 @@ from bound_turns import measure_bound
 from client_costs import measure_client
 from corpus_costs import measure_corpus
 from figures import HEADINGS, Figure, render_table, render_verdicts
+from gateway_costs import measure_gateway
 from goals import GOALS, check_goals
 from growth import measure_growth
 from imports import measure_import_costs
@@ -168,6 +169,7 @@ GROUPS: Final[Mapping[str, Callable[[Bench], list[Figure]]]] = {
     "streams": lambda bench: measure_streams(bench.effort, (1_000, 4_000) if bench.quick else (12_000, 200_000)),
     "relays": lambda bench: measure_relays(bench.effort, (1_000, 4_000) if bench.quick else (12_000, 200_000)),
     "client": lambda bench: measure_client(Effort(3 if bench.quick else 15, bench.effort.sample_ns)),
+    "gateway": lambda bench: measure_gateway(quick=bench.quick),
     "convert": lambda bench: measure_batches(1_000 if bench.quick else 120_000),
     "corpus": lambda bench: measure_corpus(quick=bench.quick),
 }

@@ -204,6 +204,16 @@ def test_while_the_database_is_away_nobody_waits_and_nothing_is_acknowledged(fau
     assert reported[-1] == "the store can be written again"
 
 
+def test_rows_that_nobody_waits_for_are_all_stored_when_the_gateway_ends(faulty: FaultyDatabase) -> None:
+    async def work(service: StoreService) -> None:
+        for number in range(250):
+            service.put_later(StoredRow(f"req_{number}", "t", b"x"), NOW)
+
+    _serve(Store(faulty), work)
+    rows = [row[0] for statement, rows in faulty.written if "into requests" in statement for row in rows]
+    assert sorted(map(str, rows)) == sorted(f"req_{number}" for number in range(250))
+
+
 class _Watched:
     """Notes which threads call a database."""
 

@@ -53,6 +53,8 @@ class FoundStates(msgspec.Struct, frozen=True):
     """Turns with an envelope that is not one of this gateway and tenant, or was changed."""
     unread: frozenset[int] = frozenset()
     """Turns with envelopes that were not read, because the request has too many."""
+    chain: Chain = START_OF_CHAIN
+    """The digests of the whole history: the keys of the reply to it are made with them (`keys_of_reply`)."""
 
     def wanted(self) -> tuple[str, ...]:
         """Give the keys to look up in a store."""
@@ -85,7 +87,8 @@ def find_states(
     refused: set[int] = set()
     unread: set[int] = set()
     wanted: list[TurnKeys] = []
-    for turn in reversed(keys_of_turns(context.messages, tenant, after=after)):
+    turns, digests = keys_of_turns(context.messages, tenant, after=after)
+    for turn in reversed(turns):
         message = context.messages[turn.place]
         assert message.role == "assistant", "only assistant turns have keys"
         found: list[State] = []
@@ -105,7 +108,7 @@ def find_states(
             states[turn.place] = merged
         if merged is None or not merged.is_whole:
             wanted.append(turn)
-    return FoundStates(states, tuple(reversed(wanted)), frozenset(refused), frozenset(unread))
+    return FoundStates(states, tuple(reversed(wanted)), frozenset(refused), frozenset(unread), digests)
 
 
 def _envelopes_of(message: AssistantMessage, most: int) -> list[str]:

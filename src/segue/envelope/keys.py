@@ -100,36 +100,43 @@ def keys_of_reply(
 
     `native`: the client got the signatures unchanged. `after`: the digests of what stands before `before`.
     """
-    return _keys(*extend_chain(after, before), reply, tenant, native=native)
+    return _keys(*extend_chain(after, before), reply, digest_reply(reply), tenant, native=native)
 
 
 def extend_chain(chain: Chain, messages: Iterable[Message]) -> Chain:
     """Give the digests of a conversation and of its last message, after more messages."""
     for message in messages:
-        chain = _advance(*chain, message)
+        if message.role != "system":
+            own = digest_reply(message) if message.role == "assistant" else digest_message(message)
+            chain = sha256(chain[0] + own).digest(), own
     return chain
 
 
-def keys_of_turns(messages: Sequence[Message], tenant: str = "", *, after: Chain = START_OF_CHAIN) -> list[TurnKeys]:
-    """Give the keys of each assistant turn of a conversation as the client sent it, behind what `after` digests."""
+def keys_of_turns(
+    messages: Sequence[Message], tenant: str = "", *, after: Chain = START_OF_CHAIN
+) -> tuple[list[TurnKeys], Chain]:
+    """Give the keys of each assistant turn of a conversation as the client sent it, and the digests of all of it.
+
+    `after`: the digests of what stands before it.
+    """
     found: list[TurnKeys] = []
     chain, last = after
     for index, message in enumerate(messages):
+        if message.role == "system":
+            continue
         if message.role == "assistant":
-            found.append(TurnKeys(index, _keys(chain, last, message, tenant, native=True)))
-        chain, last = _advance(chain, last, message)
-    return found
+            own = digest_reply(message)
+            found.append(TurnKeys(index, _keys(chain, last, message, own, tenant, native=True)))
+        else:
+            own = digest_message(message)
+        chain, last = sha256(chain + own).digest(), own
+    return found, (chain, last)
 
 
-def _advance(chain: bytes, last: bytes, message: Message) -> tuple[bytes, bytes]:
-    if message.role == "system":
-        return chain, last
-    own = digest_reply(message) if message.role == "assistant" else digest_message(message)
-    return sha256(chain + own).digest(), own
-
-
-def _keys(chain: bytes, last: bytes, turn: AssistantMessage, tenant: str, *, native: bool) -> tuple[str, ...]:
-    own = digest_reply(turn)
+def _keys(
+    chain: bytes, last: bytes, turn: AssistantMessage, own: bytes, tenant: str, *, native: bool
+) -> tuple[str, ...]:
+    """Give the keys of a turn; `own` is its digest."""
     calls = [make_key("call", tenant, text_bytes(call.id)) for call in turn.tool_calls() if call.id]
     signatures = [make_key("signature", tenant, text_bytes(each)) for each in signatures_of(turn)] if native else []
     thoughts = [make_key("thought", tenant, text_bytes(text)) for text in _thoughts(turn)]
@@ -165,6 +172,8 @@ def _thoughts(turn: AssistantMessage) -> Iterable[str]:
 def plain_thought(text: str) -> str:
     """Give thinking without blanks around it and without the tags that some clients put there."""
     text = text.strip()
+    if not text.startswith("<"):
+        return text
     for tag in ("thinking", "think", "thought", "reasoning"):
         opening, closing = f"<{tag}>", f"</{tag}>"
         if text.startswith(opening) and text.endswith(closing):

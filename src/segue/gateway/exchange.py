@@ -7,7 +7,8 @@ with its state attached. The state is stored before the end of the reply is sent
 from __future__ import annotations
 
 import asyncio
-import secrets
+import os
+from binascii import b2a_base64
 from collections.abc import Mapping
 from time import monotonic
 from typing import Any, Final, final
@@ -61,15 +62,12 @@ _TRANSIENT: Final = frozenset({FailureKind.OVERLOADED, FailureKind.SERVER, Failu
 """Failures that open the circuit of a model."""
 
 
+_LETTERS: Final = bytes.maketrans(b"+/", b"Aa")
+
+
 def random_name() -> str:
-    """Give 128 random bits as letters and digits: the random part of an id."""
-    value = secrets.randbits(128)
-    digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-    found: list[str] = []
-    for _ in range(22):
-        value, rest = divmod(value, 62)
-        found.append(digits[rest])
-    return "".join(found)
+    """Give 22 random letters and digits, of 132 random bits: the random part of an id."""
+    return b2a_base64(os.urandom(18)).translate(_LETTERS)[:22].decode()
 
 
 @final
@@ -116,6 +114,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     client: str
     tenant: str
     headers: Mapping[str, str]
+    chain: Chain
+    """The digests of the history as the client knows it (`keys_of_reply`)."""
     has_store: bool
     """Whether the state of the reply can be stored; if not, all of it is in envelopes."""
     refused: frozenset[str] = frozenset()
@@ -218,6 +218,7 @@ async def read_asked(
         client=find_client(headers),
         tenant=tenant,
         headers=headers,
+        chain=found.chain,
         has_store=gateway.store.is_available,
         refused=_unremembered(gateway.conversations.refused(conversation), whole),
         raw=raw if is_straight else b"",
@@ -479,8 +480,7 @@ class Exchange:
             self.is_unstored = wants_reply
             return
         native = self._projector is None
-        after = START_OF_CHAIN if asked.continued is None else asked.continued.chain
-        keys = keys_of_reply(asked.sent.messages, attachment.seen, asked.tenant, native=native, after=after)
+        keys = keys_of_reply((), attachment.seen, asked.tenant, native=native, after=asked.chain)
         put, now = self.gateway.store.put, now_ms()
         # A state may still be stored later. A reply may not: the client is told that it is not stored.
         stored = [put(StoredState(asked.tenant, keys, attachment.state), now, is_kept=True)]
@@ -501,7 +501,7 @@ class Exchange:
             conversation=asked.conversation,
             messages=asked.context.messages,
             ids={} if before is None else before.ids,
-            chain=extend_chain(START_OF_CHAIN if before is None else before.chain, asked.sent.messages),
+            chain=asked.chain,
         )
 
     def continuation(self) -> Continuation | None:

@@ -62,6 +62,8 @@ class Writer:
         self._writes = writes
         self._on_error = on_error
         self._queue: queue.Queue[Item | None] = queue.Queue(_MOST_WAITING)
+        self._unhurried: deque[Item] = deque()
+        self._is_gathering = False
         self._backlog: deque[Item] = deque()
         self._lock = threading.Lock()
         self._is_closing = threading.Event()
@@ -77,6 +79,13 @@ class Writer:
         """Take an item; False if too many wait, or if the writer is closed."""
         if self._is_closing.is_set():
             return False
+        if item.done is None:
+            if len(self._unhurried) >= _MOST_WAITING:
+                return False
+            self._unhurried.append(item)
+            if not self._is_gathering and len(self._unhurried) == 1:  # else the thread takes it with the others
+                self.wake()
+            return True
         try:
             self._queue.put_nowait(item)
         except queue.Full:
@@ -127,29 +136,31 @@ class Writer:
                     self._probe()
                     next_probe = time.monotonic() + _PROBE_SECONDS
             self._report_end()
-            if is_closing and self._queue.empty():
+            if is_closing and self._queue.empty() and not self._unhurried:
                 self._end()
                 return
 
     def _collect(self, seconds: float | None) -> list[Item]:
-        """Wait for a first item, and take those that wait with it."""
+        """Wait for a first item, and take those that wait with it.
+
+        What nobody waits for is written together with what comes within a moment: it wakes the thread once for all.
+        """
         batch: list[Item] = []
         try:
-            first = self._queue.get(block=seconds != 0.0, timeout=seconds or None)
-            if first is None:
-                return batch
-            batch.append(first)
-            end = time.monotonic() + _PATIENCE
-            while len(batch) < _BATCH:
-                # What nobody waits for is written together with what comes next.
-                is_urgent = self._is_closing.is_set() or any(item.done is not None for item in batch)
-                more = self._queue.get(block=not is_urgent, timeout=max(0.001, end - time.monotonic()))
-                if more is None:
-                    return batch
+            first = self._queue.get(block=seconds != 0.0 and not self._unhurried, timeout=seconds or None)
+            if first is not None:
+                batch.append(first)
+            elif self._unhurried and not self._is_closing.is_set():
+                self._is_gathering = True
+                if (first := self._queue.get(timeout=_PATIENCE)) is not None:
+                    batch.append(first)
+            while batch and len(batch) < _BATCH and (more := self._queue.get_nowait()) is not None:
                 batch.append(more)
         except queue.Empty:
             pass
-        return batch
+        self._is_gathering = False  # before the last look: what comes after it wakes the thread
+        unhurried = [self._unhurried.popleft() for _ in range(min(_BATCH, len(self._unhurried)))]
+        return unhurried + batch
 
     def _write(self, batch: list[Item]) -> None:
         """Write items, and tell their callers."""

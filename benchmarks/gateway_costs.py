@@ -1,0 +1,166 @@
+"""The CPU time of a gateway process for a request and for a streamed event, compared with uvicorn and httpx2 alone.
+
+Every server is a process of its own (`gateway_servers`), so that the time of clients and of the upstream is not
+counted. Rounds take turns, and a second bare server is the control: its ratio to the first is the error of the run.
+
+`python benchmarks/gateway_costs.py FOLDER...` compares the `src` folders of several commits instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final, Self
+
+import orjson
+from cases import CLAUDE
+from figures import Figure
+from gateway_servers import EVENTS
+from measure import CONTROL
+from replies import make_history
+
+from segue.request import prepare
+
+_LENGTH: Final = 20
+"""Messages of the request: about 38 KB, as agents send them."""
+_BARE: Final = "bare"
+_SCRIPT: Final = Path(__file__).with_name("gateway_servers.py")
+
+
+class _Process:
+    """A server in a process of its own; it ends with the `with` block."""
+
+    def __init__(self, role: str, *given: str, source: str | None = None) -> None:
+        environment = {**os.environ, **({"PYTHONPATH": source} if source else {})}
+        self._process = subprocess.Popen(
+            [sys.executable, str(_SCRIPT), role, *given],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        self.port = int(self._ask(""))
+
+    def _ask(self, line: str) -> str:
+        assert self._process.stdin is not None, "it is a pipe"
+        assert self._process.stdout is not None, "it is a pipe"
+        self._process.stdin.write(line)
+        self._process.stdin.flush()
+        return self._process.stdout.readline()
+
+    def cpu(self) -> int:
+        """Give the CPU time so far, in nanoseconds."""
+        return int(self._ask("\n"))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+def measure_gateway(*, quick: bool = False, sources: Sequence[str] = ()) -> list[Figure]:
+    """Measure whole requests, one and 32 at a time, streams, and the time to the first byte."""
+    body = prepare(make_history(_LENGTH, CLAUDE), CLAUDE).body | {"model": "m"}
+    whole, streamed = (orjson.dumps(body | {"stream": stream}) for stream in (False, True))
+    rounds, count, streams = (2, 32, 8) if quick else (8, 128, 200)
+    with ExitStack() as stack:
+        upstream = stack.enter_context(_Process("upstream"))
+        url = f"http://127.0.0.1:{upstream.port}"
+        servers = {name: stack.enter_context(_Process("bare", url)) for name in (_BARE, CONTROL)}
+        for name in sources or ("gateway",):
+            servers[name] = stack.enter_context(_Process("gateway", url, source=name if sources else None))
+        for server in servers.values():
+            _load(server, streamed, streams, streams)  # compiled, connected, and caches filled
+            _load(server, whole, 64, 32)
+        figures: list[Figure] = []
+        for at_once in (1, 32):
+            spent = _spend(servers, whole, rounds, count, at_once)
+            what = f"{len(whole) // 1000} KB, Messages to Chat, {at_once} at a time"
+            figures += _compare(f"gateway.request.{at_once}", what, "a request", spent, count)
+        spent = _spend(servers, streamed, max(2, rounds // 2), streams, streams)
+        figures += _compare("gateway.event", f"{streams} live streams", "an event", spent, streams * (EVENTS + 3))
+        firsts: dict[str, list[float]] = {name: [] for name in servers}
+        for _ in range(rounds * 5):
+            for name, server in servers.items():
+                firsts[name] += _load(server, streamed, 1, 1, is_cut=True)
+        figures += _compare("gateway.first", "a stream alone", "to the first byte, wall clock", firsts, 1)
+    return figures
+
+
+def _spend(
+    servers: Mapping[str, _Process], body: bytes, rounds: int, count: int, at_once: int
+) -> dict[str, list[float]]:
+    spent: dict[str, list[float]] = {name: [] for name in servers}
+    for at in range(rounds):
+        names = list(servers)
+        for name in names[at % len(names) :] + names[: at % len(names)]:
+            before = servers[name].cpu()
+            _load(servers[name], body, count, at_once)
+            spent[name].append(servers[name].cpu() - before)
+    return spent
+
+
+def _compare(key: str, what: str, unit: str, spent: Mapping[str, Sequence[float]], count: int) -> list[Figure]:
+    figures: list[Figure] = []
+    for name, times in spent.items():
+        ratios = [time / bare for time, bare in zip(times, spent[_BARE], strict=True)]
+        if name != _BARE:
+            low, _, high = statistics.quantiles(ratios, n=4)
+            goal = "" if name == CONTROL else key
+            value = min(times) / min(spent[_BARE])
+            figures.append(Figure(goal, f"{what}: {name} / bare", "times", value, f"{low:.2f} to {high:.2f}"))
+        if name != CONTROL:
+            figures.append(Figure("", f"{what}: {name}, {unit}", "us", min(times) / count / 1e3))
+    return figures
+
+
+def _load(server: _Process, body: bytes, count: int, at_once: int, *, is_cut: bool = False) -> list[float]:
+    """Send requests over connections that stay open; give the nanoseconds to the first byte of each reply.
+
+    `is_cut`: the rest of the reply is not read.
+    """
+    head = (
+        f"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\nx-api-key: none\r\n"
+        f"anthropic-version: 2023-06-01\r\ncontent-length: {len(body)}\r\n\r\n"
+    ).encode()
+
+    async def call(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> float:
+        begun = time.perf_counter_ns()
+        writer.write(head + body)
+        given = (await reader.readuntil(b"\r\n\r\n")).lower()
+        if not given.startswith(b"http/1.1 200"):
+            raise AssertionError(f"the server answered {given!r}")
+        if b"content-length:" in given:
+            await reader.readexactly(int(given.partition(b"content-length:")[2].split()[0]))
+            return time.perf_counter_ns() - begun
+        await reader.readuntil(b"\n\n")
+        first = time.perf_counter_ns() - begun
+        if not is_cut:
+            await reader.readuntil(b"\r\n0\r\n\r\n")
+        return first
+
+    async def work(number: int) -> list[float]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        found = [await call(reader, writer) for _ in range(number)]
+        writer.close()
+        return found
+
+    async def work_all() -> list[float]:
+        found = await asyncio.gather(*(work(count // at_once) for _ in range(at_once)))
+        return [each for times in found for each in times]
+
+    return asyncio.run(work_all())
+
+
+if __name__ == "__main__":
+    for figure in measure_gateway(sources=sys.argv[1:]):
+        print("  ".join(figure.row()), flush=True)

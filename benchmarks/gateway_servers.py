@@ -1,0 +1,159 @@
+"""The processes of `gateway_costs`: `python benchmarks/gateway_servers.py upstream|bare|gateway [URL OF THE UPSTREAM]`.
+
+- `upstream`: a provider of OpenAI's chat protocol that answers at once, or with an event every few milliseconds.
+- `bare`: uvicorn and httpx2, which pass the bytes of requests and replies on: the least that a gateway does.
+- `gateway`: segue's gateway, with a store in a new folder. The model is one of OpenAI's chat protocol.
+
+A process prints its port, then its CPU time in nanoseconds for each line of its standard input, and ends with it. Only
+the standard library, uvicorn, httpx2 and segue are needed, so that `PYTHONPATH` chooses the commit of segue.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from typing import Any, Final
+
+import httpx2
+import uvicorn
+
+EVENTS: Final = 40
+"""Events of a streamed reply, besides those around them."""
+_PAUSE: Final = 0.05
+"""Seconds between two events: 200 streams get 4,000 events a second."""
+_TEXT: Final = "I read the file first, then change the one function that is wrong, and run its tests again. "
+_CALL: Final = {"id": "call_1", "type": "function", "function": {"name": "read", "arguments": '{"path": "src/app.py"}'}}
+
+
+def _chunk(delta: dict[str, object], reason: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": reason}
+    value = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "plain", "choices": [choice]}
+    return b"data: " + json.dumps(value).encode() + b"\n\n"
+
+
+async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer the requests of one connection."""
+    message = {"role": "assistant", "content": _TEXT * 6, "tool_calls": [_CALL]}
+    usage = {"prompt_tokens": 9000, "completion_tokens": 150, "total_tokens": 9150}
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
+    whole = {"id": "c1", "object": "chat.completion", "created": 1, "model": "plain", "choices": [choice]}
+    body = json.dumps(whole | {"usage": usage}).encode()
+    head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body)
+    first, last = _chunk({"role": "assistant", "content": ""}), _chunk({}, "stop")
+    middle = _chunk({"content": _TEXT[:24]})
+    try:
+        while True:
+            given = await reader.readuntil(b"\r\n\r\n")
+            length = next(line for line in given.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+            sent = await reader.readexactly(int(length.partition(b":")[2]))
+            if b'"stream":true' not in sent[:400] + sent[-400:]:
+                writer.write(head + body)
+                continue
+            writer.write(
+                b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+                + b"%x\r\n%s\r\n" % (len(first + middle), first + middle)
+            )
+            for _ in range(EVENTS):
+                await asyncio.sleep(_PAUSE)
+                if writer.is_closing():
+                    return
+                writer.write(b"%x\r\n%s\r\n" % (len(middle), middle))
+            end = last + b"data: [DONE]\n\n"
+            writer.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(end), end))
+    except (asyncio.IncompleteReadError, ConnectionError):
+        writer.close()
+
+
+async def _serve_upstream(listener: socket.socket) -> None:
+    server = await asyncio.start_server(_answer, sock=listener)
+    await server.serve_forever()
+
+
+def _bare_app(url: str) -> Callable[..., Awaitable[None]]:
+    """Make an application that passes bytes on, streamed as they come."""
+    http = httpx2.AsyncClient(limits=httpx2.Limits(max_connections=None), timeout=60)
+
+    async def app(
+        scope: MutableMapping[str, Any],
+        receive: Callable[[], Awaitable[MutableMapping[str, Any]]],
+        send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
+    ) -> None:
+        if scope["type"] != "http":
+            return
+        pieces: list[bytes] = []
+        while True:
+            message = await receive()
+            pieces.append(message["body"])
+            if not message.get("more_body"):
+                break
+        headers = {"content-type": "application/json", "authorization": "Bearer key"}
+        request = http.build_request("POST", f"{url}/chat/completions", headers=headers, content=b"".join(pieces))
+        response = await http.send(request, stream=True)
+        kind = response.headers["content-type"]
+        given = [(b"content-type", kind.encode())]
+        if "event-stream" not in kind:
+            body = await response.aread()
+            given.append((b"content-length", b"%d" % len(body)))
+            await send({"type": "http.response.start", "status": 200, "headers": given})
+            await send({"type": "http.response.body", "body": body})
+            return
+        await send({"type": "http.response.start", "status": 200, "headers": given})
+        chunks: AsyncIterator[bytes] = response.aiter_raw()
+        async for chunk in chunks:
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await response.aclose()
+        await send({"type": "http.response.body", "body": b""})
+
+    return app
+
+
+def _serve_gateway(url: str, listener: socket.socket) -> None:
+    from segue.gateway.app import create_app
+    from segue.gateway.config import load_config
+    from segue.gateway.connections import guarded_protocols
+    from segue.gateway.service import Gateway
+
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        config = load_config(
+            f'[providers.plain]\nprotocol = "openai-chat"\nbase_url = "{url}"\nkey = "env:PLAIN_KEY"\n'
+            f'[models."m"]\ntry = ["plain/plain"]\n[state]\nstore = "sqlite:{folder}/gateway.db"\n'
+        )
+        gateway = Gateway(config, environment={"PLAIN_KEY": "sk-upstream", "XDG_STATE_HOME": folder})
+        settings = guarded_protocols(lambda: gateway.config.limits)
+        _run(create_app(gateway=gateway), listener, lifespan="on", **settings)
+
+
+def _run(app: Any, listener: socket.socket, **settings: Any) -> None:  # noqa: ANN401 - as uvicorn takes them
+    config = uvicorn.Config(app, log_level="warning", access_log=False, server_header=False, **settings)
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+def _report() -> None:
+    for _ in sys.stdin:
+        print(time.process_time_ns(), flush=True)
+    os._exit(0)
+
+
+def main() -> None:
+    """Serve until standard input is closed."""
+    role, url = sys.argv[1], sys.argv[-1]
+    listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+    print(listener.getsockname()[1], flush=True)
+    threading.Thread(target=_report, daemon=True).start()
+    if role == "upstream":
+        asyncio.run(_serve_upstream(listener))
+    elif role == "bare":
+        _run(_bare_app(url), listener, lifespan="off")
+    else:
+        _serve_gateway(url, listener)
+
+
+if __name__ == "__main__":
+    main()
