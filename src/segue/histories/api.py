@@ -104,6 +104,7 @@ def write_history(
             notes,
             adds_own_text=record.adds_own_text,
             closes_calls=record.closes_calls,
+            sends_thinking=record.sends_thinking,
         )
     fresh = session_id or make_id(record.name, target.full_name(), given.origin.id or "", dump(given.context))
     draft = Draft(

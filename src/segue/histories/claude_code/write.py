@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from segue.conversation.messages import AssistantMessage, Message, StopReason
+from segue.histories.claude_code.read import is_title
 from segue.histories.claude_code.turns import NAME, WIRE, attachment_content
 from segue.histories.kit.envelope import find_envelope, find_title, plain_text
 from segue.histories.kit.format import Draft, Output
@@ -46,7 +47,7 @@ def write(draft: Draft) -> Output:
     folder = re.sub(r"[^A-Za-z0-9]", "-", cwd)
     name = f"projects/{folder[:_LONGEST]}/{draft.id}.jsonl"
     title = draft.history.title
-    derived = find_title([each for each in draft.messages if not plain_text(each).startswith("<")])
+    derived = find_title(each for each in draft.messages if is_title(each))
     if title and (derived is None or title_of(derived) != title):
         writer.lines.append({"type": "custom-title", "customTitle": title, "sessionId": draft.id})
     data = b"".join(json_line(line) for line in writer.lines)

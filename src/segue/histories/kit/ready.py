@@ -17,9 +17,10 @@ from segue.conversation.context import Context
 from segue.conversation.messages import Message, SystemMessage, UserMessage
 from segue.errors import EmptyConversation
 from segue.histories.kit.broken_media import replace_broken_media
-from segue.histories.kit.envelope import find_envelope, is_own_text
+from segue.histories.kit.envelope import find_envelope, is_own_text, plain_text
 from segue.histories.kit.notes import Notes
 from segue.models.model import Model
+from segue.plurals import counted
 from segue.projection.policy import Policy
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.request import Request, prepare_intact
@@ -48,11 +49,13 @@ def make_ready(
     *,
     adds_own_text: bool,
     closes_calls: bool,
+    sends_thinking: bool,
 ) -> Ready:
     """Give the messages that a format writes.
 
     `adds_own_text`: the program adds instructions by itself, so those of others are left out. `closes_calls`: it adds a
-    result to a call that has none.
+    result to a call that has none. `sends_thinking`: it sends thinking as it is stored, which providers refuse without
+    a signature, so a reply with such thinking is projected like that of another program.
 
     Raises:
         EmptyConversation: nothing would be left to write.
@@ -61,11 +64,15 @@ def make_ready(
     given = context.messages
     if adds_own_text:
         _note_instructions(context, notes)
-    own = [find_envelope(message, format_name) is not None for message in given]
+    own = [
+        find_envelope(message, format_name) is not None and not (sends_thinking and _has_unsigned_thinking(message))
+        for message in given
+    ]
     kept: list[int] = []
     for at, message in enumerate(given):
         if adds_own_text and not own[at] and is_own_text(message):
-            notes.add(ChangeCode.AGENT_TEXT_LEFT_OUT, ("messages", at), Loss.NONE)
+            detail = counted(len(plain_text(message)), "character")
+            notes.add(ChangeCode.AGENT_TEXT_LEFT_OUT, ("messages", at), Loss.CONTENT, detail)
         else:
             kept.append(at)
     if not kept:
@@ -139,6 +146,10 @@ def _prepare(
     last = _with_mark(_NEXT_PROMPT, len(context.messages))
     shortened = replace(context, messages=(*marked, last), tools=(), summaries=(), system_prompt=None)
     return prepare_intact(shortened, model, policy=policy), replaced
+
+
+def _has_unsigned_thinking(message: Message) -> bool:
+    return any(content.kind == "thinking" and not content.thinking_signature for content in message.content)
 
 
 def _empty() -> EmptyConversation:
