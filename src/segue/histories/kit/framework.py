@@ -35,6 +35,8 @@ CLAUDE: Final = Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", re
 """The example model of frameworks that ask any model."""
 SYSTEM: Final = "system"
 """The field of `Context.extra` with the envelope of the instructions at the beginning."""
+INSTRUCTIONS: Final = "instructions"
+"""The field of `Context.extra` that says that the document has the instructions beside its messages."""
 
 
 @final
@@ -76,7 +78,8 @@ class Framework:
     an SQLite database, and `open_source` in a source with the files beside it. `close` makes the document; `complete`
     adds to entries what the framework needs and segue has no value for, such as ids; `further` gives files beside the
     document. `plain` makes JSON of the framework's objects. `stores_system` and `stores_tools` say that the document
-    has instructions and tools; they are reported otherwise. `separate_system` says that `close` writes instructions.
+    has instructions and tools; they are reported otherwise. `separate_system` says that `close` writes instructions;
+    it does so too where `has_separate_instructions`.
     """
 
     codec: EntryCodec
@@ -117,7 +120,9 @@ class Framework:
             notes.add(ChangeCode.RECORD_LEFT_OUT, ("records", "conversation"), Loss.CONTENT, count)
         own: dict[str, Any] = {DOCUMENT: document.rest} if document.rest else {}
         system: str | tuple[SystemContent, ...] | None = document.system
-        if system is None and messages and messages[0].role == "system":
+        if system is not None:
+            own[INSTRUCTIONS] = True
+        elif messages and messages[0].role == "system":
             first = messages.pop(0)
             system = _prompt_of(cast("SystemMessage", first))
             own[SYSTEM] = find_envelope(first, self.name)
@@ -155,8 +160,11 @@ class Framework:
         """Write one conversation."""
         context = draft.history.context
         own = (context.extra or {}).get(self.name, {})
+        rest = own.get(DOCUMENT)
+        kept: Mapping[str, Any] = cast("Mapping[str, Any]", rest) if isinstance(rest, Mapping) else {}
         messages, positions = list(draft.messages), list(draft.positions)
-        if context.system_prompt and self.stores_system and not self.separate_system:
+        is_separate = self.separate_system or has_separate_instructions(context, self.name)
+        if context.system_prompt and self.stores_system and not is_separate:
             messages.insert(0, self._instructions(context, own.get(SYSTEM), draft.notes))
             positions.insert(0, None)
         elif not self.stores_system:
@@ -165,7 +173,7 @@ class Framework:
             paths: list[Path] = [("system_prompt",)] if context.system_prompt else []
             paths += [("messages",) if at is None else ("messages", at) for at in positions[:leading]]
             for path in paths:
-                draft.notes.add(ChangeCode.AGENT_TEXT_LEFT_OUT, path, Loss.CONTENT, detail)
+                draft.notes.add(ChangeCode.INSTRUCTIONS_LEFT_OUT, path, Loss.CONTENT, detail)
             del messages[:leading], positions[:leading]
             if not messages:
                 raise EmptyConversation("the history has no content to write: it has only instructions")
@@ -179,8 +187,6 @@ class Framework:
         entries = write_entries(self.codec, messages, writing)
         if not entries:
             raise EmptyConversation(f"the history has no content that {self.title} can store")
-        rest = own.get(DOCUMENT)
-        kept: Mapping[str, Any] = cast("Mapping[str, Any]", rest) if isinstance(rest, Mapping) else {}
         value = self.close(self.complete(entries, draft), kept, draft)
         if halves:
             value = _without_halves(value)
@@ -259,6 +265,11 @@ def _prompt_of(message: SystemMessage) -> str | tuple[SystemContent, ...]:
     if len(message.content) == 1 and message.content[0] == TextContent(text=getattr(message.content[0], "text", "")):
         return cast("TextContent", message.content[0]).text
     return message.content
+
+
+def has_separate_instructions(context: Context, name: str) -> bool:
+    """Whether a conversation was read from a document of this format that has the instructions beside its messages."""
+    return (context.extra or {}).get(name, {}).get(INSTRUCTIONS) is True
 
 
 def prompt_text(context: Context) -> str | None:

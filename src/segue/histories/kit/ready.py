@@ -161,7 +161,7 @@ def _empty() -> EmptyConversation:
 def _note_instructions(context: Context, notes: Notes) -> None:
     if context.system_prompt:
         detail = "the system prompt; the program has its own"
-        notes.add(ChangeCode.AGENT_TEXT_LEFT_OUT, ("system_prompt",), Loss.CONTENT, detail)
+        notes.add(ChangeCode.INSTRUCTIONS_LEFT_OUT, ("system_prompt",), Loss.CONTENT, detail)
     if context.tools:
         notes.add(ChangeCode.TOOL_REMOVED, ("tools",), Loss.NONE, "the program has tools of its own")
 

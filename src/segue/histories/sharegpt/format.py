@@ -12,7 +12,16 @@ from segue.histories.kit.chat_messages import read_tools, write_functions
 from segue.histories.kit.documents import LINES, load_value
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
-from segue.histories.kit.framework import Document, Framework, framework_format, give_json, items_of, list_of
+from segue.histories.kit.framework import (
+    Document,
+    Framework,
+    framework_format,
+    give_json,
+    has_separate_instructions,
+    items_of,
+    list_of,
+    prompt_text,
+)
 from segue.histories.kit.lines import object_of, text_of
 from segue.histories.kit.pieces import encode_json
 from segue.histories.kit.samples import read_samples
@@ -116,7 +125,10 @@ def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> objec
         for address in items_of(entry.get(IMAGES)):
             images.append(names[len(images)] if len(images) < len(names) else address)
     made: dict[str, Any] = {"conversations": turns, **{key: rest[key] for key in rest if key != _FILES}}
-    tools = draft.history.context.tools
+    context = draft.history.context
+    if has_separate_instructions(context, CODEC.name):
+        made["system"] = prompt_text(context)
+    tools = context.tools
     if tools and read_tools(_parsed(rest.get("tools"))) != tools:
         made["tools"] = encode_json(write_functions(tools))
     return {**made, IMAGES: images} if images else made
