@@ -27,6 +27,7 @@ from segue.histories.reading import HISTORY
 from segue.histories.recognition import is_plain_request
 from segue.histories.registry import FORMATS
 from segue.inspector import inspection
+from segue.projection.report import ChangeCode, Loss
 from segue.protocols.registry import PROTOCOLS
 
 TARGET = "anthropic/claude-sonnet-4-5"
@@ -302,6 +303,86 @@ def test_a_file_without_a_message_is_no_success(tmp_path):
     done = CliRunner().invoke(program, ["import", str(path)])
     assert done.exit_code != 0
     assert "no message was read as pi" in done.output + str(done.exception)
+
+
+ASKED: dict[str, Any] = {"role": "user", "content": "Why is it so?"}
+ELSEWHERE: dict[str, tuple[object, str]] = {
+    "a prompt beside messages": ({"system_prompt": "Speak in riddles.", "messages": [ASKED]}, "Speak in riddles."),
+    "the system of Anthropic": ({"system": "Speak in riddles.", "messages": [ASKED]}, "Speak in riddles."),
+    "a prompt beside messages of LangChain": (
+        {"system_prompt": "Speak in riddles.", "messages": [{"type": "human", "data": {"content": "Why?"}}]},
+        "Speak in riddles.",
+    ),
+    "a text under the key text": ([{"role": "user", "text": "Where is it?"}], "Where is it?"),
+    "a text under the key message": ({"messages": [{"role": "user", "message": "Where is it?"}]}, "Where is it?"),
+    "a text under the key value": ([ASKED, {"role": "assistant", "value": "It is here."}], "It is here."),
+    "calls beside the blocks of LlamaIndex": (
+        [
+            {"role": "user", "blocks": [{"block_type": "text", "text": "Read."}], "additional_kwargs": {}},
+            {
+                "role": "assistant",
+                "blocks": [],
+                "additional_kwargs": {
+                    "tool_calls": [{"id": "c", "function": {"name": "read", "arguments": '{"p": 7}'}}]
+                },
+            },
+        ],
+        "'p': 7",
+    ),
+    "a call of an older LangChain": (
+        [
+            {"type": "human", "data": {"content": "Read."}},
+            {
+                "type": "ai",
+                "data": {
+                    "content": "",
+                    "additional_kwargs": {"function_call": {"name": "read", "arguments": '{"p": 7}'}},
+                },
+            },
+        ],
+        "'p': 7",
+    ),
+    "any role of LangChain": (
+        [
+            {"type": "human", "data": {"content": "Why?"}},
+            {"type": "chat", "data": {"role": "critic", "content": "I doubt it."}},
+        ],
+        "I doubt it.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("value", "wanted"), ELSEWHERE.values(), ids=ELSEWHERE.keys())
+def test_content_at_a_known_other_place_is_read(value, wanted):
+    context = read_history(json.dumps(value).encode()).context
+    assert wanted in str((context.system_prompt, [message.content for message in context.messages]))
+
+
+UNKNOWN_KEYS: dict[str, tuple[object, str | None]] = {
+    "a message of Chat": ([ASKED, {"role": "assistant", "answer_text": "Because of the moon."}], None),
+    "a row": ({"messages": [ASKED, {"role": "assistant", "says": {"text": "Because of the moon."}}]}, "hf-messages"),
+    "a message of LlamaIndex": (
+        [
+            {"role": "user", "blocks": [{"block_type": "text", "text": "Why?"}], "additional_kwargs": {}},
+            {"role": "assistant", "blocks": [], "additional_kwargs": {"says": "Because of the moon."}},
+        ],
+        None,
+    ),
+    "a message of LangChain": (
+        [
+            {"type": "human", "data": {"content": "Why?"}},
+            {"type": "ai", "data": {"content": "", "additional_kwargs": {"says": "Because of the moon."}}},
+        ],
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize(("value", "format_name"), UNKNOWN_KEYS.values(), ids=UNKNOWN_KEYS.keys())
+def test_a_message_that_is_empty_because_of_an_unknown_key_is_reported(value, format_name):
+    report = read_history(json.dumps(value).encode(), format=format_name).report
+    (change,) = report.of(ChangeCode.LINE_UNREADABLE)
+    assert (change.path, change.loss) == (("lines", 2), Loss.CONTENT)
 
 
 # -- the samples of real programs --------------------------------------------------------------------------------------

@@ -114,8 +114,8 @@ class _Writer:
         """Encode messages, those of others without cache marks: the program sets all that a request may have."""
         turns = WIRE.encode(messages, self._draft.model.id, self._draft.model.provider)
         for turn in () if is_own else turns:
-            if isinstance(turn["content"], list):
-                turn["content"] = [without(block, ("cache_control",)) for block in objects_of(turn["content"])]
+            if not isinstance(content := turn["content"], str):
+                turn["content"] = [without(block, ("cache_control",)) for block in objects_of(content)]
         return turns
 
     def _boundary(self, summary: Message) -> None:

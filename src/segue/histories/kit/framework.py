@@ -21,7 +21,7 @@ from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, rea
 from segue.histories.kit.envelope import find_envelope, find_title
 from segue.histories.kit.format import Draft, Format, FormatSample, Output, Place
 from segue.histories.kit.history import History, HistoryOrigin, WrittenFile
-from segue.histories.kit.lines import title_of
+from segue.histories.kit.lines import object_of, text_of, title_of
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Database, Source, View
 from segue.histories.kit.stamps import make_id, time_of
@@ -120,6 +120,8 @@ class Framework:
             notes.add(ChangeCode.RECORD_LEFT_OUT, ("records", "conversation"), Loss.CONTENT, count)
         own: dict[str, Any] = {DOCUMENT: document.rest} if document.rest else {}
         system: str | tuple[SystemContent, ...] | None = document.system
+        if system is None and (place := _prompt_place(document.rest)) is not None:
+            system = _fields_at(document.rest, place)[place[-1]]
         if system is not None:
             own[INSTRUCTIONS] = True
         elif messages and messages[0].role == "system":
@@ -164,6 +166,8 @@ class Framework:
         kept: Mapping[str, Any] = cast("Mapping[str, Any]", rest) if isinstance(rest, Mapping) else {}
         messages, positions = list(draft.messages), list(draft.positions)
         is_separate = self.separate_system or has_separate_instructions(context, self.name)
+        if is_separate and (place := _prompt_place(kept)) is not None:
+            kept = _with_prompt(kept, place, prompt_text(context))
         if context.system_prompt and self.stores_system and not is_separate:
             messages.insert(0, self._instructions(context, own.get(SYSTEM), draft.notes))
             positions.insert(0, None)
@@ -272,6 +276,31 @@ def has_separate_instructions(context: Context, name: str) -> bool:
     return (context.extra or {}).get(name, {}).get(INSTRUCTIONS) is True
 
 
+_PROMPT_KEYS: Final = ("system", "system_prompt")
+_AROUND: Final = "around"
+_HOLDERS: Final = (_AROUND, "state", "body")
+"""Fields of `Document.rest` with the fields of the object that has the messages."""
+
+
+def _prompt_place(rest: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Find the instructions that a document has beside its messages."""
+    for place in ((), *((name,) for name in _HOLDERS)):
+        for key in _PROMPT_KEYS:
+            if text_of(_fields_at(rest, (*place, key)).get(key)):
+                return (*place, key)
+    return None
+
+
+def _fields_at(rest: Mapping[str, Any], place: tuple[str, ...]) -> Mapping[str, Any]:
+    """Give the object that has the last key of a place."""
+    return rest if len(place) == 1 else object_of(rest.get(place[0]))
+
+
+def _with_prompt(rest: Mapping[str, Any], place: tuple[str, ...], prompt: str | None) -> Mapping[str, Any]:
+    fields = {**_fields_at(rest, place), place[-1]: prompt}
+    return fields if len(place) == 1 else {**rest, place[0]: fields}
+
+
 def prompt_text(context: Context) -> str | None:
     """Give the instructions as one text, for formats that have one field for them."""
     prompt = context.system_prompt
@@ -315,7 +344,7 @@ def list_opener(is_message: Callable[[Mapping[str, Any]], bool]) -> Callable[[ob
         rest: dict[str, Any] = {}
         if isinstance(value, dict):
             whole = cast("dict[str, Any]", value)
-            rest = {"around": {key: item for key, item in whole.items() if key != "messages"}}
+            rest = {_AROUND: {key: item for key, item in whole.items() if key != "messages"}}
             value = cast("object", whole.get("messages"))
         entries = list_of(value)
         return Document(entries, rest) if entries and any(is_message(entry) for entry in entries) else None
@@ -325,7 +354,7 @@ def list_opener(is_message: Callable[[Mapping[str, Any]], bool]) -> Callable[[ob
 
 def close_list(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> object:  # noqa: ARG001
     """Write a list of messages, inside of the object that it was read from."""
-    around = rest.get("around")
+    around = rest.get(_AROUND)
     return {"messages": entries, **cast("Mapping[str, Any]", around)} if isinstance(around, Mapping) else entries
 
 

@@ -12,17 +12,8 @@ from segue.histories.kit.chat_messages import read_tools, write_functions
 from segue.histories.kit.documents import LINES, load_value
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
-from segue.histories.kit.framework import (
-    Document,
-    Framework,
-    framework_format,
-    give_json,
-    has_separate_instructions,
-    items_of,
-    list_of,
-    prompt_text,
-)
-from segue.histories.kit.lines import object_of, text_of
+from segue.histories.kit.framework import Document, Framework, framework_format, give_json, items_of, list_of
+from segue.histories.kit.lines import object_of
 from segue.histories.kit.pieces import encode_json
 from segue.histories.kit.samples import read_samples
 from segue.histories.kit.source import Neighbours, Source
@@ -83,7 +74,6 @@ def _open_row(value: object, session: str | None, files: Neighbours | None) -> D
     return Document(
         entries,
         rest,
-        system=text_of(row.get("system")),
         tools=read_tools(_parsed(row.get("tools"))),
         others=len(rows) - 1,
         changes=tuple(changes),
@@ -125,10 +115,7 @@ def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> objec
         for address in items_of(entry.get(IMAGES)):
             images.append(names[len(images)] if len(images) < len(names) else address)
     made: dict[str, Any] = {"conversations": turns, **{key: rest[key] for key in rest if key != _FILES}}
-    context = draft.history.context
-    if has_separate_instructions(context, CODEC.name):
-        made["system"] = prompt_text(context)
-    tools = context.tools
+    tools = draft.history.context.tools
     if tools and read_tools(_parsed(rest.get("tools"))) != tools:
         made["tools"] = encode_json(write_functions(tools))
     return {**made, IMAGES: images} if images else made
