@@ -229,7 +229,6 @@ UNREADABLE = {
     "blocks of Anthropic beside calls of OpenAI are no request of either": (CONVERTED, "LangChain"),
     "nor are they in a request": ({"messages": CONVERTED}, "LangChain"),
     "a trajectory of SWE-agent is not one of Open WebUI": (SWE_AGENT, "SWE-agent"),
-    "a log of Copilot CLI is not one of pi": (COPILOT_CLI, "Copilot CLI"),
     "a session of Droid is not one of pi": (DROID, "Droid"),
     "a session of Agno is no request": ({"session_id": "s", "runs": [{"messages": WITH_IDS}]}, "Agno"),
     "a history of Semantic Kernel is no request": (
@@ -273,6 +272,10 @@ def test_a_database_of_another_program_is_not_one_of_goose(tables, title, tmp_pa
 def test_a_parsed_session_of_continue_is_not_one_of_open_webui():
     assert [claim.format for claim in recognise(CONTINUE)] == ["continue"]
     assert len(read_history(CONTINUE).context.messages) == 1
+
+
+def test_a_log_of_copilot_cli_is_not_one_of_pi():
+    assert read_history(COPILOT_CLI).origin.format == "copilot-cli"
 
 
 def test_messages_with_ids_keep_their_calls():
@@ -406,7 +409,8 @@ def test_every_sample_of_a_program_is_recognised_or_honestly_unknown():
             top, top
         )
         if top == "wild":
-            expected = "claude-code" if "uuid" in path.read_text() else "roo-code"
+            folder = path.relative_to(SHARED).parts[1]
+            expected = {"opencode-go": "crush", "kilo-legacy": "roo-code", "entire": "claude-code"}.get(folder, folder)
         if top == "hf":
             expected = "sharegpt" if "sharegpt" in path.name else "hf-messages"
         if (found and found != [expected]) or not messages:

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(not WILD.is_dir(), reason="on samples of many pr
 Shown = dict[str, Any]
 
 SAMPLES = {
+    "Copilot CLI": ("copilot-cli", "events"),
     "a fan of parallel calls": ("claude-code", "c0000000-0001-4000-8000-000000000002"),
     "parallel calls under results and progress": ("claude-code", "c0000000-0001-4000-8000-000000000003"),
 }

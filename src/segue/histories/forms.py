@@ -61,6 +61,12 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="lines", first=("!type=session_start",), needs=("parentId", "type=message", "message.role")),
         Form(where="lines", needs=("parentId", "type=compaction|model_change|context_edit|branch_summary")),
     ),
+    "copilot-cli": (
+        Form(where="lines", first=("type=session.start", "data")),
+        Form(
+            where="lines", needs=("data", "type=user.message|assistant.message|tool.execution_complete"), over=("pi",)
+        ),
+    ),
     "cline": (
         Form(where="object", needs=("sessionId", "agent", "messages:list")),
         Form(
@@ -262,7 +268,6 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="database", needs=("conversations_v2",)),
         Form(where="database", needs=("conversations.key", "conversations.value", "!conversations_v2")),
     ),
-    "a log of Copilot CLI": (Form(where="lines", first=("type=session.start", "data")),),
     "a chat of VS Code": (
         Form(where="lines", first=("v.requests", "kind:number")),
         Form(where="object", needs=("requests:list", "sessionId", "version")),

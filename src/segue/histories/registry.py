@@ -19,6 +19,7 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "gemini-cli": "segue.histories.gemini_cli",
     "opencode": "segue.histories.opencode",
     "pi": "segue.histories.pi",
+    "copilot-cli": "segue.histories.copilot_cli",
     "cline": "segue.histories.cline",
     "roo-code": "segue.histories.roo_code",
     "continue": "segue.histories.continue_",
