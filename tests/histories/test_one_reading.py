@@ -249,24 +249,17 @@ def test_data_that_is_not_read_is_named_and_refused(source, title, tmp_path):
     assert title in done.output + str(done.exception)
 
 
-@pytest.mark.parametrize(
-    ("tables", "title"),
-    [
-        ("CREATE TABLE messages (id, session_id, role, parts, model, provider)", "Crush"),
-        ("CREATE TABLE messages (id, session_id, role, parts, model)", r"opencode \(Go\)"),
-    ],
-)
-def test_a_database_of_another_program_is_not_one_of_goose(tables, title, tmp_path):
+@pytest.mark.parametrize("column", ["provider", "finished_at"])
+def test_a_database_of_crush_is_not_one_of_goose(column, tmp_path):
     import sqlite3
     from contextlib import closing
 
     path = tmp_path / "crush.db"
     with closing(sqlite3.connect(path)) as database:
-        database.execute(tables)
+        database.execute(f"CREATE TABLE messages (id, session_id, role, parts, model, {column})")
         database.execute("CREATE TABLE sessions (id, title)")
         database.execute("CREATE TABLE files (id, path)")
-    with pytest.raises(UnknownFormat, match=f"looks like a database of {title}"):
-        read_history(path)
+    assert [claim.format for claim in recognise(path)] == ["crush"]
 
 
 def test_a_parsed_session_of_continue_is_not_one_of_open_webui():

@@ -61,6 +61,7 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="lines", first=("!type=session_start",), needs=("parentId", "type=message", "message.role")),
         Form(where="lines", needs=("parentId", "type=compaction|model_change|context_edit|branch_summary")),
     ),
+    "crush": (Form(where="database", needs=("messages.parts", "sessions", "files")),),
     "copilot-cli": (
         Form(where="lines", first=("type=session.start", "data")),
         Form(
@@ -255,8 +256,6 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
 """The forms of segue's own formats, by name. Without forms, a format is read only if it is named."""
 
 UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
-    "a database of Crush": (Form(where="database", needs=("messages.parts", "messages.provider", "files")),),
-    "a database of opencode (Go)": (Form(where="database", needs=("messages.parts", "!messages.provider", "files")),),
     "a database of Hermes": (Form(where="database", needs=("messages.tool_calls", "messages.active", "sessions")),),
     "a database of Cursor": (
         Form(where="database", needs=("cursorDiskKV",)),

@@ -25,6 +25,7 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "continue": "segue.histories.continue_",
     "aider": "segue.histories.aider",
     "goose": "segue.histories.goose",
+    "crush": "segue.histories.crush",
     "llm": "segue.histories.llm",
     "chatgpt": "segue.histories.chatgpt",
     "claude-ai": "segue.histories.claude_ai",
@@ -52,7 +53,7 @@ _FOLDERS: Final[Mapping[str, str]] = {
 """Segue's own formats, in the order of tables and tests; each folder is imported when its record is first needed."""
 
 _WITHOUT_SESSIONS: Final = frozenset(
-    {"aider", "chatgpt", "claude-ai", "open-webui", "langchain", "pydantic-ai", "openai-agents", "litellm",
+    {"aider", "crush", "chatgpt", "claude-ai", "open-webui", "langchain", "pydantic-ai", "openai-agents", "litellm",
      "hf-messages", "sharegpt", "google-adk", "inspect-ai", "vercel-ui", "llama-index", "ag-ui", "haystack",
      "agent-framework", "autogen", "ag2", "mcp-sampling", "opentelemetry", "atif"}
 )  # fmt: skip
