@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(not WILD.is_dir(), reason="on samples of many pr
 Shown = dict[str, Any]
 
 SAMPLES = {
+    "Qwen Code": ("qwen-code", "chat"),
     "Crush": ("crush", "crush"),
     "the opencode written in Go": ("opencode-go", "opencode"),
     "chat messages, one a line": ("messages-jsonl", "chat"),

@@ -62,6 +62,7 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="lines", needs=("parentId", "type=compaction|model_change|context_edit|branch_summary")),
     ),
     "crush": (Form(where="database", needs=("messages.parts", "sessions", "files")),),
+    "qwen-code": (Form(where="lines", needs=("parentUuid", "uuid", "message.parts")),),
     "copilot-cli": (
         Form(where="lines", first=("type=session.start", "data")),
         Form(
@@ -271,7 +272,6 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="lines", first=("v.requests", "kind:number")),
         Form(where="object", needs=("requests:list", "sessionId", "version")),
     ),
-    "a session of Qwen Code": (Form(where="lines", needs=("parentUuid", "uuid", "message.parts")),),
     "a session of Droid": (Form(where="lines", first=("type=session_start", "id")),),
     "a session of OpenClaw": (
         Form(

@@ -20,6 +20,7 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "opencode": "segue.histories.opencode",
     "pi": "segue.histories.pi",
     "copilot-cli": "segue.histories.copilot_cli",
+    "qwen-code": "segue.histories.qwen_code",
     "cline": "segue.histories.cline",
     "roo-code": "segue.histories.roo_code",
     "continue": "segue.histories.continue_",
