@@ -17,7 +17,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from segue.conversation.context import Summary
-from segue.conversation.messages import AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage
+from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from segue.errors import DecodeError, LoadError
 from segue.histories.kit.documents import finish_history
 from segue.histories.kit.envelope import plain_text, with_envelope
@@ -38,6 +38,7 @@ KNOWN_RECORDS: Final = frozenset({
     "system/ui_telemetry", "system/rewind", "system/custom_title", "system/slash_command", "system/turn_result",
     "system/file_history_snapshot", "system/notification", "system/at_command", "system/chat_compression", "sidechain",
 })  # fmt: skip
+COMPRESSION: Final = "chat_compression"
 _TURNS: Final = frozenset({"user", "assistant", "tool_result"})
 _WRITTEN_ANEW: Final = ("parentUuid", "sessionId", "message", "segue")
 
@@ -58,9 +59,11 @@ def read(source: Source, view: View) -> History:
     compaction: Compaction | None = None
     for uuid in path:
         fields = lines[uuid]
-        contents = object_of(fields.get("systemPayload")).get("compressedHistory")
-        if text_of(fields.get("subtype")) == "chat_compression" and isinstance(contents, list):
-            summary = [message for each in objects_of(contents) for message in _decode(each, fields, 0, notes)]
+        contents = objects_of(object_of(fields.get("systemPayload")).get("compressedHistory"))
+        if text_of(fields.get("subtype")) == COMPRESSION and contents:
+            decoded = [message for each in contents for message in _decode(each, fields, numbers[uuid], notes)]
+            kept = {**without(fields, _WRITTEN_ANEW), "systemPayload": {}}
+            summary = [with_envelope(message, NAME, kept) for message in decoded]
             text = "\n".join(filter(None, map(plain_text, summary)))
             covers = Summary(covers=len(messages), text=text, timestamp=milliseconds_of(fields.get("timestamp")))
             compaction = Compaction(summary=covers, messages=tuple(messages), id=uuid)
@@ -154,6 +157,6 @@ def _decode(content: dict[str, Any], fields: dict[str, Any], number: int, notes:
             made.append(replace(message, is_error=message.is_error or status == "error", timestamp=time))
         elif isinstance(message, UserMessage):
             made.append(replace(message, timestamp=time))
-        elif isinstance(message, SystemMessage):
+        else:
             made.append(message)
     return made
