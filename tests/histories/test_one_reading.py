@@ -228,7 +228,6 @@ CONVERTED = [
 UNREADABLE = {
     "blocks of Anthropic beside calls of OpenAI are no request of either": (CONVERTED, "LangChain"),
     "nor are they in a request": ({"messages": CONVERTED}, "LangChain"),
-    "a trajectory of SWE-agent is not one of Open WebUI": (SWE_AGENT, "SWE-agent"),
     "a session of Droid is not one of pi": (DROID, "Droid"),
     "a session of Agno is no request": ({"session_id": "s", "runs": [{"messages": WITH_IDS}]}, "Agno"),
     "a history of Semantic Kernel is no request": (
@@ -265,6 +264,10 @@ def test_a_database_of_crush_is_not_one_of_goose(column, tmp_path):
 def test_a_parsed_session_of_continue_is_not_one_of_open_webui():
     assert [claim.format for claim in recognise(CONTINUE)] == ["continue"]
     assert len(read_history(CONTINUE).context.messages) == 1
+
+
+def test_a_trajectory_of_swe_agent_is_not_one_of_open_webui():
+    assert read_history(SWE_AGENT).origin.format == "swe-agent"
 
 
 def test_a_log_of_copilot_cli_is_not_one_of_pi():

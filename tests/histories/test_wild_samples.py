@@ -19,6 +19,8 @@ pytestmark = pytest.mark.skipif(not WILD.is_dir(), reason="on samples of many pr
 Shown = dict[str, Any]
 
 SAMPLES = {
+    "SWE-agent": ("swe-agent", "example__proj-1"),
+    "SWE-agent before 1.0": ("swe-agent", "old__proj-1"),
     "Qwen Code": ("qwen-code", "chat"),
     "Crush": ("crush", "crush"),
     "the opencode written in Go": ("opencode-go", "opencode"),

@@ -63,6 +63,7 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
     ),
     "crush": (Form(where="database", needs=("messages.parts", "sessions", "files")),),
     "qwen-code": (Form(where="lines", needs=("parentUuid", "uuid", "message.parts")),),
+    "swe-agent": (Form(where="object", needs=("trajectory:list", "history:list")),),
     "copilot-cli": (
         Form(where="lines", first=("type=session.start", "data")),
         Form(
@@ -293,7 +294,6 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
     "messages of Mastra": (Form(where="lines", needs=("resourceId", "thread_id", "role"), over=("segue session",)),),
     "a thread of Amp": (Form(where="object", needs=("v", "id^T-", "messages")),),
     "a trajectory of mini-SWE-agent": (Form(where="object", needs=("trajectory_format^mini-swe-agent",)),),
-    "a trajectory of SWE-agent": (Form(where="object", needs=("trajectory:list", "history:list")),),
     "results of tau-bench": (Form(where="items", needs=("traj:list", "reward")),),
     "a trajectory of OpenHands": (
         Form(where="items", needs=("source",), own=("action", "observation")),

@@ -31,6 +31,7 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "chatgpt": "segue.histories.chatgpt",
     "claude-ai": "segue.histories.claude_ai",
     "open-webui": "segue.histories.open_webui",
+    "swe-agent": "segue.histories.swe_agent",
     "langchain": "segue.histories.langchain",
     "pydantic-ai": "segue.histories.pydantic_ai",
     "openai-agents": "segue.histories.openai_agents",
@@ -54,7 +55,8 @@ _FOLDERS: Final[Mapping[str, str]] = {
 """Segue's own formats, in the order of tables and tests; each folder is imported when its record is first needed."""
 
 _WITHOUT_SESSIONS: Final = frozenset(
-    {"aider", "crush", "chatgpt", "claude-ai", "open-webui", "langchain", "pydantic-ai", "openai-agents", "litellm",
+    {"aider", "crush", "swe-agent", "chatgpt", "claude-ai", "open-webui", "langchain", "pydantic-ai", "openai-agents",
+     "litellm",
      "hf-messages", "sharegpt", "google-adk", "inspect-ai", "vercel-ui", "llama-index", "ag-ui", "haystack",
      "agent-framework", "autogen", "ag2", "mcp-sampling", "opentelemetry", "atif"}
 )  # fmt: skip

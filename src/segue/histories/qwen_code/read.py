@@ -62,7 +62,7 @@ def read(source: Source, view: View) -> History:
         contents = objects_of(object_of(fields.get("systemPayload")).get("compressedHistory"))
         if text_of(fields.get("subtype")) == COMPRESSION and contents:
             decoded = [message for each in contents for message in _decode(each, fields, numbers[uuid], notes)]
-            kept = {**without(fields, _WRITTEN_ANEW), "systemPayload": {}}
+            kept = without(fields, (*_WRITTEN_ANEW, "systemPayload"))
             summary = [with_envelope(message, NAME, kept) for message in decoded]
             text = "\n".join(filter(None, map(plain_text, summary)))
             covers = Summary(covers=len(messages), text=text, timestamp=milliseconds_of(fields.get("timestamp")))
