@@ -7,7 +7,6 @@ save_history(written)
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
@@ -116,7 +115,7 @@ def write_history(
         model=target,
         id=fresh,
         cwd=cwd or given.cwd,
-        started=first_time(ready.messages, given.created, time.time_ns() // 1_000_000 if now is None else now),
+        started=first_time(ready.messages, given.created, places.read_clock() if now is None else now),
         settings=settings or {},
         notes=notes,
         positions=ready.positions,

@@ -233,9 +233,9 @@ def describe(excerpt: Excerpt) -> Session | None:
     start = next((object_of(line.get("data")) for line in lines if line.get("type") == "session.start"), None)
     if start is None:
         return None
-    said = [(line, object_of(line.get("data"))) for line in lines if text_of(line.get("type")) in _MESSAGES]
+    events = [(line, object_of(line.get("data"))) for line in lines if text_of(line.get("type")) in _MESSAGES]
     times = [time for line in lines if (time := milliseconds_of(line.get("timestamp"))) is not None]
-    texts = (text_of(data.get("content")) for line, data in said if line.get("type") == USER)
+    texts = (text_of(data.get("content")) for line, data in events if line.get("type") == USER)
     changes = (object_of(line.get("data")) for line in lines if line.get("type") == "session.model_change")
     models = [text_of(start.get("selectedModel")), *(text_of(data.get("newModel")) for data in changes)]
     title = next((text for text in texts if text), None)
@@ -248,7 +248,7 @@ def describe(excerpt: Excerpt) -> Session | None:
         created=min(times, default=None),
         updated=max(times, default=excerpt.modified),
         models=tuple(dict.fromkeys(model for model in models if model)),
-        messages=len(said) if excerpt.whole else None,
-        tokens=sum(integer_of(data.get("outputTokens")) for _, data in said) if excerpt.whole else None,
+        messages=len(events) if excerpt.whole else None,
+        tokens=sum(integer_of(data.get("outputTokens")) for _, data in events) if excerpt.whole else None,
         size=excerpt.size,
     )

@@ -9,7 +9,7 @@ Facts this file rests on (SWE-agent 1.1.0 and before 1.0, twelve public trajecto
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -18,7 +18,7 @@ from segue.histories.kit.chat_messages import ChatForm
 from segue.histories.kit.documents import load_value, parse_object
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Format
-from segue.histories.kit.framework import Document, Framework, close_list
+from segue.histories.kit.framework import Document, Framework, close_list, items_of
 from segue.histories.kit.history import History
 from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.origins import find_origin, set_origin
@@ -48,7 +48,7 @@ def _open(value: object, session: str | None) -> Document | None:  # noqa: ARG00
 
 def _plain(entry: Entry) -> Entry:
     ids = entry.get("tool_call_ids")
-    first: Any = ids[0] if isinstance(ids, list) and ids else None
+    first = items_of(ids)[0] if items_of(ids) else None
     return {**entry, "tool_call_id": first} if isinstance(first, str) and "tool_call_id" not in entry else entry
 
 
