@@ -170,10 +170,24 @@ def test_the_policy_can_refuse_what_writing_would_lose():
     context = replace(Context().add(UserMessage.of("hi")), system_prompt="Be brief.")
     written = write_history(context, format=CLAUDE, model=SONNET)
     assert [change.code for change in written.report.changes if change.loss == Loss.CONTENT] == [
-        ChangeCode.AGENT_TEXT_LEFT_OUT
+        ChangeCode.INSTRUCTIONS_LEFT_OUT
     ]
     with pytest.raises(ProjectionRefused):
         write_history(context, format=CLAUDE, model=SONNET, policy=Policy(refuse=frozenset({Loss.CONTENT})))
+
+
+def test_a_history_without_times_is_dated_now_and_one_with_times_is_not():
+    context = Context().add(UserMessage.of("hi")).add(UserMessage.of("there"))
+    now = 1_800_000_000_000
+    for name, model in ((CLAUDE, SONNET), ("codex", "openai/gpt-5.4"), ("pi", SONNET), ("opencode", SONNET)):
+        written = write_history(context, format=name, model=model, now=now)
+        messages = read_history(written.files[0].data).context.messages
+        times = [message.timestamp for message in messages if isinstance(message, UserMessage)]
+        assert len(times) == 2, name
+        assert all(time is not None and now <= time <= now + 10 for time in times), name
+    later = replace(context, messages=(UserMessage.of("hi", timestamp=1_700_000_000_000),))
+    (file,) = write_history(later, format=CLAUDE, model=SONNET, now=now).files
+    assert read_history(file.data).created == 1_700_000_000_000
 
 
 def test_a_stored_conversation_keeps_title_folder_and_times():

@@ -27,6 +27,7 @@ from segue.histories.reading import HISTORY
 from segue.histories.recognition import is_plain_request
 from segue.histories.registry import FORMATS
 from segue.inspector import inspection
+from segue.projection.report import ChangeCode, Loss
 from segue.protocols.registry import PROTOCOLS
 
 TARGET = "anthropic/claude-sonnet-4-5"
@@ -227,8 +228,6 @@ CONVERTED = [
 UNREADABLE = {
     "blocks of Anthropic beside calls of OpenAI are no request of either": (CONVERTED, "LangChain"),
     "nor are they in a request": ({"messages": CONVERTED}, "LangChain"),
-    "a trajectory of SWE-agent is not one of Open WebUI": (SWE_AGENT, "SWE-agent"),
-    "a log of Copilot CLI is not one of pi": (COPILOT_CLI, "Copilot CLI"),
     "a session of Droid is not one of pi": (DROID, "Droid"),
     "a session of Agno is no request": ({"session_id": "s", "runs": [{"messages": WITH_IDS}]}, "Agno"),
     "a history of Semantic Kernel is no request": (
@@ -249,29 +248,30 @@ def test_data_that_is_not_read_is_named_and_refused(source, title, tmp_path):
     assert title in done.output + str(done.exception)
 
 
-@pytest.mark.parametrize(
-    ("tables", "title"),
-    [
-        ("CREATE TABLE messages (id, session_id, role, parts, model, provider)", "Crush"),
-        ("CREATE TABLE messages (id, session_id, role, parts, model)", r"opencode \(Go\)"),
-    ],
-)
-def test_a_database_of_another_program_is_not_one_of_goose(tables, title, tmp_path):
+@pytest.mark.parametrize("column", ["provider", "finished_at"])
+def test_a_database_of_crush_is_not_one_of_goose(column, tmp_path):
     import sqlite3
     from contextlib import closing
 
     path = tmp_path / "crush.db"
     with closing(sqlite3.connect(path)) as database:
-        database.execute(tables)
+        database.execute(f"CREATE TABLE messages (id, session_id, role, parts, model, {column})")
         database.execute("CREATE TABLE sessions (id, title)")
         database.execute("CREATE TABLE files (id, path)")
-    with pytest.raises(UnknownFormat, match=f"looks like a database of {title}"):
-        read_history(path)
+    assert [claim.format for claim in recognise(path)] == ["crush"]
 
 
 def test_a_parsed_session_of_continue_is_not_one_of_open_webui():
     assert [claim.format for claim in recognise(CONTINUE)] == ["continue"]
     assert len(read_history(CONTINUE).context.messages) == 1
+
+
+def test_a_trajectory_of_swe_agent_is_not_one_of_open_webui():
+    assert read_history(SWE_AGENT).origin.format == "swe-agent"
+
+
+def test_a_log_of_copilot_cli_is_not_one_of_pi():
+    assert read_history(COPILOT_CLI).origin.format == "copilot-cli"
 
 
 def test_messages_with_ids_keep_their_calls():
@@ -304,6 +304,86 @@ def test_a_file_without_a_message_is_no_success(tmp_path):
     assert "no message was read as pi" in done.output + str(done.exception)
 
 
+ASKED: dict[str, Any] = {"role": "user", "content": "Why is it so?"}
+ELSEWHERE: dict[str, tuple[object, str]] = {
+    "a prompt beside messages": ({"system_prompt": "Speak in riddles.", "messages": [ASKED]}, "Speak in riddles."),
+    "the system of Anthropic": ({"system": "Speak in riddles.", "messages": [ASKED]}, "Speak in riddles."),
+    "a prompt beside messages of LangChain": (
+        {"system_prompt": "Speak in riddles.", "messages": [{"type": "human", "data": {"content": "Why?"}}]},
+        "Speak in riddles.",
+    ),
+    "a text under the key text": ([{"role": "user", "text": "Where is it?"}], "Where is it?"),
+    "a text under the key message": ({"messages": [{"role": "user", "message": "Where is it?"}]}, "Where is it?"),
+    "a text under the key value": ([ASKED, {"role": "assistant", "value": "It is here."}], "It is here."),
+    "calls beside the blocks of LlamaIndex": (
+        [
+            {"role": "user", "blocks": [{"block_type": "text", "text": "Read."}], "additional_kwargs": {}},
+            {
+                "role": "assistant",
+                "blocks": [],
+                "additional_kwargs": {
+                    "tool_calls": [{"id": "c", "function": {"name": "read", "arguments": '{"p": 7}'}}]
+                },
+            },
+        ],
+        "'p': 7",
+    ),
+    "a call of an older LangChain": (
+        [
+            {"type": "human", "data": {"content": "Read."}},
+            {
+                "type": "ai",
+                "data": {
+                    "content": "",
+                    "additional_kwargs": {"function_call": {"name": "read", "arguments": '{"p": 7}'}},
+                },
+            },
+        ],
+        "'p': 7",
+    ),
+    "any role of LangChain": (
+        [
+            {"type": "human", "data": {"content": "Why?"}},
+            {"type": "chat", "data": {"role": "critic", "content": "I doubt it."}},
+        ],
+        "I doubt it.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("value", "wanted"), ELSEWHERE.values(), ids=ELSEWHERE.keys())
+def test_content_at_a_known_other_place_is_read(value, wanted):
+    context = read_history(json.dumps(value).encode()).context
+    assert wanted in str((context.system_prompt, [message.content for message in context.messages]))
+
+
+UNKNOWN_KEYS: dict[str, tuple[object, str | None]] = {
+    "a message of Chat": ([ASKED, {"role": "assistant", "answer_text": "Because of the moon."}], None),
+    "a row": ({"messages": [ASKED, {"role": "assistant", "says": {"text": "Because of the moon."}}]}, "hf-messages"),
+    "a message of LlamaIndex": (
+        [
+            {"role": "user", "blocks": [{"block_type": "text", "text": "Why?"}], "additional_kwargs": {}},
+            {"role": "assistant", "blocks": [], "additional_kwargs": {"says": "Because of the moon."}},
+        ],
+        None,
+    ),
+    "a message of LangChain": (
+        [
+            {"type": "human", "data": {"content": "Why?"}},
+            {"type": "ai", "data": {"content": "", "additional_kwargs": {"says": "Because of the moon."}}},
+        ],
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize(("value", "format_name"), UNKNOWN_KEYS.values(), ids=UNKNOWN_KEYS.keys())
+def test_a_message_that_is_empty_because_of_an_unknown_key_is_reported(value, format_name):
+    report = read_history(json.dumps(value).encode(), format=format_name).report
+    (change,) = report.of(ChangeCode.LINE_UNREADABLE)
+    assert (change.path, change.loss) == (("lines", 2), Loss.CONTENT)
+
+
 # -- the samples of real programs --------------------------------------------------------------------------------------
 
 NO_HISTORY = ("README.md", ".expected.json", ".png", ".txt", ".py", ".yaml", "-shm", "-wal", ".sql")
@@ -325,7 +405,8 @@ def test_every_sample_of_a_program_is_recognised_or_honestly_unknown():
             top, top
         )
         if top == "wild":
-            expected = "claude-code" if "uuid" in path.read_text() else "roo-code"
+            folder = path.relative_to(SHARED).parts[1]
+            expected = {"opencode-go": "crush", "kilo-legacy": "roo-code", "entire": "claude-code"}.get(folder, folder)
         if top == "hf":
             expected = "sharegpt" if "sharegpt" in path.name else "hf-messages"
         if (found and found != [expected]) or not messages:

@@ -69,6 +69,7 @@ def write_history(
     policy: Policy | None = None,
     session_id: str | None = None,
     settings: Mapping[str, str] | None = None,
+    now: int | None = None,
 ) -> Written:
     """Write a history in another format, ready to be continued there with a model.
 
@@ -77,7 +78,8 @@ def write_history(
 
     Nothing is stored: `save_history` does that. `cwd` is the folder of the project, by default that of the history.
     `session_id` is the id of the new session, by default one that is derived from the history. `settings` are those of
-    the program that the session has to agree with; `save_history` and the command line read them from its files.
+    the program that the session has to agree with; `save_history` and the command line read them from its files. `now`
+    is the time, in Unix milliseconds, that a history without any time is dated; by default that of the clock.
 
     Raises:
         SettingsError: the format cannot be written, or needs a model.
@@ -105,6 +107,7 @@ def write_history(
             adds_own_text=record.adds_own_text,
             closes_calls=record.closes_calls,
             compacts=record.compacts,
+            sends_thinking=record.sends_thinking,
         )
     fresh = session_id or make_id(record.name, target.full_name(), given.origin.id or "", dump(given.context))
     draft = Draft(
@@ -113,7 +116,7 @@ def write_history(
         model=target,
         id=fresh,
         cwd=cwd or given.cwd,
-        started=first_time(ready.messages, given.created),
+        started=first_time(ready.messages, given.created, places.read_clock() if now is None else now),
         settings=settings or {},
         notes=notes,
         positions=ready.positions,

@@ -37,6 +37,8 @@ ANSWERS: Final = ("chosen", "rejected")
 """Columns of a preference row."""
 _HISTORY: Final = "history"
 _SYSTEM: Final = "system"
+_PROMPT: Final = "system_prompt"
+"""The column of instructions beside `messages`; no protocol has a field of that name."""
 
 
 @final
@@ -79,7 +81,7 @@ _KNOWN: Final = frozenset({"user", "assistant", "system", "developer", "tool", "
 def has_other_form(row: Mapping[str, object]) -> bool:
     """Whether a row may have one of these forms, by its keys and the role of its first message."""
     if "messages" in row:
-        return has_other_roles(row["messages"])
+        return isinstance(row.get(_PROMPT), str) or has_other_roles(row["messages"])
     return not _KEYS.isdisjoint(row)
 
 
@@ -113,7 +115,13 @@ def as_messages(row: Fields) -> Fields:
     if "messages" not in row:
         row = _with_messages(row)
     turns = row.get("messages")
-    return {**row, "messages": _rename_roles(cast("list[object]", turns))} if has_other_roles(turns) else row
+    if has_other_roles(turns):
+        row = {**row, "messages": _rename_roles(cast("list[object]", turns))}
+    prompt, turns = row.get(_PROMPT), row.get("messages")
+    if isinstance(prompt, str) and prompt and isinstance(turns, list):
+        system = {"role": "system", "content": prompt}
+        row = {**_without(row, _PROMPT), "messages": [system, *cast("list[object]", turns)]}
+    return row
 
 
 def _with_messages(row: Fields) -> Fields:

@@ -61,6 +61,15 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="lines", first=("!type=session_start",), needs=("parentId", "type=message", "message.role")),
         Form(where="lines", needs=("parentId", "type=compaction|model_change|context_edit|branch_summary")),
     ),
+    "crush": (Form(where="database", needs=("messages.parts", "sessions", "files")),),
+    "qwen-code": (Form(where="lines", needs=("parentUuid", "uuid", "message.parts")),),
+    "swe-agent": (Form(where="object", needs=("trajectory:list", "history:list")),),
+    "copilot-cli": (
+        Form(where="lines", first=("type=session.start", "data")),
+        Form(
+            where="lines", needs=("data", "type=user.message|assistant.message|tool.execution_complete"), over=("pi",)
+        ),
+    ),
     "cline": (
         Form(where="object", needs=("sessionId", "agent", "messages:list")),
         Form(
@@ -249,8 +258,6 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
 """The forms of segue's own formats, by name. Without forms, a format is read only if it is named."""
 
 UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
-    "a database of Crush": (Form(where="database", needs=("messages.parts", "messages.provider", "files")),),
-    "a database of opencode (Go)": (Form(where="database", needs=("messages.parts", "!messages.provider", "files")),),
     "a database of Hermes": (Form(where="database", needs=("messages.tool_calls", "messages.active", "sessions")),),
     "a database of Cursor": (
         Form(where="database", needs=("cursorDiskKV",)),
@@ -262,12 +269,10 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="database", needs=("conversations_v2",)),
         Form(where="database", needs=("conversations.key", "conversations.value", "!conversations_v2")),
     ),
-    "a log of Copilot CLI": (Form(where="lines", first=("type=session.start", "data")),),
     "a chat of VS Code": (
         Form(where="lines", first=("v.requests", "kind:number")),
         Form(where="object", needs=("requests:list", "sessionId", "version")),
     ),
-    "a session of Qwen Code": (Form(where="lines", needs=("parentUuid", "uuid", "message.parts")),),
     "a session of Droid": (Form(where="lines", first=("type=session_start", "id")),),
     "a session of OpenClaw": (
         Form(
@@ -289,7 +294,6 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
     "messages of Mastra": (Form(where="lines", needs=("resourceId", "thread_id", "role"), over=("segue session",)),),
     "a thread of Amp": (Form(where="object", needs=("v", "id^T-", "messages")),),
     "a trajectory of mini-SWE-agent": (Form(where="object", needs=("trajectory_format^mini-swe-agent",)),),
-    "a trajectory of SWE-agent": (Form(where="object", needs=("trajectory:list", "history:list")),),
     "results of tau-bench": (Form(where="items", needs=("traj:list", "reward")),),
     "a trajectory of OpenHands": (
         Form(where="items", needs=("source",), own=("action", "observation")),

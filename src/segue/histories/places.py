@@ -10,6 +10,7 @@ if that name is taken.
 
 from __future__ import annotations
 
+import datetime as dt
 import errno
 import io
 import os
@@ -488,3 +489,8 @@ def store_file(path: Path, data: bytes) -> None:
             temporary.rename(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def read_clock() -> int:
+    """Give the time of the machine in Unix milliseconds."""
+    return int(dt.datetime.now(dt.UTC).timestamp() * 1000)

@@ -18,7 +18,9 @@ from segue.histories import places
 from segue.histories.kit.evidence import Sight
 from segue.histories.kit.format import Format
 from segue.histories.kit.history import History, HistoryOrigin
+from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Source, View
+from segue.histories.kit.unread import lacks_content, note_unread, with_content
 from segue.models.model import Model
 from segue.plurals import counted
 from segue.projection.report import Change, ChangeCode, Loss, Report
@@ -70,7 +72,17 @@ class Document(NamedTuple):
 
     def as_history(self) -> History:
         """Give the conversation as a history; one of segue has the origin that it was stored with."""
-        return self.history or as_history(self.prompt.context, format_name=self.protocol or "segue")
+        history = self.history or as_history(self.prompt.context, format_name=self.protocol or "segue")
+        if self.protocol is None or self.body is None:
+            return history
+        notes = Notes()
+        context = self.prompt.context
+        made = [context.system_prompt, *(message.content for message in context.messages)]
+        for at, turn in enumerate(_turns_of(self.body), 1):
+            if lacks_content(turn):
+                note_unread(cast("dict[str, object]", turn), made, at, notes, since=notes.left_out)
+        changes = notes.report().changes
+        return replace(history, report=Report((*history.report.changes, *changes))) if changes else history
 
 
 @final
@@ -95,7 +107,15 @@ def read_body(value: object, protocol: str, model: Model | None) -> Document:
     if not isinstance(value, (dict, list)):
         raise LoadError(NEITHER)
     body = cast("dict[str, object] | list[object]", value)
+    if any(map(lacks_content, turns := _turns_of(body))):
+        given = [with_content(cast("dict[str, object]", turn)) if isinstance(turn, dict) else turn for turn in turns]
+        body = given if isinstance(body, list) else {**body, "messages": given}
     return Document(decode_request(body, protocol=protocol, model=model), protocol, body)
+
+
+def _turns_of(body: Mapping[str, object] | list[object]) -> list[object]:
+    turns = body if isinstance(body, list) else body.get("messages")
+    return cast("list[object]", turns) if isinstance(turns, list) else []
 
 
 def read_session_file(source: Source, sight: Sight) -> Document:

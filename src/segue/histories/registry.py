@@ -19,15 +19,19 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "gemini-cli": "segue.histories.gemini_cli",
     "opencode": "segue.histories.opencode",
     "pi": "segue.histories.pi",
+    "copilot-cli": "segue.histories.copilot_cli",
+    "qwen-code": "segue.histories.qwen_code",
     "cline": "segue.histories.cline",
     "roo-code": "segue.histories.roo_code",
     "continue": "segue.histories.continue_",
     "aider": "segue.histories.aider",
     "goose": "segue.histories.goose",
+    "crush": "segue.histories.crush",
     "llm": "segue.histories.llm",
     "chatgpt": "segue.histories.chatgpt",
     "claude-ai": "segue.histories.claude_ai",
     "open-webui": "segue.histories.open_webui",
+    "swe-agent": "segue.histories.swe_agent",
     "langchain": "segue.histories.langchain",
     "pydantic-ai": "segue.histories.pydantic_ai",
     "openai-agents": "segue.histories.openai_agents",
@@ -51,7 +55,8 @@ _FOLDERS: Final[Mapping[str, str]] = {
 """Segue's own formats, in the order of tables and tests; each folder is imported when its record is first needed."""
 
 _WITHOUT_SESSIONS: Final = frozenset(
-    {"aider", "chatgpt", "claude-ai", "open-webui", "langchain", "pydantic-ai", "openai-agents", "litellm",
+    {"aider", "crush", "swe-agent", "chatgpt", "claude-ai", "open-webui", "langchain", "pydantic-ai", "openai-agents",
+     "litellm",
      "hf-messages", "sharegpt", "google-adk", "inspect-ai", "vercel-ui", "llama-index", "ag-ui", "haystack",
      "agent-framework", "autogen", "ag2", "mcp-sampling", "opentelemetry", "atif"}
 )  # fmt: skip

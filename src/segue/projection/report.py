@@ -116,6 +116,7 @@ class ChangeCode(StrEnum):
     COMPACTED_AWAY = "compacted_away"
     LINE_UNREADABLE = "line_unreadable"
     AGENT_TEXT_LEFT_OUT = "agent_text_left_out"
+    INSTRUCTIONS_LEFT_OUT = "instructions_left_out"
     ID_MADE = "id_made"
     TIME_MADE = "time_made"
     MODEL_UNKNOWN = "model_unknown"
@@ -280,8 +281,13 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.AGENT_TEXT_LEFT_OUT: (
         "A text that the agent added by itself (reminders, environment) is left out; the next agent adds its own."
     ),
+    ChangeCode.INSTRUCTIONS_LEFT_OUT: (
+        "Instructions of the conversation are left out; the program has its own, or the format stores them elsewhere."
+    ),
     ChangeCode.ID_MADE: "An id that the format requires and the history does not have is derived from the history.",
-    ChangeCode.TIME_MADE: "A time that the format requires and the history does not have is derived from other times.",
+    ChangeCode.TIME_MADE: (
+        "A time that the format requires and the history does not have is derived from other times, or is the present."
+    ),
     ChangeCode.MODEL_UNKNOWN: "The session does not name the model of a turn, so signatures in it cannot be used.",
     ChangeCode.FILE_MISSING: "A file that the session refers to is not there; what it held is left out.",
 }
@@ -294,6 +300,7 @@ HISTORY_CODES: Final = frozenset(
         ChangeCode.COMPACTED_AWAY,
         ChangeCode.LINE_UNREADABLE,
         ChangeCode.AGENT_TEXT_LEFT_OUT,
+        ChangeCode.INSTRUCTIONS_LEFT_OUT,
         ChangeCode.ID_MADE,
         ChangeCode.TIME_MADE,
         ChangeCode.MODEL_UNKNOWN,

@@ -14,6 +14,7 @@
 6. *Total*: any bytes give a history, or one error of segue; a torn last line is reported, and so is everything that a
    damaged file still has and its history has no more.
 7. *Stored round trip*: a conversation that was stored in a file of segue is written as it would have been before.
+8. *Fixed point*: from the first writing on, reading and writing again changes nothing, and adds nothing.
 
 segue's own tests run these functions on every registered format, and its heavy tests continue the written sessions in
 the real programs.
@@ -21,6 +22,7 @@ the real programs.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final, NoReturn, TypeAlias, cast
@@ -36,8 +38,8 @@ from segue.histories.api import as_history, read_history, write_history
 from segue.histories.kit.envelope import is_own_text
 from segue.histories.kit.evidence import find_evidence
 from segue.histories.kit.format import Format, FormatSample
-from segue.histories.kit.history import History, Written
-from segue.histories.kit.source import Source
+from segue.histories.kit.history import History, Written, WrittenFile
+from segue.histories.kit.source import MemoryFiles, Source
 from segue.histories.recognition import forms_of, look, recognise_sight
 from segue.histories.registry import register_format
 from segue.plurals import counted
@@ -50,6 +52,10 @@ from segue.testing.protocol_laws import Case
 
 FormatLaw: TypeAlias = Callable[[Format, FormatSample], None]
 HistoryFormatLaw: TypeAlias = Callable[[Format, int], None]
+
+_NOW: Final = 1_767_225_600_000
+"""The time of writing in every law: that of a clock would give other bytes each time."""
+_SESSION: Final = "0f5a3c1e-7b2d-4c8f-9a6e-1d2c3b4a5f60"
 
 
 def check_format(record: Format, *, mutations: int = 60, histories: int = 20) -> None:
@@ -143,14 +149,15 @@ def _read(record: Format, source: Source) -> History:
 
 
 def _read_again(record: Format, written: Written) -> History:
-    first = written.files[0]
-    return read_history(Source(data=first.data, name=first.name), format=record.name)
+    first, *others = written.files
+    beside = MemoryFiles({file.name: file.data for file in others})
+    return read_history(Source(data=first.data, name=first.name, neighbours=beside), format=record.name)
 
 
 def _write(record: Format, history: History | Context, *, projected: bool = True) -> Written:
     """Write for the example model; the messages of a framework without one, unless they are to be projected."""
     model = record.example if record.kind == "agent" or projected else None
-    return write_history(history, format=record.name, model=model)
+    return write_history(history, format=record.name, model=model, now=_NOW)
 
 
 def check_round_trip(record: Format, sample: FormatSample) -> None:
@@ -166,7 +173,7 @@ def check_round_trip(record: Format, sample: FormatSample) -> None:
     for name in ("title", "cwd"):
         if getattr(history, name) != getattr(again, name):
             _fail(record, "round trip", f"sample {sample.name}", f"{name} is {getattr(again, name)!r}")
-    _expect_messages(record, "round trip", sample.name, again.context.messages, history.context.messages)
+    _expect_messages(record, "round trip", f"sample {sample.name}", again.context.messages, history.context.messages)
 
 
 def check_true(record: Format, sample: FormatSample) -> None:
@@ -212,20 +219,83 @@ def check_stored_round_trip(record: Format, sample: FormatSample) -> None:
     history = _read(record, sample.source)
     stored = as_history(load(dump(history.context)))
     one, other = (_read_again(record, _write(record, each, projected=False)) for each in (history, stored))
-    _expect_messages(record, "stored round trip", sample.name, other.context.messages, one.context.messages)
+    _expect_messages(record, "stored round trip", f"sample {sample.name}", other.context.messages, one.context.messages)
     if (stored.title, stored.cwd) != (history.title, history.cwd):
         _fail(record, "stored round trip", f"sample {sample.name}", "the title or the folder is lost")
 
 
-SAMPLE_LAWS: Final[tuple[FormatLaw, ...]] = (check_round_trip, check_true, check_pure, check_stored_round_trip)
+def check_fixed_point(record: Format, sample: FormatSample) -> None:
+    """Reading and writing again what was written gives the same history and the same file.
+
+    Raises:
+        BrokenLaw: it does not.
+    """
+    if record.write is not None:
+        for projected in (False, True):
+            _expect_fixed_point(record, f"sample {sample.name}", _read(record, sample.source), projected=projected)
+
+
+def check_fixed_point_of_another_history(record: Format, seed: int) -> None:
+    """The same for a conversation of other programs.
+
+    Raises:
+        BrokenLaw: it does not.
+    """
+    context = replace(_generated(record, seed), system_prompt="Be brief.")
+    try:
+        _expect_fixed_point(record, f"seed {seed}", context, projected=False)
+    except EmptyConversation:
+        return
+
+
+def _expect_fixed_point(record: Format, where: str, history: History | Context, *, projected: bool) -> None:
+    def write(given: History | Context) -> Written:
+        model = record.example if record.kind == "agent" or projected else None
+        return write_history(given, format=record.name, model=model, session_id=_SESSION, now=_NOW)
+
+    first = write(history)
+    once = _read_again(record, first)
+    again = write(once)
+    twice = _read_again(record, again)
+    law = "fixed point"
+    if once.context.system_prompt != twice.context.system_prompt:
+        _fail(
+            record, law, where, f"instructions are {twice.context.system_prompt!r}, not {once.context.system_prompt!r}"
+        )
+    _expect_messages(record, law, where, twice.context.messages, once.context.messages)
+    if record.kind == "agent":
+        return  # ids and display events of its lines may differ, as long as the messages do not
+    for one, other in zip(first.files, again.files, strict=True):
+        # The order of keys says nothing, and an entry that was read has its own.
+        for at, (before, after) in enumerate(zip(_values(one), _values(other), strict=False)):
+            if before != after:
+                _fail(record, law, where, f"{one.name} has {after!r} at line {at + 1}, it had {before!r}")
+        if one.data.count(b"\n") != other.data.count(b"\n"):
+            _fail(record, law, where, f"{one.name} has another number of lines")
+
+
+def _values(file: WrittenFile) -> list[object]:
+    try:
+        return [json.loads(file.data)]
+    except ValueError:
+        return [json.loads(line) for line in file.data.splitlines() if line.strip()]
+
+
+SAMPLE_LAWS: Final[tuple[FormatLaw, ...]] = (
+    check_round_trip,
+    check_true,
+    check_pure,
+    check_stored_round_trip,
+    check_fixed_point,
+)
 
 
 def _expect_messages(record: Format, law: str, where: str, found: Sequence[Message], wanted: Sequence[Message]) -> None:
     for at, (one, other) in enumerate(zip(found, wanted, strict=False)):
         if one != other:
-            _fail(record, law, f"sample {where}", f"message {at} is {one!r}, expected {other!r}")
+            _fail(record, law, where, f"message {at} is {one!r}, expected {other!r}")
     if len(found) != len(wanted):
-        _fail(record, law, f"sample {where}", f"{len(found)} messages, expected {len(wanted)}")
+        _fail(record, law, where, f"{len(found)} messages, expected {len(wanted)}")
 
 
 def _instructions(context: Context) -> list[Message]:
@@ -351,4 +421,8 @@ def _check_complete(record: Format, seed: int, *, projected: bool) -> None:
                 _fail(record, "complete", f"seed {seed}", f"message {at} has {piece!r}, which is not written")
 
 
-WRITING_LAWS: Final[tuple[HistoryFormatLaw, ...]] = (check_accepted, check_complete)
+WRITING_LAWS: Final[tuple[HistoryFormatLaw, ...]] = (
+    check_accepted,
+    check_complete,
+    check_fixed_point_of_another_history,
+)

@@ -21,6 +21,7 @@ FORMAT: Final = Format(
     compacts=True,
     describe=describe,
     place=Place(folder=".claude", variables=("CLAUDE_CONFIG_DIR",), patterns=("projects/*/*.jsonl",)),
+    sends_thinking=True,
     known_records=KNOWN_RECORDS,
     samples=read_samples(__package__),
     example=Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=8000),

@@ -3,7 +3,8 @@
 Facts this file rests on (Claude Code 2.1.325, seen 2026-11-16):
 - The newest line is the end of the path, unless a checkpoint (`last-prompt`) names a line that it does not continue.
 - The result of the n-th parallel call hangs under the line of that call; the next line hangs under one of the results.
-  So results beside the path belong to it, and lines with the `message.id` of a reply on the path.
+  The next call of the same reply may hang under the result of the call before it, or under a `progress` line (2.1.29
+  to 2.1.181). So all lines of the file with the `message.id` of a reply on the path belong to it, with their results.
 - The old lines that a compaction keeps are sent behind its line `anchorUuid`. What hangs under the anchor or under
   another old line is sent behind them. Only the newest compaction counts.
 - A line whose parent is missing hangs under the newest line of the five seconds before it.
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from segue.histories.claude_code.tree import CONVERSATION, Boundary, LineTree, Node
-from segue.histories.kit.lines import object_of, objects_of
+from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.stamps import milliseconds_of
 
@@ -168,12 +169,16 @@ def _kept_lines(tree: LineTree, boundary: Boundary) -> list[Node]:
     return []
 
 
-def with_results(path: list[Node], notes: Notes) -> list[Node]:
+def with_results(tree: Tree, path: list[Node], notes: Notes) -> list[Node]:
     """Add what hangs beside the path: blocks of a reply that is on it, and the results of parallel calls.
 
     Results stand behind the last line of their turn, in the order of the file.
     """
     present = {node.uuid for node in path}
+    replies: dict[str, list[Node]] = {}
+    for node in tree.nodes.values():
+        if node.type == "assistant" and node.uuid not in present and path and node.side == path[0].side:
+            replies.setdefault(text_of(_message_id(node, notes)) or "", []).append(node)
     nodes: list[Node] = []
     waiting: list[Node] = []
     for node in path:
@@ -182,9 +187,9 @@ def with_results(path: list[Node], notes: Notes) -> list[Node]:
                 nodes += sorted(waiting, key=_number)
                 waiting = []
             nodes.append(node)
-            waiting += _beside(node, present, notes)
+            waiting += _beside(node, replies, present, notes)
             continue
-        if waiting:
+        if waiting and node.type in CONVERSATION:
             blocks = [each for each in waiting if each.type == "assistant"]
             results = [each for each in waiting if each.type != "assistant"]
             nodes += sorted(blocks, key=_number)
@@ -202,27 +207,21 @@ def with_results(path: list[Node], notes: Notes) -> list[Node]:
     ]
 
 
-def _beside(node: Node, present: set[str], notes: Notes) -> list[Node]:
+def _beside(node: Node, replies: dict[str, list[Node]], present: set[str], notes: Notes) -> list[Node]:
     """Give the results of a reply, and its other blocks with their results, that are not on the path."""
-    found: list[Node] = []
-    open_nodes = [node]
+    reply = text_of(_message_id(node, notes))
+    others = replies.pop(reply, []) if reply else []
+    present.update(each.uuid for each in others)
+    found = list(others)
+    open_nodes = [node, *others]
     while open_nodes:
         for child in open_nodes.pop().children:
-            if child.uuid in present:
-                continue
-            if child.type == "assistant" and _is_same_reply(node, child, notes):
-                present.add(child.uuid)
-                open_nodes.append(child)
-                found.append(child)
-            elif _is_result(child, notes):
+            if child.type not in CONVERSATION:
+                open_nodes.append(child)  # the program passes over `progress`
+            elif child.uuid not in present and _is_result(child, notes):
                 present.add(child.uuid)
                 found.append(child)
     return found
-
-
-def _is_same_reply(node: Node, child: Node, notes: Notes) -> bool:
-    reply = _message_id(node, notes)
-    return reply is not None and reply == _message_id(child, notes)
 
 
 def _number(node: Node) -> int:

@@ -57,7 +57,7 @@ def _read(source: Source, view: View, *, side: bool) -> History:
     path = ActivePath([], None, []) if cleared else walk(tree, leaf, notes)
     used = {node.uuid for node in path.nodes}
     compactions, older = _read_compactions(reader, tree, path, used)
-    nodes = add_results(path.nodes, notes)
+    nodes = add_results(tree, path.nodes, notes)
     used.update(node.uuid for node in nodes)
     if view.name == "full" and older:
         kept = {node.uuid for node in path.kept}
@@ -139,7 +139,7 @@ def _read_compactions(
     for newer, boundary, before in reversed(steps):
         kept_count = 0
         if before is not None:
-            nodes = add_results(before.nodes, notes)
+            nodes = add_results(tree, before.nodes, notes)
             used.update(node.uuid for node in nodes)
             skipped = {node.uuid for node in before.kept}
             if before.boundary is not None and (node := _summary_node(before.boundary, nodes, notes)) is not None:
@@ -182,13 +182,15 @@ def _find_title(tree: LineTree, messages: Sequence[Message]) -> str | None:
     for kind, field in (("custom-title", "customTitle"), ("ai-title", "aiTitle"), ("summary", "summary")):
         if title := text_of(tree.facts.get(kind, {}).get(field)):
             return title
-    visible = (each for each in messages if not plain_text(each).startswith("<") and not _is_summary(each))
-    text = find_title(visible)
+    text = find_title(each for each in messages if is_title(each))
     return None if text is None else title_of(text)
 
 
-def _is_summary(message: Message) -> bool:
-    return (find_envelope(message, NAME) or {}).get("isCompactSummary") is True
+def is_title(message: Message) -> bool:
+    """Whether a message can be the title of a session: no command, no summary, no line that the screen hides."""
+    envelope = find_envelope(message, NAME) or {}
+    hidden = envelope.get("isCompactSummary") is True or envelope.get("isMeta") is True
+    return not hidden and not plain_text(message).startswith("<")
 
 
 def _read_branches(tree: LineTree, used: set[str], notes: Notes) -> tuple[Branch, ...]:

@@ -16,11 +16,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from segue.conversation.messages import AssistantMessage, Message, StopReason
+from segue.histories.claude_code.read import is_title
 from segue.histories.claude_code.turns import NAME, WIRE, attachment_content
 from segue.histories.kit.envelope import find_envelope, find_title, plain_text
 from segue.histories.kit.format import Cut, Draft, Output
 from segue.histories.kit.history import WrittenFile
-from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of, title_of
+from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of, title_of, without
 from segue.histories.kit.origins import foreign_mark
 from segue.histories.kit.stamps import iso_of, make_id, time_of
 from segue.histories.kit.writing import Clock, json_line
@@ -51,7 +52,7 @@ def write(draft: Draft) -> Output:
     folder = re.sub(r"[^A-Za-z0-9]", "-", cwd)
     name = f"projects/{folder[:_LONGEST]}/{draft.id}.jsonl"
     title = draft.history.title
-    derived = find_title([each for each in draft.messages if not plain_text(each).startswith("<")])
+    derived = find_title(each for each in draft.messages if is_title(each))
     if title and (derived is None or title_of(derived) != title):
         writer.lines.append({"type": "custom-title", "customTitle": title, "sessionId": draft.id})
     data = b"".join(json_line(line) for line in writer.lines)
@@ -109,7 +110,7 @@ class _Writer:
             compactions = self._draft.history.compactions
             uuid = compactions[-1].id if compactions else None
             self._boundary(self._clock.at(time_of(first)), {"uuid": uuid} if uuid else {}, None, 0)
-        for turn in WIRE.encode(group, self._draft.model.id, self._draft.model.provider):
+        for turn in self._turns(group, is_own=envelope is not None):
             # A line of the type `user` has the role `user`; instructions in the middle are such a line as well.
             fields: dict[str, Any] = {"message": {**turn, "role": "user"}}
             if first.role == "toolResult" and first.details is not None and envelope is not None:
@@ -121,6 +122,14 @@ class _Writer:
         self._boundary(self._clock.at(None), {}, self._last, cut.tokens)
         fields = {"message": {"role": "user", "content": cut.text}, "isCompactSummary": True}
         self._line("user", {}, self._clock.at(None), {**fields, "isVisibleInTranscriptOnly": True})
+
+    def _turns(self, messages: Sequence[Message], *, is_own: bool) -> list[dict[str, Any]]:
+        """Encode messages, those of others without cache marks: the program sets all that a request may have."""
+        turns = WIRE.encode(messages, self._draft.model.id, self._draft.model.provider)
+        for turn in () if is_own else turns:
+            if not isinstance(content := turn["content"], str):
+                turn["content"] = [without(block, ("cache_control",)) for block in objects_of(content)]
+        return turns
 
     def _boundary(self, time: int, envelope: Mapping[str, object], before: str | None, tokens: int) -> None:
         self._last = None
@@ -135,21 +144,21 @@ class _Writer:
         self._line("system", envelope, time, fields)
 
     def _assistant(self, message: AssistantMessage, envelope: Mapping[str, object] | None) -> None:
-        turns = WIRE.encode([message], self._draft.model.id, self._draft.model.provider)
+        turns = self._turns([message], is_own=envelope is not None)
         content: object = turns[0]["content"] if turns else []
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else objects_of(content)
         lines = objects_of((envelope or {}).get("lines"))
+        mark = foreign_mark(message, WIRE.protocol)
         counts = [integer_of(line.get("blocks")) for line in lines]
         if envelope is None or sum(counts) != len(blocks):
             reply = self._reply(message, blocks) if envelope is None else {**_reply_of(envelope), "content": blocks}
-            fields = {"message": reply, **foreign_mark(message, WIRE.protocol)}
-            self._line("assistant", lines[0] if lines else {}, self._time(message, None), fields)
+            self._line("assistant", lines[0] if lines else {}, self._time(message, None), {"message": reply, **mark})
             return
         for line, count in zip(lines, counts, strict=True):
             kept = {key: value for key, value in line.items() if key != "blocks"}
             reply = {**_reply_of(envelope), "content": blocks[:count]}
             del blocks[:count]
-            self._line("assistant", kept, self._time(message, kept), {"message": reply})
+            self._line("assistant", kept, self._time(message, kept), {"message": reply, **mark})
 
     def _reply(self, message: AssistantMessage, blocks: list[Any]) -> dict[str, Any]:
         usage = message.usage

@@ -142,10 +142,9 @@ class _Writer:
 
     def add(self, message: Message) -> None:
         """Write the lines of one message."""
-        envelope = find_envelope(message, NAME)
         if message.role == "assistant":
             self._turn_context(message)
-        fields = foreign_mark(message, WIRE.protocol) if message.role == "assistant" and envelope is None else {}
+        fields = foreign_mark(message, WIRE.protocol) if message.role == "assistant" else {}
         kinds = {content.kind for content in message.content}
         unsent = message.role == "assistant" and kinds == {"thinking"}
         if unsent:

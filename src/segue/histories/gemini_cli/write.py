@@ -108,13 +108,13 @@ def _lines(draft: Draft, clock: Clock, group: Sequence[Message], count: int) -> 
             "content": turn["parts"],
         }
         if isinstance(first, AssistantMessage):
-            line |= _reply_fields(first, own=bool(envelope))
+            line |= _reply_fields(first)
         lines.append(line)
     return lines
 
 
-def _reply_fields(message: AssistantMessage, *, own: bool) -> Mapping[str, Any]:
-    fields: dict[str, Any] = {} if own else dict(foreign_mark(message, WIRE.protocol))
+def _reply_fields(message: AssistantMessage) -> Mapping[str, Any]:
+    fields = dict(foreign_mark(message, WIRE.protocol))
     if message.model:
         fields["model"] = message.model
     if message.usage is not None:

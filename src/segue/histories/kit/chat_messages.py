@@ -46,6 +46,7 @@ from segue.histories.kit.pieces import (
     shown,
     string_of,
 )
+from segue.histories.kit.unread import with_content
 from segue.histories.kit.wire import TurnCodec
 from segue.projection.report import ChangeCode, Loss
 
@@ -133,7 +134,7 @@ class ChatForm:
 
 
 def _read(run: list[Entry], reading: Reading) -> list[Message]:
-    entry = run[0]
+    entry = with_content(run[0])
     match text_of(entry.get("role")):
         case "system" | "developer":
             content = read_content(entry.get("content"))

@@ -24,6 +24,7 @@ from segue.errors import DecodeError
 from segue.histories.kit.envelope import find_envelope, name_results, with_envelope
 from segue.histories.kit.lines import objects_of
 from segue.histories.kit.notes import Notes
+from segue.histories.kit.unread import note_unread
 from segue.projection.report import ChangeCode, Loss
 from segue.protocols.kit.json_patch import apply, difference
 from segue.protocols.kit.json_values import digest, same
@@ -156,6 +157,10 @@ def read_entries(codec: EntryCodec, entries: list[Entry], reading: Reading) -> l
             waiting += run
             continue
         if messages:
+            if not all(message.content for message in messages):
+                made = [message.content for message in messages]
+                for entry in run:
+                    note_unread(entry, made, reading.line, reading.notes, since=reading.notes.left_out)
             runs.append(_Run(run, messages, {BEFORE: waiting} if waiting else {}))
             waiting = []
         else:

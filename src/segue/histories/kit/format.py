@@ -121,11 +121,12 @@ class Format:
     sessions of a file from its beginning and its end, or of a source that holds several; `write` is None if the format
     is only read. `give` makes the framework's own objects of written files, and needs it to be installed.
     `adds_own_text` says that the program adds instructions and reminders by itself, so that those of
-    another agent are left out; `closes_calls` that it adds a result to a call that has none, `reads_lines` that it
-    is JSON Lines, so that a line that is cut off is left out. `archive_members` are patterns of the files in a zip
-    archive that hold the conversations. `keeps_folders` says that the program finds the files of a session by the
-    folders that they lie in. `compacts` says that `write` writes `Draft.cut` as the program's own record of a
-    compaction, so that the file keeps what no longer fits the window; without it only what fits is written.
+    another agent are left out; `closes_calls` that it adds a result to a call that has none, `sends_thinking` that it
+    sends the thinking of its files as it stands there, signed or not; `reads_lines` that it is JSON Lines, so that a
+    line that is cut off is left out. `archive_members` are patterns of the files in a zip archive that hold the
+    conversations. `keeps_folders` says that the program finds the files of a session by the folders that they lie in.
+    `compacts` says that `write` writes `Draft.cut` as the program's own record of a compaction, so that the file keeps
+    what no longer fits the window; without it only what fits is written.
     """
 
     name: str
@@ -144,6 +145,7 @@ class Format:
     adds_own_text: bool = True
     closes_calls: bool = True
     compacts: bool = False
+    sends_thinking: bool = False
     reads_lines: bool = True
     archive_members: tuple[str, ...] = ()
     keeps_folders: bool = False

@@ -21,7 +21,7 @@ from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, rea
 from segue.histories.kit.envelope import find_envelope, find_title
 from segue.histories.kit.format import Draft, Format, FormatSample, Output, Place
 from segue.histories.kit.history import History, HistoryOrigin, WrittenFile
-from segue.histories.kit.lines import title_of
+from segue.histories.kit.lines import object_of, text_of, title_of
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import AgentDatabase, Source, View
 from segue.histories.kit.stamps import make_id, time_of
@@ -35,6 +35,8 @@ CLAUDE: Final = Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", re
 """The example model of frameworks that ask any model."""
 SYSTEM: Final = "system"
 """The field of `Context.extra` with the envelope of the instructions at the beginning."""
+INSTRUCTIONS: Final = "instructions"
+"""The field of `Context.extra` that says that the document has the instructions beside its messages."""
 
 
 @final
@@ -76,7 +78,8 @@ class Framework:
     an SQLite database, and `open_source` in a source with the files beside it. `close` makes the document; `complete`
     adds to entries what the framework needs and segue has no value for, such as ids; `further` gives files beside the
     document. `plain` makes JSON of the framework's objects. `stores_system` and `stores_tools` say that the document
-    has instructions and tools; they are reported otherwise. `separate_system` says that `close` writes instructions.
+    has instructions and tools; they are reported otherwise. `separate_system` says that `close` writes instructions;
+    it does so too where `has_separate_instructions`.
     """
 
     codec: EntryCodec
@@ -117,7 +120,11 @@ class Framework:
             notes.add(ChangeCode.RECORD_LEFT_OUT, ("records", "conversation"), Loss.CONTENT, count)
         own: dict[str, Any] = {DOCUMENT: document.rest} if document.rest else {}
         system: str | tuple[SystemContent, ...] | None = document.system
-        if system is None and messages and messages[0].role == "system":
+        if system is None and (place := _prompt_place(document.rest)) is not None:
+            system = _fields_at(document.rest, place)[place[-1]]
+        if system is not None:
+            own[INSTRUCTIONS] = True
+        elif messages and messages[0].role == "system":
             first = messages.pop(0)
             system = _prompt_of(cast("SystemMessage", first))
             own[SYSTEM] = find_envelope(first, self.name)
@@ -155,8 +162,13 @@ class Framework:
         """Write one conversation."""
         context = draft.history.context
         own = (context.extra or {}).get(self.name, {})
+        rest = own.get(DOCUMENT)
+        kept: Mapping[str, Any] = cast("Mapping[str, Any]", rest) if isinstance(rest, Mapping) else {}
         messages, positions = list(draft.messages), list(draft.positions)
-        if context.system_prompt and self.stores_system and not self.separate_system:
+        is_separate = self.separate_system or has_separate_instructions(context, self.name)
+        if is_separate and (place := _prompt_place(kept)) is not None:
+            kept = _with_prompt(kept, place, prompt_text(context))
+        if context.system_prompt and self.stores_system and not is_separate:
             messages.insert(0, self._instructions(context, own.get(SYSTEM), draft.notes))
             positions.insert(0, None)
         elif not self.stores_system:
@@ -165,7 +177,7 @@ class Framework:
             paths: list[Path] = [("system_prompt",)] if context.system_prompt else []
             paths += [("messages",) if at is None else ("messages", at) for at in positions[:leading]]
             for path in paths:
-                draft.notes.add(ChangeCode.AGENT_TEXT_LEFT_OUT, path, Loss.CONTENT, detail)
+                draft.notes.add(ChangeCode.INSTRUCTIONS_LEFT_OUT, path, Loss.CONTENT, detail)
             del messages[:leading], positions[:leading]
             if not messages:
                 raise EmptyConversation("the history has no content to write: it has only instructions")
@@ -179,8 +191,6 @@ class Framework:
         entries = write_entries(self.codec, messages, writing)
         if not entries:
             raise EmptyConversation(f"the history has no content that {self.title} can store")
-        rest = own.get(DOCUMENT)
-        kept: Mapping[str, Any] = cast("Mapping[str, Any]", rest) if isinstance(rest, Mapping) else {}
         value = self.close(self.complete(entries, draft), kept, draft)
         if halves:
             value = _without_halves(value)
@@ -261,6 +271,36 @@ def _prompt_of(message: SystemMessage) -> str | tuple[SystemContent, ...]:
     return message.content
 
 
+def has_separate_instructions(context: Context, name: str) -> bool:
+    """Whether a conversation was read from a document of this format that has the instructions beside its messages."""
+    return (context.extra or {}).get(name, {}).get(INSTRUCTIONS) is True
+
+
+_PROMPT_KEYS: Final = ("system", "system_prompt")
+_AROUND: Final = "around"
+_HOLDERS: Final = (_AROUND, "state", "body")
+"""Fields of `Document.rest` with the fields of the object that has the messages."""
+
+
+def _prompt_place(rest: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Find the instructions that a document has beside its messages."""
+    for place in ((), *((name,) for name in _HOLDERS)):
+        for key in _PROMPT_KEYS:
+            if text_of(_fields_at(rest, (*place, key)).get(key)):
+                return (*place, key)
+    return None
+
+
+def _fields_at(rest: Mapping[str, Any], place: tuple[str, ...]) -> Mapping[str, Any]:
+    """Give the object that has the last key of a place."""
+    return rest if len(place) == 1 else object_of(rest.get(place[0]))
+
+
+def _with_prompt(rest: Mapping[str, Any], place: tuple[str, ...], prompt: str | None) -> Mapping[str, Any]:
+    fields = {**_fields_at(rest, place), place[-1]: prompt}
+    return fields if len(place) == 1 else {**rest, place[0]: fields}
+
+
 def prompt_text(context: Context) -> str | None:
     """Give the instructions as one text, for formats that have one field for them."""
     prompt = context.system_prompt
@@ -304,7 +344,7 @@ def list_opener(is_message: Callable[[Mapping[str, Any]], bool]) -> Callable[[ob
         rest: dict[str, Any] = {}
         if isinstance(value, dict):
             whole = cast("dict[str, Any]", value)
-            rest = {"around": {key: item for key, item in whole.items() if key != "messages"}}
+            rest = {_AROUND: {key: item for key, item in whole.items() if key != "messages"}}
             value = cast("object", whole.get("messages"))
         entries = list_of(value)
         return EntryList(entries, rest) if entries and any(is_message(entry) for entry in entries) else None
@@ -314,7 +354,7 @@ def list_opener(is_message: Callable[[Mapping[str, Any]], bool]) -> Callable[[ob
 
 def close_list(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> object:  # noqa: ARG001
     """Write a list of messages, inside of the object that it was read from."""
-    around = rest.get("around")
+    around = rest.get(_AROUND)
     return {"messages": entries, **cast("Mapping[str, Any]", around)} if isinstance(around, Mapping) else entries
 
 

@@ -17,10 +17,11 @@ from segue.conversation.context import Context
 from segue.conversation.messages import Message, SystemMessage, UserMessage
 from segue.errors import EmptyConversation
 from segue.histories.kit.broken_media import replace_broken_media
-from segue.histories.kit.envelope import find_envelope, is_own_text
+from segue.histories.kit.envelope import find_envelope, is_own_text, plain_text
 from segue.histories.kit.format import Cut
 from segue.histories.kit.notes import Notes
 from segue.models.model import Model
+from segue.plurals import counted
 from segue.projection.policy import Fit, Policy
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.request import Request, prepare_intact
@@ -58,13 +59,15 @@ def make_ready(
     *,
     adds_own_text: bool,
     closes_calls: bool,
+    sends_thinking: bool,
     compacts: bool = False,
 ) -> Ready:
     """Give the messages that a format writes.
 
     `adds_own_text`: the program adds instructions by itself, so those of others are left out. `closes_calls`: it adds a
-    result to a call that has none. `compacts`: it has a record for a compaction, so messages that do not fit the window
-    are written before it.
+    result to a call that has none. `sends_thinking`: it sends thinking as it is stored, which providers refuse without
+    a signature, so a reply with such thinking is projected like that of another program. `compacts`: it has a record for a
+    compaction, so messages that do not fit the window are written before it.
 
     Raises:
         EmptyConversation: nothing would be left to write.
@@ -73,11 +76,15 @@ def make_ready(
     given = context.messages
     if adds_own_text:
         _note_instructions(context, notes)
-    own = [find_envelope(message, format_name) is not None for message in given]
+    own = [
+        find_envelope(message, format_name) is not None and not (sends_thinking and _has_unsigned_thinking(message))
+        for message in given
+    ]
     kept: list[int] = []
     for at, message in enumerate(given):
         if adds_own_text and not own[at] and is_own_text(message):
-            notes.add(ChangeCode.AGENT_TEXT_LEFT_OUT, ("messages", at), Loss.NONE)
+            detail = counted(len(plain_text(message)), "character")
+            notes.add(ChangeCode.AGENT_TEXT_LEFT_OUT, ("messages", at), Loss.CONTENT, detail)
         else:
             kept.append(at)
     if not kept:
@@ -218,6 +225,10 @@ def _prepare(
     return prepare_intact(shortened, model, policy=policy), replaced
 
 
+def _has_unsigned_thinking(message: Message) -> bool:
+    return any(content.kind == "thinking" and not content.thinking_signature for content in message.content)
+
+
 def _empty() -> EmptyConversation:
     return EmptyConversation(
         "the history has no content to write: it has no messages, or only empty or unfinished ones"
@@ -227,7 +238,7 @@ def _empty() -> EmptyConversation:
 def _note_instructions(context: Context, notes: Notes) -> None:
     if context.system_prompt:
         detail = "the system prompt; the program has its own"
-        notes.add(ChangeCode.AGENT_TEXT_LEFT_OUT, ("system_prompt",), Loss.CONTENT, detail)
+        notes.add(ChangeCode.INSTRUCTIONS_LEFT_OUT, ("system_prompt",), Loss.CONTENT, detail)
     if context.tools:
         notes.add(ChangeCode.TOOL_REMOVED, ("tools",), Loss.NONE, "the program has tools of its own")
 

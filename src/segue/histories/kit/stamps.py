@@ -1,4 +1,7 @@
-"""Times and ids. Both are derived from the history: the same history gives the same bytes on every run."""
+"""Times and ids. Both are derived from the history: the same history gives the same bytes on every run.
+
+The time of writing is used only for a history without any time.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,6 @@ from collections.abc import Iterable
 from segue.conversation.messages import Message
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
-_FIRST = 946_684_800_000
-"""The start of the year 2000: the time of a message in a history without any time."""
 
 
 def milliseconds_of(value: object) -> int | None:
@@ -66,10 +67,10 @@ def time_of(message: Message) -> int | None:
     return None if message.role == "system" else message.timestamp
 
 
-def first_time(messages: Iterable[Message], default: int | None) -> int:
-    """Give the time at which a conversation begins."""
+def first_time(messages: Iterable[Message], default: int | None, now: int) -> int:
+    """Give the time at which a conversation begins; `now` for one without any time."""
     times = (time_of(message) for message in messages)
     found = next((time for time in times if time is not None), None)
     if found is None:
-        return _FIRST if default is None else default
+        return now if default is None else default
     return found if default is None else min(found, default)

@@ -29,7 +29,28 @@ _CONTENT_FIELDS: Final = frozenset(
 )
 """The fields of messages that hold what was said."""
 
+_TEXT_KEYS: Final = ("text", "message", "value", "body", "utterance")
+"""Names that programs have for the text of a message instead of `content`."""
+_SPEAKING: Final = frozenset({"tool_calls", "function_call", "parts", "items", "blocks", "refusal", "audio"})
+"""Fields of messages that need no text."""
+
 _Path = tuple[str | int, ...]
+
+
+def lacks_content(turn: object) -> bool:
+    """Whether a value is a message of Chat without content, so that its text may stand under another name."""
+    if type(turn) is not dict:
+        return False
+    fields = cast("dict[str, object]", turn)
+    return not fields.get("content") and "role" in fields and _SPEAKING.isdisjoint(fields)
+
+
+def with_content(turn: dict[str, Any]) -> dict[str, Any]:
+    """Give a message with its text in `content`, where it has it under another name."""
+    key = next((key for key in _TEXT_KEYS if isinstance(turn.get(key), str)), None) if lacks_content(turn) else None
+    if key is None:
+        return turn
+    return {**{name: value for name, value in turn.items() if name != key}, "content": turn[key]}
 
 
 def note_unread(entry: Mapping[str, Any], made: object, number: int, notes: Notes, *, since: int) -> None:

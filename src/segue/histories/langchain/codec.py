@@ -5,6 +5,8 @@ Facts this file rests on (langchain-core 1.7.2, 2026-11-15):
   parsed is in `invalid_tool_calls`, with its text.
 - `usage_metadata.input_tokens` includes cached tokens.
 - `status: error` marks the result of a tool that failed; `artifact` is not sent to the model.
+- Versions before 0.1 have calls in `additional_kwargs`: `function_call`, whose result names only the tool, or
+  `tool_calls` in the form of Chat. A `ChatMessage` has any role; one that is no role of a model is read as a user.
 - The reasoning of other vendors over Chat stands in `additional_kwargs.reasoning_content`, thought signatures of Gemini
   in `additional_kwargs` by the id of the call.
 """
@@ -26,11 +28,12 @@ from segue.conversation.messages import (
     Usage,
     UserMessage,
 )
+from segue.histories.kit.chat_messages import take_call
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
 from segue.histories.kit.framework import items_of
 from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.origins import find_origin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.pieces import stop_of, usage_of, whole_input
+from segue.histories.kit.pieces import make_call, stop_of, usage_of, whole_input
 from segue.histories.langchain.blocks import (
     NAME,
     read_blocks,
@@ -72,19 +75,19 @@ _STOP_WORDS: Final[Mapping[tuple[str, StopReason], str]] = {
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def _read(run: list[Entry], reading: Reading) -> list[Message]:  # noqa: ARG001 - a message needs nothing around it
+def _read(run: list[Entry], reading: Reading) -> list[Message]:
     entry = run[0]
     data = object_of(entry.get("data"))
     kind = text_of(entry.get("type")) or ""
-    role = _ROLES.get(kind) or (_ROLES.get(text_of(data.get("role")) or "") if kind == "chat" else None)
+    role = _ROLES.get(kind) or (_ROLES.get(text_of(data.get("role")) or "", "user") if kind == "chat" else None)
     content: object = data.get("content")
     if role is None or not (isinstance(content, str) or items_of(content) or content == []):
         return []
     if role == "assistant":
-        return [_read_assistant(data)]
+        return [_read_assistant(data, reading)]
     blocks = _read_content(content)
     if role == "tool":
-        call_id = text_of(data.get("tool_call_id")) or ""
+        call_id = text_of(data.get("tool_call_id")) or take_call(reading, text_of(data.get("name")) or "")
         return [
             ToolResultMessage(
                 tool_call_id=call_id,
@@ -113,7 +116,7 @@ def _read_content(content: object) -> tuple[UserContent, ...]:
     return tuple(found)
 
 
-def _read_assistant(data: Mapping[str, Any]) -> AssistantMessage:
+def _read_assistant(data: Mapping[str, Any], reading: Reading) -> AssistantMessage:
     meta = object_of(data.get("response_metadata"))
     origin = marked_origin(_origin_of(data, meta), meta)
     content = data.get("content")
@@ -121,6 +124,8 @@ def _read_assistant(data: Mapping[str, Any]) -> AssistantMessage:
     standard = meta.get("output_version") == "v1" or isinstance(content, str)
     pieces = [*_reasoning(data), *read_blocks(blocks, origin, standard=standard)]
     pieces += _further_calls(data, pieces)
+    if all(piece.kind != "toolCall" for piece in pieces):
+        pieces += _older_calls(object_of(data.get("additional_kwargs")), reading)
     word = meta.get("stop_reason") or meta.get("finish_reason") or meta.get("status")
     response_model = text_of(meta.get("model"))
     message = AssistantMessage(
@@ -165,6 +170,19 @@ def _further_calls(data: Mapping[str, Any], pieces: Sequence[AssistantContent]) 
             continue
         found.append(read_call(call, {"signature": signatures.get(call_id), **object_of(call.get("extras"))}))
     return found
+
+
+def _older_calls(kwargs: Mapping[str, Any], reading: Reading) -> list[AssistantContent]:
+    """Give the calls of a version that kept them as the provider gave them."""
+    calls: list[AssistantContent] = []
+    for call in objects_of(kwargs.get("tool_calls")):
+        function = object_of(call.get("function"))
+        calls.append(make_call(call.get("id"), function.get("name"), function.get("arguments")))
+    if function := object_of(kwargs.get("function_call")):
+        call_id, name = f"call_{reading.line}", text_of(function.get("name")) or ""
+        reading.open_calls.append((call_id, name))
+        calls.append(make_call(call_id, name, function.get("arguments")))
+    return calls
 
 
 def _read_usage(usage: Mapping[str, Any]) -> Usage | None:

@@ -4,6 +4,7 @@ Facts this file rests on (llama-index-core 0.14.25, 2026-11-15):
 - Blocks have a `block_type`: text, image, document, audio, video, thinking, tool_call, cache, citations.
 - Signatures and encrypted contents stand in `additional_information` of a thinking block. Redacted thinking is lost by
   the framework itself; here it is a block without words.
+- Versions before 0.13 have calls in `additional_kwargs.tool_calls`, as Chat has them.
 - The id of the call that a result answers is in `additional_kwargs.tool_call_id`. There is no error flag, no model.
 """
 
@@ -110,9 +111,20 @@ def _origin_of(blocks: Sequence[Mapping[str, Any]]) -> Origin:
 def _read_assistant(blocks: list[dict[str, Any]], kwargs: Mapping[str, Any]) -> AssistantMessage:
     origin = marked_origin(_origin_of(blocks), kwargs)
     pieces = tuple(_read_piece(block, origin) for block in blocks)
+    if all(piece.kind != "toolCall" for piece in pieces):
+        pieces += tuple(_read_kwargs_call(call) for call in objects_of(kwargs.get("tool_calls")))
+        if call := object_of(kwargs.get("function_call")):
+            pieces += (_read_kwargs_call(call),)
     calls = any(piece.kind == "toolCall" for piece in pieces)
     stop = StopReason.TOOL_USE if calls else StopReason.STOP
     return set_origin(AssistantMessage(content=pieces, stop_reason=stop), origin)
+
+
+def _read_kwargs_call(call: Mapping[str, Any]) -> AssistantContent:
+    """Read a call in the form of Chat, which older versions stored beside the blocks."""
+    function = object_of(call.get("function")) or call
+    call_id = call.get("id") or call.get("tool_call_id")
+    return make_call(call_id, function.get("name"), function.get("arguments"))
 
 
 def _read_piece(block: dict[str, Any], origin: Origin) -> AssistantContent:

@@ -10,7 +10,16 @@ import msgspec
 
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
-from segue.histories.kit.framework import EntryList, Framework, framework_format, from_package, items_of, list_of
+from segue.histories.kit.framework import (
+    EntryList,
+    Framework,
+    framework_format,
+    from_package,
+    has_separate_instructions,
+    items_of,
+    list_of,
+    prompt_text,
+)
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import objects_of, text_of
 from segue.histories.kit.samples import read_samples
@@ -29,7 +38,9 @@ def _open(value: object, session: str | None) -> EntryList | None:  # noqa: ARG0
     instructions = [text for entry in entries if (text := text_of(entry.get("instructions")))]
     names = (text_of(entry.get("conversation_id")) for entry in entries)
     return EntryList(
-        entries, id=next((name for name in names if name), None), system=instructions[-1] if instructions else None
+        entries,
+        id=next((name for name in names if name), None),
+        system=instructions[-1] if instructions else None,
     )
 
 
@@ -50,6 +61,12 @@ def _complete(entries: list[Entry], draft: Draft) -> list[Entry]:
 
 
 def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> object:  # noqa: ARG001
+    """Write the instructions back to the newest request that had them, or else to the newest one."""
+    requests = [at for at, entry in enumerate(entries) if entry.get("kind") == "request"]
+    if not requests or not has_separate_instructions(draft.history.context, CODEC.name):
+        return entries
+    newest = max((at for at in requests if text_of(entries[at].get("instructions"))), default=requests[-1])
+    entries[newest] = {**entries[newest], "instructions": prompt_text(draft.history.context)}
     return entries
 
 

@@ -13,7 +13,7 @@ from segue.histories.kit.documents import LINES, load_value
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
 from segue.histories.kit.framework import EntryList, Framework, framework_format, give_json, items_of, list_of
-from segue.histories.kit.lines import object_of, text_of
+from segue.histories.kit.lines import object_of
 from segue.histories.kit.pieces import encode_json
 from segue.histories.kit.samples import read_samples
 from segue.histories.kit.source import Neighbours, Source
@@ -70,7 +70,6 @@ def _open_row(value: object, session: str | None, files: Neighbours | None) -> E
     return EntryList(
         entries,
         rest,
-        system=text_of(row.get("system")),
         tools=read_tools(_parsed(row.get("tools"))),
         others=len(rows) - 1,
         changes=tuple(changes),

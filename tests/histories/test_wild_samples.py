@@ -1,0 +1,123 @@
+"""Samples of the formats that people have, each with the reading that is expected of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from segue import History, Loss, read_history, write_history
+from segue.conversation.messages import Message
+from segue.histories.kit.envelope import find_envelope, is_own_text
+from segue.projection.report import ChangeCode
+
+WILD = Path(__file__).resolve().parents[3] / "shared" / "histories" / "wild"
+pytestmark = pytest.mark.skipif(not WILD.is_dir(), reason="on samples of many programs (no ../shared/histories/wild)")
+
+Shown = dict[str, Any]
+
+SAMPLES = {
+    "SWE-agent": ("swe-agent", "example__proj-1"),
+    "SWE-agent before 1.0": ("swe-agent", "old__proj-1"),
+    "Qwen Code": ("qwen-code", "chat"),
+    "Crush": ("crush", "crush"),
+    "the opencode written in Go": ("opencode-go", "opencode"),
+    "chat messages, one a line": ("messages-jsonl", "chat"),
+    "Copilot CLI": ("copilot-cli", "events"),
+    "a fan of parallel calls": ("claude-code", "c0000000-0001-4000-8000-000000000002"),
+    "parallel calls under results and progress": ("claude-code", "c0000000-0001-4000-8000-000000000003"),
+}
+
+
+def expected(folder: str, name: str) -> Shown:
+    return json.loads((WILD / folder / f"{name}.expected.json").read_bytes())
+
+
+def in_short(messages: list[Shown]) -> list[Shown]:
+    """Give the expected messages as `shown` gives those that were read: what a file does not say is not compared."""
+    made: list[Shown] = []
+    for message in messages:
+        parts = [{key: value for key, value in part.items() if key != "signature"} for part in message["content"]]
+        if message["role"] == "tool":
+            made += sorted(({**part, "type": "result"} for part in parts), key=lambda part: str(part["id"]))
+        else:
+            made.append({"role": message["role"], "parts": parts})
+    return made
+
+
+def shown(history: History) -> list[Shown]:
+    """Give what was read: one entry for each message, results in the order of their ids."""
+    made: list[Shown] = []
+    results: list[Shown] = []
+    for message in history.context.messages:
+        if is_own_text(message):
+            continue
+        if message.role == "toolResult":
+            text = "\n".join(part.text for part in message.content if part.kind == "text")
+            results.append({"type": "result", "id": message.tool_call_id, "text": text, "error": message.is_error})
+            continue
+        made += sorted(results, key=lambda part: part["id"])
+        results = []
+        made.append({"role": message.role, "parts": [part for each in message.content if (part := part_of(each))]})
+    return [*made, *sorted(results, key=lambda part: part["id"])]
+
+
+def part_of(content: Any) -> Shown | None:
+    if content.kind == "text":
+        return {"type": "text", "text": content.text}
+    if content.kind == "thinking":
+        return {"type": "thinking", "text": content.thinking}
+    if content.kind == "toolCall":
+        return {"type": "call", "id": content.id, "name": content.name, "arguments": content.arguments}
+    return {"type": content.kind}
+
+
+def assert_read(history: History, wanted: Shown) -> None:
+    """Compare field by field, those alone that the expected reading has."""
+    found = shown(history)
+    short = in_short(wanted["messages"])
+    assert len(found) == len(short), (found, short)
+    for one, other in zip(found, short, strict=True):
+        if "parts" in other:
+            assert one["role"] == other["role"]
+            assert [known(part, like) for part, like in zip(one["parts"], other["parts"], strict=True)] == [
+                known(like, like) for like in other["parts"]
+            ]
+        else:
+            assert known(one, other) == known(other, other)
+
+
+def known(part: Shown, like: Shown) -> Shown:
+    return {key: part.get(key) for key, value in like.items() if value is not None and key in {
+        "type", "text", "id", "name", "arguments", "error"
+    } and not (like["type"] == "result" and key == "name")}  # fmt: skip
+
+
+@pytest.mark.parametrize(("folder", "name"), SAMPLES.values(), ids=SAMPLES.keys())
+def test_a_sample_is_read_as_expected(folder, name):
+    wanted = expected(folder, name)
+    history = read_history(WILD / folder / wanted["files"][0])
+    names = {"opencode-go": "crush", "messages-jsonl": "openai-chat"}
+    assert history.origin.format == names.get(wanted["format"], wanted["format"])
+    assert_read(history, wanted)
+
+
+def test_every_class_of_lines_of_claude_code_goes_where_it_belongs():
+    wanted = expected("claude-code", "c0000000-0001-4000-8000-000000000001")
+    history = read_history(WILD / "claude-code" / wanted["files"][0])
+    read = {uuid for message in history.context.messages for uuid in uuids(message)}
+    kept = {uuid for message in history.context.messages if not is_own_text(message) for uuid in uuids(message)}
+    assert read == {line["uuid"] for line in wanted["lines"] if line["sent_on_resume"]}
+    assert kept == {line["uuid"] for line in wanted["lines"] if line["belongs_in_a_handover"]}
+    report = write_history(history, format="codex", model="openai/gpt-5.4").report
+    left_out = report.of(ChangeCode.AGENT_TEXT_LEFT_OUT)
+    assert len(left_out) == len(read - kept)
+    assert {change.loss for change in left_out} == {Loss.CONTENT}
+
+
+def uuids(message: Message) -> list[str]:
+    envelope = find_envelope(message, "claude-code") or {}
+    lines = cast("list[dict[str, str]]", envelope.get("lines")) or [envelope]
+    return [cast("str", line["uuid"]) for line in lines]
