@@ -62,12 +62,12 @@ _TRANSIENT: Final = frozenset({FailureKind.OVERLOADED, FailureKind.SERVER, Failu
 """Failures that open the circuit of a model."""
 
 
-_LETTERS: Final = bytes.maketrans(b"+/", b"Aa")
+_SYMBOLS: Final = bytes.maketrans(b"+/", b"Aa")
 
 
 def random_name() -> str:
     """Give 22 random letters and digits, of 132 random bits: the random part of an id."""
-    return b2a_base64(os.urandom(18)).translate(_LETTERS)[:22].decode()
+    return b2a_base64(os.urandom(18)).translate(_SYMBOLS)[:22].decode()
 
 
 @final

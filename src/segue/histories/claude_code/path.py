@@ -169,7 +169,7 @@ def _kept_lines(tree: LineTree, boundary: Boundary) -> list[Node]:
     return []
 
 
-def with_results(tree: Tree, path: list[Node], notes: Notes) -> list[Node]:
+def with_results(tree: LineTree, path: list[Node], notes: Notes) -> list[Node]:
     """Add what hangs beside the path: blocks of a reply that is on it, and the results of parallel calls.
 
     Results stand behind the last line of their turn, in the order of the file.

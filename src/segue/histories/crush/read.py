@@ -27,7 +27,7 @@ from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.origins import find_origin, set_origin
 from segue.histories.kit.pieces import make_call, media_of, stop_of, string_of
-from segue.histories.kit.source import Database, Source, View
+from segue.histories.kit.source import AgentDatabase, Source, View
 from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.kit.unread import note_unread
 from segue.plurals import counted
@@ -90,13 +90,13 @@ def read(source: Source, view: View) -> History:
     )
 
 
-def _database(source: Source) -> Database:
+def _database(source: Source) -> AgentDatabase:
     if source.database is None or not source.database.tables() >= _TABLES:
         raise LoadError("no conversation found: the source is no database with the tables sessions and messages")
     return source.database
 
 
-def _choose(database: Database, wanted: str | None) -> Mapping[str, object]:
+def _choose(database: AgentDatabase, wanted: str | None) -> Mapping[str, object]:
     rows = list(database.rows("sessions", **({"id": wanted} if wanted else {})))
     mains = [row for row in rows if not row.get("parent_session_id") and not str(row.get("id")).startswith(_TITLE)]
     if not rows:
@@ -104,7 +104,7 @@ def _choose(database: Database, wanted: str | None) -> Mapping[str, object]:
     return max(mains or rows, key=lambda row: milliseconds_of(row.get("updated_at")) or 0)
 
 
-def _note_others(database: Database, read: set[object], notes: Notes) -> None:
+def _note_others(database: AgentDatabase, read: set[object], notes: Notes) -> None:
     """Report what the database has beside the session: other ones, and messages without a session."""
     sessions = [row.get("id") for row in database.rows("sessions")]
     others = [name for name in sessions if name not in read and not str(name).startswith(_TITLE)]

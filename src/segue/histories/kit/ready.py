@@ -66,8 +66,8 @@ def make_ready(
 
     `adds_own_text`: the program adds instructions by itself, so those of others are left out. `closes_calls`: it adds a
     result to a call that has none. `sends_thinking`: it sends thinking as it is stored, which providers refuse without
-    a signature, so a reply with such thinking is projected like that of another program. `compacts`: it has a record for a
-    compaction, so messages that do not fit the window are written before it.
+    a signature, so a reply with such thinking is projected like that of another program. `compacts`: it has a record
+    for a compaction, so messages that do not fit the window are written before it.
 
     Raises:
         EmptyConversation: nothing would be left to write.

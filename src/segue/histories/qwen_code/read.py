@@ -30,10 +30,10 @@ from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.kit.trees import Tree
 from segue.histories.kit.unread import note_unread
-from segue.histories.kit.wire import Wire
+from segue.histories.kit.wire import TurnCodec
 
 NAME: Final = "qwen-code"
-WIRE: Final = Wire("google-genai", "contents")
+WIRE: Final = TurnCodec("google-genai", "contents")
 KNOWN_RECORDS: Final = frozenset({
     "system/ui_telemetry", "system/rewind", "system/custom_title", "system/slash_command", "system/turn_result",
     "system/file_history_snapshot", "system/notification", "system/at_command", "system/chat_compression", "sidechain",

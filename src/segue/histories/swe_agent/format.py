@@ -18,7 +18,7 @@ from segue.histories.kit.chat_messages import ChatForm
 from segue.histories.kit.documents import load_value, parse_object
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Format
-from segue.histories.kit.framework import Document, Framework, close_list, items_of
+from segue.histories.kit.framework import EntryList, Framework, close_list, items_of
 from segue.histories.kit.history import History
 from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.origins import find_origin, set_origin
@@ -29,7 +29,7 @@ from segue.projection.report import Change, ChangeCode, Loss
 NAME: Final = "swe-agent"
 
 
-def _open(value: object, session: str | None) -> Document | None:  # noqa: ARG001 - one file is one run
+def _open(value: object, session: str | None) -> EntryList | None:  # noqa: ARG001 - one file is one run
     whole = object_of(value)
     history = whole.get("history")
     entries = objects_of(history)
@@ -43,7 +43,7 @@ def _open(value: object, session: str | None) -> Document | None:  # noqa: ARG00
     if len(entries) < len(history):  # pyright: ignore[reportUnknownArgumentType]
         detail = "`history` has values that are no messages"
         changes.append(Change(code=ChangeCode.LINE_UNREADABLE, path=("history",), loss=Loss.CONTENT, detail=detail))
-    return Document(run, changes=tuple(changes))
+    return EntryList(run, changes=tuple(changes))
 
 
 def _plain(entry: Entry) -> Entry:
