@@ -41,9 +41,10 @@ def command(
 ) -> None:
     """Chat with MODEL. `/model NAME` switches to another model and shows the changes; `/help` lists all commands.
 
-    API keys are read from the environment variable of each provider, such as OPENAI_API_KEY. Without MODEL, the program
-    offers a choice: providers whose key is set, servers on this machine, and the echo model, which needs no key. If
-    only the echo model is available, it starts directly. A text that is pasted is one question, with all its lines.
+    API keys are read from environment variables, such as OPENAI_API_KEY, and from `segue keys`. Without MODEL and
+    without a model in `segue config`, the program offers a choice: providers that have a key, servers on this machine,
+    and the echo model, which needs no key. If only the echo model is available, it starts directly. A text that is
+    pasted is one question, with all its lines.
 
     In a pipe, each line is a question, and the exit status is that of the last answer: 3 without a valid API key, 4 if
     the request failed or the answer is incomplete.

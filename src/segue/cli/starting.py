@@ -13,6 +13,7 @@ import click
 
 from segue.cli.statuses import Status
 from segue.cli.targets import PROTOCOL_NAMES, Words, catalogue_option, find_target
+from segue.client.local.user_files import key_sources, read_settings
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.models.providers import PROVIDERS
@@ -133,7 +134,7 @@ def _has_server(url: str) -> bool:
 def find_start(
     name: str | None, protocol: str | None, session: Path | None, catalogue: str | None, words: Words
 ) -> Start | None:
-    """Find the model that the user named, or that the session was continued with last; None if there is neither."""
+    """Find the model that the user named, that the session was continued with last, or that is set; None without."""
     if name is not None:
         model = find_target(name, protocol, catalogue, words)
         return Start(model, model.provider)
@@ -141,6 +142,9 @@ def find_start(
         for message in reversed(read_session(session).messages):
             if message.role == "assistant" and message.model:
                 return Start(None, message.provider or "", f"the model of the last answer in {session}")
+    if (name := read_settings(os.environ).get("model")) is not None:
+        model = find_target(name, protocol, catalogue, words)
+        return Start(model, model.provider, f"`segue config` sets it{_priced(model)}")
     return None
 
 
@@ -148,10 +152,11 @@ def offer_models(known: Catalogue) -> Iterator[Start]:
     """Give the models that can be used at once, with the reasons; the echo model is not among them."""
     from segue.client.local.servers import find_keyed_models, find_local_models
 
+    sources = key_sources(os.environ)
     for model in find_keyed_models(known):
-        variables = PROVIDERS[model.provider].key_variables
-        variable = next(name for name in variables if os.environ.get(name))
-        yield Start(model, model.provider, f"{variable} is set{_priced(model)}")
+        source = sources[model.provider]
+        reason = f"its key is stored ({source})" if source in ("file", "keyring") else f"{source} is set"
+        yield Start(model, model.provider, f"{reason}{_priced(model)}")
     for model in find_local_models():
         yield Start(model, model.provider, f"a server answers at {PROVIDERS[model.provider].base_url}")
 

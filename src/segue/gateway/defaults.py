@@ -1,4 +1,4 @@
-"""A gateway without a configuration: the keys of the environment, servers on this machine, else the echo model."""
+"""A gateway without a configuration: the keys that are set or stored, servers on this machine, else the echo model."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from segue.client.local.servers import find_local_models
+from segue.client.local.user_files import key_sources
 from segue.errors import SettingsError
 from segue.gateway.config import Config, ModelRoute, ProviderTable
 from segue.models.built_in import ECHO
-from segue.models.providers import PROVIDERS
 
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -74,7 +74,7 @@ def complete_config(config: Config, environment: Mapping[str, str]) -> Config:
     """Complete a configuration without routes: servers on this machine get routes, else the echo model answers."""
     if config.models:
         return config
-    has_key = any(environment.get(name) for row in PROVIDERS.values() for name in row.key_variables)
+    has_key = bool(key_sources(environment))
     tables = config.providers.values()
     has_provider = any(table.key is not None or table.accounts or table.base_url is not None for table in tables)
     local = find_local_models()

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, cast, final
 import httpx2
 import msgspec
 
+from segue.client.local.user_files import key_sources
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.models.providers import DEFAULT_MODELS, PROVIDERS
@@ -56,14 +57,13 @@ def find_local_models() -> list[Model]:
 
 
 def find_keyed_models(catalogue: Catalogue) -> list[Model]:
-    """Return, for each provider whose key is set, its default model.
+    """Return, for each provider whose key is set or stored, its default model.
 
     A provider of the user's own has none: that is its first model in the catalogue that is not deprecated.
     """
     found: list[Model] = []
-    for row in PROVIDERS.values():
-        if any(os.environ.get(name) for name in row.key_variables):
-            served = [model for model in catalogue.find(provider=row.name) if not model.deprecated]
-            default = [model for model in served if model.id == DEFAULT_MODELS.get(row.name)]
-            found += (default or served)[:1]
+    for provider in key_sources(os.environ):
+        served = [model for model in catalogue.find(provider=provider) if not model.deprecated]
+        default = [model for model in served if model.id == DEFAULT_MODELS.get(provider)]
+        found += (default or served)[:1]
     return found
