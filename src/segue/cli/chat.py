@@ -9,7 +9,7 @@ from typing import cast
 import click
 
 from segue.cli.prompt import read_questions
-from segue.cli.starting import Start, find_start, offer_models, read_key, sending_options
+from segue.cli.starting import LOCAL_OFFER, Start, find_start, offer_models, read_key, sending_options
 from segue.cli.targets import CHAT, complete_model, open_catalogue
 from segue.conversation.context import Options, ThinkingLevel
 from segue.models.catalogue import Catalogue
@@ -79,7 +79,8 @@ def _choose(known: Catalogue) -> Start:
     from segue.models.built_in import ECHO
 
     offered = list(offer_models(known))
-    why = "it needs no key" if offered else "no API key is set, and no server answers on this machine"
+    nothing = f"no API key is set, and no server answers on this machine; {LOCAL_OFFER}"
+    why = "it needs no key" if offered else nothing
     offered.append(Start(ECHO, ECHO.provider, why))
     if not sys.stdin.isatty() or len(offered) == 1:
         return offered[0]

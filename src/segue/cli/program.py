@@ -26,6 +26,7 @@ COMMANDS: Final[dict[str, str]] = {
     "chat": "Chat with a model in the terminal, and switch models during the conversation.",
     "config": "Set what is used if nothing else is named, such as the model of `ask` and `chat`.",
     "keys": "Store API keys, in the system keyring or in a file of your own.",
+    "local": "Fetch a small model that answers on this machine, without a key and an account.",
     "serve": "Run the gateway: clients of any protocol, models of any provider.",
     "run": "Run a client such as Claude Code or codex on another model.",
     "emulate": "Answer like the providers, without a network, and refuse what they refuse.",

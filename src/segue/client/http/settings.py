@@ -14,6 +14,7 @@ from segue.client.flow.attempts import Attempt
 from segue.client.flow.backoff import Retry
 from segue.client.http.keys import ApiKey, Auth, find_key
 from segue.client.local.echo import echo_mounts
+from segue.client.local.gguf import local_mounts
 from segue.client.local.user_files import read_stored_key
 from segue.conversation.context import Options
 from segue.errors import MissingExtra, SettingsError
@@ -114,11 +115,12 @@ class Setup:
         return self._stored_keys[row.name]
 
     def transports(self) -> dict[str, object]:
-        """Return the transports as keyword arguments of an httpx2 client; the echo model has its own."""
+        """Return the transports as keyword arguments of an httpx2 client; segue's own models have theirs."""
         given = self.transport
+        own: dict[str, object] = {**echo_mounts(), **local_mounts(self.environment)}
         if isinstance(given, Mapping):
-            return {"mounts": {**echo_mounts(), **cast("Mapping[str, object]", given)}}
-        return {"transport": given, "mounts": echo_mounts()}
+            return {"mounts": {**own, **cast("Mapping[str, object]", given)}}
+        return {"transport": given, "mounts": own}
 
     def resolve_timeout(self) -> httpx2.Timeout:
         """Return the timeouts; connecting has its own, and waiting for a connection has none."""

@@ -9,7 +9,9 @@ from typing import Final, NamedTuple, cast, final
 import httpx2
 import msgspec
 
+from segue.client.local.gguf import is_ready
 from segue.client.local.user_files import key_sources
+from segue.models.built_in import LOCAL
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.models.providers import DEFAULT_MODELS, PROVIDERS
@@ -40,7 +42,7 @@ _SERVERS: Final = (
 
 
 def find_local_models() -> list[Model]:
-    """List the models of known servers on this machine. Each is found again by its full name, with `get_model`."""
+    """List the models on this machine: of known servers, and segue's own. `get_model` finds each by its full name."""
     found: list[Model] = []
     if os.environ.get(SWITCH, "").lower() == "off":
         return found
@@ -53,7 +55,7 @@ def find_local_models() -> list[Model]:
         except (httpx2.HTTPError, msgspec.DecodeError, KeyError, TypeError):
             continue  # no server there, or another one
         found += [Model(name, row.name, row.protocol) for name in names]
-    return found
+    return [*found, LOCAL] if is_ready(os.environ) else found
 
 
 def find_keyed_models(catalogue: Catalogue) -> list[Model]:
