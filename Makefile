@@ -63,6 +63,7 @@ live: $(TOOLS) ## prove rules against the providers whose keys are set, for at m
 	$(PY) scripts/live.py --limit $(LIVE_DOLLARS) $(LIVE)
 
 proof: $(TOOLS) ## run the heavy tests (a thousand kills, ten thousand streams, what has to be installed first) and the property tests with many examples
+	-$(PY) -m segue local get  # without it, the tests with a real model are skipped
 	$(PY) -m pytest -n auto -m 'proof or hypothesis' --hypothesis-profile=proof $(PYTEST)
 
 check: $(TOOLS) ## format, lint, types (also of the snippets), import layers, generated files in step, the site without a warning, hot paths, linear growth

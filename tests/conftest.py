@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import ssl
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +20,8 @@ from property_testing import fix_constants
 from protocols import traffic
 
 os.environ["SEGUE_LOCAL_SERVERS"] = "off"  # a server beside the tests, on a usual port, is none of theirs
+_SETTINGS = tempfile.TemporaryDirectory(prefix="segue-tests-")  # removed when the tests end
+os.environ["XDG_CONFIG_HOME"] = _SETTINGS.name  # the developer's own settings and keys are none of theirs either
 settings.load_profile("default")  # regardless of the environment: Hypothesis itself would look for CI
 fix_constants()
 

@@ -126,7 +126,7 @@ def test_the_first_model_whose_key_is_set_answers():
 
 
 ENDINGS = {
-    "no key": (("-m", "openai/gpt-5.4"), {"OPENAI_API_KEY": ""}, 3, "set OPENAI_API_KEY, or use --key"),
+    "no key": (("-m", "openai/gpt-5.4"), {"OPENAI_API_KEY": ""}, 3, "run `segue keys set openai`, or use --key"),
     "no model": ((), {}, 3, "-m echo"),
     "no server": (
         ("-m", "local/x", "--protocol", "openai-chat", "--base-url", "http://127.0.0.1:9"),

@@ -27,8 +27,8 @@ def test_no_sentence_of_a_report_has_python_in_it(code, converts):
 
 TEXTS = {
     "an option": (
-        "there is no API key for openai; set OPENAI_API_KEY, or pass api_key=... or auth=...",
-        "there is no API key for openai; set OPENAI_API_KEY, or use --key",
+        "there is no API key for kimi; set KIMI_API_KEY or run `segue keys set kimi`, or pass api_key=... or auth=...",
+        "there is no API key for kimi; set KIMI_API_KEY or run `segue keys set kimi`, or use --key",
     ),
     "a clause at the end": (
         "the calls are missing; add them, or send text: Policy(a=1)",

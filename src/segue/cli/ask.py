@@ -29,7 +29,7 @@ from segue.projection.report import Report
     "--model",
     metavar="MODEL",
     shell_complete=complete_model,
-    help="The model.  [default: that of the session, of a key that is set, or of a server on this machine]",
+    help="The model.  [default: that of the session, of `segue config`, of a key, or of a server on this machine]",
 )
 @click.option(
     "-f",
@@ -75,7 +75,7 @@ def command(
     """Send QUESTION to a model and print the answer as it arrives.
 
     Text from a pipe is sent with the question, or is the question if there is no other. Only the answer goes to
-    standard output. API keys are read from the environment variable of each provider, such as OPENAI_API_KEY.
+    standard output. API keys are read from environment variables, such as OPENAI_API_KEY, and from `segue keys`.
 
     Exit status: 0 for an answer, 1 if it is not JSON with --schema, 2 for wrong usage, 3 without a valid API key, 4 if
     the request failed or the answer is incomplete, 130 after Ctrl-C.

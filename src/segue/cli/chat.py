@@ -9,7 +9,7 @@ from typing import cast
 import click
 
 from segue.cli.prompt import read_questions
-from segue.cli.starting import Start, find_start, offer_models, read_key, sending_options
+from segue.cli.starting import LOCAL_OFFER, Start, find_start, offer_models, read_key, sending_options
 from segue.cli.targets import CHAT, complete_model, open_catalogue
 from segue.conversation.context import Options, ThinkingLevel
 from segue.models.catalogue import Catalogue
@@ -41,9 +41,10 @@ def command(
 ) -> None:
     """Chat with MODEL. `/model NAME` switches to another model and shows the changes; `/help` lists all commands.
 
-    API keys are read from the environment variable of each provider, such as OPENAI_API_KEY. Without MODEL, the program
-    offers a choice: providers whose key is set, servers on this machine, and the echo model, which needs no key. If
-    only the echo model is available, it starts directly. A text that is pasted is one question, with all its lines.
+    API keys are read from environment variables, such as OPENAI_API_KEY, and from `segue keys`. Without MODEL and
+    without a model in `segue config`, the program offers a choice: providers that have a key, servers on this machine,
+    and the echo model, which needs no key. If only the echo model is available, it starts directly. A text that is
+    pasted is one question, with all its lines.
 
     In a pipe, each line is a question, and the exit status is that of the last answer: 3 without a valid API key, 4 if
     the request failed or the answer is incomplete.
@@ -78,7 +79,8 @@ def _choose(known: Catalogue) -> Start:
     from segue.models.built_in import ECHO
 
     offered = list(offer_models(known))
-    why = "it needs no key" if offered else "no API key is set, and no server answers on this machine"
+    nothing = f"no API key is set, and no server answers on this machine; {LOCAL_OFFER}"
+    why = "it needs no key" if offered else nothing
     offered.append(Start(ECHO, ECHO.provider, why))
     if not sys.stdin.isatty() or len(offered) == 1:
         return offered[0]

@@ -14,6 +14,7 @@ import click
 from msgspec.structs import replace
 
 from segue.cli.starting import check_usable
+from segue.client.local.user_files import read_settings
 from segue.gateway.config import load_config, read_config
 from segue.gateway.defaults import with_model
 from segue.gateway.setup_lines import find_client_row
@@ -23,13 +24,18 @@ _KEY = "segue-run"
 
 
 @click.command("run", context_settings={"ignore_unknown_options": True})
-@click.option("-m", "--model", metavar="NAME", required=True, help="The model that answers, such as openai/gpt-5.4.")
+@click.option(
+    "-m",
+    "--model",
+    metavar="NAME",
+    help="The model that answers, such as openai/gpt-5.4.  [default: that of `segue config set model`]",
+)
 @click.option(
     "--config", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="A TOML file with providers."
 )
 @click.option("--store", metavar="STORE", help='"sqlite:FILE", "postgresql://..." or "none".')
 @click.argument("program", nargs=-1, required=True, type=click.UNPROCESSED)
-def command(*, model: str, config: Path | None, store: str | None, program: tuple[str, ...]) -> None:
+def command(*, model: str | None, config: Path | None, store: str | None, program: tuple[str, ...]) -> None:
     """Run PROGRAM (such as claude, codex, gemini, opencode, pi or qwen) on another model.
 
     For example: segue run -m openai/gpt-5.4 -- claude
@@ -42,6 +48,9 @@ def command(*, model: str, config: Path | None, store: str | None, program: tupl
     from segue.gateway.service import Gateway
     from segue.testing.emulator.running import serve_in_thread
 
+    model = model or read_settings(os.environ).get("model")
+    if model is None:
+        raise click.UsageError("name a model with -m, or set one for all commands: segue config set model NAME")
     row = find_client_row(program[0])
     if row is None:
         raise click.UsageError(

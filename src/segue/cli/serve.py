@@ -10,9 +10,10 @@ import click
 from msgspec.structs import replace
 
 from segue.cli.listening import listen
-from segue.cli.starting import check_usable
+from segue.cli.starting import LOCAL_OFFER, check_usable
 from segue.gateway.config import SETUP_NAMES, Config, load_config, read_config
 from segue.gateway.defaults import Address, complete_config, is_echo, read_address, with_model
+from segue.models.built_in import LOCAL
 
 
 @click.command("serve")
@@ -124,7 +125,10 @@ def serve(
     place = Address(place.name, listener.getsockname()[1])
     click.echo(f"The gateway is at {place.url}")
     if is_echo(config):
-        click.echo("No key was found, so the echo model answers. Set a key such as OPENAI_API_KEY for real models.")
+        click.echo("No key was found, so the echo model answers. Set a key such as OPENAI_API_KEY for real models;")
+        click.echo(f"without one, {LOCAL_OFFER}.")
+    elif model is None and is_echo(config, LOCAL):
+        click.echo("No key was found, so the model `local` of this machine answers.")
     click.echo("Point a client to it: segue serve --setup claude-code (or codex, gemini-cli, ...). Ctrl-C ends it.")
     settings = uvicorn.Config(
         create_app(gateway=gateway),

@@ -13,6 +13,9 @@ import click
 
 from segue.cli.statuses import Status
 from segue.cli.targets import PROTOCOL_NAMES, Words, catalogue_option, find_target
+from segue.client.local.user_files import key_sources, read_settings
+from segue.errors import SegueError
+from segue.models.built_in import LOCAL
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.models.providers import PROVIDERS
@@ -21,6 +24,9 @@ from segue.sessions import read_session
 
 if TYPE_CHECKING:
     from segue.gateway.service import Gateway
+
+LOCAL_OFFER: Final = "`pip install 'segue[local]'` and `segue local get` (93 MB) give a small model on this machine"
+"""How to get a model that needs no key: it is offered, and never fetched unasked."""
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
@@ -88,7 +94,8 @@ class NoModel(click.ClickException):
     def __init__(self) -> None:
         super().__init__(
             "no API key is set, and no server answers on this machine; set a key, such as ANTHROPIC_API_KEY or"
-            " OPENAI_API_KEY, or name a model with -m; `-m echo` repeats the question and needs no key"
+            " OPENAI_API_KEY, store one with `segue keys set PROVIDER`, or name a model with -m; without a key,"
+            f" `-m echo` repeats the question, and {LOCAL_OFFER}"
         )
 
 
@@ -105,12 +112,19 @@ def check_usable(gateway: Gateway, name: str) -> None:
         UnknownModel: there is no such model.
         NotUsable: a key is not set, or no server answers on this machine.
     """
+    from segue.client.local.gguf import check_ready
+
     for model in gateway.router.find(name).models:
         missing = gateway.runtime.client.find_missing(model)
         if missing is not None:
             reason, _, hint = missing.partition(", or pass ")
             more = f", or providers.{model.provider}.key in a file for --config" if hint.startswith("api_key") else ""
             raise NotUsable(f"{model.full_name()} cannot answer: {reason}{more}")
+        if model.provider == LOCAL.provider:
+            try:
+                check_ready(model.id, os.environ)
+            except SegueError as error:
+                raise NotUsable(f"{model.full_name()} cannot answer: {error}") from None
         row = PROVIDERS.get(model.provider)
         url = model.base_url or (None if row is None else row.base_url)
         if url is not None and not _has_server(url):
@@ -133,7 +147,7 @@ def _has_server(url: str) -> bool:
 def find_start(
     name: str | None, protocol: str | None, session: Path | None, catalogue: str | None, words: Words
 ) -> Start | None:
-    """Find the model that the user named, or that the session was continued with last; None if there is neither."""
+    """Find the model that the user named, that the session was continued with last, or that is set; None without."""
     if name is not None:
         model = find_target(name, protocol, catalogue, words)
         return Start(model, model.provider)
@@ -141,6 +155,9 @@ def find_start(
         for message in reversed(read_session(session).messages):
             if message.role == "assistant" and message.model:
                 return Start(None, message.provider or "", f"the model of the last answer in {session}")
+    if (name := read_settings(os.environ).get("model")) is not None:
+        model = find_target(name, protocol, catalogue, words)
+        return Start(model, model.provider, f"`segue config` sets it{_priced(model)}")
     return None
 
 
@@ -148,12 +165,14 @@ def offer_models(known: Catalogue) -> Iterator[Start]:
     """Give the models that can be used at once, with the reasons; the echo model is not among them."""
     from segue.client.local.servers import find_keyed_models, find_local_models
 
+    sources = key_sources(os.environ)
     for model in find_keyed_models(known):
-        variables = PROVIDERS[model.provider].key_variables
-        variable = next(name for name in variables if os.environ.get(name))
-        yield Start(model, model.provider, f"{variable} is set{_priced(model)}")
+        source = sources[model.provider]
+        reason = f"its key is stored ({source})" if source in ("file", "keyring") else f"{source} is set"
+        yield Start(model, model.provider, f"{reason}{_priced(model)}")
     for model in find_local_models():
-        yield Start(model, model.provider, f"a server answers at {PROVIDERS[model.provider].base_url}")
+        reason = f"a server answers at {PROVIDERS[model.provider].base_url}"
+        yield Start(model, model.provider, "on this machine, without a key" if model == LOCAL else reason)
 
 
 def _priced(model: Model) -> str:

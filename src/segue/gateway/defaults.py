@@ -1,4 +1,4 @@
-"""A gateway without a configuration: the keys of the environment, servers on this machine, else the echo model."""
+"""A gateway without a configuration: the keys that are set or stored, servers on this machine, else the echo model."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 
 from segue.client.local.servers import find_local_models
+from segue.client.local.user_files import key_sources
 from segue.errors import SettingsError
 from segue.gateway.config import Config, ModelRoute, ProviderTable
-from segue.models.built_in import ECHO
-from segue.models.providers import PROVIDERS
+from segue.models.built_in import ECHO, LOCAL
+from segue.models.model import Model
 
 _LOOPBACK: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -71,23 +72,24 @@ def with_model(config: Config, model: str) -> Config:
 
 
 def complete_config(config: Config, environment: Mapping[str, str]) -> Config:
-    """Complete a configuration without routes: servers on this machine get routes, else the echo model answers."""
+    """Complete a configuration without routes: servers on this machine get routes, else a model of segue answers."""
     if config.models:
         return config
-    has_key = any(environment.get(name) for row in PROVIDERS.values() for name in row.key_variables)
+    has_key = bool(key_sources(environment))
     tables = config.providers.values()
     has_provider = any(table.key is not None or table.accounts or table.base_url is not None for table in tables)
-    local = find_local_models()
+    found = find_local_models()
+    local = [model for model in found if model != LOCAL]  # it needs no route: its name is enough
     routes = {model.id: ModelRoute(targets=(model.full_name(),)) for model in local}
     providers = dict(config.providers)
     for model in local:
         providers.setdefault(model.provider, ProviderTable())
     if not local and not has_key and not has_provider:
-        routes["*"] = ModelRoute(targets=(ECHO.full_name(),))
+        routes["*"] = ModelRoute(targets=((LOCAL if LOCAL in found else ECHO).full_name(),))
     return replace(config, models=routes, providers=providers)
 
 
-def is_echo(config: Config) -> bool:
-    """Whether the echo model answers everything."""
+def is_echo(config: Config, model: Model = ECHO) -> bool:
+    """Whether the echo model, or another one of segue, answers everything."""
     route = config.models.get("*")
-    return route is not None and route.targets == (ECHO.full_name(),)
+    return route is not None and route.targets == (model.full_name(),)

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from segue.errors import UnknownModel
 from segue.gateway.config import SAME, Config, ModelRoute
+from segue.models.built_in import names_file
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model, Price
 from segue.models.providers import find_row
@@ -104,7 +105,13 @@ class Router:
         return _EVERYTHING
 
     def _resolve(self, target: str, name: str, protocol: str) -> Model:
-        return self.resolve(name if target == SAME else target, protocol if target == SAME else None)
+        if target != SAME:
+            return self.resolve(target)
+        found = self.resolve(name, protocol)
+        if names_file(found):
+            # Otherwise clients could have any file of this machine opened, and a process started for it.
+            raise UnknownModel(f"{name!r} is a file of the gateway's machine; a route has to name it", name=name)
+        return found
 
     def resolve(self, name: str, protocol: str | None = None) -> Model:
         """Find one model, with the address that the configuration gives for its provider.

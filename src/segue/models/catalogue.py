@@ -40,7 +40,7 @@ import msgspec
 
 from segue._entry_points import find_entry_points
 from segue.errors import ModelError, UnknownModel
-from segue.models.built_in import BUILT_IN
+from segue.models.built_in import BUILT_IN, find_built_in
 from segue.models.catalogue_file import CatalogueFile, CatalogueSource, parse_catalogue, toml_as_json
 from segue.models.model import Modality, Model
 from segue.models.model_ids import first_party_providers
@@ -136,7 +136,8 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Find a model by `provider/id`, or by its id alone if that is unambiguous.
 
         At a provider that serves whatever its user has loaded, such as `ollama`, every id is a model. `echo` is a model
-        that repeats the last message: the client answers for it.
+        that repeats the last message: the client answers for it. `local` is a model on this machine, and `local:PATH`
+        is the model of a GGUF file.
 
         Raises:
             UnknownModel: no model matches, or several do; `suggestions` are similar names.
@@ -170,7 +171,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
                     return by_provider[provider]
         elif len(served) == 1 and self._provider_of(wanted) is None:
             return served[0]
-        if (built_in := BUILT_IN.get(wanted)) is not None:
+        if (built_in := find_built_in(name)) is not None:
             return built_in
         return self._find_loaded(name)
 

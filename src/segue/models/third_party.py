@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from segue.models.built_in import LOCAL_HOST
 from segue.models.provider import Provider
 
 _READ: Final = "2026-11-15"
@@ -430,6 +431,18 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         any_id=True,
         source="llama.cpp #21889; Crow #60 (reasoning_content keeps the prefix); pi-ai 1.5.0; its three wires tried",
         read=_READ,
+    ),
+    Provider(
+        name="local",
+        title="A model from a GGUF file, which segue runs",
+        protocol="openai-chat",
+        base_url=f"http://{LOCAL_HOST}/v1",
+        key_variables=(),
+        rules={"openai-chat": _LOCAL_SERVER},
+        dialect={"openai-chat": {"auth": "none", "max_tokens_field": "max_tokens"}},
+        any_id=True,
+        source="llama.cpp's server in xllamacpp 2026.10.11549, tried",
+        read="2026-11-17",
     ),
     Provider(
         name="lmstudio",

@@ -91,8 +91,8 @@ def explain_missing(row: Provider | None, dialect: Dialect, url: str) -> str | N
     if host in _LOCAL_NAMES or _domain(host) != _domain(urlsplit(row.base_url).hostname or ""):
         return None
     names = " or ".join(row.key_variables)
-    hint = f"set {names}, or pass api_key=... or auth=..." if names else "pass api_key=... or auth=..."
-    return f"there is no API key for {row.name}; {hint}"
+    hint = f"set {names} or run `segue keys set {row.name}`" if names else f"run `segue keys set {row.name}`"
+    return f"there is no API key for {row.name}; {hint}, or pass api_key=... or auth=..."
 
 
 def _domain(host: str) -> str:
@@ -107,17 +107,22 @@ def key_headers(key: str, dialect: Dialect) -> dict[str, str]:
         SettingsError: the key cannot be sent in a header; the message does not contain it.
     """
     name, before = _KEY_HEADERS[dialect.auth]
-    return {name: before + _check_header_value(key)}
+    return {name: before + check_key(key)}
 
 
 def token_headers(token: Token) -> dict[str, str]:
     """Return the headers for the result of an `auth` function."""
     if isinstance(token, str):
-        return {"authorization": f"Bearer {_check_header_value(token)}"}
-    return {name.lower(): _check_header_value(value) for name, value in token.items()}
+        return {"authorization": f"Bearer {check_key(token)}"}
+    return {name.lower(): check_key(value) for name, value in token.items()}
 
 
-def _check_header_value(key: str) -> str:
+def check_key(key: str) -> str:
+    """Give a key or token without surrounding white space.
+
+    Raises:
+        SettingsError: it cannot be sent in a header; the message does not contain it.
+    """
     try:
         if key := key.strip():
             return check_header(key, name="authorization")

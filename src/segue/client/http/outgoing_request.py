@@ -26,7 +26,6 @@ from segue.client.http.keys import (
     choose_key,
     conceal,
     explain_missing,
-    find_key,
     key_headers,
     secrets_in,
     token_headers,
@@ -86,7 +85,7 @@ class RequestBuilder:
         setup = self.setup
         if self.find_auth(model, model.provider) is not None:
             return None
-        return choose_key(setup.api_key, model, model.provider) or find_key(self._find_row(model), setup.environment)
+        return choose_key(setup.api_key, model, model.provider) or setup.find_key(self._find_row(model))
 
     def __repr__(self) -> str:
         return "RequestBuilder()"
@@ -118,7 +117,7 @@ class RequestBuilder:
         return (
             self.find_auth(model, model.provider) is not None
             or bool(choose_key(setup.api_key, model, model.provider))
-            or find_key(self._find_row(model), setup.environment) is not None
+            or setup.find_key(self._find_row(model)) is not None
             or resolve_dialect(model).auth == "aws"
             or any(_SECRET_NAME.search(name) for name in setup.headers)
         )
@@ -161,7 +160,7 @@ class RequestBuilder:
         headers = {name: check_header(value, name=name) for name, value in headers.items()}
         if options.stream:
             headers["accept-encoding"] = "identity"  # compression would delay events
-        key = choose_key(setup.api_key, model, first) or find_key(row, setup.environment)
+        key = choose_key(setup.api_key, model, first) or setup.find_key(row)
         is_signed = True
         if token is not None:
             secret = token_headers(token)

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypedDict, cast
 
 from segue.client.flow.attempts import Attempt
 from segue.client.flow.backoff import Retry
-from segue.client.http.keys import ApiKey, Auth
+from segue.client.http.keys import ApiKey, Auth, find_key
 from segue.client.local.echo import echo_mounts
+from segue.client.local.gguf import local_mounts
+from segue.client.local.user_files import read_stored_key
 from segue.conversation.context import Options
 from segue.errors import MissingExtra, SettingsError
 from segue.models.catalogue import Catalogue
+from segue.models.provider import Provider
 from segue.request import Request
 
 if TYPE_CHECKING:
@@ -38,8 +41,8 @@ class ClientSettings(TypedDict, total=False):
 
     api_key: ApiKey
     """An API key, or keys by provider. A single key is for the provider of the first model. Any other provider's key is
-    read from its environment variable. For several accounts at one provider, the keys by the names of the accounts:
-    `Model.account` chooses one, without it the first is used."""
+    read from its environment variable, else it is the one that `segue keys set` has stored. For several accounts at one
+    provider, the keys by the names of the accounts: `Model.account` chooses one, without it the first is used."""
     auth: Auth | Mapping[str, Auth] | None
     """A function for tokens that expire. It is called before each attempt, with the model if it takes an argument, and
     returns a token, sent as a bearer, or headers. By provider like `api_key`. It may be async in an `AsyncClient`."""
@@ -97,16 +100,27 @@ class Setup:
         environment = settings.get("environment")
         self.environment: Mapping[str, str] = os.environ if environment is None else environment
         self.transport: object = settings.get("transport")
+        self._stored_keys: dict[str, str | None] = {}
 
     def __repr__(self) -> str:
         return "Setup()"
 
+    def find_key(self, row: Provider | None) -> str | None:
+        """Return the provider's key in the environment, else the one that `segue keys` has stored, read once."""
+        key = find_key(row, self.environment)
+        if key is not None or row is None:
+            return key
+        if row.name not in self._stored_keys:
+            self._stored_keys[row.name] = read_stored_key(row.name, self.environment)
+        return self._stored_keys[row.name]
+
     def transports(self) -> dict[str, object]:
-        """Return the transports as keyword arguments of an httpx2 client; the echo model has its own."""
+        """Return the transports as keyword arguments of an httpx2 client; segue's own models have theirs."""
         given = self.transport
+        own: dict[str, object] = {**echo_mounts(), **local_mounts(self.environment)}
         if isinstance(given, Mapping):
-            return {"mounts": {**echo_mounts(), **cast("Mapping[str, object]", given)}}
-        return {"transport": given, "mounts": echo_mounts()}
+            return {"mounts": {**own, **cast("Mapping[str, object]", given)}}
+        return {"transport": given, "mounts": own}
 
     def resolve_timeout(self) -> httpx2.Timeout:
         """Return the timeouts; connecting has its own, and waiting for a connection has none."""

@@ -9,6 +9,9 @@ from typing import Final, NamedTuple, cast, final
 import httpx2
 import msgspec
 
+from segue.client.local.gguf import is_ready
+from segue.client.local.user_files import key_sources
+from segue.models.built_in import LOCAL
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.models.providers import DEFAULT_MODELS, PROVIDERS
@@ -39,7 +42,7 @@ _SERVERS: Final = (
 
 
 def find_local_models() -> list[Model]:
-    """List the models of known servers on this machine. Each is found again by its full name, with `get_model`."""
+    """List the models on this machine: of known servers, and segue's own. `get_model` finds each by its full name."""
     found: list[Model] = []
     if os.environ.get(SWITCH, "").lower() == "off":
         return found
@@ -52,18 +55,17 @@ def find_local_models() -> list[Model]:
         except (httpx2.HTTPError, msgspec.DecodeError, KeyError, TypeError):
             continue  # no server there, or another one
         found += [Model(name, row.name, row.protocol) for name in names]
-    return found
+    return [*found, LOCAL] if is_ready(os.environ) else found
 
 
 def find_keyed_models(catalogue: Catalogue) -> list[Model]:
-    """Return, for each provider whose key is set, its default model.
+    """Return, for each provider whose key is set or stored, its default model.
 
     A provider of the user's own has none: that is its first model in the catalogue that is not deprecated.
     """
     found: list[Model] = []
-    for row in PROVIDERS.values():
-        if any(os.environ.get(name) for name in row.key_variables):
-            served = [model for model in catalogue.find(provider=row.name) if not model.deprecated]
-            default = [model for model in served if model.id == DEFAULT_MODELS.get(row.name)]
-            found += (default or served)[:1]
+    for provider in key_sources(os.environ):
+        served = [model for model in catalogue.find(provider=provider) if not model.deprecated]
+        default = [model for model in served if model.id == DEFAULT_MODELS.get(provider)]
+        found += (default or served)[:1]
     return found
