@@ -73,7 +73,7 @@ class Messages:
     def __init__(self, server: Served) -> None:
         self.server = server
         self.emulator = server.upstream.emulator
-        self.system: str | list[Any] = "Be brief."
+        self.system = "Be brief."
         self.messages: list[Any] = []
         self.thinking: dict[str, Any] = {"type": "adaptive"}
         self.extra: dict[str, Any] = {}
@@ -257,7 +257,6 @@ def test_options_that_the_model_is_known_to_refuse_do_not_pass_straight(
     stored: Served, thinking: dict[str, Any], extra: dict[str, Any]
 ) -> None:
     talk = Messages(stored)
-    talk.system = [{"type": "text", "text": "Be brief."}]
     talk.say("first")
     assert talk.row["straight"]
     talk.thinking, talk.extra = thinking, extra
