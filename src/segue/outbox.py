@@ -303,7 +303,7 @@ class Outbox:
         head, _, foot = _ENCODER.encode(body).partition(_GAP)
         content = b"".join((head, kept.turns, foot)) if gap else head
         self._unsearched = head + foot if gap and not kept.words else None
-        self._settle(kept, new, encoded, digested)
+        self._settle(kept, new, fresh, encoded, digested)
         return content
 
     def _digest(self, binder: Binder, kept: _Kept, body: Wire, fresh: list[Block]) -> TurnDigests:
@@ -325,14 +325,25 @@ class Outbox:
         return digests
 
     def _settle(
-        self, kept: _Kept, new: Sequence[Message], fresh: Sequence[bytes], digested: TurnDigests | None
+        self,
+        kept: _Kept,
+        new: Sequence[Message],
+        fresh: Sequence[Block],
+        encoded: Sequence[bytes],
+        digested: TurnDigests | None,
     ) -> None:
         seam = _find_seam(new)
         done, rest = new[:seam], new[seam:]
         if not done or (not kept.frame.context.tools and _has_calls(done)):
             return
-        behind = len(self._turns(kept, rest)) - kept.lead
-        turns = b",".join(fresh[: len(fresh) - behind])
+        replies: list[Reply] = []
+        if digested is None:
+            at = len(encoded) - (len(self._turns(kept, rest)) - kept.lead)
+        else:  # each assistant message is a turn there, and the rest begins with one
+            first = len(kept.messages) + seam
+            replies = [reply for reply in digested.replies if reply.place < first]
+            at = [at for at, turn in enumerate(fresh) if turn["role"] == "assistant"][len(replies)]
+        turns = b",".join(encoded[:at])
         versions = self._codec.versions
         kept.words = kept.words or (versions is not None and versions.has_words(turns))
         if self._requests_marks(kept.frame) and not kept.frame.anchored and self._is_marked(turns):
@@ -342,8 +353,6 @@ class Outbox:
         if digested is None or kept.tail is None:
             kept.add(done, turns, repeated, START, ())
             return
-        at, first = len(fresh) - behind, len(kept.messages) + seam
-        replies = [reply for reply in digested.replies if reply.place < first]
         given = kept.tail[0]
         kept.add(done, turns, repeated, digested.digest(at), replies)
         kept.tail = (given[seam:], digested.behind(at, len(replies)))

@@ -23,6 +23,7 @@ from segue.conversation.messages import AssistantMessage
 from segue.envelope import attaching, state
 from segue.gateway import straight
 from segue.gateway.conversations import Conversations
+from segue.protocols.api import check
 from segue.protocols.kit.protocol import Protocol
 from segue.testing.emulator import EmulatedCall, Step
 
@@ -75,6 +76,7 @@ class Messages:
         self.system = "Be brief."
         self.messages: list[Any] = []
         self.thinking: dict[str, Any] = {"type": "adaptive"}
+        self.extra: dict[str, Any] = {}
         self.betas = ""
         self.last: httpx2.Response | None = None
 
@@ -101,6 +103,7 @@ class Messages:
             "tools": TOOLS,
             "messages": self.messages,
             "thinking": self.thinking,
+            **self.extra,
         }
         headers = {"x-api-key": "client-key", "anthropic-version": "2023-06-01"}
         if self.betas:
@@ -239,6 +242,31 @@ def test_a_text_that_becomes_a_string_when_its_cache_mark_moves_keeps_the_thinki
         talk.check(refused=0)
         assert talk.sent() == number
         assert talk.row["straight"]
+
+
+@pytest.mark.parametrize(
+    ("thinking", "extra"),
+    [
+        ({"type": "enabled", "budget_tokens": 1500}, {}),
+        ({"type": "disabled"}, {}),
+        ({"type": "adaptive"}, {"temperature": 0.5}),
+    ],
+    ids=["thinking with a budget", "no thinking", "a temperature"],
+)
+def test_options_that_the_model_is_known_to_refuse_do_not_pass_straight(
+    stored: Served, thinking: dict[str, Any], extra: dict[str, Any]
+) -> None:
+    talk = Messages(stored)
+    talk.say("first")
+    assert talk.row["straight"]
+    talk.thinking, talk.extra = thinking, extra
+    assert talk.say("as for another model") == 1
+    talk.check(refused=0)
+    body = cast("dict[str, Any]", talk.emulator.requests[-1].body)
+    assert not check(body, protocol="anthropic-messages", model=OPUS)
+    assert talk.sent() == 1
+    assert not talk.row.get("straight")
+    assert talk.row["changes"]
 
 
 def test_a_date_in_the_system_prompt_costs_reasoning_and_is_reported(anywhere: Served) -> None:

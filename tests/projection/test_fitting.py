@@ -480,6 +480,12 @@ def test_what_cannot_fit_raises_and_names_the_largest_part():
         prepare(Context(messages=(UserMessage.of(LONG * 20),)), CLAUDE)
 
 
+def test_the_usage_of_messages_that_were_deleted_since_is_no_reason_to_refuse():
+    counted = replace(_turn(CLAUDE, TextContent(text="Done.")), usage=Usage(input=3000))
+    request = prepare(history(counted, UserMessage.of("And now?"), *step(1, LONG * 4)), CLAUDE)
+    assert ChangeCode.RESULT_SHORTENED in codes(request.projection)
+
+
 @pytest.mark.parametrize(
     ("price", "least", "most"),
     [

@@ -334,7 +334,9 @@ class Exchange:
                     return request
         else:
             context = without_client_texts(context)
-        if asked.routed.route.caching and options is not None:
+        # A client whose bodies can pass as they are has its own marks, or none: instructions with a mark are written
+        # in another form, and its reasoning would be invalid behind that.
+        if asked.routed.route.caching and options is not None and not asked.raw:
             options = with_caching(options, context, model, asked.conversation)
         if asked.outboxes is not None:
             return asked.outboxes.prepare(context, model, options, policy, account=account, refused=known)

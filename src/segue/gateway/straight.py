@@ -2,7 +2,8 @@
 
 That is so if the client asks for the model by its own id, over the model's own protocol, and every earlier turn is one
 that this model wrote and the client returned unchanged. The reply is read alongside, for its usage and its state.
-Reasoning that the model is known to refuse behind what stands before it now has to go, so such a body is projected.
+Reasoning that the model is known to refuse behind what stands before it now has to go, and so have options that it is
+known to refuse: such a body is projected.
 """
 
 from __future__ import annotations
@@ -68,6 +69,8 @@ def straight_request(
     """
     endpoint, codec = resolve_endpoint(model), get_protocol(model.protocol)
     try:
+        if codec.check_options is not None and any(codec.check_options(body, endpoint)):
+            return None
         stamp = pass_body(codec, body, context.messages, Sender(endpoint, account, refused, cache))
     except (KeyError, TypeError, AttributeError):  # a body in which blocks are not blocks; projection reads it
         return None

@@ -76,8 +76,8 @@ class Fitter:
             # Where nothing could be shortened, the conversation stays the same object.
             if len(fitted.messages) == len(messages) and all(map(is_, fitted.messages, messages)):
                 fitted.is_cut = False
-        if size > plan.limit:
-            fitted.requirements = (*fitted.requirements, self._too_small(given, marks, size))
+        if size > plan.limit and (least := fold.least_size(marks, len(messages))) > plan.limit:
+            fitted.requirements = (*fitted.requirements, self._too_small(given, marks, least))
         return fitted
 
     def _most(self, given: Given) -> float | None:

@@ -143,6 +143,13 @@ class Fold:
         """Give the tokens of a request at a point, corrected by the usage of the replies before it."""
         return marks.learnt.correct(self._estimated(marks, point))
 
+    def least_size(self, marks: Marks, point: int) -> float:
+        """Give the tokens of a request at a point without what seems to be a hidden prompt.
+
+        It may be the count of messages that were deleted since, so it is a reason to cut more, but not to refuse.
+        """
+        return marks.learnt._replace(hidden=0.0).correct(self._estimated(marks, point))
+
     def _estimated(self, marks: Marks, point: int) -> float:
         sizes, head = self.sizes, self.head
         size, start = self.fixed, 0

@@ -14,7 +14,7 @@ from segue.errors import Path
 from segue.protocols.anthropic_messages.cache import CACHE_CONTROL
 from segue.protocols.anthropic_messages.check_turns import Turns, kind_of
 from segue.protocols.kit.capabilities import Places
-from segue.protocols.kit.checking import check_json, matches_alphabet, objects_of
+from segue.protocols.kit.checking import check_json, matches_alphabet, objects_of, run_checks
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import object_of
@@ -42,13 +42,18 @@ _FIELDS: Final = RequestFields(
 
 def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse."""
-    found = [*check_json(body), *_check_limits(body, endpoint), *_check_tools(body, endpoint)]
-    found += _check_history(body, endpoint)
-    found += [*_check_choice(body, endpoint), *_check_thinking(body, endpoint), *_check_sampling(body, endpoint)]
+    found = [*check_json(body), *_check_tools(body, endpoint), *_check_history(body, endpoint)]
+    found += check_options(body, endpoint)
     found += _check_system(body, endpoint)
     found += Turns(body, endpoint).check()
     found += _check_marks(body, endpoint)
     return _FIELDS.add(found, body, endpoint)
+
+
+def check_options(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
+    """Find the options that the model would refuse."""
+    checks = (_check_limits, _check_choice, _check_thinking, _check_sampling)
+    return run_checks(checks, body, endpoint)
 
 
 def _check_limits(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:

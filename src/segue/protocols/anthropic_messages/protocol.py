@@ -7,7 +7,7 @@ from typing import Final
 from segue.models.model import Model
 from segue.protocols.anthropic_messages.batch_forms import BATCH_FORMS
 from segue.protocols.anthropic_messages.betas import needed_headers, write_tool_changes
-from segue.protocols.anthropic_messages.check import check
+from segue.protocols.anthropic_messages.check import check, check_options
 from segue.protocols.anthropic_messages.clues import CLUES
 from segue.protocols.anthropic_messages.errors import decode_error, encode_error
 from segue.protocols.anthropic_messages.model_list import MODEL_LIST
@@ -97,6 +97,7 @@ PROTOCOL: Final = Protocol(
     decode_error=decode_error,
     encode_error=encode_error,
     check=check,
+    check_options=check_options,
     not_carried=NOT_IN_A_BODY
     | {
         "tool_name",  # of a result: read from its call

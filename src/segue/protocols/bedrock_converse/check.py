@@ -14,7 +14,7 @@ from segue.errors import Path
 from segue.protocols.bedrock_converse.cache import MARK
 from segue.protocols.bedrock_converse.check_turns import Turns, violation
 from segue.protocols.kit.capabilities import Places
-from segue.protocols.kit.checking import check_base64, check_json, matches_alphabet, objects_of
+from segue.protocols.kit.checking import check_base64, check_json, matches_alphabet, objects_of, run_checks
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import Block, object_of
@@ -38,13 +38,18 @@ _FIELDS: Final = RequestFields(
 
 def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse."""
-    found = [*check_json(body), *_check_limits(body, endpoint), *_check_system(body, endpoint)]
-    found += [*_check_tools(body, endpoint), *_check_history(body, endpoint), *_check_choice(body, endpoint)]
-    found += [*_check_thinking(body, endpoint), *_check_sampling(body, endpoint), *_check_refused(body, endpoint)]
+    found = [*check_json(body), *_check_system(body, endpoint), *_check_tools(body, endpoint)]
+    found += [*_check_history(body, endpoint), *check_options(body, endpoint)]
     found += Turns(body, endpoint).check()
     found += check_base64(body.get("messages"), ("messages",), lambda block: ("bytes",) if "bytes" in block else ())
     found += _check_marks(body, endpoint)
     return _FIELDS.add(found, body, endpoint)
+
+
+def check_options(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
+    """Find the options that the model would refuse."""
+    checks = (_check_limits, _check_choice, _check_thinking, _check_sampling, _check_refused)
+    return run_checks(checks, body, endpoint)
 
 
 def _check_limits(body: Block, endpoint: Endpoint) -> Iterator[Violation]:

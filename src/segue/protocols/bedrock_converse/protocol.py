@@ -7,7 +7,7 @@ from typing import Final
 
 from segue.models.model import Model
 from segue.protocols.bedrock_converse.batch_forms import BATCH_FORMS
-from segue.protocols.bedrock_converse.check import check
+from segue.protocols.bedrock_converse.check import check, check_options
 from segue.protocols.bedrock_converse.clues import CLUES
 from segue.protocols.bedrock_converse.document_names import names_documents
 from segue.protocols.bedrock_converse.errors import decode_error, encode_error
@@ -87,6 +87,7 @@ PROTOCOL: Final = Protocol(
     decode_error=decode_error,
     encode_error=encode_error,
     check=check,
+    check_options=check_options,
     default_fields={"serviceTier": {"type": "default"}},  # it asks for nothing, by judgement; botocore has no default
     not_carried=NOT_IN_A_BODY
     | {

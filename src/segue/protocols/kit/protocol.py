@@ -12,7 +12,7 @@ Neutral content that the protocol does not support raises `EncodeError` with its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pkgutil import get_data
 from typing import Literal, TypeAlias, final
@@ -131,6 +131,8 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `encode_error(fault)`: writes an error body with its status and headers; None: the protocol has no errors.
     - `decode_error(body, status)`: reads an error body, or the error object of a stream.
     - `check(body, endpoint)`: lists what the provider would refuse.
+    - `check_options(body, endpoint)`: finds the options that it would refuse, without a look at the turns; None: there
+      is no such function. A gateway does not pass such a body on as it is.
     - `affects_later(message)`: whether the wire format of later messages depends on this one; None: never.
     - `namespaces`: how tools are grouped in namespaces; None: they are not.
     - `cited_sources(message)`: the web pages that a reply cites in fields that only this protocol has; None: none.
@@ -161,6 +163,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     decode_error: Callable[[object, int | None], WireError]
     encode_error: Callable[[Fault], ErrorReply] | None = None
     check: Callable[[JsonObject, Endpoint], list[Violation]]
+    check_options: Callable[[JsonObject, Endpoint], Iterator[Violation]] | None = None
     not_carried: frozenset[str]
     clues: Clues
     example: Model
