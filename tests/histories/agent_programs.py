@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import shutil
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from histories.truth import SHARED
 
 PROGRAMS = {"claude-code": "claude", "codex": "codex", "gemini-cli": "gemini", "opencode": "opencode", "pi": "pi"}
 PACKAGES = {
@@ -62,3 +67,22 @@ def need_program(agent: str) -> dict[str, str]:
         pytest.skip(f"with real agents ({PROGRAMS[agent]} cannot be installed)")
     folders = (str(folder / "node_modules" / ".bin") for folder in (node, found))
     return {**os.environ, "PATH": os.pathsep.join((*folders, os.environ["PATH"]))}
+
+
+def resume(agent: str, file: Path, cwd: Path | None = None) -> dict[str, Any]:
+    """Continue a session file in the agent's program, offline: its exit code, what it said and what it sent."""
+    command = [sys.executable, str(SHARED / "resume" / "resume.py"), agent, str(file)]
+    command += [] if cwd is None else ["--cwd", str(cwd)]
+    environment = need_program(agent)
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300, env=environment)
+    answer = json.loads(done.stdout)
+    assert (answer["exit"], "Resumed." in answer["said"]) == (0, True), answer["said"]
+    return answer
+
+
+def texts_in(value: object) -> list[str]:
+    """Give every text of a JSON value."""
+    if isinstance(value, str):
+        return [value]
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for item in items for text in texts_in(item)]

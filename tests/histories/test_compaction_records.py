@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
+import pytest
+from msgspec.structs import replace
+
+from histories.agent_programs import need_program, resume, texts_in
+from histories.truth import needs_samples
 from segue.conversation.content import TextContent, ToolCall
 from segue.conversation.context import Context
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
@@ -99,3 +104,75 @@ def test_a_single_result_that_does_not_fit_leaves_the_note_and_the_next_prompt(n
     active, full = (read_history(path, format=name, view=view) for view in ("active", "full"))
     assert "The task: rename Foo." in said(active.context.messages)
     assert "word " * 9000 in said(full.context.messages)
+
+
+def with_users(steps: int) -> Context:
+    """Every tenth step follows a message of the user."""
+    messages = list(history(steps).messages)
+    for at in range(steps - steps % 10, 0, -10):
+        messages.insert(2 * at + 1, UserMessage.of(f"Wish {at}: keep bar_{at}.", timestamp=1_760_000_000_000 + 2 * at))
+    return Context(messages=tuple(messages))
+
+
+def with_parallel_calls(steps: int) -> Context:
+    """Every turn of the assistant has two calls."""
+    messages: list[Message] = []
+    for message in history(steps).messages:
+        messages.append(message)
+        if message.role == "assistant":
+            (text, call) = message.content
+            assert call.kind == "toolCall"
+            more = replace(call, id=call.id + "_more", name="list")
+            messages[-1] = replace(message, content=(text, call, more))
+        elif message.role == "toolResult":
+            text = TextContent(text=f"listing {message.tool_call_id} " * 20)
+            messages.append(
+                replace(message, tool_call_id=message.tool_call_id + "_more", tool_name="list", content=(text,))
+            )
+    return Context(messages=tuple(messages))
+
+
+LONG: dict[str, Context] = {
+    "steps": history(120),
+    "several prompts": with_users(115),
+    "parallel calls": with_parallel_calls(60),
+    "a result that does not fit": history(60, "word " * 9000),
+    "a finished turn": Context(messages=(*history(80).messages, replace(history(1).messages[1], stop_reason="stop"))),
+}
+
+
+def pieces_of(messages: tuple[Message, ...]) -> list[str]:
+    texts: list[str] = []
+    for message in messages:
+        for piece in message.content:
+            if piece.kind == "text":
+                texts.append(piece.text.strip())
+            elif piece.kind == "toolCall":
+                texts.append(str(piece.arguments["path"]))
+    return texts
+
+
+@needs_samples
+@pytest.mark.proof
+@pytest.mark.parametrize("kind", LONG)
+@pytest.mark.parametrize("name", TARGETS)
+def test_the_program_sends_the_note_and_what_follows_and_nothing_before(name, kind, tmp_path: Path):
+    need_program(name)
+    model = TARGETS[name]
+    small = Model(model.id, model.provider, model.protocol, context_window=SMALL)
+    folder = tmp_path / "project"  # a folder of its own: tests run side by side
+    folder.mkdir()
+    (path,) = save_history(write_history(LONG[kind], format=name, model=small, cwd=str(folder)), tmp_path)
+    active, full = (read_history(path, format=name, view=view) for view in ("active", "full"))
+    request = resume(name, path, folder)["sent"][0]
+    sent = texts_in(next(request[key] for key in ("messages", "input", "contents") if key in request))
+    whole, end = "\n".join(sent), 0
+    kept = pieces_of(active.context.messages)
+    for text in kept:
+        end = whole.index(text, end) + len(text)  # each one, in this order
+    assert sum("(earlier messages omitted here to fit the context window: " in text for text in sent) == 1
+    behind = [text for text in sent if "(earlier messages omitted here" not in text]
+    dropped = set(pieces_of(full.context.messages)) - set(kept)
+    assert dropped
+    assert [text for text in behind if text.strip() in dropped] == []
+    assert not any("The task: rename Foo." in text for text in behind), "the note repeats the task, once"

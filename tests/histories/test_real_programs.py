@@ -5,13 +5,9 @@ Needs the sample sessions beside the repository, with `resume/resume.py`. Missin
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-
 import pytest
 
-from histories.agent_programs import PROGRAMS, need_program
+from histories.agent_programs import PROGRAMS, need_program, resume, texts_in
 from histories.test_samples import FILES, MODELS, texts_of
 from histories.truth import SHARED, needs_samples
 from segue import check, read_history, save_history, write_history
@@ -22,26 +18,14 @@ KEYS = {"messages": "anthropic-messages", "input": "openai-responses", "contents
 pytestmark = [needs_samples, pytest.mark.proof]
 
 
-def texts_in(value: object) -> list[str]:
-    """Give every text of a JSON value."""
-    if isinstance(value, str):
-        return [value]
-    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [text for item in items for text in texts_in(item)]
-
-
 @pytest.mark.parametrize("target", PROGRAMS)
 @pytest.mark.parametrize(("agent", "name"), FILES)
 def test_the_program_continues_a_session_of_any_agent(agent, name, target, tmp_path):
-    environment = need_program(target)
+    need_program(target)
     history = read_history(SHARED / FILES[agent, name])
     written = write_history(history, format=target, model=MODELS[target])
     (file,) = save_history(written, tmp_path)
-    command = [sys.executable, str(SHARED / "resume" / "resume.py"), target, str(file)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300, env=environment)
-    answer = json.loads(done.stdout)
-    assert (answer["exit"], "Resumed." in answer["said"]) == (0, True), answer["said"]
-    request = answer["sent"][0]
+    request = resume(target, file)["sent"][0]
     key = next(key for key in KEYS if key in request)
     body = {key: request[key], "model": request.get("model") or "gemini-2.5-pro", "max_tokens": 1000}
     found = check(body, protocol=KEYS[key])
