@@ -145,6 +145,25 @@ def test_a_cut_history_fits_and_grows_as_the_whole_is_cut(text):
         assert uncut.estimate <= projection.window.estimate <= projection.window.limit
 
 
+def test_a_newest_result_that_is_replaced_changes_the_note():
+    """A name that is sent is not in the note, so what the newest result says decides on the note of a cut at it."""
+    context, changed = agent(60), 0
+    for end in range(61, len(context.messages) + 1, 2):
+        first = replace(context, messages=context.messages[:end])
+        note = project(first, MODEL).context.messages[0].content[-1]
+        assert note.kind == "text"
+        named = [f"src/out_{at}.log" for at in range(10, 60) if f"src/out_{at}.log" in note.text]
+        if not named:
+            continue
+        newest = result((end - 3) // 2, f"total 12, in {named[-1]}\n" * 9)
+        second = replace(context, messages=(*first.messages[:-1], newest))
+        projector = Projector(MODEL)
+        projector.project(first)
+        assert projector.project(second) == project(second, MODEL)
+        changed += project(second, MODEL).context.messages[0] != project(first, MODEL).context.messages[0]
+    assert changed > 0
+
+
 def test_a_note_is_not_cut_again():
     once = project(agent(80), MODEL).context
     assert "<facts>" in sent_text(agent(80))
