@@ -70,8 +70,8 @@ GEMINI_NAMES: dict[str, str] = {
     "1_AND_2": "gemini-2.5-computer-use-preview-10-2025 gemini-2.5-flash gemini-2.5-flash-lite",
     "1_AND_2 WITHOUT_OFF": "gemini-2.5-pro gemini-2.5-pro-preview",
     "3_ON": """gemini-3-flash gemini-3-flash-preview gemini-3.1-flash-lite gemini-3.1-flash-lite-preview
-        gemini-3.5-flash gemini-3.6-flash gemini-3.7-flash gemini-3.8-flash gemini-4-argon gemini-flash-latest
-        gemini-flash-lite-latest gemini-pro-latest""",
+        gemini-3.5-flash gemini-3.6-flash gemini-3.7-flash gemini-3.8-flash gemini-4-argon gemini-4-carbon
+        gemini-flash-latest gemini-flash-lite-latest gemini-pro-latest""",
     "WITHOUT_OFF 3_ON": """gemini-3-pro-image gemini-3.1-pro gemini-3.1-pro-preview
         gemini-3.1-pro-preview-customtools gemini-3.5-flash-lite""",
     "": "gemini-nano-banana-2.1 gemini-robotics-er-2-preview",

@@ -24,8 +24,8 @@ def model_patterns(path: Path) -> Iterator[str]:
             yield value
 
 
-JUDGE = "testing/emulator/claude.py"
-"""The emulator judges what the rules say, so it knows models on its own."""
+JUDGES = {f"testing/emulator/{name}.py" for name in ("claude", "prices", "prompt_cache")}
+"""The emulator judges what the rules and the catalogue say, so it knows models on its own."""
 
 
 def test_patterns_of_model_ids_stand_in_model_ids_and_in_the_rules_of_protocols():
@@ -34,7 +34,7 @@ def test_patterns_of_model_ids_stand_in_model_ids_and_in_the_rules_of_protocols(
         for path in SOURCES.rglob("*.py")
         if path.name not in ("model_ids.py", "rules.py") and (patterns := list(model_patterns(path)))
     }
-    assert found.keys() == {JUDGE}
+    assert found.keys() == JUDGES
 
 
 def test_a_pattern_is_found():

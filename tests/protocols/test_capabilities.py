@@ -395,6 +395,8 @@ def test_what_no_sdk_has_is_reported_and_still_sent(given):
 # -- every rule is checked ---------------------------------------------------------------------------------------------
 
 NOT_IN_A_BODY = {
+    "server_edits": "projection alone: what the server is asked to shorten",
+    "min_compaction": "projection alone: when it is asked",
     "call_id_scope": "projection alone: no provider refuses an id that is unique in a wider scope",
     "tool_error": "projection alone: how an error is marked",
     "schema_needed": "projection alone: what is left out",

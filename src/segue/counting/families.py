@@ -33,6 +33,7 @@ from segue.counting.tokenizers import TOKENIZERS, Tokenizer
 from segue.models.model import Model
 from segue.models.model_ids import (
     CLAUDE,
+    CLAUDE_3,
     CLAUDE_4_5_AND_4_6,
     CLAUDE_UP_TO_4_5,
     GEMINI_3_ON,
@@ -138,7 +139,7 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
     ),
     TokenFamily(
         name="Claude 3",
-        pattern=r"claude-3-(?:haiku|opus|sonnet)",
+        pattern=CLAUDE_3,
         tokenizer="claude",
         base=5,
         message=2,

@@ -486,7 +486,7 @@ class _OwnTurns:
             content: list[AssistantContent] = [*self.thinking()]
             if self.chance(2):
                 content.append(replace(self.text(), text_signature=self.pick((None, "signature"))))
-            if self.chance(4):
+            if self.chance(4) and "assistant" not in self.rules.string_content:
                 content.append(NativeContent(protocol=self.model.protocol, block={"type": "future_block"}))
             calls: list[ToolCall] = []
             if self.rules.tools:

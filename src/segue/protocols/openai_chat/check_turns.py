@@ -46,7 +46,9 @@ def _check_roles(messages: Messages, endpoint: Endpoint) -> Found:
             # "unknown variant `developer`, expected one of" the others (DeepSeek: pi #1048)
             text = f"the endpoint does not have the role {role!r}; use system"
             yield Violation(code="role_unknown", path=path, message=text)
-        elif role in endpoint.rules.string_content and isinstance(message.get("content"), list):
+        elif (
+            isinstance(role, str) and role in endpoint.rules.string_content and isinstance(message.get("content"), list)
+        ):
             # "invalid type: sequence, expected a string" (DeepSeek: forgecode #2008, smolagents #1158; reported)
             text = f"the content of a message with the role {role!r} has to be a string; join its texts"
             yield Violation(code="content_list", path=("messages", index, "content"), message=text)
