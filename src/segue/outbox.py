@@ -37,12 +37,12 @@ from segue.conversation.messages import Message
 from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.projection.policy import Policy
-from segue.projection.projector import Projection, Projector
+from segue.projection.projector import Projection, Projector, prompt_of
 from segue.projection.workspace.ownership import known_account
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.registry import get_protocol
-from segue.request import Request, first_stamp, prepare, prompt_of
+from segue.request import Request, first_stamp, prepare
 
 _ENCODER: Final = msgspec.json.Encoder()
 

@@ -14,8 +14,29 @@ from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import Message
 from segue.models.catalogue import find_models
 from segue.models.model import Model
-from segue.projection.passes.held_content import held_content_of, holds_content
+from segue.projection.passes.held_content import SOURCE_MARK, held_content_of, holds_content
 from segue.projection.passes.server_tools import server_tool_fields
+from segue.protocols.kit.schemas import copy_title
+
+
+def name_other_data(prompt: Prompt, model: Model, *, source: str, writer: Model | None = None) -> Prompt:
+    """Rename what the target does not accept of a request of the protocol `source`; `writer` was its model."""
+    if prompt.model is not None and held_content_of(source).is_stored_prompt(prompt.model) and prompt.model != model.id:
+        stored = {f"{source}{SOURCE_MARK}prompt": {"modelId": prompt.model}}
+        prompt = replace(prompt, options=replace(prompt.options, extra={**(prompt.options.extra or {}), **stored}))
+    if source != model.protocol:
+        prompt = replace(prompt, options=copy_title(prompt.options, source))
+    else:
+        named = prompt.model or (writer.id if writer is not None else "")
+        provider = writer.provider if writer is not None else writer_of(prompt) or other_provider(prompt, model)
+        other = f"{source}{SOURCE_MARK}{provider}" if provider not in (None, model.provider) else None
+        if other is not None and named != model.id:
+            prompt = rename_extra(prompt, source, other)
+        if other is not None and (named != model.id or writer is not None):
+            prompt = rename_references(prompt, source, other)
+        elif named and named.removeprefix("models/") != model.id:
+            prompt = rename_keys(prompt, source, f"{source}{SOURCE_MARK}{named}", held_content_of(source).per_model)
+    return prompt
 
 
 def other_provider(prompt: Prompt, model: Model) -> str | None:

@@ -15,6 +15,7 @@ Facts this file relies on:
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Final
 from urllib.parse import quote, unquote
 
@@ -145,3 +146,13 @@ def _has_dots(decoded: str) -> bool:
 def _refuse(value: str, what: str, problem: str) -> None:
     shown = repr(value if len(value) <= 80 else f"{value[:77]}...")
     raise SettingsError(f"{what} {shown} {problem}, so it cannot be part of a URL; correct it", key=what)
+
+
+def join_headers(headers: Mapping[str, str], needed: Mapping[str, str]) -> dict[str, str]:
+    """Add headers whose values are lists: what both have is joined, whatever the case of the names."""
+    joined = dict(headers)
+    for name, value in needed.items():
+        known = next((key for key in joined if key.lower() == name), name)
+        values = [item.strip() for item in joined.get(known, "").split(",") if item.strip()]
+        joined[known] = ",".join([*values, *(item for item in value.split(",") if item not in values)])
+    return joined

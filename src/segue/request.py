@@ -18,20 +18,18 @@ from segue.binding.stamp import Stamp
 from segue.conversation.context import Context, Options, Prompt
 from segue.conversation.marks import all_marks_of, mark_of, marks_of, stored_digest
 from segue.conversation.messages import AssistantMessage, Message, Sent
-from segue.errors import DecodeError, ProjectionRefused, SettingsError, UnknownModel
+from segue.errors import DecodeError, ProjectionRefused, SettingsError
 from segue.fitting_requests import fit_request
 from segue.json_text import encode_json
 from segue.models.catalogue import Catalogue, get_model
 from segue.models.model import Model
 from segue.models.providers import find_row
-from segue.projection.fitting.server_window import fill_window
-from segue.projection.passes.held_content import SOURCE_MARK, held_content_of
 from segue.projection.policy import Policy
-from segue.projection.projector import Projection, project, project_for, refuse_at, with_routers
+from segue.projection.projector import Projection, project, project_for, prompt_of, refuse_at, with_routers
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.projection.requirements import Requirement
 from segue.projection.workspace.ownership import KEY_LABEL, known_account
-from segue.protocols.api import decode_request, resolve_endpoint
+from segue.protocols.api import decode_request, find_target, resolve_endpoint
 from segue.protocols.context_input import ContextInput, leading_prompts, read_input
 from segue.protocols.detection import detect_protocol
 from segue.protocols.kit.codec import Endpoint
@@ -40,14 +38,12 @@ from segue.protocols.kit.owned_body import encode_owned
 from segue.protocols.kit.prefix_form import Dropped
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.reading import as_mapping
-from segue.protocols.kit.schemas import copy_title
 from segue.protocols.kit.streaming import StreamDecoder
-from segue.protocols.kit.verbatim import for_new_request
 from segue.protocols.plain_text.rules import PROTOCOL as PLAIN_TEXT
 from segue.protocols.plain_text.transcript import write_transcript
 from segue.protocols.registry import get_protocol
-from segue.provider_data import other_provider, rename_extra, rename_keys, rename_references, writer_of
-from segue.quoting import check_path
+from segue.provider_data import name_other_data
+from segue.quoting import check_path, join_headers
 
 _READER: Final = Model("reader", PLAIN_TEXT, PLAIN_TEXT)
 """The target of `transcribe`."""
@@ -400,33 +396,6 @@ class Request:
         return tuple(Change(code=code, path=path, loss=Loss.CONTENT, detail=detail) for detail in notes)
 
 
-def join_headers(headers: Mapping[str, str], needed: Mapping[str, str]) -> dict[str, str]:
-    """Add headers whose values are lists: what both have is joined, whatever the case of the names."""
-    joined = dict(headers)
-    for name, value in needed.items():
-        known = next((key for key in joined if key.lower() == name), name)
-        values = [item.strip() for item in joined.get(known, "").split(",") if item.strip()]
-        joined[known] = ",".join([*values, *(item for item in value.split(",") if item not in values)])
-    return joined
-
-
-def prompt_of(projection: Projection, endpoint: Endpoint) -> Prompt:
-    """Return what the protocol encodes of a projection; options are written in the default format."""
-    options = projection.options
-    extra = for_new_request(options.extra, endpoint.model.protocol)
-    if extra is not options.extra:
-        options = replace(options, extra=extra)
-    context, window = projection.context, projection.window
-    if window is None:
-        return Prompt(context=context, options=options, model=endpoint.model.id)
-    options = fill_window(options, window, endpoint)
-    if window.anchor is not None:
-        index, marked = window.anchor
-        messages = (*context.messages[:index], marked, *context.messages[index + 1 :])
-        context = replace(context, messages=messages)
-    return Prompt(context=context, options=options, model=endpoint.model.id, anchored=window.anchor is not None)
-
-
 def prepare(
     context: ContextInput,
     model: Model | str,
@@ -605,38 +574,5 @@ def prepare_prompt(
     catalogue: Catalogue | None = None,
 ) -> Request:
     """Make a request for a model from one that was decoded from the protocol `source`; `writer` was its model."""
-    if prompt.model is not None and held_content_of(source).is_stored_prompt(prompt.model) and prompt.model != model.id:
-        stored = {f"{source}{SOURCE_MARK}prompt": {"modelId": prompt.model}}
-        prompt = replace(prompt, options=replace(prompt.options, extra={**(prompt.options.extra or {}), **stored}))
-    if source != model.protocol:
-        prompt = replace(prompt, options=copy_title(prompt.options, source))
-    else:
-        named = prompt.model or (writer.id if writer is not None else "")
-        provider = writer.provider if writer is not None else writer_of(prompt) or other_provider(prompt, model)
-        other = f"{source}{SOURCE_MARK}{provider}" if provider not in (None, model.provider) else None
-        if other is not None and named != model.id:
-            prompt = rename_extra(prompt, source, other)
-        if other is not None and (named != model.id or writer is not None):
-            prompt = rename_references(prompt, source, other)
-        elif named and named.removeprefix("models/") != model.id:
-            prompt = rename_keys(prompt, source, f"{source}{SOURCE_MARK}{named}", held_content_of(source).per_model)
+    prompt = name_other_data(prompt, model, source=source, writer=writer)
     return prepare_intact(prompt.context, model, options=prompt.options, policy=policy, catalogue=catalogue)
-
-
-def find_target(target: Model | str, protocol: str | None, catalogue: Catalogue | None = None) -> Model:
-    """Find a target by name; with a protocol, the catalogue need not have it.
-
-    A provider at the start of such a name is the provider of the model; without one, it is that of the protocol.
-    """
-    if isinstance(target, Model):
-        return target if protocol is None else replace(target, protocol=protocol)
-    try:
-        found = get_model(target, catalogue=catalogue)
-    except UnknownModel:
-        if protocol is None:
-            raise
-        provider, _, model_id = target.partition("/")
-        if model_id and (find_row(provider) or (catalogue and catalogue.find_row(provider))):
-            return Model(model_id, provider, protocol)
-        return Model(target, get_protocol(protocol).provider, protocol)
-    return found if protocol is None or protocol == found.protocol else replace(found, protocol=protocol)

@@ -20,12 +20,12 @@ from segue.histories.opening import Document
 from segue.json_text import encode_json
 from segue.models.model import Model
 from segue.projection.policy import Policy
-from segue.projection.projector import project
+from segue.projection.projector import project, prompt_of
 from segue.projection.report import SENTENCES, ChangeCode
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.facts import TrainingForm
 from segue.protocols.registry import find_protocol, get_protocol, resolve_rules
-from segue.request import Request, prompt_of
+from segue.request import Request
 
 INVENTED: Final = frozenset(
     {

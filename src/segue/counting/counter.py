@@ -16,8 +16,9 @@ from segue.conversation.content import AnyContent, FileContent, ImageContent, Te
 from segue.conversation.context import Context, Options, Tool
 from segue.conversation.messages import AssistantMessage, Message
 from segue.counting.estimates import NOTHING_LEARNT, Calibration, Estimate
-from segue.counting.families import TokenFamily, family_of
+from segue.counting.families import family_of
 from segue.counting.media import count_pages, default_size, image_size
+from segue.counting.token_family import TokenFamily
 from segue.counting.tokenizers import bound_text, estimate_bytes, estimate_text
 from segue.models.model import Model
 

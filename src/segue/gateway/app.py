@@ -22,9 +22,10 @@ from segue.conversation.context import Context
 from segue.errors import CallError, SegueError, UnknownModel
 from segue.failures.failure import Failure, FailureKind
 from segue.gateway.answers import answer_stream, answer_whole, explain_error, explain_to_client, send_failure, send_json
+from segue.gateway.asking import read_asked
 from segue.gateway.compaction import answer_compact
 from segue.gateway.config import Config, load_config, read_config
-from segue.gateway.exchange import Exchange, random_name, read_asked
+from segue.gateway.exchange import Exchange, random_name
 from segue.gateway.guarding import find_tenant, is_own_host, is_remote
 from segue.gateway.hints import find_client
 from segue.gateway.intake import Admission, Refused, check_head, drop_body, read_limited

@@ -22,7 +22,8 @@ from segue.envelope.compactions import write_compaction
 from segue.errors import SegueError
 from segue.failures.failure import Failure, FailureKind
 from segue.gateway.answers import end_with_status, explain_error, send_failure, send_json
-from segue.gateway.exchange import Asked, Exchange, random_name
+from segue.gateway.asking import Asked
+from segue.gateway.exchange import Exchange, random_name
 from segue.gateway.service import Gateway
 from segue.gateway.stored_replies import list_items
 from segue.gateway.writing import Send

@@ -34,7 +34,8 @@ from segue.conversation.messages import StopReason, Usage
 from segue.errors import CallError, SegueError, UnknownModel
 from segue.failures.failure import Failure
 from segue.gateway.answers import Receive, answer_stream, explain_error, explain_to_client
-from segue.gateway.exchange import Continuation, Exchange, random_name, read_asked
+from segue.gateway.asking import Continuation, read_asked
+from segue.gateway.exchange import Exchange, random_name
 from segue.gateway.guarding import find_tenant
 from segue.gateway.hints import find_client
 from segue.gateway.intake import Admission, Refused, check_values, read_limited

@@ -1,8 +1,8 @@
 """The table of providers, and how to find a row.
 
 There is one row for each provider; to add an OpenAI-compatible provider, add a row. `first_party` has the providers
-that serve their own models, `third_party` those that serve models of others: hosting companies, gateways, local
-servers.
+that serve their own models (the Chinese ones are in `chinese_labs`), `third_party` those that serve models of others:
+hosting companies, gateways, local servers.
 
 Two providers of the catalogue have no row, because segue does not support their protocols: `radius` and `typesafe`.
 """

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from segue.conversation.content import Extra
-from segue.conversation.context import Context, Options, Tool
+from segue.conversation.context import Context, Options, Prompt, Tool
 from segue.conversation.messages import Message
 from segue.conversation.validation import check_options, explain_misuse
 from segue.errors import ProjectionRefused, SettingsError
@@ -20,7 +20,7 @@ from segue.models.catalogue import Catalogue, get_model, packaged_catalogue
 from segue.models.model import Model
 from segue.projection.engine import PASSES, Engine, Outcome, assign_ids_and_names
 from segue.projection.fitting.given import Given
-from segue.projection.fitting.server_window import ask_server, asked_window, covered_before
+from segue.projection.fitting.server_window import ask_server, asked_window, covered_before, fill_window
 from segue.projection.fitting.window import Window
 from segue.projection.passes.cache_marks import limit_marks
 from segue.projection.passes.extra import kept_extra, lost_fields, removal_of, withhold_extra
@@ -34,6 +34,8 @@ from segue.projection.requirements import Requirement, ThinkingOff
 from segue.projection.workspace.workspace import Target, Workspace
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.context_input import ContextInput, leading_prompts, read_input
+from segue.protocols.kit.codec import Endpoint
+from segue.protocols.kit.verbatim import for_new_request
 
 _NO_OPTIONS: Final = Options()
 _DEFAULT_POLICY: Final = Policy()
@@ -112,6 +114,23 @@ def project_for(
 
 
 @explain_misuse
+def prompt_of(projection: Projection, endpoint: Endpoint) -> Prompt:
+    """Return what the protocol encodes of a projection; options are written in the default format."""
+    options = projection.options
+    extra = for_new_request(options.extra, endpoint.model.protocol)
+    if extra is not options.extra:
+        options = replace(options, extra=extra)
+    context, window = projection.context, projection.window
+    if window is None:
+        return Prompt(context=context, options=options, model=endpoint.model.id)
+    options = fill_window(options, window, endpoint)
+    if window.anchor is not None:
+        index, marked = window.anchor
+        messages = (*context.messages[:index], marked, *context.messages[index + 1 :])
+        context = replace(context, messages=messages)
+    return Prompt(context=context, options=options, model=endpoint.model.id, anchored=window.anchor is not None)
+
+
 def transform_messages(
     messages: Sequence[Message], model: Model | str, normalize_tool_call_id: NormalizeId | None = None
 ) -> tuple[Message, ...]:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage
 from segue.counting.words import count_words
-from segue.errors import ConversationError, DecodeError, SettingsError, UnknownProtocol
+from segue.errors import ConversationError, DecodeError, SettingsError, UnknownModel, UnknownProtocol
 from segue.models.catalogue import (
     Catalogue,
     find_models,
@@ -27,6 +27,7 @@ from segue.models.catalogue import (
 )
 from segue.models.model import Model
 from segue.models.model_ids import first_party_prefixes, first_party_providers
+from segue.models.providers import find_row
 from segue.protocols.detection import detect_reply
 from segue.protocols.kit.capabilities import is_listed, merge
 from segue.protocols.kit.codec import Endpoint, Violation, WireError
@@ -286,6 +287,25 @@ def check_body(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation
             message = f"the request has {words:,} words, so at least as many tokens, and the window has {window:,}"
             violations = [*violations, Violation(code=WINDOW_EXCEEDED, path=(), message=message)]
     return violations
+
+
+def find_target(target: Model | str, protocol: str | None, catalogue: Catalogue | None = None) -> Model:
+    """Find a target by name; with a protocol, the catalogue need not have it.
+
+    A provider at the start of such a name is the provider of the model; without one, it is that of the protocol.
+    """
+    if isinstance(target, Model):
+        return target if protocol is None else replace(target, protocol=protocol)
+    try:
+        found = get_model(target, catalogue=catalogue)
+    except UnknownModel:
+        if protocol is None:
+            raise
+        provider, _, model_id = target.partition("/")
+        if model_id and (find_row(provider) or (catalogue and catalogue.find_row(provider))):
+            return Model(model_id, provider, protocol)
+        return Model(target, get_protocol(protocol).provider, protocol)
+    return found if protocol is None or protocol == found.protocol else replace(found, protocol=protocol)
 
 
 def _find_other_maker(model_id: str, provider: str) -> str | None:

@@ -40,8 +40,8 @@ from segue.models.provider import Provider
 from segue.models.providers import find_row
 from segue.plurals import counted
 from segue.protocols.registry import resolve_dialect
-from segue.quoting import check_header
-from segue.request import Request, join_headers
+from segue.quoting import check_header, join_headers
+from segue.request import Request
 from segue.version import __version__
 
 _SECRET_HEADERS: Final = frozenset(

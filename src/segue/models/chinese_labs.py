@@ -1,0 +1,282 @@
+"""Chinese providers that serve their own models; `first_party` has the others, and the order of all.
+
+Facts these rows rest on:
+- Base URLs, names of key variables, and differences on `openai-chat`: the role of the system prompt, the field of the
+  output limit, the parameter for thinking.     (pi-ai 1.5.0: providers, env-api-keys, auto-detection; read 2026-11-15)
+- DeepSeek, Kimi and Xiaomi require reasoning on every assistant turn of the history.
+                                                    (pi #3636, kimi-cli #2141, openclaw #73417; ktsoator/or, 2026-11-15)
+- DeepSeek and Qwen refuse a forced tool choice while thinking is on.  (litellm #37470, eino #994; 2026-04 and 2026-08)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from segue.models.provider import Provider
+
+_READ: Final = "2026-11-15"
+_PI: Final = "pi-ai 1.5.0"
+
+_REQUIRED_REASONING: Final[Mapping[str, object]] = {
+    "reasoning_replay": "required",
+    "forced_choice_with_thinking": False,
+}
+_VIDEO_BY_URL: Final[Mapping[str, object]] = {
+    "user_media": ("image/*", "audio/wav", "audio/mpeg", "audio/mp3", "video/*"),
+    "file_sources": frozenset({"data", "url"}),
+}
+"""`video_url` and `input_audio`, each with a URL or with data."""
+_MOONSHOT_RULES: Final[Mapping[str, object]] = {
+    **_REQUIRED_REASONING,
+    "refused_text": "empty",  # "text content is empty" (kimi-cli #2621, 2026-08-27)
+    "image_sources": frozenset({"data"}),  # "unsupported image url" (OpenHands/software-agent-sdk #3219, 2026-05-12)
+    "user_media": ("image/*", "video/*"),  # `video_url` with a data URL (model card of Kimi K2.5, read 2026-11-15)
+    "file_sources": frozenset({"data"}),
+}
+_MOONSHOT: Final[Mapping[str, object]] = {
+    "max_tokens_field": "max_tokens",
+    "thinking_format": "deepseek",
+    "effort": False,
+}
+_ZAI: Final[Mapping[str, object]] = {
+    "max_tokens_field": "max_tokens",
+    "thinking_format": "zai",
+    "tool_stream": True,
+    "strict_tools": True,
+}
+_QWEN: Final[Mapping[str, object]] = {
+    "thinking_format": "qwen",
+    "thinking_budget_field": "thinking_budget",
+    "strict_tools": True,
+}
+_QWEN_RULES: Final[Mapping[str, object]] = {
+    "reasoning_replay": "open",
+    "forced_choice_with_thinking": False,
+    **_VIDEO_BY_URL,  # DashScope documentation: visual and audio understanding
+}
+_XIAOMI: Final[Mapping[str, object]] = {"thinking_format": "deepseek", "effort": False, "strict_tools": True}
+_DEEPSEEK_USER: Final[Mapping[str, object]] = {"max_user_id": 512}
+"""DeepSeek documentation: rate limit and isolation, read 2026-11-15."""
+_ZAI_USER: Final[Mapping[str, object]] = {"min_user_id": 6, "max_user_id": 128}
+'"The unique ID of the user must be between 6 and 128 characters in length." (axonhub #1669, 2026-05)'
+
+
+def _qwen_plan(name: str, title: str, host: str, variable: str) -> Provider:
+    return Provider(
+        name=name,
+        title=title,
+        protocol="openai-chat",
+        base_url=f"https://{host}/compatible-mode/v1",
+        key_variables=(variable,),
+        rules={"openai-chat": _QWEN_RULES},
+        dialect={"openai-chat": _QWEN},
+        source=f"{_PI}; eino #994 (forced tool choice)",
+        read=_READ,
+    )
+
+
+def _xiaomi(name: str, title: str, host: str, variable: str) -> Provider:
+    return Provider(
+        name=name,
+        title=title,
+        protocol="openai-chat",
+        base_url=f"https://{host}/v1",
+        key_variables=(variable,),
+        rules={"openai-chat": {"reasoning_replay": "required", **_VIDEO_BY_URL}},
+        dialect={"openai-chat": _XIAOMI},
+        source=f"{_PI}; ktsoator/or; mimo-multimodal-mcp (video and sound, by URL and as data)",
+        read=_READ,
+    )
+
+
+CHINESE_LABS: Final[tuple[Provider, ...]] = (
+    Provider(
+        name="deepseek",
+        title="DeepSeek",
+        protocol="openai-chat",
+        base_url="https://api.deepseek.com",
+        key_variables=("DEEPSEEK_API_KEY",),
+        rules={
+            "openai-chat": {
+                **_REQUIRED_REASONING,
+                "max_stop": 16,
+                "tool_types": frozenset({"function"}),  # "unknown variant `web_search`, expected `function`"
+                "refused_roles": frozenset({"developer", "function"}),  # "unknown variant `developer`, expected ..."
+                "refused_extra": frozenset({"response_format.type=json_schema"}),  # "... type is unavailable now"
+                "body_fields": "typed",  # "missing field `content`", "expected a string" (deepseek4j #41)
+                "string_content": frozenset({"tool", "assistant"}),  # "expected a string" (forgecode #2008)
+                "json_word": True,
+                "max_tokens_refused": True,
+                "user_media": ("image/*",),
+                **_DEEPSEEK_USER,
+                "result_text_only": True,  # "unknown variant `image_url`, expected `text`" (kimi-code #2669)
+            },
+            "openai-responses": {"calls_last": True, **_DEEPSEEK_USER},
+            "anthropic-messages": _DEEPSEEK_USER,
+        },
+        dialect={
+            "openai-chat": {
+                "max_tokens_field": "max_tokens",
+                "thinking_format": "deepseek",
+                "strict_tools": True,
+            }
+        },
+        source=(
+            "pi-ai 1.5.0; litellm #37470, DeepSeek-V3 #1376 (forced tool choice); DeepSeek documentation (16 stops); "
+            "recorded traffic, 2026-11 (text between the calls of a turn is refused)"
+        ),
+        read=_READ,
+    ),
+    Provider(
+        name="moonshotai",
+        title="Moonshot AI",
+        protocol="openai-chat",
+        base_url="https://api.moonshot.ai/v1",
+        key_variables=("MOONSHOT_API_KEY",),
+        rules={"openai-chat": _MOONSHOT_RULES},
+        dialect={"openai-chat": _MOONSHOT},
+        source="pi-ai 1.5.0; kimi-cli #2141",
+        read=_READ,
+    ),
+    Provider(
+        name="moonshotai-cn",
+        title="Moonshot AI (China)",
+        protocol="openai-chat",
+        base_url="https://api.moonshot.cn/v1",
+        key_variables=("MOONSHOT_API_KEY",),
+        rules={"openai-chat": _MOONSHOT_RULES},
+        dialect={"openai-chat": _MOONSHOT},
+        source="pi-ai 1.5.0; kimi-cli #2141",
+        read=_READ,
+    ),
+    Provider(
+        name="kimi-coding",
+        title="Kimi for Coding",
+        protocol="openai-chat",
+        base_url="https://api.kimi.com/coding/v1",
+        key_variables=("KIMI_API_KEY",),
+        rules={"openai-chat": _MOONSHOT_RULES},
+        dialect={"openai-chat": {"max_tokens_field": "max_tokens"}},
+        source=_PI,
+        read=_READ,
+    ),
+    Provider(
+        name="zai",
+        title="Z.ai",
+        protocol="openai-chat",
+        base_url="https://api.z.ai/api/coding/paas/v4",
+        key_variables=("ZAI_API_KEY",),
+        rules={
+            "openai-chat": {"reasoning_replay": "open", **_VIDEO_BY_URL, **_ZAI_USER},
+            "anthropic-messages": _ZAI_USER,
+        },
+        dialect={"openai-chat": _ZAI},
+        source="pi-ai 1.5.0; Z.ai documentation: preserved thinking (reasoning_content), GLM-4.5V (video_url)",
+        read=_READ,
+    ),
+    Provider(
+        name="zai-coding-cn",
+        title="Z.ai Coding (China)",
+        protocol="openai-chat",
+        base_url="https://open.bigmodel.cn/api/coding/paas/v4",
+        key_variables=("ZAI_CODING_CN_API_KEY",),
+        rules={
+            "openai-chat": {"reasoning_replay": "open", **_VIDEO_BY_URL, **_ZAI_USER},
+            "anthropic-messages": _ZAI_USER,
+        },
+        dialect={"openai-chat": _ZAI},
+        source="pi-ai 1.5.0; Z.ai documentation: preserved thinking (reasoning_content), GLM-4.5V (video_url)",
+        read=_READ,
+    ),
+    Provider(
+        name="minimax",
+        title="MiniMax",
+        protocol="anthropic-messages",
+        base_url="https://api.minimax.io/anthropic",
+        key_variables=("MINIMAX_API_KEY",),
+        rules={"anthropic-messages": {"refused_extra": frozenset({"output_config.format"})}},
+        dialect={"openai-chat": {"think_tags": True}},
+        source='pi-ai 1.5.0; MiniMax-M2.7 #17 (2026-04-20: "invalid params" for `output_config.format`; reported)',
+        read=_READ,
+    ),
+    Provider(
+        name="minimax-cn",
+        title="MiniMax (China)",
+        protocol="anthropic-messages",
+        base_url="https://api.minimaxi.com/anthropic",
+        key_variables=("MINIMAX_CN_API_KEY",),
+        rules={"anthropic-messages": {"refused_extra": frozenset({"output_config.format"})}},
+        dialect={"openai-chat": {"think_tags": True}},
+        source='pi-ai 1.5.0; MiniMax-M2.7 #17 (2026-04-20: "invalid params" for `output_config.format`; reported)',
+        read=_READ,
+    ),
+    Provider(
+        name="alibaba",
+        title="Alibaba Cloud (DashScope)",
+        protocol="openai-chat",
+        base_url="https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+        key_variables=("DASHSCOPE_API_KEY", "ALIBABA_API_KEY"),
+        rules={"openai-chat": _QWEN_RULES},
+        dialect={"openai-chat": _QWEN},
+        source="DashScope documentation: OpenAI compatibility; eino #994 (forced tool choice)",
+        read=_READ,
+    ),
+    _qwen_plan(
+        "qwen-token-plan",
+        "Qwen Token Plan",
+        "token-plan.ap-southeast-1.maas.aliyuncs.com",
+        "QWEN_TOKEN_PLAN_API_KEY",
+    ),
+    _qwen_plan(
+        "qwen-token-plan-cn",
+        "Qwen Token Plan (China)",
+        "token-plan.cn-beijing.maas.aliyuncs.com",
+        "QWEN_TOKEN_PLAN_CN_API_KEY",
+    ),
+    _qwen_plan(
+        "qwen-token-plan-individual",
+        "Qwen Token Plan (individual)",
+        "token-plan.ap-southeast-1.maas.aliyuncs.com",
+        "QWEN_TOKEN_PLAN_API_KEY",
+    ),
+)
+
+XIAOMI_AND_LING: Final[tuple[Provider, ...]] = (
+    _xiaomi("xiaomi", "Xiaomi", "api.xiaomimimo.com", "XIAOMI_API_KEY"),
+    _xiaomi(
+        "xiaomi-token-plan-ams",
+        "Xiaomi Token Plan (Amsterdam)",
+        "token-plan-ams.xiaomimimo.com",
+        "XIAOMI_TOKEN_PLAN_AMS_API_KEY",
+    ),
+    _xiaomi(
+        "xiaomi-token-plan-cn",
+        "Xiaomi Token Plan (China)",
+        "token-plan-cn.xiaomimimo.com",
+        "XIAOMI_TOKEN_PLAN_CN_API_KEY",
+    ),
+    _xiaomi(
+        "xiaomi-token-plan-sgp",
+        "Xiaomi Token Plan (Singapore)",
+        "token-plan-sgp.xiaomimimo.com",
+        "XIAOMI_TOKEN_PLAN_SGP_API_KEY",
+    ),
+    Provider(
+        name="ant-ling",
+        title="Ant Ling",
+        protocol="openai-chat",
+        base_url="https://api.ant-ling.com/v1",
+        key_variables=("ANT_LING_API_KEY",),
+        dialect={
+            "openai-chat": {
+                "max_tokens_field": "max_tokens",
+                "thinking_format": "ling",
+                "effort": False,
+                "strict_tools": True,
+            }
+        },
+        source=_PI,
+        read=_READ,
+    ),
+)
