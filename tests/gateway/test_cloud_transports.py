@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -259,6 +260,17 @@ def test_betas_of_a_cloud_client_reach_anthropic_as_a_header(served: tuple[str, 
             assert "anthropic-beta" not in sent.headers
 
 
+def find_row(url: str, asked: str, *, stream: bool) -> dict[str, Any]:
+    """Wait for the row of a request: the list has it once it is stored, which is after the reply."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        for row in httpx2.get(f"{url}/segue/requests").json()["requests"]:
+            if (row["asked"], row["stream"]) == (asked, stream):
+                return row
+        time.sleep(0.05)
+    raise AssertionError(f"no row of a request for {asked}")
+
+
 def test_the_bytes_of_a_cloud_client_pass_straight_to_the_same_cloud(served: tuple[str, EmulatorServer]) -> None:
     url, upstream = served
     body = {"max_tokens": 50, "messages": [{"role": "user", "content": "hi"}], "metadata": {"user_id": "u"}}
@@ -268,8 +280,7 @@ def test_the_bytes_of_a_cloud_client_pass_straight_to_the_same_cloud(served: tup
         sent = upstream.emulator.requests[-1]
         assert sent.refusal is None
         assert sent.body == {"anthropic_version": "bedrock-2023-05-31", **body}
-        rows = httpx2.get(f"{url}/segue/requests").json()["requests"]
-        assert (rows[0]["straight"], rows[0]["stream"]) == (True, stream)
+        assert find_row(url, BEDROCK, stream=stream)["straight"] is True
     # A client of the protocol itself is served by the same cloud, and its body is written anew.
     with anthropic.Anthropic(base_url=url, api_key="k", max_retries=0) as client:
         arguments: Any = body

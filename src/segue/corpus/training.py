@@ -123,7 +123,8 @@ class Training:
                 " target"
             )
         kept = {key: value for key, value in body.items() if key in self._form.keys}
-        return Request(projection, self._endpoint, self._codec, encode_json(kept))
+        # Nothing is sent: a line has no field of a transport, such as the version of the API.
+        return Request(projection, self._endpoint, self._codec, encode_json(kept), is_opened=False)
 
 
 def _with_weights(context: Context, protocol: str) -> Context:

@@ -31,6 +31,7 @@ from segue.protocols.anthropic_messages.thinking import (
     encode_thinking,
     is_effort_read,
 )
+from segue.protocols.anthropic_messages.versions import VERSIONS
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire, object_of, same
 from segue.protocols.kit.option_table import refuse_options
@@ -80,7 +81,7 @@ def decode_options(body: Block, endpoint: Endpoint) -> Options:
     if _is_old_format(body):
         received[_FORMAT] = received.pop(_OLD_FORMAT)
         choices = choose(_OLD_FORMAT, _CONFIG, _OLD_FORMAT)
-    known: list[str] = []
+    known = [VERSIONS.body_key]  # of the transport, which chooses it for each request: format, not data
     for choice in _CHOICES:
         asked, value = _asked(options, choice.name), received.get(choice.key)
         if not isinstance(value, Mapping):

@@ -31,7 +31,7 @@ from segue.models.catalogue import find_models, installed_catalogue
 from segue.models.model import Model
 from segue.protocols.api import WINDOW_EXCEEDED, check
 from segue.protocols.kit.codec import Violation
-from segue.protocols.registry import all_protocols, protocol_names
+from segue.protocols.registry import all_protocols, get_protocol, protocol_names
 from segue.reply_encoding import encode_error
 from segue.testing.emulator.claude import claude_of
 from segue.tokens import estimate_tokens
@@ -221,7 +221,7 @@ def refuse_body(call: Call, model: Model) -> Refusal | None:
     assert call.body is not None, "only requests with a body are checked"
     assert call.prompt is not None, "only requests with a prompt are checked"
     words = _WORDS.get(call.protocol, _DEFAULT)
-    found = check(call.body, protocol=call.protocol, model=model)
+    found = check(_plain_body(call, call.body), protocol=call.protocol, model=model)
     if found and found[0].code != WINDOW_EXCEEDED:
         first = found[0]
         text, code = words.by_code.get(first.code, (f"{words.path(first.path)}: {first.message}".lstrip(": "), None))
@@ -250,6 +250,12 @@ def refuse_body(call: Call, model: Model) -> Refusal | None:
     if used <= model.context_window and not found:
         return None
     return Refusal(Failure(kind=FailureKind.OVERFLOW, status=400, used=used, limit=model.context_window), "overflow")
+
+
+def _plain_body(call: Call, body: Mapping[str, object]) -> Mapping[str, object]:
+    """Give a body as the protocol itself has it: without the fields of a transport, and with the model of its path."""
+    transport = get_protocol(call.protocol).transports.get(call.transport or "")
+    return body if transport is None else {"model": call.model, **transport.open(body)[0]}
 
 
 def _value_at(body: Mapping[str, object], violation: Violation) -> object:
