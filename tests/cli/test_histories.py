@@ -16,7 +16,18 @@ from segue.histories.registry import FORMATS, get_format
 
 AGENTS = [name for name, record in FORMATS.items() if record.kind == "agent" and record.write is not None]
 SOURCES = {name: get_format(name).samples()[0].source for name in AGENTS}
-VARIABLES = ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_DATA_HOME", "PI_CODING_AGENT_DIR")
+OWN_FOLDER = ("codex", "copilot-cli", "qwen-code")
+"""Agents that continue only sessions of their own folder."""
+VARIABLES = (
+    "CLAUDE_CONFIG_DIR",
+    "CODEX_HOME",
+    "GEMINI_CLI_HOME",
+    "XDG_DATA_HOME",
+    "PI_CODING_AGENT_DIR",
+    "COPILOT_HOME",
+    "QWEN_RUNTIME_DIR",
+    "QWEN_HOME",
+)
 
 
 @pytest.fixture
@@ -97,13 +108,15 @@ def test_handover_of_one_agent_to_another(home, agent, target, tmp_path):
     before = path.read_bytes(), path.stat().st_mtime_ns
     done = run("handover", path, "--to", target, "-o", tmp_path / "out", "--report", "none")
     assert done.status == 0
-    (written,) = (tmp_path / "out").iterdir()
-    assert stat.S_IMODE(written.stat().st_mode) == 0o600
+    files = [each for each in (tmp_path / "out").rglob("*") if each.is_file()]
+    assert {stat.S_IMODE(each.stat().st_mode) for each in files} == {0o600}
+    (written,) = (each for each in files if each.suffix in (".json", ".jsonl"))
     assert (path.read_bytes(), path.stat().st_mtime_ns) == before
     texts = {message.text() for message in read_history(path).context.messages if message.role == "assistant"}
     again = {message.text() for message in read_history(written).context.messages if message.role == "assistant"}
     assert texts & again
-    if target == "codex":
+    if target in OWN_FOLDER:
+        assert done.out == ""
         assert "leave out -o" in done.err
     else:
         assert str(written) in done.out

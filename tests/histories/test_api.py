@@ -185,6 +185,9 @@ def test_a_history_without_times_is_dated_now_and_one_with_times_is_not():
         times = [message.timestamp for message in messages if isinstance(message, UserMessage)]
         assert len(times) == 2, name
         assert all(time is not None and now <= time <= now + 10 for time in times), name
+    one, same, other = (write_history(context, format=CLAUDE, model=SONNET, now=time) for time in (now, now, now + 9))
+    assert one == same
+    assert one.id != other.id
     later = replace(context, messages=(UserMessage.of("hi", timestamp=1_700_000_000_000),))
     (file,) = write_history(later, format=CLAUDE, model=SONNET, now=now).files
     assert read_history(file.data).created == 1_700_000_000_000
@@ -291,3 +294,10 @@ def test_a_file_that_an_editor_saved_in_its_own_way_is_read_the_same(name, sampl
             message.content for message in wanted.context.messages
         ]
         assert [change.code for change in history.report.changes] == [change.code for change in wanted.report.changes]
+
+
+@pytest.mark.parametrize("name", ["claude-code", "codex", "opencode", "pi", "copilot-cli", "qwen-code"])
+def test_what_is_written_has_the_id_that_the_program_knows(name):
+    written = write_history(read_history(SAMPLES["parallel"]), format=name, model=get_format(name).example)
+    assert read_history(written.files[0].data).origin.id == written.id
+    assert written.id in (*written.resume, *written.files[0].name.split("/"))

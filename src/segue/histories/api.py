@@ -77,9 +77,10 @@ def write_history(
     turn keeps what its own model wrote. `framework_objects` gives the framework's own objects.
 
     Nothing is stored: `save_history` does that. `cwd` is the folder of the project, by default that of the history.
-    `session_id` is the id of the new session, by default one that is derived from the history. `settings` are those of
-    the program that the session has to agree with; `save_history` and the command line read them from its files. `now`
-    is the time, in Unix milliseconds, that a history without any time is dated; by default that of the clock.
+    `session_id` is the id of the new session, by default one that is derived from the history and its time. `settings`
+    are those of the program that the session has to agree with; `save_history` and the command line read them from its
+    files. `now` is the time, in Unix milliseconds, that a history without any time is dated; by default that of the
+    clock.
 
     Raises:
         SettingsError: the format cannot be written, or needs a model.
@@ -109,14 +110,18 @@ def write_history(
             compacts=record.compacts,
             sends_thinking=record.sends_thinking,
         )
-    fresh = session_id or make_id(record.name, target.full_name(), given.origin.id or "", dump(given.context))
+    started = first_time(ready.messages, given.created, places.read_clock() if now is None else now)
+    # A stored session has its time in the id too: one that is dated now has another name than that of a minute ago.
+    dated = () if record.place is None else (str(started),)
+    seeds = (record.name, target.full_name(), given.origin.id or "", dump(given.context), *dated)
+    fresh = session_id or make_id(*seeds)
     draft = Draft(
         history=given,
         messages=tuple(name_results(ready.messages)),
         model=target,
         id=fresh,
         cwd=cwd or given.cwd,
-        started=first_time(ready.messages, given.created, places.read_clock() if now is None else now),
+        started=started,
         settings=settings or {},
         notes=notes,
         positions=ready.positions,
@@ -127,7 +132,7 @@ def write_history(
     _refuse(report, policy)
     return Written(
         format=record.name,
-        id=fresh,
+        id=output.id or fresh,
         files=output.files,
         resume=output.resume,
         resume_file=output.resume_file,

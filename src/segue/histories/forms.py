@@ -62,7 +62,7 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="lines", needs=("parentId", "type=compaction|model_change|context_edit|branch_summary")),
     ),
     "crush": (Form(where="database", needs=("messages.parts", "sessions", "files")),),
-    "qwen-code": (Form(where="lines", needs=("parentUuid", "uuid", "message.parts")),),
+    "qwen-code": (Form(where="lines", needs=("parentUuid", "uuid", "message.parts"), over=("claude-code",)),),
     "swe-agent": (Form(where="object", needs=("trajectory:list", "history:list")),),
     "copilot-cli": (
         Form(where="lines", first=("type=session.start", "data")),

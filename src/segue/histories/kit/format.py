@@ -83,12 +83,16 @@ class Draft(NamedTuple):
 
 @final
 class Output(NamedTuple):
-    """What a format wrote: the files, and the commands that take them in and continue the session, see `Written`."""
+    """What a format wrote: the files, and the commands that take them in and continue the session, see `Written`.
+
+    `id` is that of the session where the program wants another form than that of `Draft.id`.
+    """
 
     files: tuple[WrittenFile, ...]
     resume: tuple[str, ...] = ()
     resume_file: tuple[str, ...] = ()
     setup: tuple[str, ...] = ()
+    id: str = ""
 
 
 @final

@@ -41,7 +41,8 @@ def write(draft: Draft) -> Output:
     session = writer.session
     data = json_line({"info": writer.info(), "messages": writer.entries})
     resume = ("opencode", "-s", session)
-    return Output((WrittenFile(name=f"{session}.json", data=data),), resume, resume, ("opencode", "import", "{file}"))
+    files = (WrittenFile(name=f"{session}.json", data=data),)
+    return Output(files, resume, resume, ("opencode", "import", "{file}"), id=session)
 
 
 class _Writer:

@@ -40,7 +40,7 @@ def write(draft: Draft) -> Output:
     folder = re.sub(r"[^A-Za-z0-9]", "-", draft.cwd or "/")
     name = f"projects/{folder}/chats/{session}.jsonl"
     data = b"".join(json_line(line) for line in lines)
-    return Output((WrittenFile(name=name, data=data),), ("qwen", "--resume", session))
+    return Output((WrittenFile(name=name, data=data),), ("qwen", "--resume", session), id=session)
 
 
 def _groups(messages: tuple[Message, ...]) -> list[list[Message]]:
