@@ -10,7 +10,7 @@ import pytest
 
 from gateway.bound_clients import WIRES, Question
 from gateway.running import Running, running
-from segue import AssistantMessage, CacheMark, Context, Model, Options, TextContent, UserMessage, get_model
+from segue import AssistantMessage, CacheMark, Context, Model, Options, TextContent, UserMessage, get_model, prepare
 from segue.conversation.messages import Usage
 from segue.gateway.caching import find_saving, with_caching
 from segue.testing.emulator import Bill, EmulatedCall, Step
@@ -113,6 +113,13 @@ MARKED = Context(messages=(*TWO.messages, UserMessage(content=(TextContent(text=
 )
 def test_asks_for_caching_where_it_pays(context: Context, model: Model, given: Options, expected: Options) -> None:
     assert with_caching(given, context, model, "c1") == expected
+
+
+def test_an_old_mark_of_the_client_is_the_only_one() -> None:
+    marked = UserMessage(content=(TextContent(text="x", cache_mark=CacheMark()),))
+    context = Context(messages=(marked, *TWO.messages[1:], *TWO.messages[1:] * 20))
+    options = with_caching(Options(), context, CLAUDE, "c1")
+    assert json.dumps(prepare(context, CLAUDE, options=options).body).count("cache_control") == 1
 
 
 def test_a_saving_counts_reads_and_writes() -> None:

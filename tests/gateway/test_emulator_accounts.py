@@ -131,7 +131,7 @@ INLINE: dict[str, Any] = {
     "type": "tool_addition",
     "tool": {"type": "tool_definition", "definition": {**TOOL, "name": "w"}},
 }
-COMPACTED: dict[str, Any] = {"type": "compaction", "content": "Before: a question.", "signature": "s"}
+COMPACTED: dict[str, Any] = {"type": "compaction", "content": "Before: a question."}
 APPENDED: tuple[tuple[str, dict[str, Any], str | None], ...] = (
     ("a text", {"content": "Be polite."}, None),
     (
@@ -186,17 +186,43 @@ def test_system_messages_stand_behind_the_newest_user_message(place: int, model:
     assert talk.post().status == status
 
 
-def test_a_compaction_block_starts_the_conversation() -> None:
+def test_a_signed_compaction_block_starts_the_conversation() -> None:
     talk = turns(1, strict=False)
-    talk.messages = [{"role": "assistant", "content": [COMPACTED]}]
+    talk.betas.add("compact-2026-09-04")
+    talk.messages.append({"role": "user", "content": "more"})
+    made = talk.post(compaction={"type": "enabled"})
+    talk.messages = [{"role": "assistant", "content": made.body["content"]}]
+    talk.betas.clear()
     assert talk.say("first").status == 400, "without the header"
     talk.messages.pop()
     talk.betas.add("compact-2026-09-04")
     assert talk.say("first").status == 200
+    talk.messages.insert(0, {"role": "user", "content": "nothing may stand before it"})
+    assert "compaction_block_misplaced" in talk.say("second").message
+    del talk.messages[0], talk.messages[-1]
+    talk.messages[0]["content"][0]["content"] = "Before: another question."
+    assert "bound to a different conversation" in talk.say("third").message
+    talk.messages[0]["content"][0]["signature"] = "s"
+    assert "compaction_signature_invalid" in talk.say("fourth").message
+
+
+def test_a_compaction_block_starts_the_conversation() -> None:
+    talk = turns(1, strict=False)
+    talk.messages = [
+        {"role": "assistant", "content": [COMPACTED]},
+        {"role": "user", "content": [{"type": "text", "text": "first"}]},
+    ]
+    edits = {"edits": [{"type": "compact_20260112"}]}
+    assert talk.post(context_management=edits).status == 400, "without the header"
+    talk.betas.add("compact-2026-01-12")
+    assert talk.post().status == 400, "without the edit"
+    talk.messages.append({"role": "assistant", "content": talk.post(context_management=edits).body["content"]})
+    talk.messages.append({"role": "user", "content": "second"})
+    assert talk.post(context_management=edits).status == 200
     talk.messages.insert(0, {"role": "user", "content": "what was compacted may stand before it"})
-    assert talk.say("second").status == 200
-    talk.messages[1]["content"][0]["content"] = "Before: another question."
-    assert talk.say("third").status == 400
+    assert talk.post(context_management=edits).status == 200
+    talk.messages[1] = {"role": "assistant", "content": [{**COMPACTED, "content": "Before: another question."}]}
+    assert "bound to a different conversation" in talk.post(context_management=edits).message
 
 
 def test_it_tells_which_valid_thinking_a_request_did_not_send() -> None:

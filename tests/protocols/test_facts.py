@@ -22,6 +22,8 @@ MAY_NAME_PROTOCOLS = {
     "conversation/retired.py": "marks in files of earlier versions, which had these protocols alone",
     "gateway/hints.py": "the name of an SDK, which is also the name of a protocol",
     "gateway/setup_lines.py": "a setting of another program, which has the same name for it",
+    "gateway/sockets.py": "the events on a WebSocket are those of one protocol, which this module reads and writes",
+    "testing/emulator/refusals.py": "the words in which providers refuse a request, which only the emulator writes",
     "testing/histories.py": "samples of models and of native tools, from which histories are generated",
 }
 

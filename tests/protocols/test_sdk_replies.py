@@ -18,6 +18,7 @@ import ollama
 import openai.types.chat
 import openai.types.responses
 import pytest
+from google.genai import interactions as google_interactions
 from google.genai import types as google_types
 from mistralai.client.models import ChatCompletionResponse, CompletionChunk
 from pydantic import TypeAdapter
@@ -54,6 +55,7 @@ TYPES: Final[Mapping[str, tuple[Any, Any]]] = {
     "openai-responses": (openai.types.responses.Response, openai.types.responses.ResponseStreamEvent),
     "mistral-chat": (ChatCompletionResponse, CompletionChunk),
     "google-genai": (google_types.GenerateContentResponse, google_types.GenerateContentResponse),
+    "google-interactions": (google_interactions.Interaction, google_interactions.InteractionSSEEvent),
     "cohere-chat": (cohere.V2ChatResponse, cohere.V2ChatStreamResponse),
     "ollama-chat": (ollama.ChatResponse, ollama.ChatResponse),
 }

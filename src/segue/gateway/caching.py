@@ -16,6 +16,8 @@ _MARKED: Final = frozenset({"anthropic", "bedrock"})
 """Formats with marks in the body."""
 _KEYED: Final = "openai-key"
 """The format with a key, by which requests of one conversation reach the same cache."""
+_NEWEST: Final = 16
+"""How many messages are searched for marks, so that a turn costs the same behind any history."""
 
 
 def with_caching(options: Options, context: Context, model: Model, conversation: str) -> Options:
@@ -34,8 +36,11 @@ def with_caching(options: Options, context: Context, model: Model, conversation:
 
 
 def _is_marked(context: Context) -> bool:
-    """Whether the client has placed marks: they are near the end in most requests."""
-    for message in reversed(context.messages):
+    """Whether the client has placed marks in its newest messages, its prompt or its tools.
+
+    Marks elsewhere are found when the body is written: one that has marks gets no others.
+    """
+    for message in context.messages[-_NEWEST:]:
         if getattr(message, "cache_mark", None) is not None:
             return True
         for piece in message.content:

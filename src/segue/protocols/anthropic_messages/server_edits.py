@@ -56,4 +56,4 @@ def _applied(reply: Mapping[str, object]) -> list[str]:
     return notes
 
 
-SERVER_EDITS: Final = ServerEdits(ask=_ask, needed=_needed, covers=_covers, applied=_applied)
+SERVER_EDITS: Final = ServerEdits(form="edits", ask=_ask, needed=_needed, covers=_covers, applied=_applied)

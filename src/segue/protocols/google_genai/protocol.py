@@ -25,6 +25,7 @@ from segue.protocols.google_genai.stream_writer import stream_encoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
 from segue.protocols.kit.facts import SignatureForm, StateSlots, TrainingForm
 from segue.protocols.kit.held_content import HeldContent
+from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
 from segue.protocols.kit.token_count import TokenCount
 from segue.quoting import quote_path
@@ -75,6 +76,13 @@ def _count_body(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:
     return {"generateContentRequest": {"model": name, **body}}
 
 
+def _asks_for_thinking(body: JsonObject) -> bool:
+    """Whether a request sets `includeThoughts`, without which no thoughts are returned."""
+    config = object_of(body.get("generationConfig") or body.get("generation_config"))
+    thinking = object_of(config.get("thinkingConfig") or config.get("thinking_config"))
+    return bool(thinking.get("includeThoughts") or thinking.get("include_thoughts"))
+
+
 PROTOCOL: Final = Protocol(
     name=NAME,
     provider=PROVIDER,
@@ -123,7 +131,12 @@ PROTOCOL: Final = Protocol(
     # Vertex AI documentation: tuning, read 2026-11-16
     training_forms=(TrainingForm(keys=frozenset({"systemInstruction", "contents", "tools"})),),
     # The Gemini API and Vertex refuse each other's signatures (recorded errors, 2026-11).
-    signatures=SignatureForm(holder="part", refusal="Corrupted thought signature.", valid_in="endpoint"),
+    signatures=SignatureForm(
+        holder="part",
+        refusal="Corrupted thought signature.",
+        valid_in="endpoint",
+        asks_for_thinking=_asks_for_thinking,
+    ),
     replay=REPLAY,
     copies_arguments=True,
     clues=CLUES,

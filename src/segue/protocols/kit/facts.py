@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Final, Literal, TypeAlias, final
 
 import msgspec
@@ -47,6 +48,7 @@ class SignatureForm(msgspec.Struct, frozen=True, kw_only=True):
     - `valid_in`: what a signature is bound to: the caller's organization, or one of the provider's endpoints.
     - `other_realm`: how a valid signature of another organization or endpoint is refused, if in other words.
     - `claude`: how requests to Claude models are written; None: providers of this protocol do not check their prefix.
+    - `asks_for_thinking(body)`: whether a request asks to see thinking; None: a reply has what there is.
     """
 
     holder: Literal["thinking", "item", "details", "part", "thought"] | None = None
@@ -54,6 +56,7 @@ class SignatureForm(msgspec.Struct, frozen=True, kw_only=True):
     valid_in: Literal["organization", "endpoint"] | None = None
     other_realm: str | None = None
     claude: ClaudeWire | None = None
+    asks_for_thinking: Callable[[Mapping[str, object]], bool] | None = None
 
 
 @final

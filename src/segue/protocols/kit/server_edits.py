@@ -15,8 +15,9 @@ ServerEdit: TypeAlias = Literal["clear", "compact"]
 
 @final
 class ServerEdits(msgspec.Struct, frozen=True, kw_only=True):
-    """The functions for this.
+    """The field and the functions for this.
 
+    - `form`: whether `context_management` is an object with `edits`, or a list.
     - `ask(fields, edit, above)`: the fields of a request with an edit for conversations of more than so many tokens
       (None: the server's own number); the given object if they have it already, or if it cannot stand beside them.
     - `needed(block)`: the edit without which a request with this block is refused; None if there is none.
@@ -24,6 +25,7 @@ class ServerEdits(msgspec.Struct, frozen=True, kw_only=True):
     - `applied(reply)`: what the server did, a sentence for each edit.
     """
 
+    form: Literal["edits", "list"]
     ask: Callable[[Block, ServerEdit, int | None], Block]
     covers: Callable[[Block], bool]
     applied: Callable[[Mapping[str, object]], list[str]]

@@ -42,4 +42,4 @@ def _applied(reply: Mapping[str, object]) -> list[str]:
     return ["the server compacted everything before the reply"] if is_compacted else []
 
 
-SERVER_EDITS: Final = ServerEdits(ask=_ask, needed=_needed, covers=_covers, applied=_applied)
+SERVER_EDITS: Final = ServerEdits(form="list", ask=_ask, needed=_needed, covers=_covers, applied=_applied)

@@ -22,7 +22,6 @@ from segue.models.model import Model
 from segue.protocols.api import encode_response, find_checked
 from segue.protocols.kit.capabilities import is_listed
 from segue.protocols.kit.codec import ErrorReply
-from segue.protocols.kit.json_values import object_of
 from segue.protocols.registry import get_protocol
 from segue.reply_encoding import encode_error, encode_token_count, stream_encoder
 from segue.testing.emulator.binding import Caller, Ledger, Transformation
@@ -127,7 +126,8 @@ class Provider:
             form, reason = get_protocol(call.protocol).signatures, "signature"
             realm = realm_of(form, caller)
             text = self._signer.find_refusal(call.prompt.context.messages, form, model.id, realm)
-            if text is None and call.protocol == "openai-responses" and call.body is not None:
+            edits = get_protocol(call.protocol).server_edits
+            if text is None and edits is not None and edits.form == "list" and call.body is not None:
                 text = find_item_refusal(call.body, self._signer)
         if text is None:
             return None
@@ -203,13 +203,12 @@ class Provider:
     def _edit(self, call: Call, model: Model, realm: str) -> Edited:
         """Shorten the conversation where the request asks for it."""
         assert call.prompt is not None, "only requests with a prompt are answered here"
-        if call.body is None or call.body_protocol != call.protocol:
+        edits = get_protocol(call.protocol).server_edits
+        if edits is None or call.body is None or call.body_protocol != call.protocol:
             return Edited()
-        if call.protocol == "anthropic-messages":
-            return edit_messages(call.body, call.prompt, model, self._signer)
-        if call.protocol == "openai-responses":
-            return edit_responses(call.body, call.prompt, model, self._signer, realm)
-        return Edited()
+        if edits.form == "edits":
+            return edit_messages(call.body, call.prompt, model, self._signer, call.protocol)
+        return edit_responses(call.body, call.prompt, model, self._signer, call.protocol, realm=realm)
 
     def _charge(self, call: Call, model: Model, caller: Caller, content: Sequence[AssistantContent]) -> Bill:
         """Count and price a request and its reply, thinking and calls included."""
@@ -234,18 +233,11 @@ class Provider:
 
 
 def _asks_for_thinking(call: Call, state: RequestState | None) -> bool:
-    """Whether a reply to this request shows thinking, where a request has to ask for it.
-
-    Gemini returns thoughts with `includeThoughts` alone. Providers of other protocols send what there is, unless the
-    request disables it. (Google documentation: thinking, 2026-11)
-    """
+    """Whether a reply to this request shows thinking, where a request has to ask for it."""
     if state is not None:
         return state.asks_for_thinking
-    if call.protocol != "google-genai":
-        return True
-    config = (call.body or {}).get("generationConfig") or (call.body or {}).get("generation_config")
-    thinking = object_of(object_of(config).get("thinkingConfig") or object_of(config).get("thinking_config"))
-    return bool(thinking.get("includeThoughts") or thinking.get("include_thoughts"))
+    asks = get_protocol(call.protocol).signatures.asks_for_thinking
+    return asks is None or asks(call.body or {})
 
 
 def refuse(call: Call, refusal: Refusal) -> Answer:

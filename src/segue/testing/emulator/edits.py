@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from segue.conversation.content import AssistantContent, NativeContent
 from segue.conversation.context import Prompt
+from segue.errors import SegueError
 from segue.models.model import Model
 from segue.testing.emulator.signing import Signer
 from segue.tokens import estimate_tokens
@@ -97,23 +98,25 @@ def _on_demand_refusals(body: Body, betas: Collection[str]) -> Iterator[str]:
         yield "compaction: the last message has an unanswered `tool_use`"
 
 
-def edit_messages(body: Body, prompt: Prompt, model: Model, signer: Signer) -> Edited:
+def edit_messages(body: Body, prompt: Prompt, model: Model, signer: Signer, protocol: str) -> Edited:
     """Do what a request to a Claude model asks for."""
     if body.get("compaction") is not None:
         block = {"type": "compaction", "content": _summary(prompt)}
         block["signature"] = signer.token(model.id, block["content"].encode())
-        return Edited((NativeContent(protocol="anthropic-messages", block=block),), is_all=True)
-    tokens = _tokens_behind(prompt, model, "anthropic-messages")
-    fields: dict[str, object] = {}
+        return Edited((NativeContent(protocol=protocol, block=block),), is_all=True)
+    edits = _edits(body)
+    if not edits:
+        return Edited()
+    tokens = _tokens_behind(prompt, model, protocol)
     content: tuple[AssistantContent, ...] = ()
     applied: list[object] = []
-    for edit in _edits(body):
+    for edit in edits:
         kind = edit.get("type")
         if kind not in _DEFAULT_TRIGGERS or tokens <= _trigger(edit):
             continue
         if kind == _COMPACT:
             block = {"type": "compaction", "content": _summary(prompt)}
-            content = (NativeContent(protocol="anthropic-messages", block=block),)
+            content = (NativeContent(protocol=protocol, block=block),)
             continue
         uses = [message for message in prompt.context.messages if message.role == "toolResult"]
         kept = _object(edit.get("keep")).get("value", _KEPT_USES)
@@ -126,20 +129,18 @@ def edit_messages(body: Body, prompt: Prompt, model: Model, signer: Signer) -> E
                     "cleared_input_tokens": estimate_tokens(only, model),
                 }
             )
-    if _edits(body):
-        fields[_FIELD] = {"applied_edits": applied}
-    return Edited(content, fields)
+    return Edited(content, {_FIELD: {"applied_edits": applied}})
 
 
-def edit_responses(body: Body, prompt: Prompt, model: Model, signer: Signer, realm: str) -> Edited:
+def edit_responses(body: Body, prompt: Prompt, model: Model, signer: Signer, protocol: str, *, realm: str) -> Edited:
     """Do what a request of the Responses API asks for."""
     for entry in _objects(body.get(_FIELD)):
         threshold = entry.get("compact_threshold")
-        is_long = _tokens_behind(prompt, model, "openai-responses") > (threshold if threshold is not None else 200_000)
+        is_long = _tokens_behind(prompt, model, protocol) > (threshold if threshold is not None else 200_000)
         if entry.get("type") == "compaction" and is_long:
             token = signer.token(model.id, b"compaction", realm)
             block = {"type": "compaction", "id": f"cmp_{len(prompt.context.messages)}", "encrypted_content": token}
-            return Edited((NativeContent(protocol="openai-responses", block=block),))
+            return Edited((NativeContent(protocol=protocol, block=block),))
     return Edited()
 
 
@@ -152,7 +153,7 @@ def find_item_refusal(body: Body, signer: Signer) -> str | None:
 
 
 def _tokens_behind(prompt: Prompt, model: Model, protocol: str) -> int:
-    """Estimate what the server reads: that behind the newest compaction."""
+    """Estimate what the server reads: that behind the newest compaction; 0 if the content cannot be read."""
     messages = prompt.context.messages
     start = max(
         (
@@ -164,7 +165,10 @@ def _tokens_behind(prompt: Prompt, model: Model, protocol: str) -> int:
         default=0,
     )
     behind = replace(prompt, context=replace(prompt.context, messages=messages[start:]))
-    return estimate_tokens(behind, model)
+    try:
+        return estimate_tokens(behind, model)
+    except SegueError:
+        return 0
 
 
 def _summary(prompt: Prompt) -> str:
