@@ -113,7 +113,6 @@ def project_for(
     return _run(engine, context, _checked(options), settle=False)
 
 
-@explain_misuse
 def prompt_of(projection: Projection, endpoint: Endpoint) -> Prompt:
     """Return what the protocol encodes of a projection; options are written in the default format."""
     options = projection.options
@@ -131,6 +130,7 @@ def prompt_of(projection: Projection, endpoint: Endpoint) -> Prompt:
     return Prompt(context=context, options=options, model=endpoint.model.id, anchored=window.anchor is not None)
 
 
+@explain_misuse
 def transform_messages(
     messages: Sequence[Message], model: Model | str, normalize_tool_call_id: NormalizeId | None = None
 ) -> tuple[Message, ...]:
