@@ -41,6 +41,7 @@ from segue import (
     UserMessage,
     check,
     dump,
+    estimate_tokens,
     frame_encoder,
     get_model,
     load,
@@ -73,7 +74,6 @@ LARGE: Final = 8 * SMALL
 TOLERATED: Final = 2.5
 """How much the time for one item may grow from the small to the large input."""
 _TRIES: Final = 3
-_TOKENS_PER_ITEM: Final = 20
 _NEGLIGIBLE_NS: Final = 3_000_000
 """A large input that takes less is not judged: the fixed part of the small one is most of its time."""
 
@@ -187,14 +187,15 @@ def _preparing(history: History, target: Model) -> Maker:
     return make
 
 
-def _narrow(target: Model, size: int) -> Model:
-    """Give a target whose window holds a part of an input of this size."""
-    return replace(target, context_window=_TOKENS_PER_ITEM * size)
+def _narrow(target: Model, context: Context) -> Model:
+    """Give a target whose window holds about half of a conversation, so that every size of it is cut."""
+    return replace(target, context_window=estimate_tokens(context, target) // 2)
 
 
 def _fitting(history: History, target: Model) -> Maker:
     def make(size: int) -> Call:
-        context, narrow = history(size, _WRITER), _narrow(target, size)
+        context = history(size, _WRITER)
+        narrow = _narrow(target, context)
         return lambda: project(context, narrow)
 
     return make
@@ -257,7 +258,8 @@ def _turn_by_turn(history: History, target: Model, *, fits: bool = False) -> Mak
     """The number of calls does not depend on the size, because each call copies the history once."""
 
     def make(size: int) -> Call:
-        context, model = history(size, _WRITER), _narrow(target, size) if fits else target
+        context = history(size, _WRITER)
+        model = _narrow(target, context) if fits else target
         steps = [context.messages[: len(context.messages) * part // 8] for part in range(1, 9)]
         contexts = [Context(tools=context.tools, messages=messages) for messages in steps if messages]
 
