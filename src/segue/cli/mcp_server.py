@@ -58,7 +58,7 @@ _Given = ParamSpec("_Given")
 _Result = TypeVar("_Result")
 
 
-def _telling(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
+def _with_reasons(function: Callable[_Given, _Result]) -> Callable[_Given, _Result]:
     """Make the sentence of an error of segue the answer; the SDK hides those of other exceptions."""
 
     @wraps(function)
@@ -128,20 +128,20 @@ class Finding:
 def build_server(*, roots: Sequence[Path] = (), allows_writes: bool = False) -> MCPServer[Any]:
     """Make the server. `roots` are folders whose files may be read beside the sessions of agents."""
     server = _SessionServer("segue", instructions=_INSTRUCTIONS, version=__version__, log_level="WARNING")
-    desk = _Desk(roots)
+    tools = _Tools(roots)
     for tool in (
-        desk.list_sessions,
-        desk.search_sessions,
-        desk.read_session,
-        desk.list_dropped,
-        desk.estimate_switch,
-        desk.check_request,
+        tools.list_sessions,
+        tools.search_sessions,
+        tools.read_session,
+        tools.list_dropped,
+        tools.estimate_switch,
+        tools.check_request,
     ):
         server.add_tool(tool, annotations=_READS)
     if allows_writes:
-        server.add_tool(desk.hand_over, annotations=_WRITES)
-    server.resource("segue://sessions/{agent}/{id}", mime_type="text/plain")(desk.session)
-    server.prompt()(desk.continue_session)
+        server.add_tool(tools.hand_over, annotations=_WRITES)
+    server.resource("segue://sessions/{agent}/{id}", mime_type="text/plain")(tools.session)
+    server.prompt()(tools.continue_session)
     return server
 
 
@@ -162,20 +162,20 @@ class _SessionServer(MCPServer[Any]):
 
 
 @final
-class _Desk:
+class _Tools:
     """The functions that the server offers. Their docstrings are what the model reads."""
 
     def __init__(self, roots: Sequence[Path]) -> None:
         self._roots = [root.resolve() for root in roots]
 
-    @_telling
+    @_with_reasons
     def list_sessions(
         self, agent: str | None = None, project: str | None = None, limit: int = 20
     ) -> dict[str, list[SessionRow]]:
         """List the sessions of all agents on this machine, the newest first; of one agent or one project folder."""
         return {"sessions": [_row(session) for session in islice(self._sessions(agent, project), max(0, limit))]}
 
-    @_telling
+    @_with_reasons
     def search_sessions(
         self, text: str, agent: str | None = None, project: str | None = None, limit: int = 10
     ) -> dict[str, list[SessionRow]]:
@@ -192,7 +192,7 @@ class _Desk:
                 found.append(_row(session, excerpts))
         return {"sessions": found}
 
-    @_telling
+    @_with_reasons
     def read_session(
         self, source: str, first: int = 0, count: int = 40, view: str = "active", whole: bool = False
     ) -> str:
@@ -208,7 +208,7 @@ class _Desk:
         limit = None if whole else _LONGEST
         return "\n\n".join([head or f"{source} has {len(messages)} messages", *_numbered(page, start, limit)])
 
-    @_telling
+    @_with_reasons
     def list_dropped(self, source: str, model: str | None = None) -> dict[str, list[DroppedRow]]:
         """List what is no longer sent: what the agent's own compactions dropped, or what would not fit into a model.
 
@@ -225,7 +225,7 @@ class _Desk:
         found = find_dropped(context, project(context, target), target)
         return {"dropped": [_dropped(messages, each.index, each.tokens, is_gone=each.is_gone) for each in found]}
 
-    @_telling
+    @_with_reasons
     def estimate_switch(self, source: str, models: list[str]) -> dict[str, list[SwitchRow]]:
         """Estimate what the next request of a session would be for each of the models: size, price, what changes."""
         context = self._open(source, "active").context
@@ -250,14 +250,14 @@ class _Desk:
             )
         return {"models": rows}
 
-    @_telling
+    @_with_reasons
     def check_request(self, body: dict[str, Any], target: str) -> dict[str, list[Finding]]:
         """List what the provider would refuse in the JSON body of a request, for a model or for a protocol."""
         protocol, model = (target, None) if target in PROTOCOLS else (None, get_model(target))
         found = check(body, protocol=protocol or (model.protocol if model else ""), model=model)
         return {"findings": [Finding(each.code, render_path(each.path), each.message) for each in found]}
 
-    @_telling
+    @_with_reasons
     def hand_over(self, source: str, to: str, model: str | None = None, project: str | None = None) -> str:
         """Write a session for another agent, as a new session of it, and give the command that continues it there."""
         record = get_format(to)
@@ -270,12 +270,12 @@ class _Desk:
         lines.append(written.report.summary())
         return "\n".join(lines)
 
-    @_telling
+    @_with_reasons
     def session(self, agent: str, id: str) -> str:  # noqa: A002 - the name in the template
         """A session of an agent, as text."""
         return self.read_session(f"{agent}:{id}", count=10_000)
 
-    @_telling
+    @_with_reasons
     def continue_session(self, source: str) -> str:
         """Continue a session of another agent here: its task, its last turns, and the facts of what is older."""
         history = self._open(source, "active")
