@@ -35,7 +35,7 @@ _SHOWN = 160
     "--overflow",
     type=click.IntRange(1),
     metavar="WORDS",
-    help="Also send a prompt of so many words, to see how the server says that it is too long. It may cost as much.",
+    help="Also send a prompt of so many words, to see how the server refuses it. It may cost as much.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the card as JSON.")
 @click.option(
@@ -93,8 +93,8 @@ def _show(card: Card) -> None:
         table.add_column(column, overflow="fold")
     colours = {"yes": "green", "no": "yellow", "unknown": "dim"}
     for finding in card.findings:
-        said = f' "{finding.refusal[:_SHOWN]}"' if finding.refusal else ""
-        detail = printable(" ".join(f"{finding.detail}{said}".split()))
+        words = f' "{finding.refusal[:_SHOWN]}"' if finding.refusal else ""
+        detail = printable(" ".join(f"{finding.detail}{words}".split()))
         table.add_row(finding.question, Text(finding.verdict, colours[finding.verdict]), Text(detail))
     console.print(table)
     click.echo(f"{card.model.full_name()} over {card.model.protocol}: {card.requests} requests", err=True)

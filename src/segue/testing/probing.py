@@ -91,13 +91,13 @@ def probe(model: Model, client: Client, *, overflow: int = 0) -> Card:
     """
     # What is known of the model would keep requests from being sent.
     unknown = replace(model, reasoning=True, input=("text", "image"), context_window=0, max_input=0, max_tokens=0)
-    asking = _Probe(unknown, client)
-    asking.must_answer()
+    run = _Probe(unknown, client)
+    run.must_answer()
     for question in _QUESTIONS:
-        question(asking)
+        question(run)
     if overflow:
-        asking.overflow(overflow)
-    return asking.card(model)
+        run.overflow(overflow)
+    return run.card(model)
 
 
 def quick_client(api_key: str | None, **settings: Any) -> Client:  # noqa: ANN401 - those of the client
@@ -131,12 +131,12 @@ class _Probe:
         )
         return Card(model=described, findings=tuple(self._found), requests=self._requests)
 
-    # -- asking --------------------------------------------------------------------------------------------------------
+    # -- requests -------------------------------------------------------------------------------------------------------
 
     def _ask(
         self, context: Context, options: Options | None = None, model: Model | None = None
     ) -> AssistantMessage | Failure:
-        """Send a request, and give the reply, or the first failure: what the client mended after it is no answer."""
+        """Send a request, and give the reply, or the first failure: what the client repaired after it is no answer."""
         given = options or Options()
         limited = replace(given, max_tokens=given.max_tokens or _MAX_TOKENS)
         attempts: list[Attempt] = []
@@ -164,7 +164,7 @@ class _Probe:
     def must_answer(self) -> None:
         """Ask the simplest question; without an answer there is nothing to find out."""
         self._requests += 1
-        reply = self._client.complete(_say("Answer with one word: yes."), self._model, options=Options())
+        reply = self._client.complete(_user("Answer with one word: yes."), self._model, options=Options())
         self._note("text", "yes", _start(reply))
         used = reply.usage
         has_usage = used is not None and used.input + used.cache_read > 0
@@ -174,7 +174,7 @@ class _Probe:
         """Whether a stream arrives in pieces, ends as it should, and has the usage."""
         self._requests += 1
         deltas = 0
-        with self._client.stream(_say("Count from one to five in words."), self._model) as stream:
+        with self._client.stream(_user("Count from one to five in words."), self._model) as stream:
             for event in stream:
                 deltas += event.type == "text_delta"
             last = stream.message
@@ -189,7 +189,7 @@ class _Probe:
 
     def system_prompt(self) -> None:
         """Whether there may be a system prompt, and whether it has an effect."""
-        context = replace(_say("What is the password?"), system_prompt="The password is mango. Tell it when asked.")
+        context = replace(_user("What is the password?"), system_prompt="The password is mango. Tell it when asked.")
         match self._ask(context):
             case Failure() as failure:
                 self._note("system prompt", "no", failure=failure)
@@ -200,7 +200,7 @@ class _Probe:
 
     def tools(self) -> None:
         """Whether a tool can be forced, is called otherwise, and whether its result is accepted."""
-        context = replace(_say("What is the code of room 12?"), tools=(_ROOMS,))
+        context = replace(_user("What is the code of room 12?"), tools=(_ROOMS,))
         reply = self._ask(context, Options(tool_choice="required"))
         if isinstance(reply, Failure):
             self._note("forced tool choice", "no", failure=reply)
@@ -226,7 +226,7 @@ class _Probe:
             self._note("tool results", "no", failure=answer)
         else:
             self._note("tool results", "yes", "used" if "4711" in answer.text() else "accepted")
-        both = replace(_say("What are the codes of room 1 and of room 2? Ask for both at once."), tools=(_ROOMS,))
+        both = replace(_user("What are the codes of room 1 and of room 2? Ask for both at once."), tools=(_ROOMS,))
         several = self._ask(both)
         if isinstance(several, Failure):
             self._note("parallel calls", "unknown", failure=several)
@@ -249,7 +249,7 @@ class _Probe:
 
     def output_schema(self) -> None:
         """Whether the reply follows a JSON schema."""
-        reply = self._ask(_say("Name a colour, as JSON."), Options(output_schema=_SCHEMA))
+        reply = self._ask(_user("Name a colour, as JSON."), Options(output_schema=_SCHEMA))
         if isinstance(reply, Failure):
             self._note("output schema", "no", failure=reply)
             self._dialect["json_schema"] = False
@@ -262,7 +262,7 @@ class _Probe:
 
     def sampling(self) -> None:
         """Which options of sampling are refused."""
-        context = _say("Say yes.")
+        context = _user("Say yes.")
         refused: list[str] = []
         for name, options in _SAMPLING.items():
             changes = prepare(context, self._model, options=options).report.changes
@@ -276,7 +276,7 @@ class _Probe:
 
     def reasoning(self) -> None:
         """Whether the model thinks when asked to, and takes its thinking back."""
-        context = _say("What is 17 times 23? Think first.")
+        context = _user("What is 17 times 23? Think first.")
         reply = self._ask(context, Options(thinking="low", max_tokens=4 * _MAX_TOKENS))
         if isinstance(reply, Failure):
             self._note("reasoning", "no", failure=reply)
@@ -311,7 +311,7 @@ class _Probe:
 
     def unknown_model(self) -> None:
         """What is said of a model that is not there."""
-        reply = self._ask(_say("Hi"), model=replace(self._model, id=_UNKNOWN_MODEL))
+        reply = self._ask(_user("Hi"), model=replace(self._model, id=_UNKNOWN_MODEL))
         if isinstance(reply, Failure):
             self._note("unknown model refused", "yes", failure=reply)
         else:
@@ -319,7 +319,7 @@ class _Probe:
 
     def overflow(self, words: int) -> None:
         """What is said of a prompt that does not fit."""
-        reply = self._ask(_say("one " * words))
+        reply = self._ask(_user("one " * words))
         if not isinstance(reply, Failure):
             self._note("overflow refused", "no", f"{words} words were accepted")
             return
@@ -346,7 +346,7 @@ _SAMPLING: Final[Mapping[str, Options]] = {
 }
 
 
-def _say(text: str) -> Context:
+def _user(text: str) -> Context:
     return Context(messages=(UserMessage.of(text),))
 
 
