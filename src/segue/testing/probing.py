@@ -131,7 +131,7 @@ class _Probe:
         )
         return Card(model=described, findings=tuple(self._found), requests=self._requests)
 
-    # -- requests -------------------------------------------------------------------------------------------------------
+    # -- requests -----------------------------------------------------------------------------------------------------
 
     def _ask(
         self, context: Context, options: Options | None = None, model: Model | None = None
