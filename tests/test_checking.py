@@ -10,6 +10,8 @@ import pytest
 
 from cli.running import run
 from segue import check, compare_requests, prepare
+from segue.protocols.kit.protocol import Protocol
+from segue.protocols.registry import all_protocols
 from segue.testing import assert_continues
 
 MODEL = "anthropic/claude-opus-5-5"
@@ -153,3 +155,48 @@ def test_the_command_compares_with_the_request_before(tmp_path):
 def test_what_segue_sends_continues():
     body = prepare("Hi.", MODEL).body
     assert_continues([body, body], protocol="anthropic-messages")
+
+
+def other_turns(body: dict[str, Any], key: str) -> list[dict[str, Any]]:
+    """Give the body with each text of its turns changed, one at a time."""
+    found: list[dict[str, Any]] = []
+
+    def walk(value: Any, path: tuple[str | int, ...]) -> None:
+        if isinstance(value, dict):
+            for name, item in value.items():
+                walk(item, (*path, name))
+        elif isinstance(value, list):
+            for index, item in enumerate(value):
+                walk(item, (*path, index))
+        elif "reasoningContent" in path:  # thinking may be left out; it is compared by its signature
+            return
+        elif isinstance(value, str) and (path == (key,) or path[-1] in ("text", "content", "value")):
+            changed = copy.deepcopy(body)
+            place: Any = changed
+            for step in path[:-1]:
+                place = place[step]
+            place[path[-1]] = f"{value} Else."
+            found.append(changed)
+
+    walk({key: body.get(key)}, ())
+    return found
+
+
+@pytest.mark.parametrize("record", all_protocols(), ids=lambda record: record.name)
+def test_a_changed_text_of_any_turn_is_a_difference(record: Protocol) -> None:
+    bodies = [copy.deepcopy(dict(sample.request)) for sample in record.samples() if sample.request is not None]
+    others = [(body, other) for body in bodies for other in other_turns(body, record.turns_key or "")]
+    assert others or record.turns_key is None
+    for body, other in others:
+        assert compare_requests(other, body, protocol=record.name) is not None, other
+        assert compare_requests(copy.deepcopy(body), body, protocol=record.name) is None
+
+
+def test_the_short_form_of_one_turn_is_compared_too():
+    change = compare_requests(
+        {"model": "m", "input": "Bye"}, {"model": "m", "input": "Hi"}, protocol="openai-responses"
+    )
+    assert change is not None
+    assert change.path == ("input",)
+    longer = {"model": "m", "input": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Yes?"}]}
+    assert compare_requests(longer, {"model": "m", "input": "Hi"}, protocol="openai-responses") is None

@@ -129,6 +129,8 @@ class _Comparison:
 
     def _turns_of(self, body: Block) -> Sequence[Block]:
         turns = body.get(self.key)
+        if isinstance(turns, str):  # the short form of one turn of the user
+            return ({"role": "user", "content": turns},)
         return cast("list[Block]", turns) if isinstance(turns, list) else ()
 
     def run(self) -> PrefixChange | None:
@@ -172,6 +174,8 @@ class _Comparison:
         return (*path, min(len(ours), len(theirs)))
 
     def _turn_difference(self, index: int) -> Path | None:
+        if isinstance(self.body.get(self.key), str):
+            return None if same(self.turns[0], self.known[index]) else (self.key,)
         path: Path = (self.key, index)
         if index >= len(self.turns):
             return path

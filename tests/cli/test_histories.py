@@ -18,25 +18,6 @@ AGENTS = [name for name, record in FORMATS.items() if record.kind == "agent" and
 SOURCES = {name: get_format(name).samples()[0].source for name in AGENTS}
 OWN_FOLDER = ("codex", "copilot-cli", "qwen-code")
 """Agents that continue only sessions of their own folder."""
-VARIABLES = (
-    "CLAUDE_CONFIG_DIR",
-    "CODEX_HOME",
-    "GEMINI_CLI_HOME",
-    "XDG_DATA_HOME",
-    "PI_CODING_AGENT_DIR",
-    "COPILOT_HOME",
-    "QWEN_RUNTIME_DIR",
-    "QWEN_HOME",
-)
-
-
-@pytest.fixture
-def home(tmp_path, monkeypatch):
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
-    return tmp_path
 
 
 def store(folder: Path, agent: str) -> Path:

@@ -210,3 +210,13 @@ def test_every_endpoint_of_every_protocol_is_answered(record: Protocol, route: R
     reply = Emulator().respond(route.method, f"{path}?{query}", headers, json.dumps(body).encode())
     is_served = route.kind in ("generate", "count", "models", "version")
     assert reply.status == (200 if is_served else 404), reply.body
+
+
+def test_the_call_of_a_function_in_a_namespace_names_it():
+    function = {"type": "function", "name": "read", "parameters": {"type": "object", "properties": {}}}
+    group = {"type": "namespace", "name": "files", "description": "Files.", "tools": [function]}
+    body = json.dumps({"model": "gpt-5.4", "input": "Hi", "tools": [group]}).encode()
+    emulator = Emulator(Step(calls=(EmulatedCall(name="read"),)))
+    reply = emulator.respond("POST", "/v1/responses", {"authorization": "Bearer any"}, body)
+    (call,) = [item for item in json.loads(reply.body)["output"] if item["type"] == "function_call"]
+    assert (call["name"], call["namespace"]) == ("read", "files")

@@ -56,10 +56,11 @@ class Finding(NamedTuple):
     path: Path
     message: str
     line: int
+    file: str = ""
 
 
 @click.command("check")
-@click.argument("file", required=False, type=SourceFile())
+@click.argument("files", metavar="[FILE]...", nargs=-1, type=SourceFile())
 @example_option
 @click.option(
     "--for",
@@ -98,7 +99,7 @@ class Finding(NamedTuple):
 def command(
     ctx: click.Context,
     *,
-    file: BinaryIO | None,
+    files: tuple[BinaryIO, ...],
     example: bool,
     target: str,
     source: str | None,
@@ -109,7 +110,7 @@ def command(
     catalogue: str | None,
     api_version: str | None,
 ) -> None:
-    """List the problems of FILE for a model, or for any model of a protocol.
+    """List the problems of each FILE for a model, or for any model of a protocol.
 
     For a request of the same protocol: what the provider would refuse. For a stored conversation, or a request of
     another protocol: what has to change before it can be sent to the model. A line of a training set, which ends with
@@ -120,23 +121,29 @@ def command(
 
     Exit status: 0 without findings, 1 with findings, 2 for an error.
     """
-    file = choose_input(file, example=example)
+    if len(files) > 1 and (after is not None or explain):
+        raise click.UsageError("--after and --explain are for one FILE")
+    inputs = files if len(files) > 1 and not example else (choose_input(files[0] if files else None, example=example),)
     wire_only = target in PROTOCOLS
     model = find_target(None, target, catalogue) if wire_only else find_target(target, None, catalogue, FOR)
     known = open_catalogue(catalogue)
-    opened = open_input(file, source)
     before = None if after is None else _read_before(after, source)
-    path = find_again(file) if opened.document is None else None
-    with show_progress(None if path is None else path.stat().st_size, shows=opened.document is None) as advance:
-        found = [
-            finding
-            for document in _documents(opened, source, advance)
-            for finding in _findings(document, model, known if wire_only else None, before, api_version)
-            if harmless or finding.level != "notice"
-        ]
-    _PRINTERS[form](found, file.name)
+    found: list[Finding] = []
+    document: Document | None = None
+    for file in inputs:
+        opened = open_input(file, source)
+        document = opened.document
+        path = find_again(file) if document is None else None
+        with show_progress(None if path is None else path.stat().st_size, shows=document is None) as advance:
+            found += [
+                finding._replace(file=file.name)
+                for each in _documents(opened, source, advance)
+                for finding in _findings(each, model, known if wire_only else None, before, api_version)
+                if harmless or finding.level != "notice"
+            ]
+    _PRINTERS[form](found)
     if explain:
-        _explain(opened.document, model, known if wire_only else None, form)
+        _explain(document, model, known if wire_only else None, form)
     ctx.exit(Status.FOUND if found else Status.SUCCESS)
 
 
@@ -239,14 +246,14 @@ def _estimated(prompt: Prompt, model: Model, line: int) -> Iterator[Finding]:
         yield Finding("warning", "window_exceeded_by_estimate", (), message, line)
 
 
-def _print_human(found: list[Finding], name: str) -> None:
+def _print_human(found: list[Finding]) -> None:
     from rich.text import Text
 
     console = open_console()
     for finding in found:
         where = render_path(finding.path)
         message = finding.message.removeprefix(f"{where}: ")
-        place = f"{name}:{finding.line}: {where or 'whole conversation'}: "
+        place = f"{finding.file}:{finding.line}: {where or 'whole conversation'}: "
         end = f": {message} [{finding.code}]"
         if console.is_terminal:
             text = Text().append(place, "bold").append(finding.level, _COLOURS[finding.level]).append(end)
@@ -263,15 +270,15 @@ def _count(found: Sequence[Finding]) -> str:
     return f"{len(found):,} found: {', '.join(levels)}"
 
 
-def _print_json(found: list[Finding], name: str) -> None:
-    rows = [{"file": name, **finding._asdict()} for finding in found]
+def _print_json(found: list[Finding]) -> None:
+    rows = [{"file": finding.file, **finding._asdict()} for finding in found]
     click.echo(msgspec.json.format(encode_valid_json(rows), indent=2))
 
 
-def _print_github(found: list[Finding], name: str) -> None:
+def _print_github(found: list[Finding]) -> None:
     for finding in found:
         click.echo(
-            f"::{finding.level} file={_escape(name, _IN_PROPERTY)},line={finding.line},"
+            f"::{finding.level} file={_escape(finding.file, _IN_PROPERTY)},line={finding.line},"
             f"title={_escape(finding.code, _IN_PROPERTY)}::{_escape(finding.message, _IN_MESSAGE)}"
         )
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from segue.calls import Call
 from segue.conversation.content import AssistantContent
+from segue.conversation.context import Prompt
 from segue.conversation.events import Event, StartEvent
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.conversation.replayed import message_events
@@ -22,6 +23,7 @@ from segue.models.model import Model
 from segue.protocols.api import encode_response, find_checked
 from segue.protocols.kit.capabilities import is_listed
 from segue.protocols.kit.codec import ErrorReply
+from segue.protocols.kit.namespaces import Namespaces
 from segue.protocols.registry import get_protocol
 from segue.reply_encoding import encode_error, encode_token_count, stream_encoder
 from segue.testing.emulator.binding import Caller, Ledger, Transformation
@@ -153,7 +155,7 @@ class Provider:
         prompt = call.prompt
         record = get_protocol(call.protocol)
         ids = [self._name(record.state_slots.prefix, number, at) for at in range(len(step.calls))]
-        content = content_of(step, prompt, ids)
+        content = _name_namespaces(content_of(step, prompt, ids), prompt, record.namespaces)
         if step is UNSCRIPTED and not _asks_for_thinking(call, state):
             content = [piece for piece in content if piece.kind != "thinking"]
         if not record.reply_form.thinking:
@@ -285,6 +287,20 @@ def _fault(call: Call, step: Step) -> Answer:
     if step.retry_after is None:
         headers.pop("retry-after", None)
     return Answer(status=step.status, headers=headers, body=reply.body, step=step)
+
+
+def _name_namespaces(
+    content: list[AssistantContent], prompt: Prompt, namespaces: Namespaces | None
+) -> list[AssistantContent]:
+    """Name the namespace of each called function that stands in one, as the provider does."""
+    if namespaces is None:
+        return content
+    found = [namespaces.read(tool) for tool in prompt.context.tools if tool.kind == "native"]
+    owners = {function.name: group.name for group in found if group is not None for function in group.functions}
+    return [
+        namespaces.add(piece, owners[piece.name]) if piece.kind == "toolCall" and piece.name in owners else piece
+        for piece in content
+    ]
 
 
 def _frames(call: Call, model: Model, message: AssistantMessage, step: Step) -> list[object]:
