@@ -239,6 +239,7 @@ class Request:
         if self._codec.sdk_arguments is not None:
             return self._codec.sdk_arguments(body, self._endpoint)
         named = self._codec.sdk_parameters
+        named = named() if callable(named) else named
         if not named:
             return body
         arguments = {key: value for key, value in body.items() if key in named}

@@ -32,4 +32,4 @@ def _read_search(content: NativeContent) -> Search | None:
             return None
 
 
-FORM: Final = ReplyForm(id_prefix="msg_", refused="refusal", read_search=_read_search)
+REPLY_FORM: Final = ReplyForm(id_prefix="msg_", refused="refusal", read_search=_read_search)

@@ -35,4 +35,4 @@ def _cite_in_reply(
     return replace(message, extra=keep_reply(PROTOCOL, default, received, message.extra))
 
 
-FORM: Final = ReplyForm(refused="SAFETY", cite_in_reply=_cite_in_reply, searches_in_reply=True)
+REPLY_FORM: Final = ReplyForm(refused="SAFETY", cite_in_reply=_cite_in_reply, searches_in_reply=True)

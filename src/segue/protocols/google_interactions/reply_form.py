@@ -41,4 +41,4 @@ def _read_search(content: NativeContent) -> Search | None:
             return None
 
 
-FORM: Final = ReplyForm(refused="content_blocked", cite_in_text=_cite_in_text, read_search=_read_search)
+REPLY_FORM: Final = ReplyForm(refused="content_blocked", cite_in_text=_cite_in_text, read_search=_read_search)

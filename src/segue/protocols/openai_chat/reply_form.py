@@ -43,4 +43,4 @@ def _cite_in_reply(
     return replace(message, extra=keep_reply(PROTOCOL, default, received, message.extra))
 
 
-FORM: Final = ReplyForm(id_prefix="chatcmpl-", refused="content_filter", cite_in_reply=_cite_in_reply)
+REPLY_FORM: Final = ReplyForm(id_prefix="chatcmpl-", refused="content_filter", cite_in_reply=_cite_in_reply)

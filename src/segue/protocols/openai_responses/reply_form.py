@@ -70,7 +70,7 @@ def _as_declared(call: ToolCall, tool: ToolDefinition) -> tuple[ToolCall, Block]
     return replace(call, extra={**(call.extra or {}), PROTOCOL: own}), _CUSTOM_START
 
 
-FORM: Final = ReplyForm(
+REPLY_FORM: Final = ReplyForm(
     id_prefix="resp_",
     refused="content_filter",
     cite_in_text=_cite_in_text,
