@@ -12,7 +12,7 @@ PROTOCOL: Final = Protocol(
     **read_parts(__package__, "batch_forms", "routes", "stream_writer"),
     framing="ndjson",  # cohere 7.3.1: "The default is `\\n` delimited events"
     path=fixed_path("/v1/chat"),
-    reply_form=ReplyForm(thinking=False, refused="ERROR_TOXIC"),
+    reply_form=ReplyForm(thinking=False, refusals=("ERROR_TOXIC",)),
     not_carried=NOT_IN_A_BODY
     | {
         "id",  # calls have none

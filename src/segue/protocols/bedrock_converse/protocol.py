@@ -62,7 +62,7 @@ PROTOCOL: Final = Protocol(
     ),
     framing="aws-event-stream",
     path=_path,
-    reply_form=ReplyForm(refused="content_filtered"),
+    reply_form=ReplyForm(refusals=("content_filtered", "guardrail_intervened")),  # botocore 1.44.0: StopReason
     token_count=TokenCount(path=_count_path, body=_count_body, field="inputTokens", inside=("input", "converse")),
     default_fields={"serviceTier": {"type": "default"}},  # it asks for nothing, by judgement; botocore has no default
     not_carried=NOT_IN_A_BODY

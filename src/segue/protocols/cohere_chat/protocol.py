@@ -38,7 +38,7 @@ PROTOCOL: Final = Protocol(
     **read_parts(__package__, "model_list", "routes", "stream_writer"),
     framing="sse",
     path=fixed_path("/v2/chat"),
-    reply_form=ReplyForm(refused="ERROR_TOXIC"),
+    reply_form=ReplyForm(refusals=("ERROR_TOXIC",)),  # cohere 7.3.1: ChatFinishReason
     default_fields={
         "frequency_penalty": 0,
         "presence_penalty": 0,
