@@ -27,9 +27,9 @@ class Places(NamedTuple):
 
     `turns` is the key of the messages, `media` the modality of a block, by its type, `inner` the paths of the blocks
     inside a message or a result. `tools` is the path of the tools, `function` that of a function inside a tool,
-    `schema` that of its schema, `strict` that of the flag, both inside the function. `output` are the paths of an output
-    schema, `output_strict` that of its flag. `judged` are refused keys that the check of the protocol judges by their
-    values. `json_mode` is the path of the type of the output, `limits` are those of the limit of output tokens.
+    `schema` that of its schema, `strict` that of the flag, both inside the function. `output` are the paths of an
+    output schema, `output_strict` that of its flag. `judged` are refused keys that the check of the protocol judges by
+    their values. `json_mode` is the path of the type of the output, `limits` are those of the limit of output tokens.
     """
 
     turns: str = "messages"
