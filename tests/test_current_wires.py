@@ -83,6 +83,32 @@ def test_no_effort_is_added_that_nobody_asked_for() -> None:
     assert convert(body, source="anthropic-messages", target="anthropic/claude-opus-5-5").body == body
 
 
+LEAST: dict[str, tuple[str, dict[str, Any]]] = {
+    "Sonnet 5.5 thinks between the calls of tools": (
+        "anthropic/claude-sonnet-5-5",
+        {"thinking": {"type": "between_tools"}},
+    ),
+    "the same at Vertex": ("google-vertex/claude-sonnet-5-5", {"thinking": {"type": "between_tools"}}),
+    "Opus 5.5 thinks as little as it can": (
+        "anthropic/claude-opus-5-5",
+        {"thinking": {"type": "adaptive"}, "output_config": {"effort": "low"}},
+    ),
+    "Haiku 5.5 does not think": ("anthropic/claude-haiku-5-5", {"thinking": {"type": "disabled"}}),
+}
+
+
+@pytest.mark.parametrize("case", LEAST)
+def test_thinking_is_turned_off_as_far_as_the_model_allows(case: str) -> None:
+    model, fields = LEAST[case]
+    request = prepare(CONTEXT, model, options=Options(thinking="off"))
+    assert {key: request.body.get(key) for key in fields} == fields
+    assert bool(request.report.of(ChangeCode.THINKING_LEVEL)) is (fields["thinking"]["type"] != "disabled")
+    assert not check(request.body, protocol="anthropic-messages", model=model)
+    if fields["thinking"]["type"] == "between_tools":
+        again = convert(request.body, source="anthropic-messages", target=model)
+        assert again.body["thinking"] == fields["thinking"]
+
+
 READS = [
     ("claude-opus-5", "claude-opus-5-5", True),
     ("claude-opus-5-5", "claude-fable-5-1", True),
@@ -188,6 +214,7 @@ def test_an_endpoint_is_known(case: str) -> None:
     [
         *(f"anthropic/claude-{name}" for name in ("fable-5-1", "fable-5-2", "mythos-5-1", "mythos-5-2")),
         "google/gemini-4-carbon",
+        *(f"google-vertex/claude-{name}" for name in ("opus-5-5", "sonnet-5-5", "haiku-5-5", "fable-5-1")),
     ],
 )
 def test_a_model_is_listed(name: str) -> None:
