@@ -11,15 +11,10 @@ from segue.events import StartEvent
 from segue.protocols import Endpoint
 from segue.protocols.kit.codec import Fault
 from segue.protocols.kit.json_values import Block
-from segue.protocols.kit.stream_writing import Explain, StreamEncoder, StreamWriter
+from segue.protocols.kit.stream_writing import StreamWriter, encoder_of
 from segue_cohere_v1.errors import encode_error
 from segue_cohere_v1.response import STOP_REASONS, encode_response
 from segue_cohere_v1.rules import PROTOCOL
-
-
-def stream_encoder(endpoint: Endpoint, options: Options | None, explain: Explain) -> StreamEncoder:
-    """Make the encoder of one stream."""
-    return StreamEncoder(_Writer(endpoint, options), explain)
 
 
 class _Writer(StreamWriter):
@@ -62,3 +57,6 @@ class _Writer(StreamWriter):
 
     def fail(self, fault: Fault) -> None:
         self.frames.append(encode_error(fault).body)
+
+
+stream_encoder = encoder_of(_Writer)

@@ -342,6 +342,15 @@ class StreamEncoder:
             self._writer.fail(self._explain(event))
 
 
+def encoder_of(writer: type[StreamWriter]) -> Callable[[Endpoint, Options | None, Explain], StreamEncoder]:
+    """Give the function `stream_encoder` of a protocol: it makes the encoder of one stream."""
+
+    def stream_encoder(endpoint: Endpoint, options: Options | None, explain: Explain) -> StreamEncoder:
+        return StreamEncoder(writer(endpoint, options), explain)
+
+    return stream_encoder
+
+
 def _ended_with(reason: str, message: AssistantMessage) -> AssistantMessage:
     """Give a reply of the same origin that says no more than how it ended."""
     return AssistantMessage(
