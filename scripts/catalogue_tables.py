@@ -303,6 +303,7 @@ ROW_PROVIDERS: Final[Mapping[str, RowProvider]] = {
     "openai": RowProvider("openai", "openai-responses"),
     "perplexity": RowProvider("perplexity", "openai-chat", "perplexity/"),
     "together_ai": RowProvider("together", "openai-chat", "together_ai/"),
+    "vertex_ai-anthropic_models": RowProvider("google-vertex", "anthropic-messages", "vertex_ai/"),
     "vertex_ai-language-models": RowProvider("google-vertex", "google-genai"),
     "xai": RowProvider("xai", "openai-responses", "xai/"),
     "zai": RowProvider("zai", "openai-chat", "zai/"),
@@ -363,8 +364,12 @@ LEVELS: Final[Mapping[str, Mapping[str, str | None]]] = {
         "xhigh": "high",
         "max": "max",
     },
+    r"^(?:anthropic|google-vertex)/claude-sonnet-5-5": {"off": "between_tools"},
 }
 """Patterns of full names -> values of thinking levels that pi has otherwise.
+
+Sonnet 5.5 always thinks; between the calls of tools alone is the least that it has.
+(anthropic 2.8.0; Anthropic documentation: Claude Sonnet 5.5, 2026-09-28)
 
 DeepSeek has the efforts low, high and max: it reads minimal as low, medium and xhigh as high.
 (DeepSeek documentation: thinking mode, 2026-11-16)

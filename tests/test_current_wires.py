@@ -14,6 +14,7 @@ from segue import (
     AssistantMessage,
     Context,
     Options,
+    StopReason,
     TextContent,
     ThinkingContent,
     ToolDefinition,
@@ -23,7 +24,10 @@ from segue import (
     get_model,
     prepare,
     read_call,
+    stream_encoder,
 )
+from segue.events import DoneEvent
+from segue.gateway.hints import fit_last_frame
 from segue.models.model import Model
 from segue.projection.report import ChangeCode
 
@@ -83,6 +87,32 @@ def test_no_effort_is_added_that_nobody_asked_for() -> None:
     assert convert(body, source="anthropic-messages", target="anthropic/claude-opus-5-5").body == body
 
 
+LEAST: dict[str, tuple[str, dict[str, Any]]] = {
+    "Sonnet 5.5 thinks between the calls of tools": (
+        "anthropic/claude-sonnet-5-5",
+        {"thinking": {"type": "between_tools"}},
+    ),
+    "the same at Vertex": ("google-vertex/claude-sonnet-5-5", {"thinking": {"type": "between_tools"}}),
+    "Opus 5.5 thinks as little as it can": (
+        "anthropic/claude-opus-5-5",
+        {"thinking": {"type": "adaptive"}, "output_config": {"effort": "low"}},
+    ),
+    "Haiku 5.5 does not think": ("anthropic/claude-haiku-5-5", {"thinking": {"type": "disabled"}}),
+}
+
+
+@pytest.mark.parametrize("case", LEAST)
+def test_thinking_is_turned_off_as_far_as_the_model_allows(case: str) -> None:
+    model, fields = LEAST[case]
+    request = prepare(CONTEXT, model, options=Options(thinking="off"))
+    assert {key: request.body.get(key) for key in fields} == fields
+    assert bool(request.report.of(ChangeCode.THINKING_LEVEL)) is (fields["thinking"]["type"] != "disabled")
+    assert not check(request.body, protocol="anthropic-messages", model=model)
+    if fields["thinking"]["type"] == "between_tools":
+        again = convert(request.body, source="anthropic-messages", target=model)
+        assert again.body["thinking"] == fields["thinking"]
+
+
 READS = [
     ("claude-opus-5", "claude-opus-5-5", True),
     ("claude-opus-5-5", "claude-fable-5-1", True),
@@ -108,19 +138,49 @@ BETAS: dict[str, tuple[dict[str, Any], str]] = {
         {"role": "system", "content": [], "output_config": {"effort": "low"}},
         "mid-conversation-output-config-2026-07-01",
     ),
+    "a reminder that goes away": (
+        {"role": "system", "content": "r", "clear_at": "next_user_message"},
+        "mid-conversation-system-clear-at-2026-08-21",
+    ),
+    "a removed tool": (
+        {
+            "role": "system",
+            "content": [{"type": "tool_removal", "tool": {"type": "tool_reference", "name": "f"}}],
+        },
+        "mid-conversation-tool-changes-2026-07-01",
+    ),
 }
 
 
 @pytest.mark.parametrize("case", BETAS)
 def test_a_block_has_the_header_that_it_needs(case: str) -> None:
     message, beta = BETAS[case]
-    body = {"model": "claude-opus-5-5", **CLAUDE, "messages": [HI, message, HI]}
+    answer = [{"role": "assistant", "content": "a"}] if message["role"] == "system" else []
+    body = {"model": "claude-opus-5-5", **CLAUDE, "messages": [HI, message, *answer, HI]}
     request = convert(body, source="anthropic-messages", target="anthropic/claude-opus-5-5")
     assert message in request.body["messages"]
     assert request.headers["anthropic-beta"] == beta
 
 
 # -- OpenAI and others -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "effort", "is_refused"),
+    [
+        ("gpt-5.2", "medium", False),
+        ("gpt-5.4", None, False),
+        ("gpt-5.4", "medium", True),
+        ("gpt-5.6", None, True),
+        ("gpt-5.6", "none", False),
+        ("gpt-6", None, True),
+        ("gpt-6", "medium", True),
+    ],
+)
+def test_functions_over_chat_are_refused_with_an_effort(model: str, effort: str | None, is_refused: bool) -> None:
+    body = {"model": model, "messages": [HI], "tools": [FUNCTION], "reasoning_effort": effort}
+    found = check(body, protocol="openai-chat", model=Model(model, "openai", "openai-chat", reasoning=True))
+    assert [violation.code for violation in found] == (["functions_with_effort"] if is_refused else [])
 
 
 def test_functions_over_chat_need_thinking_off() -> None:
@@ -133,6 +193,35 @@ def test_functions_over_chat_need_thinking_off() -> None:
     assert request.body["reasoning_effort"] == "none"
     assert request.report.of(ChangeCode.OPTION_CLAMPED)
     assert not check(request.body, protocol="openai-chat", model=CHAT)
+
+
+TOOL = {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}, "strict": False}
+LATER_TOOLS = {"type": "additional_tools", "role": "developer", "tools": [TOOL]}
+
+
+@pytest.mark.parametrize(
+    ("target", "tools"),
+    [
+        ("openai/gpt-6-astra", None),
+        ("anthropic/claude-opus-5-5", [{"name": "f", "input_schema": TOOL["parameters"]}]),
+        ("deepseek/deepseek-v4-pro", [FUNCTION]),
+    ],
+)
+def test_tools_in_the_first_item_stay_there_or_become_tools(target: str, tools: object) -> None:
+    body = {"model": "gpt-6-astra", "input": [LATER_TOOLS, HI]}
+    written = convert(body, source="openai-responses", target=target).body
+    assert written.get("tools") == tools
+    assert tools is not None or written["input"] == [LATER_TOOLS, HI]
+
+
+@pytest.mark.parametrize(("client", "last"), [("codex", "response.completed"), ("", "response.incomplete")])
+def test_a_reply_cut_at_its_length_ends_the_turn_of_codex(client: str, last: str) -> None:
+    reply = AssistantMessage(content=(TextContent(text="a"),), stop_reason=StopReason.LENGTH, response_id="r")
+    encoder = stream_encoder(protocol="openai-responses")
+    end: Any = [*encoder.feed(DoneEvent(reason=StopReason.LENGTH, message=reply)), *encoder.finish()][-1]
+    fit_last_frame(client, end)
+    assert end["type"] == last
+    assert end["response"]["status"] == "incomplete"
 
 
 @pytest.mark.parametrize(
@@ -173,6 +262,8 @@ CALLS: dict[str, tuple[str, str, dict[str, Any] | None, str, str]] = {
     ),
     "a stored reply": ("GET", "/v1/responses/resp_1", None, "openai-responses", "retrieve"),
     "its end": ("POST", "/v1/responses/resp_1/cancel", None, "openai-responses", "cancel"),
+    "what it was made of": ("GET", "/v1/responses/resp_1/input_items", None, "openai-responses", "input_items"),
+    "its deletion": ("DELETE", "/v1/responses/resp_1", None, "openai-responses", "delete"),
 }
 
 
@@ -183,11 +274,33 @@ def test_an_endpoint_is_known(case: str) -> None:
     assert (call.protocol, call.kind) == (protocol, kind)
 
 
+CLOUDS: dict[str, tuple[str, str]] = {
+    "amazon-bedrock": ("bedrock-runtime", "/model/claude-opus-5-5/invoke"),
+    "google-vertex": ("aiplatform.googleapis.com", "/publishers/anthropic/models/claude-opus-5-5:rawPredict"),
+    "amazon-bedrock-mantle": ("bedrock-mantle", "/anthropic/v1/messages"),
+    "anthropic-aws": ("aws-external-anthropic", "/v1/messages"),
+    "anthropic-google-cloud": ("claude.googleapis.com", "/invoke/v1/messages"),
+    "azure-anthropic": ("services.ai.azure.com", "/anthropic/v1/messages"),
+}
+
+
+@pytest.mark.parametrize("provider", CLOUDS)
+def test_claude_is_reached_in_a_cloud(provider: str) -> None:
+    host, end = CLOUDS[provider]
+    request = prepare(CONTEXT, Model("claude-opus-5-5", provider, "anthropic-messages"))
+    assert host in request.url
+    assert request.url.endswith(end)
+    # A cloud with a path of its own takes the version, and no model, in the body.
+    assert ("anthropic_version" in request.body) is ("anthropic-version" not in request.headers)
+    assert ("model" in request.body) is ("anthropic-version" in request.headers)
+
+
 @pytest.mark.parametrize(
     "name",
     [
         *(f"anthropic/claude-{name}" for name in ("fable-5-1", "fable-5-2", "mythos-5-1", "mythos-5-2")),
         "google/gemini-4-carbon",
+        *(f"google-vertex/claude-{name}" for name in ("opus-5-5", "sonnet-5-5", "haiku-5-5", "fable-5-1")),
     ],
 )
 def test_a_model_is_listed(name: str) -> None:

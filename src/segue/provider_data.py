@@ -1,6 +1,6 @@
 """What only one provider accepts of a request that was decoded: its own fields, and references to what it holds.
 
-It gets the name of another protocol: projection removes it, and reports the loss.
+It moves to another key of `extra` (`ELSEWHERE`): projection removes it, and reports the loss.
 """
 
 from __future__ import annotations
@@ -14,28 +14,25 @@ from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import Message
 from segue.models.catalogue import find_models
 from segue.models.model import Model
-from segue.projection.passes.held_content import SOURCE_MARK, held_content_of, holds_content
+from segue.projection.passes.held_content import ELSEWHERE, held_content_of, holds_content
 from segue.projection.passes.server_tools import server_tool_fields
 from segue.protocols.kit.schemas import copy_title
 
 
-def name_other_data(prompt: Prompt, model: Model, *, source: str, writer: Model | None = None) -> Prompt:
-    """Rename what the target does not accept of a request of the protocol `source`; `writer` was its model."""
-    if prompt.model is not None and held_content_of(source).is_stored_prompt(prompt.model) and prompt.model != model.id:
-        stored = {f"{source}{SOURCE_MARK}prompt": {"modelId": prompt.model}}
-        prompt = replace(prompt, options=replace(prompt.options, extra={**(prompt.options.extra or {}), **stored}))
+def set_other_data_apart(prompt: Prompt, model: Model, *, source: str, writer: Model | None = None) -> Prompt:
+    """Set apart what the target does not accept of a request of the protocol `source`; `writer` was its model."""
+    held, named = held_content_of(source), prompt.model or (writer.id if writer is not None else "")
+    if prompt.model is not None and held.is_stored_prompt(prompt.model) and prompt.model != model.id:
+        prompt = _with_extra(prompt, {f"{source}{ELSEWHERE}": {"modelId": prompt.model}})
     if source != model.protocol:
-        prompt = replace(prompt, options=copy_title(prompt.options, source))
-    else:
-        named = prompt.model or (writer.id if writer is not None else "")
-        provider = writer.provider if writer is not None else writer_of(prompt) or other_provider(prompt, model)
-        other = f"{source}{SOURCE_MARK}{provider}" if provider not in (None, model.provider) else None
-        if other is not None and named != model.id:
-            prompt = rename_extra(prompt, source, other)
-        if other is not None and (named != model.id or writer is not None):
-            prompt = rename_references(prompt, source, other)
-        elif named and named.removeprefix("models/") != model.id:
-            prompt = rename_keys(prompt, source, f"{source}{SOURCE_MARK}{named}", held_content_of(source).per_model)
+        return replace(prompt, options=copy_title(prompt.options, source))
+    provider = writer.provider if writer is not None else writer_of(prompt) or other_provider(prompt, model)
+    if provider in (None, model.provider):
+        return prompt if named.removeprefix("models/") in ("", model.id) else _move(prompt, source, held.per_model)
+    if named != model.id:
+        prompt = _move_extra(prompt, source)
+    if named != model.id or writer is not None:
+        prompt = _move_references(prompt, source)
     return prompt
 
 
@@ -52,30 +49,26 @@ def other_provider(prompt: Prompt, model: Model) -> str | None:
     return providers[0] if providers and model.provider not in providers else None
 
 
-def rename_extra(prompt: Prompt, source: str, name: str) -> Prompt:
-    """Rename the extra fields of the options, and drop those of the messages before the first answer.
+def _move_extra(prompt: Prompt, source: str) -> Prompt:
+    """Move the extra fields of the options, and drop those of the messages before the first answer.
 
-    Server tools keep their name: the target may have the same ones.
+    Server tools stay: the target may have the same ones.
     """
-    extra = prompt.options.extra
-    if extra is not None and source in extra:
-        tools = (server_tool_fields(extra, source) or {}).get(source, {})
-        rest = {key: value for key, value in extra[source].items() if key not in tools}
-        parts = {**extra, source: tools, name: rest}
-        extra = {key: part for key, part in parts.items() if part}
-    options = replace(prompt.options, extra=extra)
-    return replace(prompt, context=_strip_leading_extra(prompt.context, source), options=options)
+    extra = prompt.options.extra or {}
+    tools = (server_tool_fields(extra, source) or {}).get(source, {})
+    prompt = _move(prompt, source, extra.get(source, {}).keys() - tools.keys())
+    return replace(prompt, context=_strip_leading_extra(prompt.context, source))
 
 
-def rename_references(prompt: Prompt, source: str, name: str) -> Prompt:
-    """Rename the references to content that the source's provider holds."""
+def _move_references(prompt: Prompt, source: str) -> Prompt:
+    """Move the references to content that the source's provider holds."""
     held = held_content_of(source)
-    prompt = rename_keys(prompt, source, name, held.keys.keys() | held.values.keys())
+    prompt = _move(prompt, source, held.keys.keys() | held.values.keys())
     messages = list(prompt.context.messages)
     for index, message in enumerate(messages):
         if held.blocks and any(piece.kind == "native" for piece in message.content):
             content = tuple(
-                replace(piece, protocol=name)
+                replace(piece, protocol=f"{source}{ELSEWHERE}")
                 if piece.kind == "native" and piece.protocol == source and held.reference_of(piece.block) is not None
                 else piece
                 for piece in message.content
@@ -84,16 +77,20 @@ def rename_references(prompt: Prompt, source: str, name: str) -> Prompt:
     return replace(prompt, context=replace(prompt.context, messages=tuple(messages)))
 
 
-def rename_keys(prompt: Prompt, source: str, name: str, keys: AbstractSet[str]) -> Prompt:
-    """Rename some keys of the options' extra fields."""
-    extra = prompt.options.extra
-    part = (extra or {}).get(source)
-    if extra is None or part is None or keys.isdisjoint(part):
+def _move(prompt: Prompt, source: str, keys: AbstractSet[str]) -> Prompt:
+    """Move some keys of the options' extra fields."""
+    part = (prompt.options.extra or {}).get(source, {})
+    if keys.isdisjoint(part):
         return prompt
-    lost = {key: value for key, value in part.items() if key in keys}
+    moved = {key: value for key, value in part.items() if key in keys}
     rest = {key: value for key, value in part.items() if key not in keys}
-    parts = {**extra, source: rest, name: lost}
-    return replace(prompt, options=replace(prompt.options, extra={key: each for key, each in parts.items() if each}))
+    before = (prompt.options.extra or {}).get(f"{source}{ELSEWHERE}", {})
+    return _with_extra(prompt, {source: rest, f"{source}{ELSEWHERE}": {**before, **moved}})
+
+
+def _with_extra(prompt: Prompt, parts: Extra) -> Prompt:
+    extra = {key: part for key, part in {**(prompt.options.extra or {}), **parts}.items() if part}
+    return replace(prompt, options=replace(prompt.options, extra=extra))
 
 
 def writer_of(prompt: Prompt) -> str | None:

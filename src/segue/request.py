@@ -42,7 +42,7 @@ from segue.protocols.kit.streaming import StreamDecoder
 from segue.protocols.plain_text.rules import PROTOCOL as PLAIN_TEXT
 from segue.protocols.plain_text.transcript import write_transcript
 from segue.protocols.registry import get_protocol
-from segue.provider_data import name_other_data
+from segue.provider_data import set_other_data_apart
 from segue.quoting import check_path, join_headers
 
 _READER: Final = Model("reader", PLAIN_TEXT, PLAIN_TEXT)
@@ -239,6 +239,7 @@ class Request:
         if self._codec.sdk_arguments is not None:
             return self._codec.sdk_arguments(body, self._endpoint)
         named = self._codec.sdk_parameters
+        named = named() if callable(named) else named
         if not named:
             return body
         arguments = {key: value for key, value in body.items() if key in named}
@@ -574,5 +575,5 @@ def prepare_prompt(
     catalogue: Catalogue | None = None,
 ) -> Request:
     """Make a request for a model from one that was decoded from the protocol `source`; `writer` was its model."""
-    prompt = name_other_data(prompt, model, source=source, writer=writer)
+    prompt = set_other_data_apart(prompt, model, source=source, writer=writer)
     return prepare_intact(prompt.context, model, options=prompt.options, policy=policy, catalogue=catalogue)

@@ -209,14 +209,17 @@ WITHHELD = {
     "google-genai": "SAFETY",
     "bedrock-converse": "content_filtered",
     "cohere-chat": "ERROR_TOXIC",
+    "google-interactions": "content_blocked",
 }
+REFUSALS = [(record.name, raw) for record in CODECS.values() for raw in record.reply_form.refusals]
 
 
-@pytest.mark.parametrize("raw", WITHHELD.values())
-@pytest.mark.parametrize("name", WITHHELD)
-def test_a_withheld_reply_has_the_reason_of_the_clients_protocol(name, raw):
+@pytest.mark.parametrize(
+    ("source", "raw", "name"), [(source, raw, name) for source, raw in REFUSALS for name in WITHHELD if name != source]
+)
+def test_a_withheld_reply_has_the_reason_of_the_clients_protocol(source, raw, name):
     codec = CODECS[name]
-    model = replace(GPT, provider="x", protocol="mistral-chat")
+    model = replace(GPT, provider="x", protocol=source)
     message = reply(
         model, HI, stop_reason=segue.StopReason.ERROR, raw_stop_reason=raw, error_message=f"ended with {raw}"
     )

@@ -1,17 +1,25 @@
-"""The folder of a protocol imports no other protocol, and is imported only when needed."""
+"""Folders of protocols have the same modules, import no other protocol, and are imported only when needed."""
 
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from types import UnionType
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import pytest
 
 import segue.protocols
+from segue.errors import SettingsError
+from segue.protocols.kit.protocol import MODULES, Protocol, read_parts
+from segue.protocols.kit.storable import PlainChecks, PlainErrors, StorableRequests, StorableResponses
 from segue.protocols.registry import _FOLDERS, PROTOCOLS
 
 ROOT = Path(segue.protocols.__file__).parent
@@ -41,16 +49,47 @@ def test_a_folder_imports_only_lower_layers_shared_code_and_itself(name):
                     assert rest[1] in {*SHARED, folder}, f"{path.name} imports {module}"
 
 
-@of_every_folder
-def test_the_record_has_the_clues_that_detection_reads(name):
-    assert PROTOCOLS[name].clues is import_module(f"{_FOLDERS[name]}.clues").CLUES
+def _defined(name: str) -> Iterator[tuple[str, object]]:
+    """Give the fields of a record that the modules of its folder define, with their values."""
+    for module, names in MODULES.items():
+        path = f"{_FOLDERS[name]}.{module}"
+        found = vars(import_module(path)) if find_spec(path) is not None else {}
+        yield from (("name" if one == "PROTOCOL" else one.lower(), found[one]) for one in names if one in found)
+
+
+def _inner(function: object) -> object:
+    """Give the function that the record has wrapped."""
+    if isinstance(function, PlainChecks):
+        return function.check
+    return function.decode if isinstance(function, StorableRequests | StorableResponses | PlainErrors) else function
 
 
 @of_every_folder
-def test_the_record_has_the_routes_that_requests_are_matched_with(name):
-    folder = ROOT / _FOLDERS[name].rpartition(".")[2]
-    routes = import_module(f"{_FOLDERS[name]}.routes").ROUTES if (folder / "routes.py").exists() else ()
-    assert PROTOCOLS[name].routes == routes
+def test_the_record_has_what_the_modules_of_its_folder_define(name):
+    defined = dict(_defined(name))
+    assert {field: _inner(getattr(PROTOCOLS[name], field)) for field in defined} == defined
+
+
+@of_every_folder
+def test_the_values_of_a_record_have_the_types_that_it_declares(name):
+    """The modules are imported by name, so that a type checker does not compare them with the record."""
+    for field, declared in get_type_hints(Protocol).items():
+        value = _inner(getattr(PROTOCOLS[name], field))
+        options = [one for one in get_args(declared) or () if get_origin(one) is Callable] or [declared]
+        if get_origin(options[0]) is Callable and inspect.isfunction(value):
+            *taken, returned = get_type_hints(value).values()
+            assert (taken, returned) == get_args(options[0]), field
+        elif value is not None and get_origin(declared) not in (UnionType, Callable, Literal):
+            assert isinstance(value, get_origin(declared) or declared), field
+
+
+def test_a_module_that_gives_nothing_to_a_record_is_refused():
+    with pytest.raises(SettingsError, match=r"plain_text\.transcript gives nothing to a protocol; see `MODULES`"):
+        read_parts("segue.protocols.plain_text", "transcript")
+    with pytest.raises(SettingsError, match=r"openai_chat\.native gives nothing to a protocol"):
+        read_parts("segue.protocols.openai_chat", "native")
+    with pytest.raises(ModuleNotFoundError, match=r"plain_text\.routes"):
+        read_parts("segue.protocols.plain_text", "routes")
 
 
 def _loaded_by(program: str) -> list[str]:

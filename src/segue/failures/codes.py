@@ -95,8 +95,8 @@ _CODE_TERMS: Final[tuple[tuple[FailureKind, str], ...]] = (
         """content_filter content_policy_violation ContentPolicyViolationError ContentFilterFinishReasonError
         ResponsibleAIPolicyViolation moderation_blocked invalid_prompt refusal data_inspection_failed
         DataInspectionFailed SAFETY PROHIBITED_CONTENT BLOCKLIST RECITATION SPII LANGUAGE MODEL_ARMOR IMAGE_SAFETY
-        IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION guardrail_intervened content_filtered sensitive ERROR_TOXIC
-        image_content_policy_violation bio_policy misalignment_policy_violation""",
+        IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION IMAGE_OTHER content_blocked guardrail_intervened content_filtered
+        sensitive ERROR_TOXIC image_content_policy_violation bio_policy misalignment_policy_violation""",
     ),
     (
         FailureKind.NETWORK,  # the operating system, Node, the SDKs

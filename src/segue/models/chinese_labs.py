@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from msgspec.structs import replace
+
 from segue.models.provider import Provider
 
 _READ: Final = "2026-11-15"
@@ -55,40 +57,79 @@ _QWEN_RULES: Final[Mapping[str, object]] = {
     "forced_choice_with_thinking": False,
     **_VIDEO_BY_URL,  # DashScope documentation: visual and audio understanding
 }
-_XIAOMI: Final[Mapping[str, object]] = {"thinking_format": "deepseek", "effort": False, "strict_tools": True}
 _DEEPSEEK_USER: Final[Mapping[str, object]] = {"max_user_id": 512}
 """DeepSeek documentation: rate limit and isolation, read 2026-11-15."""
 _ZAI_USER: Final[Mapping[str, object]] = {"min_user_id": 6, "max_user_id": 128}
 '"The unique ID of the user must be between 6 and 128 characters in length." (axonhub #1669, 2026-05)'
 
 
-def _qwen_plan(name: str, title: str, host: str, variable: str) -> Provider:
-    return Provider(
-        name=name,
-        title=title,
-        protocol="openai-chat",
-        base_url=f"https://{host}/compatible-mode/v1",
-        key_variables=(variable,),
-        rules={"openai-chat": _QWEN_RULES},
-        dialect={"openai-chat": _QWEN},
-        source=f"{_PI}; eino #994 (forced tool choice)",
-        read=_READ,
-    )
+def _at(site: str, provider: Provider, title: str, base_url: str, key_variable: str) -> Provider:
+    """Give a provider at another site of its own."""
+    return replace(provider, name=site, title=title, base_url=base_url, key_variables=(key_variable,))
 
 
-def _xiaomi(name: str, title: str, host: str, variable: str) -> Provider:
-    return Provider(
-        name=name,
-        title=title,
-        protocol="openai-chat",
-        base_url=f"https://{host}/v1",
-        key_variables=(variable,),
-        rules={"openai-chat": {"reasoning_replay": "required", **_VIDEO_BY_URL}},
-        dialect={"openai-chat": _XIAOMI},
-        source=f"{_PI}; ktsoator/or; mimo-multimodal-mcp (video and sound, by URL and as data)",
-        read=_READ,
-    )
+_MOONSHOTAI: Final = Provider(
+    name="moonshotai",
+    title="Moonshot AI",
+    protocol="openai-chat",
+    base_url="https://api.moonshot.ai/v1",
+    key_variables=("MOONSHOT_API_KEY",),
+    rules={"openai-chat": _MOONSHOT_RULES},
+    dialect={"openai-chat": _MOONSHOT},
+    source="pi-ai 1.5.0; kimi-cli #2141",
+    read=_READ,
+)
 
+_Z_AI: Final = Provider(
+    name="zai",
+    title="Z.ai",
+    protocol="openai-chat",
+    base_url="https://api.z.ai/api/coding/paas/v4",
+    key_variables=("ZAI_API_KEY",),
+    rules={
+        "openai-chat": {"reasoning_replay": "open", **_VIDEO_BY_URL, **_ZAI_USER},
+        "anthropic-messages": _ZAI_USER,
+    },
+    dialect={"openai-chat": _ZAI},
+    source="pi-ai 1.5.0; Z.ai documentation: preserved thinking (reasoning_content), GLM-4.5V (video_url)",
+    read=_READ,
+)
+
+_MINIMAX: Final = Provider(
+    name="minimax",
+    title="MiniMax",
+    protocol="anthropic-messages",
+    base_url="https://api.minimax.io/anthropic",
+    key_variables=("MINIMAX_API_KEY",),
+    rules={"anthropic-messages": {"refused_extra": frozenset({"output_config.format"})}},
+    dialect={"openai-chat": {"think_tags": True}},
+    source='pi-ai 1.5.0; MiniMax-M2.7 #17 (2026-04-20: "invalid params" for `output_config.format`; reported)',
+    read=_READ,
+)
+
+_QWEN_PLAN: Final = Provider(
+    name="qwen-token-plan",
+    title="Qwen Token Plan",
+    protocol="openai-chat",
+    base_url="https://token-plan.ap-southeast-1.maas.aliyuncs.com/compatible-mode/v1",
+    key_variables=("QWEN_TOKEN_PLAN_API_KEY",),
+    rules={"openai-chat": _QWEN_RULES},
+    dialect={"openai-chat": _QWEN},
+    source=f"{_PI}; eino #994 (forced tool choice)",
+    read=_READ,
+)
+
+_XIAOMI_MIMO: Final = Provider(
+    name="xiaomi",
+    title="Xiaomi",
+    protocol="openai-chat",
+    base_url="https://api.xiaomimimo.com/v1",
+    key_variables=("XIAOMI_API_KEY",),
+    rules={"openai-chat": {"reasoning_replay": "required", **_VIDEO_BY_URL}},
+    dialect={"openai-chat": {"thinking_format": "deepseek", "effort": False, "strict_tools": True}},
+    source=f"{_PI}; ktsoator/or; mimo-multimodal-mcp (video and sound, by URL and as data)",
+    read=_READ,
+)
 
 CHINESE_LABS: Final[tuple[Provider, ...]] = (
     Provider(
@@ -128,28 +169,8 @@ CHINESE_LABS: Final[tuple[Provider, ...]] = (
         ),
         read=_READ,
     ),
-    Provider(
-        name="moonshotai",
-        title="Moonshot AI",
-        protocol="openai-chat",
-        base_url="https://api.moonshot.ai/v1",
-        key_variables=("MOONSHOT_API_KEY",),
-        rules={"openai-chat": _MOONSHOT_RULES},
-        dialect={"openai-chat": _MOONSHOT},
-        source="pi-ai 1.5.0; kimi-cli #2141",
-        read=_READ,
-    ),
-    Provider(
-        name="moonshotai-cn",
-        title="Moonshot AI (China)",
-        protocol="openai-chat",
-        base_url="https://api.moonshot.cn/v1",
-        key_variables=("MOONSHOT_API_KEY",),
-        rules={"openai-chat": _MOONSHOT_RULES},
-        dialect={"openai-chat": _MOONSHOT},
-        source="pi-ai 1.5.0; kimi-cli #2141",
-        read=_READ,
-    ),
+    _MOONSHOTAI,
+    _at("moonshotai-cn", _MOONSHOTAI, "Moonshot AI (China)", "https://api.moonshot.cn/v1", "MOONSHOT_API_KEY"),
     Provider(
         name="kimi-coding",
         title="Kimi for Coding",
@@ -161,56 +182,16 @@ CHINESE_LABS: Final[tuple[Provider, ...]] = (
         source=_PI,
         read=_READ,
     ),
-    Provider(
-        name="zai",
-        title="Z.ai",
-        protocol="openai-chat",
-        base_url="https://api.z.ai/api/coding/paas/v4",
-        key_variables=("ZAI_API_KEY",),
-        rules={
-            "openai-chat": {"reasoning_replay": "open", **_VIDEO_BY_URL, **_ZAI_USER},
-            "anthropic-messages": _ZAI_USER,
-        },
-        dialect={"openai-chat": _ZAI},
-        source="pi-ai 1.5.0; Z.ai documentation: preserved thinking (reasoning_content), GLM-4.5V (video_url)",
-        read=_READ,
+    _Z_AI,
+    _at(
+        "zai-coding-cn",
+        _Z_AI,
+        "Z.ai Coding (China)",
+        "https://open.bigmodel.cn/api/coding/paas/v4",
+        "ZAI_CODING_CN_API_KEY",
     ),
-    Provider(
-        name="zai-coding-cn",
-        title="Z.ai Coding (China)",
-        protocol="openai-chat",
-        base_url="https://open.bigmodel.cn/api/coding/paas/v4",
-        key_variables=("ZAI_CODING_CN_API_KEY",),
-        rules={
-            "openai-chat": {"reasoning_replay": "open", **_VIDEO_BY_URL, **_ZAI_USER},
-            "anthropic-messages": _ZAI_USER,
-        },
-        dialect={"openai-chat": _ZAI},
-        source="pi-ai 1.5.0; Z.ai documentation: preserved thinking (reasoning_content), GLM-4.5V (video_url)",
-        read=_READ,
-    ),
-    Provider(
-        name="minimax",
-        title="MiniMax",
-        protocol="anthropic-messages",
-        base_url="https://api.minimax.io/anthropic",
-        key_variables=("MINIMAX_API_KEY",),
-        rules={"anthropic-messages": {"refused_extra": frozenset({"output_config.format"})}},
-        dialect={"openai-chat": {"think_tags": True}},
-        source='pi-ai 1.5.0; MiniMax-M2.7 #17 (2026-04-20: "invalid params" for `output_config.format`; reported)',
-        read=_READ,
-    ),
-    Provider(
-        name="minimax-cn",
-        title="MiniMax (China)",
-        protocol="anthropic-messages",
-        base_url="https://api.minimaxi.com/anthropic",
-        key_variables=("MINIMAX_CN_API_KEY",),
-        rules={"anthropic-messages": {"refused_extra": frozenset({"output_config.format"})}},
-        dialect={"openai-chat": {"think_tags": True}},
-        source='pi-ai 1.5.0; MiniMax-M2.7 #17 (2026-04-20: "invalid params" for `output_config.format`; reported)',
-        read=_READ,
-    ),
+    _MINIMAX,
+    _at("minimax-cn", _MINIMAX, "MiniMax (China)", "https://api.minimaxi.com/anthropic", "MINIMAX_CN_API_KEY"),
     Provider(
         name="alibaba",
         title="Alibaba Cloud (DashScope)",
@@ -222,45 +203,28 @@ CHINESE_LABS: Final[tuple[Provider, ...]] = (
         source="DashScope documentation: OpenAI compatibility; eino #994 (forced tool choice)",
         read=_READ,
     ),
-    _qwen_plan(
-        "qwen-token-plan",
-        "Qwen Token Plan",
-        "token-plan.ap-southeast-1.maas.aliyuncs.com",
-        "QWEN_TOKEN_PLAN_API_KEY",
-    ),
-    _qwen_plan(
+    _QWEN_PLAN,
+    _at(
         "qwen-token-plan-cn",
+        _QWEN_PLAN,
         "Qwen Token Plan (China)",
-        "token-plan.cn-beijing.maas.aliyuncs.com",
+        "https://token-plan.cn-beijing.maas.aliyuncs.com/compatible-mode/v1",
         "QWEN_TOKEN_PLAN_CN_API_KEY",
     ),
-    _qwen_plan(
-        "qwen-token-plan-individual",
-        "Qwen Token Plan (individual)",
-        "token-plan.ap-southeast-1.maas.aliyuncs.com",
-        "QWEN_TOKEN_PLAN_API_KEY",
-    ),
+    replace(_QWEN_PLAN, name="qwen-token-plan-individual", title="Qwen Token Plan (individual)"),
 )
 
 XIAOMI_AND_LING: Final[tuple[Provider, ...]] = (
-    _xiaomi("xiaomi", "Xiaomi", "api.xiaomimimo.com", "XIAOMI_API_KEY"),
-    _xiaomi(
-        "xiaomi-token-plan-ams",
-        "Xiaomi Token Plan (Amsterdam)",
-        "token-plan-ams.xiaomimimo.com",
-        "XIAOMI_TOKEN_PLAN_AMS_API_KEY",
-    ),
-    _xiaomi(
-        "xiaomi-token-plan-cn",
-        "Xiaomi Token Plan (China)",
-        "token-plan-cn.xiaomimimo.com",
-        "XIAOMI_TOKEN_PLAN_CN_API_KEY",
-    ),
-    _xiaomi(
-        "xiaomi-token-plan-sgp",
-        "Xiaomi Token Plan (Singapore)",
-        "token-plan-sgp.xiaomimimo.com",
-        "XIAOMI_TOKEN_PLAN_SGP_API_KEY",
+    _XIAOMI_MIMO,
+    *(
+        _at(
+            f"xiaomi-token-plan-{site}",
+            _XIAOMI_MIMO,
+            f"Xiaomi Token Plan ({city})",
+            f"https://token-plan-{site}.xiaomimimo.com/v1",
+            f"XIAOMI_TOKEN_PLAN_{site.upper()}_API_KEY",
+        )
+        for site, city in (("ams", "Amsterdam"), ("cn", "China"), ("sgp", "Singapore"))
     ),
     Provider(
         name="ant-ling",

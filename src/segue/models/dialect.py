@@ -50,6 +50,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """The content of an assistant message without text is null; otherwise it is an empty string."""
     think_tags: bool = False
     """Reasoning arrives inside `<think>` tags in the text."""
+    think_tag: Literal["<think>", "<mm:think>"] = "<think>"
+    """The tag for reasoning that did not arrive in one, where `think_tags` is set."""
     empty_signature: bool = False
     """Thinking without a signature is accepted when the signature is an empty string."""
     call_ids: bool = True

@@ -68,6 +68,10 @@ CONTENTS = {
         (chunk({"reasoning_content": "t"}), chunk({"reasoning_content": 0}), chunk({"content": "a"}), STOP),
         (thinking("t0"), text("a")),
     ),
+    "a nought beside reasoning": (
+        (chunk({"reasoning_content": "t"}), chunk({"reasoning_content": "u", "content": 0}), STOP),
+        (thinking("tu"), text("0")),
+    ),
     "an object in place of text": ((chunk({"content": {"a": "b"}}), STOP), (text('{"a":"b"}'),)),
     "nothing but the end": ((chunk({"role": "assistant", "content": None}), STOP), ()),
     "reasoning, then text": (

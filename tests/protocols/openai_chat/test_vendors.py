@@ -193,12 +193,20 @@ def test_thinking_without_a_signature_goes_into_the_vendors_field(provider, fiel
     assert {key: value for key, value in wire.items() if key.startswith("reasoning")} == {field: "t"}
 
 
-@pytest.mark.parametrize("provider", ["minimax", "perplexity"])
-def test_thinking_is_written_in_tags_where_tags_are_the_custom(provider):
-    at = endpoint(provider, "some-model")
+@pytest.mark.parametrize(
+    ("provider", "model", "tag"),
+    [
+        ("minimax", "some-model", "think"),
+        ("perplexity", "some-model", "think"),
+        ("minimax", "MiniMax-M3", "mm:think"),
+        ("minimax-cn", "MiniMax-M3.1-Flash", "mm:think"),
+    ],
+)
+def test_thinking_is_written_in_tags_where_tags_are_the_custom(provider, model, tag):
+    at = endpoint(provider, model)
     message = AssistantMessage(content=(ThinkingContent(thinking="t"), TextContent(text="a")))
     wire = write(message, at=at)["messages"][0]
-    assert wire["content"] == "<think>t</think>a"
+    assert wire["content"] == f"<{tag}>t</{tag}>a"
     content = read(wire, at=at).context.messages[0].content
     assert [piece.kind for piece in content] == ["thinking", "text"]
 

@@ -38,7 +38,7 @@ from segue import (
 )
 from segue.protocols import Endpoint, JsonObject, choose, chosen, keep, restore
 from segue.protocols.kit.reading import expect_object, expect_objects, text_of
-from segue_cohere_v1.rules import NAME
+from segue_cohere_v1.rules import PROTOCOL
 from segue_cohere_v1.tools import decode_tools, encode_tools
 
 Wire = dict[str, object]
@@ -85,7 +85,7 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
         value = cast("object", getattr(options, name))
         if value is not None:
             body[key] = list(cast("tuple[str, ...]", value)) if isinstance(value, tuple) else value
-    return restore(body, options.extra, NAME, model=prompt.model)
+    return restore(body, options.extra, PROTOCOL, model=prompt.model)
 
 
 def _encode_preamble(context: Context) -> str:
@@ -108,7 +108,7 @@ def _encode_turns(body: Wire, messages: Sequence[Message]) -> None:
             results.append(_encode_result(each, calls[each.tool_call_id]))
             continue
         is_last = index == len(messages) - 1
-        if results and not (is_last and chosen(each.extra, NAME, "field", "chat_history") == "tool_results"):
+        if results and not (is_last and chosen(each.extra, PROTOCOL, "field", "chat_history") == "tool_results"):
             history.append({"role": "TOOL", "tool_results": results})
             results = []
         if each.role == "assistant":
@@ -134,7 +134,7 @@ def _is_single_step(messages: Sequence[Message]) -> bool:
     roles = [each.role for each in before]
     if roles != ["user", "assistant"] or messages[-1].role != "toolResult":
         return False
-    return chosen(before[-1].extra, NAME, "message", "default") == "native"
+    return chosen(before[-1].extra, PROTOCOL, "message", "default") == "native"
 
 
 def _encode_entry(message: UserMessage | AssistantMessage | SystemMessage, path: tuple[str | int, ...]) -> Wire:
@@ -146,8 +146,8 @@ def _encode_entry(message: UserMessage | AssistantMessage | SystemMessage, path:
             texts.append(piece.text)
         elif piece.kind == "toolCall":
             wire: Wire = {"name": piece.name, "parameters": dict(piece.arguments)}
-            calls.append(restore(wire, piece.extra, NAME))
-        elif piece.kind == "native" and piece.protocol == NAME:
+            calls.append(restore(wire, piece.extra, PROTOCOL))
+        elif piece.kind == "native" and piece.protocol == PROTOCOL:
             native.update(piece.block)
         else:
             raise EncodeError(
@@ -158,15 +158,15 @@ def _encode_entry(message: UserMessage | AssistantMessage | SystemMessage, path:
     if calls:
         entry["tool_calls"] = calls
     entry.update((key, value) for key, value in native.items() if key not in _ENTRY_KEYS)
-    return restore(entry, message.extra, NAME)
+    return restore(entry, message.extra, PROTOCOL)
 
 
 def _encode_result(message: ToolResultMessage, call: ToolCall) -> Wire:
     text = "\n".join(piece.text for piece in message.content if piece.kind == "text")
-    native = [dict(piece.block) for piece in message.content if piece.kind == "native" and piece.protocol == NAME]
+    native = [dict(piece.block) for piece in message.content if piece.kind == "native" and piece.protocol == PROTOCOL]
     outputs: list[Wire] = [{"output": text}, *native] if text or not native else native
     wire: Wire = {"call": {"name": call.name, "parameters": dict(call.arguments)}, "outputs": outputs}
-    return restore(wire, message.extra, NAME)
+    return restore(wire, message.extra, PROTOCOL)
 
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ def decode_request(body: JsonObject | Sequence[object], endpoint: Endpoint) -> P
     )
     options, model_id = _decode_options(whole), model if isinstance(model, str) else None
     prompt = Prompt(context=context, options=options, model=model_id)
-    extra = keep(NAME, whole, encode_request(prompt, endpoint), KEYS, only_for=model_id)
+    extra = keep(PROTOCOL, whole, encode_request(prompt, endpoint), KEYS, only_for=model_id)
     return replace(prompt, options=replace(options, extra=extra))
 
 
@@ -222,7 +222,7 @@ class _Reader:
 
     def __init__(self, endpoint: Endpoint, model: str | None) -> None:
         self.messages: list[Message] = []
-        self._origin = replace(new_assistant_message(endpoint.model), protocol=NAME)
+        self._origin = replace(new_assistant_message(endpoint.model), protocol=PROTOCOL)
         if model is not None:
             self._origin = replace(self._origin, model=model)
         self._open: list[ToolCall] = []
@@ -248,7 +248,7 @@ class _Reader:
             message = SystemMessage(content=content)
         else:
             raise DecodeError(f"there is no role {role!r}; use USER, CHATBOT, SYSTEM or TOOL", path=(*path, "role"))
-        extra = keep(NAME, entry, _encode_entry(message, path), _ENTRY_KEYS)
+        extra = keep(PROTOCOL, entry, _encode_entry(message, path), _ENTRY_KEYS)
         self.messages.append(replace(message, extra=extra))
 
     def _read_calls(self, calls: Sequence[JsonObject], path: tuple[str | int, ...]) -> tuple[ToolCall, ...]:
@@ -273,7 +273,7 @@ class _Reader:
         self._open.remove(found)
         content = _decode_outputs(expect_objects(wire.get("outputs"), (*path, "outputs")))
         message = ToolResultMessage(tool_call_id=found.id, tool_name=found.name, content=content)
-        return replace(message, extra=keep(NAME, wire, _encode_result(message, found), _RESULT_KEYS))
+        return replace(message, extra=keep(PROTOCOL, wire, _encode_result(message, found), _RESULT_KEYS))
 
     def read_last(self, message: str, results: Sequence[JsonObject] | None) -> None:
         """Read `message` and `tool_results` of the body."""
@@ -286,13 +286,13 @@ class _Reader:
             wires = [expect_object(it.get("call"), ("tool_results", at, "call")) for at, it in enumerate(results)]
             calls = self._read_calls(wires, ())
             self._open = list(calls)
-            extra = keep(NAME, {}, {}, choices=choose("message", "default", "native"))
+            extra = keep(PROTOCOL, {}, {}, choices=choose("message", "default", "native"))
             self.messages.append(replace(self._origin, content=calls, extra=extra))
             self._read_results(results, ())
             return
         self._read_results(results, ())
         if message:
-            extra = keep(NAME, {}, {}, choices=choose("field", "chat_history", "tool_results"))
+            extra = keep(PROTOCOL, {}, {}, choices=choose("field", "chat_history", "tool_results"))
             self.messages.append(replace(user, extra=extra))
 
 
@@ -306,7 +306,7 @@ def decode_call(wire: JsonObject, call_id: str, tool_names: Mapping[str, str], p
     if not isinstance(name, str):
         raise DecodeError("the name of a call has to be a string", path=(*path, "name"))
     arguments = dict(cast("Mapping[str, object]", parameters)) if isinstance(parameters, Mapping) else {}
-    extra = keep(NAME, wire, {"name": name, "parameters": arguments}, _CALL_KEYS)
+    extra = keep(PROTOCOL, wire, {"name": name, "parameters": arguments}, _CALL_KEYS)
     return ToolCall(id=call_id, name=tool_names.get(name, name), arguments=arguments, extra=extra)
 
 
@@ -319,5 +319,5 @@ def _decode_outputs(outputs: Sequence[JsonObject]) -> tuple[TextContent | Native
             content.append(TextContent(text=text))
         else:
             fallback = TextContent(text=json.dumps(output, ensure_ascii=False, separators=(",", ":")))
-            content.append(NativeContent(protocol=NAME, block=dict(output), fallback=(fallback,)))
+            content.append(NativeContent(protocol=PROTOCOL, block=dict(output), fallback=(fallback,)))
     return tuple(content)

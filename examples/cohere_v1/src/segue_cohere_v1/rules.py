@@ -14,7 +14,7 @@ from typing import Final
 
 from segue import Dialect, Rules
 
-NAME: Final = "cohere-v1"
+PROTOCOL: Final = "cohere-v1"
 PROVIDER: Final = "cohere"
 
 RULES: Final = Rules(

@@ -21,7 +21,7 @@ from segue import EncodeError, NativeTool, Tool, ToolDefinition
 from segue.protocols import keep, restore
 from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.reading import expect_objects, text_of
-from segue_cohere_v1.rules import NAME
+from segue_cohere_v1.rules import PROTOCOL
 
 _PYTHON_TYPES: Final[Mapping[str, str]] = {
     "string": "str",
@@ -48,7 +48,7 @@ def encode_tools(tools: tuple[Tool, ...]) -> list[dict[str, object]]:
 
 def _encode_tool(tool: Tool, index: int) -> dict[str, object]:
     if tool.kind == "native":
-        if tool.protocol == NAME:
+        if tool.protocol == PROTOCOL:
             return dict(tool.definition)
         raise EncodeError(f"cohere-v1 does not support a tool of {tool.protocol}; remove it", path=("tools", index))
     definitions = _encode_schema(tool.parameters)
@@ -56,7 +56,7 @@ def _encode_tool(tool: Tool, index: int) -> dict[str, object]:
     if _decode_schema(definitions) != tool.parameters:
         schema = json.dumps(tool.parameters, ensure_ascii=False, separators=(",", ":"))
         wire["description"] = f"{tool.description}{_SCHEMA}{schema}"
-    return restore(wire, tool.extra, NAME)
+    return restore(wire, tool.extra, PROTOCOL)
 
 
 def _encode_schema(schema: Mapping[str, object]) -> dict[str, object]:
@@ -100,7 +100,7 @@ def decode_tools(given: object) -> tuple[Tool, ...]:
     tools: list[Tool] = []
     for index, wire in enumerate(expect_objects(given, ("tools",))):
         if not isinstance(name := wire.get("name"), str):
-            tools.append(NativeTool(protocol=NAME, definition=dict(wire)))
+            tools.append(NativeTool(protocol=PROTOCOL, definition=dict(wire)))
             continue
         definitions, text = wire.get("parameter_definitions"), text_of(wire.get("description")) or ""
         description, mark, schema = text.partition(_SCHEMA)
@@ -108,7 +108,7 @@ def decode_tools(given: object) -> tuple[Tool, ...]:
         if parameters is None:
             description, parameters = text, _decode_schema(object_of(definitions))
         tool = ToolDefinition(name=name, description=description, parameters=parameters)
-        tools.append(replace(tool, extra=keep(NAME, wire, _encode_tool(tool, index), _KEYS)))
+        tools.append(replace(tool, extra=keep(PROTOCOL, wire, _encode_tool(tool, index), _KEYS)))
     return tuple(tools)
 
 

@@ -6,17 +6,14 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Final
 
-import msgspec
-
 from segue.histories.ag_ui.codec import CODEC, TITLE
 from segue.histories.kit.framework import (
     Framework,
     add_ids,
     close_list,
+    dumped_by,
     framework_format,
-    from_package,
     give_json,
-    items_of,
     list_opener,
 )
 from segue.histories.kit.history import WrittenFile
@@ -30,14 +27,6 @@ def _is_message(entry: Mapping[str, Any]) -> bool:
     return text_of(entry.get("role")) in _ROLES and "id" in entry and ("content" in entry or "toolCalls" in entry)
 
 
-def _plain(value: object) -> object:
-    if not from_package(value, "ag_ui"):
-        return value
-    objects: list[Any] = items_of(value) or [value]
-    dumped = [msgspec.json.decode(each.model_dump_json(by_alias=True, exclude_none=True)) for each in objects]
-    return dumped if isinstance(value, (list, tuple)) else dumped[0]
-
-
 def _give(files: tuple[WrittenFile, ...]) -> object:
     types: Any = import_module("ag_ui.core")
     pydantic: Any = import_module("pydantic")
@@ -47,7 +36,12 @@ def _give(files: tuple[WrittenFile, ...]) -> object:
 
 
 FRAMEWORK: Final = Framework(
-    codec=CODEC, title=TITLE, open=list_opener(_is_message), close=close_list, complete=add_ids, plain=_plain
+    codec=CODEC,
+    title=TITLE,
+    open=list_opener(_is_message),
+    close=close_list,
+    complete=add_ids,
+    plain=dumped_by("model_dump_json", "ag_ui", alone=True, by_alias=True, exclude_none=True),
 )
 FORMAT: Final = framework_format(
     FRAMEWORK,

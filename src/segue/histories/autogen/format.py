@@ -13,10 +13,9 @@ from segue.histories.kit.format import Draft
 from segue.histories.kit.framework import (
     EntryList,
     Framework,
+    dumped_by,
     framework_format,
-    from_package,
     give_json,
-    items_of,
     list_of,
 )
 from segue.histories.kit.history import WrittenFile
@@ -92,14 +91,6 @@ def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> objec
     return {**state, _CONTEXT: context}
 
 
-def _plain(value: object) -> object:
-    if not from_package(value, *_PACKAGES):
-        return value
-    objects: list[Any] = items_of(value) or [value]
-    made = [each.model_dump(mode="json") for each in objects]
-    return made if items_of(value) else made[0]
-
-
 def _give(files: tuple[WrittenFile, ...]) -> object:
     contexts: Any = import_module("autogen_core.model_context")
     value = give_json(files)
@@ -110,7 +101,12 @@ def _give(files: tuple[WrittenFile, ...]) -> object:
 
 
 FRAMEWORK: Final = Framework(
-    codec=CODEC, title=TITLE, open=_open, close=_close, plain=_plain, file_name="agent_state.json"
+    codec=CODEC,
+    title=TITLE,
+    open=_open,
+    close=_close,
+    plain=dumped_by("model_dump", *_PACKAGES, alone=True, mode="json"),
+    file_name="agent_state.json",
 )
 FORMAT: Final = framework_format(
     FRAMEWORK,

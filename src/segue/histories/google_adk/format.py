@@ -18,7 +18,7 @@ from segue.errors import LoadError
 from segue.histories.google_adk.codec import AUTHOR, CODEC, WIRE
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
-from segue.histories.kit.framework import EntryList, Framework, framework_format, from_package, items_of, list_of
+from segue.histories.kit.framework import EntryList, Framework, dumped_by, framework_format, list_of
 from segue.histories.kit.history import WrittenFile
 from segue.histories.kit.lines import object_of, text_of
 from segue.histories.kit.samples import read_samples
@@ -189,14 +189,6 @@ def _parsed(value: object) -> dict[str, Any]:
         return {}
 
 
-def _plain(value: object) -> object:
-    if not from_package(value, "google.adk"):
-        return value
-    objects: list[Any] = items_of(value) or [value]
-    dumped = [msgspec.json.decode(each.model_dump_json(by_alias=True, exclude_none=True)) for each in objects]
-    return dumped if isinstance(value, (list, tuple)) else dumped[0]
-
-
 def _give(files: tuple[WrittenFile, ...]) -> object:
     value = cast("object", msgspec.json.decode(files[0].data))
     if isinstance(value, list):
@@ -213,7 +205,7 @@ FRAMEWORK: Final = Framework(
     close=_close,
     complete=_complete,
     open_database=_open_database,
-    plain=_plain,
+    plain=dumped_by("model_dump_json", "google.adk", alone=True, by_alias=True, exclude_none=True),
     stores_system=False,
     file_name="session.json",
 )

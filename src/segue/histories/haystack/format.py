@@ -10,8 +10,8 @@ from segue.histories.haystack.codec import CODEC, TITLE
 from segue.histories.kit.framework import (
     Framework,
     close_list,
+    dumped_by,
     framework_format,
-    from_package,
     give_json,
     items_of,
     list_opener,
@@ -31,20 +31,15 @@ def _is_message(entry: Mapping[str, Any]) -> bool:
     return text_of(entry.get("role")) is not None and "meta" in entry and untyped
 
 
-def _plain(value: object) -> object:
-    if not from_package(value, "haystack"):
-        return value
-    objects: list[Any] = items_of(value) or [value]
-    return [each.to_dict() for each in objects]
-
-
 def _give(files: tuple[WrittenFile, ...]) -> object:
     types: Any = import_module("haystack.dataclasses")
     value = give_json(files)
     return [types.ChatMessage.from_dict(entry) for entry in items_of(object_of(value).get("messages", value))]
 
 
-FRAMEWORK: Final = Framework(codec=CODEC, title=TITLE, open=list_opener(_is_message), close=close_list, plain=_plain)
+FRAMEWORK: Final = Framework(
+    codec=CODEC, title=TITLE, open=list_opener(_is_message), close=close_list, plain=dumped_by("to_dict", "haystack")
+)
 FORMAT: Final = framework_format(
     FRAMEWORK,
     give=_give,

@@ -11,16 +11,14 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Final, cast
 
-import msgspec
-
 from segue.histories.inspect_ai.codec import CODEC, TITLE
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
 from segue.histories.kit.framework import (
     EntryList,
     Framework,
+    dumped_by,
     framework_format,
-    from_package,
     give_json,
     items_of,
     list_of,
@@ -104,14 +102,6 @@ def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> objec
     return {**log, "samples": samples_} if "samples" in log else samples_[at]
 
 
-def _plain(value: object) -> object:
-    if not from_package(value, "inspect_ai"):
-        return value
-    objects: list[Any] = items_of(value) or [value]
-    dumped = [msgspec.json.decode(each.model_dump_json(exclude_none=True)) for each in objects]
-    return dumped if isinstance(value, (list, tuple)) else dumped[0]
-
-
 def _give(files: tuple[WrittenFile, ...]) -> object:
     model: Any = import_module("inspect_ai.model")
     pydantic: Any = import_module("pydantic")
@@ -122,7 +112,13 @@ def _give(files: tuple[WrittenFile, ...]) -> object:
 
 
 FRAMEWORK: Final = Framework(
-    codec=CODEC, title=TITLE, open=_open, close=_close, complete=_complete, plain=_plain, file_name="messages.json"
+    codec=CODEC,
+    title=TITLE,
+    open=_open,
+    close=_close,
+    complete=_complete,
+    plain=dumped_by("model_dump_json", "inspect_ai", alone=True, exclude_none=True),
+    file_name="messages.json",
 )
 FORMAT: Final = framework_format(
     FRAMEWORK,

@@ -334,6 +334,20 @@ def from_package(value: object, *packages: str) -> bool:
     return any(module == package or module.startswith(f"{package}.") for package in packages)
 
 
+def dumped_by(method: str, *packages: str, alone: bool = False, **arguments: object) -> Callable[[object], object]:
+    """Make `plain` for objects of packages that have a method for it; unless `alone`, one object becomes a list."""
+
+    def plain(value: object) -> object:
+        if not from_package(value, *packages):
+            return value
+        items = items_of(value)
+        dumped = [getattr(each, method)(**arguments) for each in items or [value]]
+        dumped = [msgspec.json.decode(each) if isinstance(each, str) else each for each in dumped]
+        return dumped[0] if alone and not items else dumped
+
+    return plain
+
+
 # -- documents that are a list of messages -----------------------------------------------------------------------------
 
 

@@ -6,17 +6,14 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any, Final, cast
 
-import msgspec
-
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
 from segue.histories.kit.framework import (
     EntryList,
     Framework,
+    dumped_by,
     framework_format,
-    from_package,
     give_json,
-    items_of,
     list_of,
 )
 from segue.histories.kit.history import WrittenFile
@@ -48,20 +45,15 @@ def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> objec
     return {**whole, "store": {**object_of(whole.get("store")), key: entries}} if whole else entries
 
 
-def _plain(value: object) -> object:
-    if not from_package(value, "llama_index"):
-        return value
-    objects: list[Any] = items_of(value) or [value]
-    return [msgspec.json.decode(each.model_dump_json()) for each in objects]
-
-
 def _give(files: tuple[WrittenFile, ...]) -> object:
     types: Any = import_module("llama_index.core.llms")
     document = _open(give_json(files), None)
     return [types.ChatMessage.model_validate(entry) for entry in ([] if document is None else document.entries)]
 
 
-FRAMEWORK: Final = Framework(codec=CODEC, title=TITLE, open=_open, close=_close, plain=_plain)
+FRAMEWORK: Final = Framework(
+    codec=CODEC, title=TITLE, open=_open, close=_close, plain=dumped_by("model_dump_json", "llama_index")
+)
 FORMAT: Final = framework_format(
     FRAMEWORK,
     give=_give,

@@ -12,8 +12,8 @@ from segue.histories.kit.format import Draft
 from segue.histories.kit.framework import (
     EntryList,
     Framework,
+    dumped_by,
     framework_format,
-    from_package,
     give_json,
     items_of,
     list_of,
@@ -73,14 +73,6 @@ def _tool(function: Mapping[str, Any]) -> Entry:
     return {"name": function["name"], **described, "inputSchema": schema}
 
 
-def _plain(value: object) -> object:
-    if not from_package(value, *_PACKAGES):
-        return value
-    objects: list[Any] = items_of(value) or [value]
-    made = [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in objects]
-    return made if items_of(value) else made[0]
-
-
 def _give(files: tuple[WrittenFile, ...]) -> object:
     types: Any = import_module("mcp.types")
     value = give_json(files)
@@ -100,7 +92,7 @@ FRAMEWORK: Final = Framework(
     title=TITLE,
     open=_open,
     close=_close,
-    plain=_plain,
+    plain=dumped_by("model_dump", *_PACKAGES, alone=True, mode="json", by_alias=True, exclude_none=True),
     separate_system=True,
     stores_tools=True,
     file_name="request.json",

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from segue.conversation.content import AnyContent, Extra, TextContent
 from segue.conversation.messages import Message
 from segue.models.rules import Rules
-from segue.projection.passes.held_content import SOURCE_MARK
+from segue.projection.passes.held_content import ELSEWHERE
 from segue.projection.policy import fill
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.surrogates import clean_text
@@ -67,8 +67,8 @@ def kept_extra(extra: Extra, protocol: str, rules: Rules, *, same_provider: bool
 
 
 def _is_of_protocol(key: str) -> bool:
-    """Whether a key is the name of a protocol, or that with the provider or model that its part is valid for."""
-    return key.partition(SOURCE_MARK)[0] in PROTOCOLS
+    """Whether a key is the name of a protocol, also where another provider of it is meant."""
+    return key.removesuffix(ELSEWHERE) in PROTOCOLS
 
 
 def lost_fields(extra: Extra, kept: Extra | None = None) -> dict[str, object]:
@@ -80,7 +80,7 @@ def lost_fields(extra: Extra, kept: Extra | None = None) -> dict[str, object]:
     for key, part in extra.items():
         if key == REPLY or (key not in _NEVER_SENT and not _is_of_protocol(key)):
             continue
-        record = PROTOCOLS.get(key.partition(SOURCE_MARK)[0])
+        record = PROTOCOLS.get(key.removesuffix(ELSEWHERE))
         defaults: Mapping[str, object] = record.default_fields if record is not None else {}
         remaining = kept.get(key) if kept is not None else None
         for name, value in part.items():

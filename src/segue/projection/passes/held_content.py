@@ -21,13 +21,13 @@ from segue.projection.workspace.workspace import Target, Workspace
 from segue.protocols.kit.held_content import NO_HELD_CONTENT, HeldContent, Reference
 from segue.protocols.registry import find_protocol
 
-SOURCE_MARK: Final = ":"
-"""Separates a protocol from the provider or model that a reference is valid for: `openai-responses:azure`."""
+ELSEWHERE: Final = ":elsewhere"
+"""Behind the name of a protocol, where it is a key of `extra`: what only another provider or model of it accepts."""
 
 
 def held_content_of(protocol: str) -> HeldContent:
     """Give what a protocol declares; nothing for one that is not known."""
-    record = find_protocol(protocol.partition(SOURCE_MARK)[0])
+    record = find_protocol(protocol.removesuffix(ELSEWHERE))
     return NO_HELD_CONTENT if record is None else record.held_content
 
 

@@ -63,6 +63,10 @@ def fit_thinking(asked: ThinkingLevel | int, target: Target, max_tokens: int | N
             and not (model.thinking_levels.get("off") or dialect.off_value)
         ):
             return [_removed("the target cannot disable thinking")]
+        types = target.rules.thinking_types
+        if nearest == "off" and types is not None and "disabled" not in types:
+            how = f"{asked} -> {model.thinking_levels.get('off')}: the target cannot disable thinking"
+            return [Fitted("off", ChangeCode.THINKING_LEVEL, Loss.NONE, how)]
         if nearest != level or (asked != 0 and nearest != asked):
             how = "" if dialect.takes_level() else ": the target has only a switch"
             steps.append(Fitted(nearest, ChangeCode.THINKING_LEVEL, Loss.NONE, f"{asked} -> {nearest}{how}"))

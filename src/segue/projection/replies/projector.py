@@ -54,7 +54,6 @@ from segue.protocols.kit.json_values import EMPTY
 from segue.protocols.kit.readable_signatures import read_wrapped
 from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.sources import Source
-from segue.protocols.kit.stream_writing import REFUSALS
 
 _Treatment: TypeAlias = Literal["thinking", "text", "drop"]
 _PASSED: Final = frozenset({"usage", "ping", "notice"})
@@ -369,8 +368,9 @@ class ReplyProjector:
         raw = message.raw_stop_reason
         if self._client.is_same_protocol:
             return raw
-        if message.stop_reason == StopReason.ERROR and raw in REFUSALS:
-            return self._client.form.refused or raw
+        source = self._client.source or self._client.record
+        if message.stop_reason == StopReason.ERROR and raw in source.reply_form.refusals:
+            return next(iter(self._client.form.refusals), raw)
         return None
 
     def _extra(self, message: AssistantMessage, *, is_read: bool) -> Extra | None:

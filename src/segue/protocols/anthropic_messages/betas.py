@@ -71,7 +71,7 @@ def _betas_of_block(block: Block) -> Iterator[str]:
             pass
 
 
-def write_tool_changes(
+def tool_changes(
     defined: Sequence[Mapping[str, object]], named: Sequence[str], removed: Sequence[str]
 ) -> list[dict[str, object]]:
     """Write the blocks that add tools, by definition or by name, and remove them."""

@@ -32,4 +32,8 @@ def _read_search(content: NativeContent) -> Search | None:
             return None
 
 
-FORM: Final = ReplyForm(id_prefix="msg_", refused="refusal", read_search=_read_search)
+REPLY_FORM: Final = ReplyForm(
+    id_prefix="msg_",
+    refusals=("refusal", "sensitive"),  # anthropic 2.8.0: StopReason; Z.ai's documentation of its endpoint, 2026-11
+    read_search=_read_search,
+)

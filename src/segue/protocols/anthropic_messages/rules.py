@@ -22,7 +22,6 @@ from segue.models.model_ids import (
     CLAUDE_4_6,
     CLAUDE_ALWAYS_THINKS,
     CLAUDE_BETWEEN_TOOLS,
-    CLAUDE_BINDS_ACCOUNT,
     CLAUDE_BINDS_PREFIX,
     CLAUDE_COMPUTER_TOOLSET,
     CLAUDE_ONE_SAMPLING_PARAMETER,
@@ -32,6 +31,7 @@ from segue.models.model_ids import (
     CLAUDE_UP_TO_4_5,
 )
 from segue.models.rules import Rules
+from segue.protocols.kit.claude_prefix import CLAUDE_BINDING
 
 PROTOCOL: Final = "anthropic-messages"
 PROVIDER: Final = "anthropic"
@@ -200,26 +200,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         source="the same; context editing of the 4 models is left to segue",
         read="2026-11-17",
     ),
-    Family(
-        pattern=CLAUDE_BINDS_PREFIX,
-        rules={"bound_prefix": True},
-        source="Anthropic documentation: preserved thinking (2026-11-09); refusals recorded on Fable 5.1 and Opus 5.5",
-        read="2026-11-16",
-    ),
-    Family(
-        pattern=CLAUDE_BINDS_PREFIX,
-        rules={"drops_unbound": True},
-        providers=("anthropic", "google-vertex", "amazon-bedrock"),
-        source="anthropic 2.8.0: thinking.block_binding, beta thinking-binding-controls-2026-08-01; a recorded test at"
-        " Bedrock",
-        read="2026-11-16",
-    ),
-    Family(
-        pattern=CLAUDE_BINDS_ACCOUNT,
-        rules={"bound_account": "dropped"},
-        source="Anthropic documentation: Claude Sonnet 5.5, Claude Haiku 5.5 (2026-10); 5.2 by conclusion",
-        read="2026-11-16",
-    ),
+    *CLAUDE_BINDING,
     Family(
         pattern=CLAUDE_READS_BOUND,
         rules={"bound_account": "read"},

@@ -29,7 +29,7 @@ from segue.protocols.anthropic_messages.response import NO_USAGE, STOP_REASONS, 
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
-from segue.protocols.kit.stream_writing import Explain, FrameMaker, StreamEncoder, StreamWriter
+from segue.protocols.kit.stream_writing import FrameMaker, StreamWriter, encoder_of
 
 _WRITTEN: Final = frozenset({"id", "type", "role", "model", "content", "usage"})
 _BESIDE_DELTA: Final = frozenset({"context_management"})
@@ -41,11 +41,6 @@ _DELTAS: Final[Mapping[str, tuple[str, str]]] = {
 }
 """The type of a delta, and its field with text, by the kind of the part."""
 _UNNAMED: Final = "msg_0"
-
-
-def stream_encoder(endpoint: Endpoint, options: Options | None, explain: Explain) -> StreamEncoder:
-    """Make the encoder of one stream."""
-    return StreamEncoder(_Writer(endpoint, options), explain)
 
 
 class _Writer(StreamWriter):
@@ -170,3 +165,6 @@ class _Writer(StreamWriter):
 
     def fail(self, fault: Fault) -> None:
         self.frames.append(encode_error(fault).body)
+
+
+stream_encoder = encoder_of(_Writer)

@@ -29,6 +29,7 @@ _FIELDS: Final = RequestFields(
     __package__ or "",
     Places(
         media={"image": "image", "video": "video", "audio": "audio", "document": "document"},
+        inner=(("content",), ("toolResult", "content")),
         tools=("toolConfig", "tools"),
         function=("toolSpec",),
         schema=("inputSchema", "json"),

@@ -6,28 +6,11 @@ import re
 from typing import Final
 
 from segue.models.model import Model
-from segue.protocols.bedrock_converse.batch_forms import BATCH_FORMS
-from segue.protocols.bedrock_converse.check import check, check_options
-from segue.protocols.bedrock_converse.clues import CLUES
 from segue.protocols.bedrock_converse.document_names import names_documents
-from segue.protocols.bedrock_converse.errors import decode_error, encode_error
-from segue.protocols.bedrock_converse.model_list import MODEL_LIST
-from segue.protocols.bedrock_converse.native import REPLAY
-from segue.protocols.bedrock_converse.prefix import PREFIX
-from segue.protocols.bedrock_converse.request import decode_request, encode_request
-from segue.protocols.bedrock_converse.response import decode_response, encode_response
-from segue.protocols.bedrock_converse.routes import ROUTES
-from segue.protocols.bedrock_converse.rules import DIALECT, FAMILIES, PROVIDER, RULES
-from segue.protocols.bedrock_converse.rules import PROTOCOL as NAME
-from segue.protocols.bedrock_converse.sdk import sdk_arguments
-from segue.protocols.bedrock_converse.server_tools import SERVER_TOOLS
-from segue.protocols.bedrock_converse.sources import cited_sources
-from segue.protocols.bedrock_converse.stream import stream_decoder
-from segue.protocols.bedrock_converse.stream_writer import stream_encoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
 from segue.protocols.kit.facts import SignatureForm, StateSlots, TrainingForm
 from segue.protocols.kit.held_content import HeldContent
-from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.kit.protocol import Documentation, Protocol, read_parts
 from segue.protocols.kit.reply_form import ReplyForm
 from segue.protocols.kit.token_count import TokenCount
 from segue.quoting import quote_segment
@@ -65,29 +48,22 @@ def _count_body(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  # n
 
 
 PROTOCOL: Final = Protocol(
-    name=NAME,
-    provider=PROVIDER,
-    rules=RULES,
-    dialect=DIALECT,
-    families=FAMILIES,
-    server_tools=SERVER_TOOLS,
-    cited_sources=cited_sources,
+    **read_parts(
+        __package__,
+        "batch_forms",
+        "model_list",
+        "native",
+        "prefix",
+        "routes",
+        "sdk",
+        "server_tools",
+        "sources",
+        "stream_writer",
+    ),
     framing="aws-event-stream",
     path=_path,
-    reply_form=ReplyForm(refused="content_filtered"),
-    routes=ROUTES,
-    model_list=MODEL_LIST,
+    reply_form=ReplyForm(refusals=("content_filtered", "guardrail_intervened")),  # botocore 1.44.0: StopReason
     token_count=TokenCount(path=_count_path, body=_count_body, field="inputTokens", inside=("input", "converse")),
-    encode_request=encode_request,
-    decode_request=decode_request,
-    encode_response=encode_response,
-    decode_response=decode_response,
-    stream_decoder=stream_decoder,
-    stream_encoder=stream_encoder,
-    decode_error=decode_error,
-    encode_error=encode_error,
-    check=check,
-    check_options=check_options,
     default_fields={"serviceTier": {"type": "default"}},  # it asks for nothing, by judgement; botocore has no default
     not_carried=NOT_IN_A_BODY
     | {
@@ -108,10 +84,8 @@ PROTOCOL: Final = Protocol(
         "stream",  # part of the URL
     },
     affects_later=names_documents,
-    sdk_arguments=sdk_arguments,
     # As at Anthropic, whose thinking this protocol has.
     state_slots=StateSlots(thinking="plain", insert="thinking", is_ordered=True, is_redacted=True, prefix="tooluse_"),
-    batch_forms=BATCH_FORMS,
     training_forms=(
         # Anthropic cookbook: fine-tuning on Bedrock, read 2026-11-16: `system` and `messages`, no other key
         TrainingForm(keys=frozenset({"system", "messages"}), writer="anthropic-messages", ids="claude"),
@@ -122,19 +96,15 @@ PROTOCOL: Final = Protocol(
         refusal="messages.{message}.content.{piece}: Invalid `signature` in `thinking` block",  # recorded, 2026-11
         claude="converse",
     ),
-    replay=REPLAY,
-    prefix=PREFIX,
     copies_arguments=True,
-    clues=CLUES,
     example=Model(
         "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
         "amazon-bedrock",
-        NAME,
+        "bedrock-converse",
         reasoning=True,
         input=("text", "image", "document"),
     ),
     held_content=_HELD_CONTENT,
-    samples=read_samples(__package__ or ""),
     documentation=Documentation(
         title="Amazon Bedrock Converse",
         link="https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html",

@@ -28,7 +28,6 @@ from segue.models.model_ids import (
     CLAUDE,
     CLAUDE_4_6,
     CLAUDE_ALWAYS_THINKS,
-    CLAUDE_BINDS_ACCOUNT,
     CLAUDE_BINDS_PREFIX,
     CLAUDE_ONE_SAMPLING_PARAMETER,
     CLAUDE_REFUSES_FORCED_CHOICE,
@@ -38,6 +37,7 @@ from segue.models.model_ids import (
 )
 from segue.models.rules import Rules
 from segue.protocols.bedrock_converse.media_types import FORMATS
+from segue.protocols.kit.claude_prefix import CLAUDE_BINDING
 
 PROTOCOL: Final = "bedrock-converse"
 PROVIDER: Final = "amazon-bedrock"
@@ -176,24 +176,11 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=CLAUDE_BINDS_PREFIX,
         # A blank text that only thinking made acceptable would be refused, or differ, once the thinking is left out.
-        rules={"bound_prefix": True, "signed_blank_text": "beside_text"},
-        source="Anthropic documentation: preserved thinking (2026-11-09); refusals recorded on Fable 5.1 and Opus 5.5",
+        rules={"signed_blank_text": "beside_text"},
+        source="concluded from the check of the prefix",
         read="2026-11-16",
     ),
-    Family(
-        pattern=CLAUDE_BINDS_PREFIX,
-        rules={"drops_unbound": True},
-        providers=("amazon-bedrock",),
-        source="anthropic 2.8.0: thinking.block_binding, beta thinking-binding-controls-2026-08-01; a recorded test at"
-        " Bedrock",
-        read="2026-11-16",
-    ),
-    Family(
-        pattern=CLAUDE_BINDS_ACCOUNT,
-        rules={"bound_account": "dropped"},
-        source="Anthropic documentation: Claude Sonnet 5.5, Claude Haiku 5.5 (2026-10); 5.2 by conclusion",
-        read="2026-11-16",
-    ),
+    *CLAUDE_BINDING,
     Family(
         pattern=CLAUDE_ALWAYS_THINKS,
         rules={"thinking_levels": frozenset({"low", "medium", "high", "xhigh", "max"})},

@@ -25,17 +25,12 @@ from segue.protocols.bedrock_converse.response import STOP_REASONS, encode_respo
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import Block, Wire, object_of
-from segue.protocols.kit.stream_writing import Explain, FrameMaker, StreamEncoder, StreamWriter, rest_of
+from segue.protocols.kit.stream_writing import FrameMaker, StreamWriter, encoder_of, rest_of
 
 _DELTA: Final = "contentBlockDelta"
 _INDEX: Final = "contentBlockIndex"
 _REASONING: Final = "reasoningContent"
 _STOP_KEYS: Final = frozenset({"stopReason", "additionalModelResponseFields"})
-
-
-def stream_encoder(endpoint: Endpoint, options: Options | None, explain: Explain) -> StreamEncoder:
-    """Make the encoder of one stream."""
-    return StreamEncoder(_Writer(endpoint, options), explain)
 
 
 class _Writer(StreamWriter):
@@ -153,3 +148,6 @@ class _Writer(StreamWriter):
 
     def fail(self, fault: Fault) -> None:
         self.frames.append(stream_exception(fault))
+
+
+stream_encoder = encoder_of(_Writer)

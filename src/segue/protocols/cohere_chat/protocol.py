@@ -5,54 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from segue.models.model import Model
-from segue.protocols.cohere_chat.check import check
-from segue.protocols.cohere_chat.clues import CLUES
-from segue.protocols.cohere_chat.errors import decode_error, encode_error
-from segue.protocols.cohere_chat.model_list import MODEL_LIST
-from segue.protocols.cohere_chat.request import decode_request, encode_request
-from segue.protocols.cohere_chat.response import decode_response, encode_response
-from segue.protocols.cohere_chat.routes import ROUTES
-from segue.protocols.cohere_chat.rules import DIALECT, FAMILIES, PROVIDER, RULES
-from segue.protocols.cohere_chat.rules import PROTOCOL as NAME
-from segue.protocols.cohere_chat.stream import stream_decoder
-from segue.protocols.cohere_chat.stream_writer import stream_encoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
 from segue.protocols.kit.facts import TrainingForm
 from segue.protocols.kit.held_content import HeldContent
-from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.kit.protocol import Documentation, Protocol, fixed_path, read_parts
 from segue.protocols.kit.replay import CHAT_REPLAY
 from segue.protocols.kit.reply_form import ReplyForm
+from segue.protocols.kit.request_fields import read_parameters
 
-
-def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - common signature
-    return endpoint.dialect.path or "/v2/chat"
-
-
-_PARAMETERS: Final = frozenset(
-    {
-        "citation_options",
-        "documents",
-        "frequency_penalty",
-        "k",
-        "logprobs",
-        "max_tokens",
-        "messages",
-        "model",
-        "p",
-        "presence_penalty",
-        "priority",
-        "response_format",
-        "safety_mode",
-        "seed",
-        "stop_sequences",
-        "strict_tools",
-        "temperature",
-        "thinking",
-        "tool_choice",
-        "tools",
-    }
-)
-"""The arguments of `chat` and `chat_stream` (cohere 7.3.1; read 2026-11-15)."""
+_PARAMETERS: Final = read_parameters(__package__)
 
 
 def _sdk_arguments(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  # noqa: ARG001 - common signature
@@ -60,8 +21,9 @@ def _sdk_arguments(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  
 
     `stream` is left out: the client has two methods. Unknown keys go to `additional_body_parameters`.
     """
-    arguments: dict[str, object] = {key: value for key, value in body.items() if key in _PARAMETERS}
-    additional = {key: value for key, value in body.items() if key not in _PARAMETERS and key != "stream"}
+    named = _PARAMETERS()
+    arguments: dict[str, object] = {key: value for key, value in body.items() if key in named and key != "stream"}
+    additional = {key: value for key, value in body.items() if key not in named}
     if additional:
         arguments["request_options"] = {"additional_body_parameters": additional}
     return arguments
@@ -72,27 +34,11 @@ _HELD_CONTENT: Final = HeldContent(
 )
 """cohere 7.3.1: a parameter of v1, which some clients still send."""
 
-
 PROTOCOL: Final = Protocol(
-    name=NAME,
-    provider=PROVIDER,
-    rules=RULES,
-    dialect=DIALECT,
-    families=FAMILIES,
+    **read_parts(__package__, "model_list", "routes", "stream_writer"),
     framing="sse",
-    path=_path,
-    reply_form=ReplyForm(refused="ERROR_TOXIC"),
-    routes=ROUTES,
-    model_list=MODEL_LIST,
-    encode_request=encode_request,
-    decode_request=decode_request,
-    encode_response=encode_response,
-    decode_response=decode_response,
-    stream_decoder=stream_decoder,
-    stream_encoder=stream_encoder,
-    decode_error=decode_error,
-    encode_error=encode_error,
-    check=check,
+    path=fixed_path("/v2/chat"),
+    reply_form=ReplyForm(refusals=("ERROR_TOXIC",)),  # cohere 7.3.1: ChatFinishReason
     default_fields={
         "frequency_penalty": 0,
         "presence_penalty": 0,
@@ -120,10 +66,8 @@ PROTOCOL: Final = Protocol(
     training_forms=(TrainingForm(keys=frozenset({"messages", "tools"})),),
     replay=CHAT_REPLAY,
     copies_arguments=True,
-    clues=CLUES,
-    example=Model("command-a-reasoning", "cohere", NAME, reasoning=True),
+    example=Model("command-a-reasoning", "cohere", "cohere-chat", reasoning=True),
     held_content=_HELD_CONTENT,
-    samples=read_samples(__package__ or ""),
     documentation=Documentation(
         title="Cohere Chat v2",
         link="https://docs.cohere.com/reference/chat",

@@ -25,16 +25,11 @@ from segue.protocols.cohere_chat.turns import CITATIONS
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import native_block
-from segue.protocols.kit.stream_writing import Explain, StreamEncoder, StreamWriter, rest_of
+from segue.protocols.kit.stream_writing import StreamWriter, encoder_of, rest_of
 
 _UNNAMED: Final = "00000000-0000-0000-0000-000000000000"
 _BODY_KEYS: Final = frozenset({"id", "message", "finish_reason", "usage"})
 _PLAN: Final = "tool_plan"
-
-
-def stream_encoder(endpoint: Endpoint, options: Options | None, explain: Explain) -> StreamEncoder:
-    """Make the encoder of one stream."""
-    return StreamEncoder(_Writer(endpoint, options), explain)
 
 
 class _Writer(StreamWriter):
@@ -135,3 +130,6 @@ class _Writer(StreamWriter):
         error = encode_error(fault).body["message"]
         delta = {"finish_reason": "ERROR", "error": error}
         self.frames.append({"type": "message-end", "id": self._id, "delta": delta})
+
+
+stream_encoder = encoder_of(_Writer)

@@ -10,47 +10,13 @@ Facts this file rests on:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Final
 
-from segue.protocols.kit.codec import ErrorReply, Fault, WireError
-from segue.protocols.kit.error_bodies import find_error_object
+from segue.protocols.kit.codec import ErrorReply, Fault
+from segue.protocols.kit.error_bodies import decode_google_error
 from segue.protocols.kit.error_writing import ErrorRow, error_headers, error_message, find_row
-from segue.protocols.kit.json_values import object_of
-from segue.protocols.kit.reading import integer_of, parse_body, text_of
 
-
-def decode_error(body: object, status: int | None) -> WireError:
-    """Read an error body, parsed or not, or the error frame of a stream."""
-    parsed = parse_body(body)
-    if isinstance(parsed, list) and parsed:
-        parsed = cast("list[object]", parsed)[0]
-    error = find_error_object(cast("object", parsed), status)
-    if isinstance(error, WireError):
-        return error
-    code = error.get("code")
-    if status is None:
-        status = integer_of(code)
-    reason = _reason(error.get("details"))
-    if reason is None and code is not None:
-        reason = str(code)
-    return WireError(
-        status=status,
-        code=reason,
-        type=text_of(error.get("status")),
-        message=text_of(error.get("message")) or "",
-    )
-
-
-def _reason(details: object) -> str | None:
-    """Find the reason in `google.rpc.ErrorInfo`; it is more specific than the status."""
-    if not isinstance(details, list):
-        return None
-    for detail in cast("list[object]", details):
-        reason = text_of(object_of(detail).get("reason"))
-        if reason is not None:
-            return reason
-    return None
-
+decode_error: Final = decode_google_error
 
 _ROWS: Final[Mapping[str, ErrorRow]] = {
     # Google documentation: Gemini API troubleshooting; google.rpc.Code; read 2026-11-15

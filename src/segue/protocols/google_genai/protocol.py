@@ -5,28 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from segue.models.model import Model
-from segue.protocols.google_genai.batch_forms import BATCH_FORMS
-from segue.protocols.google_genai.check import check
-from segue.protocols.google_genai.clues import CLUES
-from segue.protocols.google_genai.errors import decode_error, encode_error
-from segue.protocols.google_genai.model_list import MODEL_LIST
-from segue.protocols.google_genai.native import REPLAY
-from segue.protocols.google_genai.reply_form import FORM
-from segue.protocols.google_genai.request import decode_request, encode_request
-from segue.protocols.google_genai.response import decode_response, encode_response
-from segue.protocols.google_genai.routes import ROUTES
-from segue.protocols.google_genai.rules import DIALECT, FAMILIES, PROVIDER, RULES
-from segue.protocols.google_genai.rules import PROTOCOL as NAME
-from segue.protocols.google_genai.sdk import sdk_arguments
-from segue.protocols.google_genai.server_tools import SERVER_TOOLS
-from segue.protocols.google_genai.sources import cited_sources
-from segue.protocols.google_genai.stream import stream_decoder
-from segue.protocols.google_genai.stream_writer import stream_encoder
 from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
 from segue.protocols.kit.facts import SignatureForm, StateSlots, TrainingForm
 from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.kit.json_values import object_of
-from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.kit.protocol import Documentation, Protocol, read_parts
 from segue.protocols.kit.token_count import TokenCount
 from segue.quoting import quote_path
 
@@ -84,29 +67,22 @@ def _asks_for_thinking(body: JsonObject) -> bool:
 
 
 PROTOCOL: Final = Protocol(
-    name=NAME,
-    provider=PROVIDER,
-    rules=RULES,
-    dialect=DIALECT,
-    families=FAMILIES,
-    server_tools=SERVER_TOOLS,
-    cited_sources=cited_sources,
+    **read_parts(
+        __package__,
+        "batch_forms",
+        "model_list",
+        "native",
+        "reply_form",
+        "routes",
+        "sdk",
+        "server_tools",
+        "sources",
+        "stream_writer",
+    ),
     cites_in_reply=True,
     framing="sse",
     path=_path,
-    routes=ROUTES,
-    reply_form=FORM,
-    model_list=MODEL_LIST,
     token_count=TokenCount(path=_count_path, body=_count_body, field="totalTokens", inside=("generateContentRequest",)),
-    encode_request=encode_request,
-    decode_request=decode_request,
-    encode_response=encode_response,
-    decode_response=decode_response,
-    stream_decoder=stream_decoder,
-    stream_encoder=stream_encoder,
-    decode_error=decode_error,
-    encode_error=encode_error,
-    check=check,
     # values that ask for nothing more than one text; recorded requests have the modalities, 2026-11
     default_fields={"generationConfig": {"candidateCount": 1, "responseModalities": ["TEXT"]}},
     not_carried=NOT_IN_A_BODY
@@ -123,11 +99,9 @@ PROTOCOL: Final = Protocol(
         "stream",  # part of the URL
         "options",  # levels become budgets
     },
-    sdk_arguments=sdk_arguments,
     # Clients return the signature of a call; gemini-cli drops all others, and the one of a call when a session is
     # resumed. Ids of calls survive. Google itself signs an empty text at the end of a reply. (run 2026-11)
     state_slots=StateSlots(thinking="plain", call=True, text=True, insert="text", long_ids=True),
-    batch_forms=BATCH_FORMS,
     # Vertex AI documentation: tuning, read 2026-11-16
     training_forms=(TrainingForm(keys=frozenset({"systemInstruction", "contents", "tools"})),),
     # The Gemini API and Vertex refuse each other's signatures (recorded errors, 2026-11).
@@ -137,12 +111,9 @@ PROTOCOL: Final = Protocol(
         valid_in="endpoint",
         asks_for_thinking=_asks_for_thinking,
     ),
-    replay=REPLAY,
     copies_arguments=True,
-    clues=CLUES,
-    example=Model("gemini-3.5-flash", "google", NAME, reasoning=True, input=("text", "image", "document")),
+    example=Model("gemini-3.5-flash", "google", "google-genai", reasoning=True, input=("text", "image", "document")),
     held_content=_HELD_CONTENT,
-    samples=read_samples(__package__ or ""),
     documentation=Documentation(
         title="Google GenAI (Gemini API and Vertex)",
         link="https://ai.google.dev/api/generate-content",

@@ -35,4 +35,20 @@ def _cite_in_reply(
     return replace(message, extra=keep_reply(PROTOCOL, default, received, message.extra))
 
 
-FORM: Final = ReplyForm(refused="SAFETY", cite_in_reply=_cite_in_reply, searches_in_reply=True)
+REPLY_FORM: Final = ReplyForm(
+    refusals=(
+        "SAFETY",
+        "RECITATION",
+        "BLOCKLIST",
+        "PROHIBITED_CONTENT",
+        "SPII",
+        "LANGUAGE",
+        "IMAGE_SAFETY",
+        "IMAGE_PROHIBITED_CONTENT",
+        "IMAGE_RECITATION",
+        "IMAGE_OTHER",
+        "MODEL_ARMOR",
+    ),  # google-genai 3.1.0: FinishReason, and BlockedReason for the last; read 2026-11-17
+    cite_in_reply=_cite_in_reply,
+    searches_in_reply=True,
+)

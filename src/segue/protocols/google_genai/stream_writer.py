@@ -26,7 +26,7 @@ from segue.protocols.google_genai.response import STOP_REASONS, encode_response
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import Block, Wire, object_of
-from segue.protocols.kit.stream_writing import Explain, FrameMaker, StreamEncoder, StreamWriter, rest_of
+from segue.protocols.kit.stream_writing import FrameMaker, StreamWriter, encoder_of, rest_of
 
 _ENDS: Final[Mapping[str, StopReason]] = {
     **STOP_REASONS,
@@ -40,11 +40,6 @@ _ENDS: Final[Mapping[str, StopReason]] = {
 }
 _EMPTY: Final = frozenset({"text", "thought", SIGNATURE})
 """Keys of a text part: its text has been written, and the signature is written by itself."""
-
-
-def stream_encoder(endpoint: Endpoint, options: Options | None, explain: Explain) -> StreamEncoder:
-    """Make the encoder of one stream."""
-    return StreamEncoder(_Writer(endpoint, options), explain)
 
 
 class _Writer(StreamWriter):
@@ -130,3 +125,6 @@ class _Writer(StreamWriter):
 
     def fail(self, fault: Fault) -> None:
         self.frames.append(encode_error(fault).body)
+
+
+stream_encoder = encoder_of(_Writer)

@@ -38,6 +38,7 @@ _FIELDS: Final = RequestFields(
     Places(
         turns="input",
         media={"image": "image", "audio": "audio", "video": "video", "document": "document"},
+        inner=(("content",), ("result",)),
         output=((FORMAT, "schema"),),
         limits=((GENERATION, "max_output_tokens"),),
     ),

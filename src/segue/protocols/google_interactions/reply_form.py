@@ -41,4 +41,20 @@ def _read_search(content: NativeContent) -> Search | None:
             return None
 
 
-FORM: Final = ReplyForm(refused="content_blocked", cite_in_text=_cite_in_text, read_search=_read_search)
+REPLY_FORM: Final = ReplyForm(
+    refusals=(
+        "content_blocked",
+        "safety",
+        "recitation",
+        "language",
+        "prohibited_content",
+        "spii",
+        "blocklist",
+        "image_safety",
+        "image_prohibited_content",
+        "image_recitation",
+        "image_other",
+    ),  # codes of a public adapter's live calls, read 2026-11-16
+    cite_in_text=_cite_in_text,
+    read_search=_read_search,
+)

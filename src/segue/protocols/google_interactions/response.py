@@ -24,6 +24,7 @@ from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost
 from segue.protocols.google_interactions.errors import decode_error
+from segue.protocols.google_interactions.reply_form import REPLY_FORM
 from segue.protocols.google_interactions.rules import PROTOCOL
 from segue.protocols.google_interactions.turns import TurnReader, write_turn
 from segue.protocols.kit.codec import Endpoint, JsonObject
@@ -31,7 +32,6 @@ from segue.protocols.kit.json_values import Wire, object_of
 from segue.protocols.kit.reading import number_of, text_of
 from segue.protocols.kit.replies import ended_with, keep_reply, restore_reply
 from segue.protocols.kit.sources import objects_in
-from segue.protocols.kit.stream_writing import REFUSALS
 
 _STATUSES: Final[Mapping[str, StopReason]] = {
     "completed": StopReason.STOP,
@@ -158,7 +158,9 @@ def _default_response(message: AssistantMessage, steps: Sequence[JsonObject], en
     body["status"] = status_of(message)
     if stop == StopReason.ERROR:
         raw = message.raw_stop_reason
-        body["errors"] = [{"code": raw if raw in REFUSALS else "internal", "message": message.error_message or ""}]
+        body["errors"] = [
+            {"code": raw if raw in REPLY_FORM.refusals else "internal", "message": message.error_message or ""}
+        ]
     body["steps"] = list(steps)
     if message.usage is not None:
         body["usage"] = encode_usage(message.usage)

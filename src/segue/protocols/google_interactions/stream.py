@@ -20,7 +20,6 @@ from typing import Final, cast
 import msgspec
 
 from segue.conversation.arguments import parse_arguments
-from segue.conversation.content import AssistantContent
 from segue.conversation.events import Event
 from segue.conversation.messages import StopReason
 from segue.protocols.google_interactions.content import MEDIA, kind_of
@@ -280,7 +279,7 @@ class _Reader:
         for place, content in enumerate(contents):
             part = step.parts[place] if place < len(step.parts) else None
             if part is None:
-                part = _open(content, out)
+                part = out.open_content(content)
             out.close(part, content)
             part.kind = content.kind
 
@@ -351,19 +350,6 @@ def _merge(wire: Wire, delta: Block) -> None:
             wire[key] = {**cast("Wire", before), **cast("Wire", value)}
         else:
             wire[key] = value
-
-
-def _open(content: AssistantContent, out: Assembly) -> Part:
-    """Begin a part that no event announced."""
-    match content.kind:
-        case "text":
-            return out.open_text()
-        case "thinking":
-            return out.open_thinking()
-        case "toolCall":
-            return out.open_call(content.id, content.name)
-        case "native":
-            return out.add_native(content.block, content.fallback)
 
 
 _HANDLERS: Final[Mapping[str, Callable[[_Reader, Block, Assembly], None]]] = {

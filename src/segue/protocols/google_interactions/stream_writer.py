@@ -26,15 +26,10 @@ from segue.protocols.google_interactions.turns import OUTPUT
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.reading import native_block
-from segue.protocols.kit.stream_writing import Explain, FrameMaker, StreamEncoder, StreamWriter
+from segue.protocols.kit.stream_writing import FrameMaker, StreamWriter, encoder_of
 from segue.protocols.kit.verbatim import chosen, data_of
 
 _END: Final = "[DONE]"
-
-
-def stream_encoder(endpoint: Endpoint, options: Options | None, explain: Explain) -> StreamEncoder:
-    """Make the encoder of one stream."""
-    return StreamEncoder(_Writer(endpoint, options), explain)
 
 
 class _Writer(StreamWriter):
@@ -158,3 +153,6 @@ class _Writer(StreamWriter):
     def fail(self, fault: Fault) -> None:
         self._end_output()
         self._send("error", error=error_object(fault))
+
+
+stream_encoder = encoder_of(_Writer)

@@ -195,6 +195,18 @@ class Assembly:
         part.fallback = fallback
         return part
 
+    def open_content(self, content: AssistantContent) -> Part:
+        """Open the part of a content that no event announced."""
+        match content.kind:
+            case "text":
+                return self.open_text()
+            case "thinking":
+                return self.open_thinking()
+            case "toolCall":
+                return self.open_call(content.id, content.name)
+            case "native":
+                return self.add_native(content.block, content.fallback)
+
     def grow(self, part: Part, delta: str) -> None:
         """Append a delta to a text, to thinking or to the arguments of a call."""
         part.chunks.append(delta)

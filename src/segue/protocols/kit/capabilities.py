@@ -25,15 +25,16 @@ _CLASSES: Final[Mapping[str, str]] = {"image": "image", "audio": "audio", "video
 class Places(NamedTuple):
     """Where the bodies of a protocol have what capabilities are about.
 
-    `turns` is the key of the messages, `media` the modality of a block, by its type. `tools` is the path of the tools,
-    `function` that of a function inside a tool, `schema` that of its schema, `strict` that of the flag, both inside the
-    function. `output` are the paths of an output schema, `output_strict` that of its flag. `judged` are refused
-    keys that the check of the protocol judges by their values. `json_mode` is the path of
-    the type of the output, `limits` are those of the limit of output tokens.
+    `turns` is the key of the messages, `media` the modality of a block, by its type, `inner` the paths of the blocks
+    inside a message or a result. `tools` is the path of the tools, `function` that of a function inside a tool,
+    `schema` that of its schema, `strict` that of the flag, both inside the function. `output` are the paths of an
+    output schema, `output_strict` that of its flag. `judged` are refused keys that the check of the protocol judges by
+    their values. `json_mode` is the path of the type of the output, `limits` are those of the limit of output tokens.
     """
 
     turns: str = "messages"
     media: Mapping[str, Modality] = {}
+    inner: tuple[Path, ...] = (("content",),)
     tools: Path = ("tools",)
     function: Path = ()
     schema: Path = ("parameters",)
@@ -69,7 +70,7 @@ def _check_media(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
     if not places.media:
         return
     listed = is_listed(endpoint)
-    for path, kind in _find_media(body.get(places.turns), (places.turns,), places.media):
+    for path, kind in _find_media(body.get(places.turns), (places.turns,), places):
         unread = listed and kind not in endpoint.model.input and kind != "document"
         # Without a provider, the rules are those of the protocol's own, and nothing is known about this model.
         if unread or (endpoint.model.provider and not takes(kind, endpoint.rules)):
@@ -85,21 +86,17 @@ def takes(kind: Modality, rules: Rules) -> bool:
     return any(pattern == "*" or pattern.partition("/")[0] == wanted for pattern in rules.user_media)
 
 
-def _find_media(value: object, path: Path, kinds: Mapping[str, Modality]) -> Iterator[tuple[Path, Modality]]:
+def _find_media(value: object, path: Path, places: Places) -> Iterator[tuple[Path, Modality]]:
     """Find the blocks of media in messages and in tool results; not inside the JSON of calls."""
     for index, block in objects_of(value):
         place = (*path, index)
         named = block.get("type")
         names = [named] if isinstance(named, str) else list(block)
-        kind: Modality | None = next((kinds[name] for name in names if name in kinds), None)
+        kind: Modality | None = next((places.media[name] for name in names if name in places.media), None)
         if kind is not None and "role" not in block:
             yield place, kind
-        for key in ("content", "output", "parts", "result", "toolResult"):
-            inner = block.get(key)
-            if key == "toolResult":
-                yield from _find_media(object_of(inner).get("content"), (*place, key, "content"), kinds)
-            else:
-                yield from _find_media(inner, (*place, key), kinds)
+        for inner in places.inner:
+            yield from _find_media(_at(block, inner), (*place, *inner), places)
 
 
 # -- tools and schemas -------------------------------------------------------------------------------------------------
@@ -221,9 +218,7 @@ def _check_counts(body: JsonObject, places: Places, endpoint: Endpoint) -> Found
     most = endpoint.rules.max_images
     if not most or not places.media:
         return
-    images = [
-        path for path, kind in _find_media(body.get(places.turns), (places.turns,), places.media) if kind == "image"
-    ]
+    images = [path for path, kind in _find_media(body.get(places.turns), (places.turns,), places) if kind == "image"]
     if len(images) > most:
         message = f"{len(images)} images, and at most {most} are supported; remove some"
         yield Violation(code="images_many", path=images[most], message=message)

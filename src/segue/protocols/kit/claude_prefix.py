@@ -13,6 +13,8 @@ import re
 from typing import Final, cast
 
 from segue.conversation.messages import Diagnostic
+from segue.models.family import Family
+from segue.models.model_ids import CLAUDE_BINDS_ACCOUNT, CLAUDE_BINDS_PREFIX
 from segue.plurals import counted
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire, object_of
@@ -25,6 +27,30 @@ _BEHAVIOR: Final = "prefix_mismatch_behavior"
 _DROP: Final = "drop_block"
 _ACCEPTED_BESIDE: Final = frozenset({"adaptive", "enabled"})
 _PATH: Final = re.compile(r"messages\.(\d+)\.content\.(\d+)")
+
+CLAUDE_BINDING: Final[tuple[Family, ...]] = (
+    Family(
+        pattern=CLAUDE_BINDS_PREFIX,
+        rules={"bound_prefix": True},
+        source="Anthropic documentation: preserved thinking (2026-11-09); refusals recorded on Fable 5.1 and Opus 5.5",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=CLAUDE_BINDS_PREFIX,
+        rules={"drops_unbound": True},
+        providers=("anthropic", "google-vertex", "amazon-bedrock"),
+        source="anthropic 2.8.0: thinking.block_binding, beta thinking-binding-controls-2026-08-01; a recorded test at"
+        " Bedrock",
+        read="2026-11-16",
+    ),
+    Family(
+        pattern=CLAUDE_BINDS_ACCOUNT,
+        rules={"bound_account": "dropped"},
+        source="Anthropic documentation: Claude Sonnet 5.5, Claude Haiku 5.5 (2026-10); 5.2 by conclusion",
+        read="2026-11-16",
+    ),
+)
+"""Which models bind thinking to what, at Anthropic's own API and at Bedrock."""
 
 
 def with_drop(thinking: Block, endpoint: Endpoint) -> Wire | None:

@@ -39,6 +39,8 @@ def decode_thinking_object(thinking: Block, level: ThinkingLevel | None, endpoin
     match thinking.get("type"):
         case "disabled":
             return "off"
+        case str(kind) if kind == endpoint.model.thinking_levels.get("off"):
+            return "off"
         case "adaptive":
             return level or endpoint.dialect.default_effort
         case "enabled":
@@ -55,7 +57,7 @@ def encode_thinking_object(asked: ThinkingLevel | int, endpoint: Endpoint) -> tu
         return {"type": "enabled", "budget_tokens": asked}, None
     level = level_for_budget(asked) if isinstance(asked, int) else asked
     if level == "off":
-        return {"type": "disabled"}, None
+        return {"type": endpoint.model.thinking_levels.get("off") or "disabled"}, None
     if not is_adaptive:
         return {"type": "enabled", "budget_tokens": budget_for_level(level, endpoint.dialect)}, None
     return {"type": "adaptive"}, effort_of(level, endpoint)

@@ -1,9 +1,9 @@
 """`Protocol`: one wire format as one public, frozen record of plain functions and data.
 
-A protocol of segue is a folder with the same file names in each: `rules`, `clues`, `content` (blocks both ways),
-`request`, `response`, `stream`, `stream_writer`, `check`, `errors`, `options`. A file is left out if the protocol does
-not need it. Its `protocol.py` combines them: `PROTOCOL = Protocol(...)`. A protocol of another package is the same
-record, passed to `register_protocol` or named by an entry point of the group `segue.protocols`.
+A protocol of segue is a folder with the same file names in each (`MODULES`), and files of its own beside them, such as
+`content` (blocks both ways) and `options`. Its `protocol.py` names the optional modules that it has, and adds its other
+facts: `PROTOCOL = Protocol(**read_parts(__package__, "routes", ...), framing="sse", ...)`. A protocol of another
+package is the same record, passed to `register_protocol` or named by an entry point of the group `segue.protocols`.
 
 Codecs never lose data, and do not depend on which model wrote a message. An unknown wire block becomes `NativeContent`.
 Unknown keys, and wire format that differs from the default, go to `extra[protocol]` (`segue.protocols.kit.verbatim`).
@@ -14,15 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from importlib import import_module
 from pkgutil import get_data
-from typing import Literal, TypeAlias, final
+from typing import Any, Final, Literal, TypeAlias, final
 
 import msgspec
 from msgspec.structs import force_setattr
 
 from segue.conversation.context import Options, Prompt
 from segue.conversation.messages import AssistantMessage, Message
-from segue.errors import SettingsError
+from segue.errors import EncodeError, SettingsError
 from segue.models.dialect import Dialect
 from segue.models.family import Family
 from segue.models.model import Model
@@ -101,7 +102,8 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `copies_arguments`: `encode_request` shares no dict or list with the arguments of calls, whose texts or copies it
       writes where `Endpoint.owned` asks for it. Without it the whole body is copied for callers that may change it.
     - `replay`: which blocks of this wire belong together, so that none is sent without the other.
-    - `sdk_parameters`: the arguments of the provider's own client; other keys go to `extra_body`.
+    - `sdk_parameters`: the arguments of the provider's own client, or a function that reads them; other keys go to
+      `extra_body`.
     - `clues`: keys and values by which detection recognises a body.
     - `example`: a model of this protocol, for tests, documentation and the demo.
     - `samples()`: sample exchanges. A function, so that they are read only when needed.
@@ -179,7 +181,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     cites_in_reply: bool = False
     replay: Replay = NO_REPLAY
     copies_arguments: bool = False
-    sdk_parameters: frozenset[str] = frozenset()
+    sdk_parameters: frozenset[str] | Callable[[], frozenset[str]] = frozenset()
     sdk_arguments: Callable[[JsonObject, Endpoint], dict[str, object]] | None = None
     token_count: TokenCount | None = None
     transports: Mapping[str, Transport] = msgspec.field(default_factory=dict[str, Transport])
@@ -211,6 +213,83 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     def turns_key(self) -> str | None:
         """The key of a body whose list holds all turns; None where no single list does."""
         return self.clues.turns_key
+
+
+_REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
+    "rules": ("PROTOCOL", "PROVIDER", "RULES", "DIALECT", "FAMILIES"),
+    "clues": ("CLUES",),
+    "request": ("encode_request", "decode_request"),
+    "response": ("encode_response", "decode_response"),
+    "stream": ("stream_decoder",),
+    "errors": ("decode_error", "encode_error"),
+    "check": ("check", "check_options"),
+}
+
+MODULES: Final[Mapping[str, tuple[str, ...]]] = {
+    **_REQUIRED,
+    "batch_forms": ("BATCH_FORMS",),
+    "betas": ("needed_headers", "tool_changes"),
+    "model_list": ("MODEL_LIST",),
+    "namespaces": ("NAMESPACES",),
+    "native": ("REPLAY",),
+    "prefix": ("PREFIX",),
+    "reply_form": ("REPLY_FORM",),
+    "routes": ("ROUTES",),
+    "sdk": ("sdk_arguments",),
+    "server_edits": ("SERVER_EDITS",),
+    "server_tools": ("SERVER_TOOLS",),
+    "sources": ("cited_sources",),
+    "stream_writer": ("stream_encoder",),
+    "transports": ("TRANSPORTS",),
+    "versions": ("VERSIONS",),
+}
+"""The modules of a protocol, and the names that each defines for the record: in lower case they are its fields."""
+
+
+def read_parts(package: str | None, *optional: str) -> dict[str, Any]:
+    """Import the modules of a protocol, and give the fields of its record that they define; read its samples.
+
+    `optional` names the modules of `MODULES` that it has beside `rules`, `clues`, `request`, `response`, `stream`,
+    `errors` and `check`, which each protocol has. `PROTOCOL` of `rules` is the `name` of the record.
+
+    Raises:
+        SettingsError: a module that is not one of `MODULES`, or that defines nothing for the record.
+    """
+    package = package or ""
+    parts: dict[str, Any] = {"samples": read_samples(package)}
+    for module in (*_REQUIRED, *optional):
+        names = MODULES.get(module, ())
+        found = vars(import_module(f"{package}.{module}")) if names else {}
+        given = {name.lower(): found[name] for name in names if name in found}
+        if not given:
+            where = f"{package}.{module}"
+            raise SettingsError(f"{where} gives nothing to a protocol; see `MODULES` in {__name__}", key=module)
+        parts |= given
+    return {"name": parts.pop("protocol", None), **parts}
+
+
+def fixed_path(path: str) -> Callable[[Endpoint, bool], str]:
+    """Give the function `path` of a protocol whose path does not depend on the request; a dialect may have another."""
+
+    def path_of(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - common signature
+        return endpoint.dialect.path or path
+
+    return path_of
+
+
+def only_arguments(
+    client: str, named: frozenset[str] | Callable[[], frozenset[str]]
+) -> Callable[[JsonObject, Endpoint], dict[str, object]]:
+    """Give the function `sdk_arguments` of a client that takes the keys of a body, and no others."""
+
+    def sdk_arguments(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  # noqa: ARG001 - common signature
+        known = named() if callable(named) else named
+        for key in body:
+            if key not in known:
+                raise EncodeError(f"the {client} client has no argument {key!r}; send the body itself", path=(key,))
+        return dict(body)
+
+    return sdk_arguments
 
 
 def read_samples(package: str, file: str = "samples.json") -> Callable[[], tuple[Sample, ...]]:

@@ -40,7 +40,8 @@ class ReplyForm(msgspec.Struct, frozen=True, kw_only=True):
 
     - `thinking`: whether a reply has a place for readable thinking.
     - `id_prefix`: how the ids of replies begin; empty if the protocol has none, or they are of any form.
-    - `refused`: the stop reason of a reply that was withheld; None if the protocol has none.
+    - `refusals`: the stop reasons of a reply that was withheld: it ended, and is no failure of the connection. The
+      first is written for the reasons of other protocols.
     - `cite_in_text(text, pages)`: the same text with citations of pages.
     - `cite_in_reply(message, endpoint, pages, queries)`: the same reply with citations beside its content, and what was
       searched for, if `searches_in_reply` is set.
@@ -53,7 +54,7 @@ class ReplyForm(msgspec.Struct, frozen=True, kw_only=True):
 
     thinking: bool = True
     id_prefix: str = ""
-    refused: str | None = None
+    refusals: tuple[str, ...] = ()
     cite_in_text: Callable[[TextContent, Sequence[Source]], TextContent] | None = None
     cite_in_reply: CiteInReply | None = None
     searches_in_reply: bool = False

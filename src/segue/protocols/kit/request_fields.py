@@ -112,6 +112,17 @@ def _read(package: str) -> Block:
     return json.loads(files(package).joinpath("request_fields.json").read_text("utf-8"))
 
 
+def read_parameters(package: str | None) -> Callable[[], frozenset[str]]:
+    """Give a function that reads the keys of a body: they are the arguments of the SDK that the fields come from."""
+
+    def parameters() -> frozenset[str]:
+        table = _read(package or "")
+        body = cast("Mapping[str, Block]", table["objects"])[str(table["body"]).removeprefix("#")]
+        return frozenset(cast("Block", body["fields"]))
+
+    return parameters
+
+
 class _Walk:
     """Compares values with fields."""
 

@@ -33,38 +33,6 @@ from segue.protocols.kit.json_values import EMPTY, Block, Wire
 StreamFrame: TypeAlias = Mapping[str, object] | str
 """A frame to write: a JSON object, or a text that is no JSON, such as the end mark `[DONE]`."""
 
-REFUSALS: Final = frozenset(
-    {
-        "refusal",  # anthropic-messages
-        "content_filter",  # openai-chat, openai-responses
-        "sensitive",  # Z.ai
-        "guardrail_intervened",  # bedrock-converse
-        "content_filtered",
-        "ERROR_TOXIC",  # cohere-chat
-        "SAFETY",  # google-genai
-        "RECITATION",
-        "BLOCKLIST",
-        "PROHIBITED_CONTENT",
-        "SPII",
-        "LANGUAGE",
-        "IMAGE_SAFETY",
-        "MODEL_ARMOR",
-        "content_blocked",  # google-interactions
-        "safety",
-        "recitation",
-        "language",
-        "prohibited_content",
-        "spii",
-        "blocklist",
-        "image_safety",
-        "image_prohibited_content",
-        "image_recitation",
-        "image_other",
-    }
-)
-"""Reasons of providers for a reply that was withheld: it ended, and is no failure of the connection."""
-
-
 Explain: TypeAlias = Callable[[object], Fault]
 """Gives what to write of an error: of a `Failure`, of an `ErrorEvent`, or of anything that `classify` reads."""
 
@@ -367,11 +335,32 @@ class StreamEncoder:
         self._begin()
         self._stop()
         reason = event.message.raw_stop_reason
-        refused = reason in REFUSALS
+        refused = reason is not None and self._explain(_ended_with(reason, event.message)).kind == "refused"
         if event.reason != StopReason.ABORTED and (refused or reason in self._writer.reasons):
             self._writer.finish(event.message, refused=refused)
         else:
             self._writer.fail(self._explain(event))
+
+
+def encoder_of(writer: type[StreamWriter]) -> Callable[[Endpoint, Options | None, Explain], StreamEncoder]:
+    """Give the function `stream_encoder` of a protocol: it makes the encoder of one stream."""
+
+    def stream_encoder(endpoint: Endpoint, options: Options | None, explain: Explain) -> StreamEncoder:
+        return StreamEncoder(writer(endpoint, options), explain)
+
+    return stream_encoder
+
+
+def _ended_with(reason: str, message: AssistantMessage) -> AssistantMessage:
+    """Give a reply of the same origin that says no more than how it ended."""
+    return AssistantMessage(
+        content=(),
+        protocol=message.protocol,
+        provider=message.provider,
+        model=message.model,
+        stop_reason=StopReason.ERROR,
+        raw_stop_reason=reason,
+    )
 
 
 def _joined(text: str) -> str:

@@ -57,3 +57,8 @@ def only(names: frozenset[str]) -> Callable[[JsonObject, Endpoint], dict[str, ob
         return {key: value for key, value in body.items() if key in names}
 
     return keep_named
+
+
+def below(path: Callable[[Endpoint, bool], str], end: str) -> Callable[[Endpoint], str]:
+    """Give a function for the path of an endpoint that stands below the one for requests."""
+    return lambda endpoint: path(endpoint, False) + end  # noqa: FBT003 - common signature

@@ -20,7 +20,7 @@ from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.functions import encode_call
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import native_block
-from segue.protocols.kit.stream_writing import Explain, StreamEncoder, StreamWriter, rest_of
+from segue.protocols.kit.stream_writing import StreamWriter, encoder_of, rest_of
 from segue.protocols.mistral_chat.errors import encode_error
 from segue.protocols.mistral_chat.response import STOP_REASONS, encode_response
 from segue.protocols.mistral_chat.rules import PROTOCOL
@@ -31,11 +31,6 @@ _UNNAMED: Final = "cmpl-0"
 _BODY_KEYS: Final = frozenset({"id", "object", "created", "model", "choices"})
 _CHOICE_KEYS: Final = frozenset({"index", "message", "messages", "finish_reason"})
 _MESSAGE_KEYS: Final = frozenset({"role", "content", "tool_calls"})
-
-
-def stream_encoder(endpoint: Endpoint, options: Options | None, explain: Explain) -> StreamEncoder:
-    """Make the encoder of one stream."""
-    return StreamEncoder(_Writer(endpoint, options), explain)
 
 
 class _Writer(StreamWriter):
@@ -123,3 +118,6 @@ class _Writer(StreamWriter):
     def fail(self, fault: Fault) -> None:
         self.frames.append(encode_error(fault).body)
         self.frames.append(_END)
+
+
+stream_encoder = encoder_of(_Writer)

@@ -4,28 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.errors import EncodeError
 from segue.models.model import Model
-from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint, JsonObject
+from segue.protocols.kit.codec import NOT_IN_A_BODY
 from segue.protocols.kit.facts import TrainingForm
-from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.kit.protocol import Documentation, Protocol, fixed_path, only_arguments, read_parts
 from segue.protocols.kit.replay import CHAT_REPLAY
-from segue.protocols.ollama_chat.check import check
-from segue.protocols.ollama_chat.clues import CLUES
-from segue.protocols.ollama_chat.errors import decode_error, encode_error
-from segue.protocols.ollama_chat.model_list import MODEL_LIST
-from segue.protocols.ollama_chat.request import decode_request, encode_request
-from segue.protocols.ollama_chat.response import decode_response, encode_response
-from segue.protocols.ollama_chat.routes import ROUTES
-from segue.protocols.ollama_chat.rules import DIALECT, FAMILIES, PROVIDER, RULES
-from segue.protocols.ollama_chat.rules import PROTOCOL as NAME
-from segue.protocols.ollama_chat.stream import stream_decoder
-from segue.protocols.ollama_chat.stream_writer import stream_encoder
-
-
-def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - common signature
-    return endpoint.dialect.path or "/api/chat"
-
 
 _CLIENT_ARGUMENTS: Final = frozenset(
     {
@@ -43,38 +26,10 @@ _CLIENT_ARGUMENTS: Final = frozenset(
 )
 """The arguments of `ollama.Client.chat` (ollama 0.6.3, read 2026-11-15)."""
 
-
-def _sdk_arguments(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  # noqa: ARG001 - common signature
-    """Give the arguments of Ollama's client, which drops ids and unknown schema keywords.
-
-    Raises:
-        EncodeError: the body has a key that the client has no argument for, such as `truncate`.
-    """
-    for key in body:
-        if key not in _CLIENT_ARGUMENTS:
-            raise EncodeError(f"the ollama client has no argument {key!r}; send the body itself", path=(key,))
-    return dict(body)
-
-
 PROTOCOL: Final = Protocol(
-    name=NAME,
-    provider=PROVIDER,
-    rules=RULES,
-    dialect=DIALECT,
-    families=FAMILIES,
+    **read_parts(__package__, "model_list", "routes", "stream_writer"),
     framing="ndjson",
-    path=_path,
-    routes=ROUTES,
-    model_list=MODEL_LIST,
-    encode_request=encode_request,
-    decode_request=decode_request,
-    encode_response=encode_response,
-    decode_response=decode_response,
-    stream_decoder=stream_decoder,
-    stream_encoder=stream_encoder,
-    decode_error=decode_error,
-    encode_error=encode_error,
-    check=check,
+    path=fixed_path("/api/chat"),
     not_carried=NOT_IN_A_BODY
     | {
         # of results
@@ -94,12 +49,10 @@ PROTOCOL: Final = Protocol(
         "pieces",
         "extra",
     },
-    sdk_arguments=_sdk_arguments,
+    sdk_arguments=only_arguments("ollama", _CLIENT_ARGUMENTS),  # it drops ids and unknown schema keywords
     training_forms=(TrainingForm(keys=frozenset({"messages", "tools"})),),
     replay=CHAT_REPLAY,
-    clues=CLUES,
-    example=Model("qwen3-vl", "ollama", NAME, reasoning=True),
-    samples=read_samples(__package__ or ""),
+    example=Model("qwen3-vl", "ollama", "ollama-chat", reasoning=True),
     documentation=Documentation(
         title="Ollama",
         link="https://docs.ollama.com/api/chat",

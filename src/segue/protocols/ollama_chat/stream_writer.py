@@ -19,7 +19,7 @@ from segue.conversation.messages import AssistantMessage
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import TextJoint
-from segue.protocols.kit.stream_writing import Explain, StreamEncoder, StreamWriter, rest_of
+from segue.protocols.kit.stream_writing import StreamWriter, encoder_of, rest_of
 from segue.protocols.ollama_chat.errors import encode_error
 from segue.protocols.ollama_chat.response import STOP_REASONS, encode_response
 from segue.protocols.ollama_chat.rules import PROTOCOL
@@ -28,11 +28,6 @@ from segue.protocols.ollama_chat.turns import BETWEEN_TEXTS, encode_assistant
 _MESSAGE: Final = "message"
 _WRITTEN: Final = frozenset({"content", "thinking", "tool_calls"})
 _NO_TIME: Final = "1970-01-01T00:00:00Z"
-
-
-def stream_encoder(endpoint: Endpoint, options: Options | None, explain: Explain) -> StreamEncoder:
-    """Make the encoder of one stream."""
-    return StreamEncoder(_Writer(endpoint, options), explain)
 
 
 class _Writer(StreamWriter):
@@ -88,3 +83,6 @@ class _Writer(StreamWriter):
 
     def fail(self, fault: Fault) -> None:
         self.frames.append(encode_error(fault).body)
+
+
+stream_encoder = encoder_of(_Writer)

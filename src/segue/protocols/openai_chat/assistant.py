@@ -58,7 +58,7 @@ from segue.protocols.openai_chat.reasoning import (
     is_tagged,
 )
 from segue.protocols.openai_chat.rules import PROTOCOL
-from segue.protocols.openai_chat.think_tags import split_tags, write_text, write_thinking
+from segue.protocols.openai_chat.think_tags import in_tags, split_tags, write_text, write_thinking
 
 _Part: TypeAlias = TextContent | ThinkingContent | NativeContent
 
@@ -288,8 +288,10 @@ def _encode_pieces(
             case "text":
                 parts.append(piece)
                 signature = piece.text_signature or signature
+            case "thinking" if is_tagged(piece, endpoint):
+                parts.append(in_tags(piece, endpoint))
             case "thinking":
-                (parts if is_tagged(piece, endpoint) else thoughts).append(piece)
+                thoughts.append(piece)
             case "native" if is_part(piece):
                 parts.append(piece)
             case "native":

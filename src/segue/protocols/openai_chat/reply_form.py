@@ -43,4 +43,8 @@ def _cite_in_reply(
     return replace(message, extra=keep_reply(PROTOCOL, default, received, message.extra))
 
 
-FORM: Final = ReplyForm(id_prefix="chatcmpl-", refused="content_filter", cite_in_reply=_cite_in_reply)
+REPLY_FORM: Final = ReplyForm(
+    id_prefix="chatcmpl-",
+    refusals=("content_filter", "sensitive"),  # openai 3.49.0: Choice.finish_reason; Z.ai's documentation, 2026-11
+    cite_in_reply=_cite_in_reply,
+)

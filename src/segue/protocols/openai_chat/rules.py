@@ -350,6 +350,12 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=r"minimax-m3",
+        dialect={"think_tag": "<mm:think>"},
+        source="vLLM's parser of MiniMax M3, articles",
+        read="2026-11-16",
+    ),
+    Family(
         pattern=r"gemini-",
         rules={"instructions_alone": False},  # "contents is not specified" (chatgpt-plugin #733)
         dialect={"google_signatures": True},

@@ -83,7 +83,7 @@ class ChatReader:
         if isinstance(choices, list):
             for choice in choices:
                 # JSON objects are dicts; the test for any mapping costs more than the rest of a delta.
-                if isinstance(choice, dict) and not self._choice.grow(choice, out):
+                if isinstance(choice, dict):
                     self._read_choice(choice, frame, out)
             if "error" in frame:
                 self._fail(frame, out)
@@ -133,7 +133,7 @@ class ChatReader:
                     if isinstance(nested, Mapping) and "prompt_tokens" in nested:
                         out.usage = decode_usage(cast("Block", nested), self._endpoint.model)
 
-    def _read_choice(self, choice: Block, frame: Block, out: Assembly) -> None:
+    def _read_choice(self, choice: dict[str, Json], frame: Block, out: Assembly) -> None:
         index = choice.get("index")
         reader = self._choice
         if isinstance(index, int) and index > 0:
@@ -148,7 +148,7 @@ class ChatReader:
         if choice.get("finish_reason") is not None and frame.get("usage") is None:
             self._read_frame(frame, None, out)
         nested = choice.get("usage")
-        if isinstance(nested, Mapping):
+        if nested is not None and isinstance(nested, Mapping):
             out.usage = decode_usage(cast("Block", nested), self._endpoint.model)
         error = choice.get("error")
         if error:

@@ -59,25 +59,6 @@ class CallReader:
         self._old: _Call | None = None
         self._custom: list[_Call] = []
 
-    def grow(self, deltas: Json, out: Assembly) -> bool:
-        """Read a delta that only adds arguments to one known call; give whether it was one."""
-        if not isinstance(deltas, list) or len(deltas) != 1:
-            return False
-        entry = deltas[0]
-        if not isinstance(entry, dict) or (len(entry) > 2 and (entry.get("id") or "extra_content" in entry)):
-            return False
-        function, index = entry.get("function"), entry.get("index")
-        if not isinstance(index, int) or not isinstance(function, dict):
-            return False
-        arguments = function.get("arguments")
-        if not isinstance(arguments, str) or (len(function) > 1 and function.get("name")):
-            return False
-        part = self.find_growing(index, arguments)
-        if part is None:
-            return False
-        out.grow(part, arguments)
-        return True
-
     def find_growing(self, index: int, arguments: str) -> Part | None:
         """Give the part of the call that arguments are added to; None if it is not known or there are none."""
         call = self._by_index.get(index)
@@ -86,11 +67,11 @@ class CallReader:
         self._last = call
         return call.part
 
-    def read(self, deltas: object, out: Assembly) -> None:
+    def read(self, deltas: Json, out: Assembly) -> None:
         """Read the calls of one delta."""
-        for entry in cast("list[object]", deltas) if isinstance(deltas, list) else ():
+        for entry in deltas if isinstance(deltas, list) else ():
             if isinstance(entry, dict):
-                self._read_entry(cast("Block", entry), out)
+                self._read_entry(entry, out)
 
     def read_old(self, delta: object, out: Assembly) -> None:
         """Read a piece of the `function_call`; a message has only one."""
@@ -117,12 +98,12 @@ class CallReader:
             if call.custom is not None and call.part.closed is None:
                 call.part.chunks = [encode_arguments({"input": join_chunks(call.custom)})]
 
-    def _read_entry(self, entry: Block, out: Assembly) -> None:
+    def _read_entry(self, entry: dict[str, Json], out: Assembly) -> None:
         inner = entry.get("function")
         if inner is None and self._read_unknown(entry, out):
             return
         is_custom = inner is None and "custom" in entry
-        function = cast("Block", inner) if isinstance(inner, dict) else object_of(entry.get("custom"))
+        function: Block = inner if isinstance(inner, dict) else object_of(entry.get("custom"))
         given_id, given_name, index = entry.get("id"), function.get("name"), entry.get("index")
         call_id = given_id if isinstance(given_id, str) else ""
         name = given_name if isinstance(given_name, str) else ""
@@ -137,7 +118,7 @@ class CallReader:
                 call.part.extra = CUSTOM
                 call.custom = []
                 self._custom.append(call)
-        else:
+        elif call_id or name:
             self._complete(call, call_id, name, out)
         if place is not None:
             self._by_index[place] = call

@@ -79,46 +79,18 @@ class ChoiceReader:
             part = self._growing.get(key)
         return part.extend(text) if part is not None and text else None
 
-    def grow(self, choice: dict[str, Json], out: Assembly) -> bool:
-        """Read a choice that only adds one value to an open part; give whether it was one."""
-        delta: Json = None
-        for name, given in choice.items():
-            if given is None:  # first, because most of them are null
-                continue
-            if name == "delta":
-                delta = given
-            elif name != "index" or given != 0:
-                return False
-        if not isinstance(delta, dict):
-            return False
-        key, value = "", None
-        for name, given in delta.items():
-            if given is None or name == "role" or (not given and name in _EMPTY):
-                continue
-            if value is not None:
-                return False
-            key, value = name, given
-        if key == "tool_calls":
-            return self._calls.grow(value, out)
-        part = self._growing.get(key)
-        if part is None or not isinstance(value, str):
-            return False
-        out.grow(part, value)
-        return True
-
-    def read(self, choice: Block, out: Assembly) -> None:
+    def read(self, choice: dict[str, Json], out: Assembly) -> None:
         """Read one choice of a chunk."""
-        delta = choice.get("delta")
-        if delta is None:
-            delta = choice.get("message")
-        if isinstance(delta, dict) and delta:
-            self._read_delta(cast("Block", delta), out)
-        reason = choice.get("finish_reason")
-        if isinstance(reason, str) and reason:
-            self.reason = reason
-            self.finished = True
         for key, value in choice.items():
-            if value is not None and key not in _READ_KEYS:
+            if value is None:  # first, because most of them are null
+                continue
+            if key == "delta" or (key == "message" and choice.get("delta") is None):
+                if isinstance(value, dict):
+                    self._read_delta(value, out)
+            elif key == "finish_reason":
+                if isinstance(value, str) and value:
+                    self.reason, self.finished = value, True
+            elif key not in _READ_KEYS:
                 self._keep_of_choice(key, value)
 
     def _keep_of_choice(self, key: str, value: object) -> None:
@@ -135,17 +107,25 @@ class ChoiceReader:
         else:
             self.choice_fields[key] = dict(cast("Block", value)) if isinstance(value, Mapping) else value
 
-    def _read_delta(self, delta: Block, out: Assembly) -> None:
-        content = delta.get("content")
-        if type(content) is not str and (value := dump_value(content)) is not None:
-            content = value
-        if not delta.keys() <= _PLAIN_DELTA:
+    def _read_delta(self, delta: dict[str, Json], out: Assembly) -> None:
+        key, value, count = "", None, 0
+        for name, given in delta.items():
+            if given is None or name == "role" or (not given and name in _EMPTY and given != 0):
+                continue
+            key, value, count = name, given, count + 1
+        part = self._growing.get(key) if count == 1 else None
+        if part is not None and isinstance(value, str):  # nearly all
+            out.grow(part, value)
+        elif count == 1 and key == "tool_calls":
+            self._calls.read(value, out)
+        elif count:
             self._read_reasoning(delta, out)
+            content = delta.get("content")
+            if type(content) is not str and (written := dump_value(content)) is not None:
+                content = written
             if content:
                 self._read_content(content, out)
             self._read_fields(delta, out)
-        elif content:
-            self._read_content(content, out)
 
     def _read_content(self, content: object, out: Assembly) -> None:
         if isinstance(content, str):
@@ -194,7 +174,7 @@ class ChoiceReader:
         if added:
             out.grow(self._thinking, added)
 
-    def _read_fields(self, delta: Block, out: Assembly) -> None:
+    def _read_fields(self, delta: dict[str, Json], out: Assembly) -> None:
         for key, value in delta.items():
             if value is None or key in _PLAIN_DELTA:
                 continue

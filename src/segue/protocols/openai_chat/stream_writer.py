@@ -23,7 +23,7 @@ from segue.conversation.messages import AssistantMessage
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import TextJoint
-from segue.protocols.kit.stream_writing import Explain, FrameMaker, StreamEncoder, StreamWriter, rest_of
+from segue.protocols.kit.stream_writing import FrameMaker, StreamWriter, encoder_of, rest_of
 from segue.protocols.openai_chat.calls import encode_call, encode_signature
 from segue.protocols.openai_chat.errors import encode_error
 from segue.protocols.openai_chat.native import encode_fields, encode_native, is_part
@@ -39,11 +39,6 @@ _MESSAGE_KEYS: Final = frozenset({"role", "content", "tool_calls", "function_cal
 _CALL_KEYS: Final = frozenset({"id", "type", "function", "custom"})
 _BETWEEN_THOUGHTS: Final = "\n"
 _UNNAMED: Final = "chatcmpl-0"
-
-
-def stream_encoder(endpoint: Endpoint, options: Options | None, explain: Explain) -> StreamEncoder:
-    """Make the encoder of one stream."""
-    return StreamEncoder(_Writer(endpoint, options), explain)
 
 
 class _Writer(StreamWriter):
@@ -223,3 +218,6 @@ class _Writer(StreamWriter):
     def fail(self, fault: Fault) -> None:
         self.frames.append(encode_error(fault).body)
         self.frames.append(_END)
+
+
+stream_encoder = encoder_of(_Writer)

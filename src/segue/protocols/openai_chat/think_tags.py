@@ -20,9 +20,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent
 from segue.models.model import Model
 from segue.protocols.kit.assembly import Assembly, Part
+from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, Wire, object_of
 from segue.protocols.kit.verbatim import VERBATIM, choose, chosen
 from segue.protocols.openai_chat.rules import PROTOCOL
@@ -168,10 +171,16 @@ def split_tags(text: str) -> tuple[AssistantContent, ...]:
     return out.message().content
 
 
+def in_tags(content: ThinkingContent, endpoint: Endpoint) -> ThinkingContent:
+    """Give thinking with a tag as its signature: the one in which it arrived, else that of the model."""
+    if content.thinking_signature in TAGS:
+        return content
+    return replace(content, thinking_signature=endpoint.dialect.think_tag)
+
+
 def write_thinking(content: ThinkingContent) -> str:
     """Write thinking in its tags."""
-    signature = content.thinking_signature
-    opening = signature if signature in _PAIRS else OPEN
+    opening = content.thinking_signature or OPEN
     closing = chosen(content.extra, PROTOCOL, "closing_tag", _PAIRS[opening])
     return f"{_tags_before(content)}{opening}{content.thinking}{closing}"
 

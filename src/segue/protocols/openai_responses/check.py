@@ -51,6 +51,7 @@ _FIELDS: Final = RequestFields(
     Places(
         turns="input",
         media={"input_image": "image", "input_audio": "audio", "input_video": "video", "input_file": "document"},
+        inner=(("content",), ("output",)),
         output=(("text", "format", "schema"),),
         output_strict=("text", "format", "strict"),
         json_mode=("text", "format", "type"),

@@ -70,9 +70,9 @@ def _as_declared(call: ToolCall, tool: ToolDefinition) -> tuple[ToolCall, Block]
     return replace(call, extra={**(call.extra or {}), PROTOCOL: own}), _CUSTOM_START
 
 
-FORM: Final = ReplyForm(
+REPLY_FORM: Final = ReplyForm(
     id_prefix="resp_",
-    refused="content_filter",
+    refusals=("content_filter",),  # openai 3.49.0: IncompleteDetails
     cite_in_text=_cite_in_text,
     read_search=_read_search,
     write_search=_write_search,

@@ -338,7 +338,7 @@ def _settle(parts: dict[int, Part], contents: Sequence[AssistantContent], out: A
     for index, content in enumerate(contents):
         part = parts.get(index)
         if part is None:
-            part = parts[index] = _open(content, out)
+            part = parts[index] = out.open_content(content)
         if part.closed is not None:
             continue
         if part.kind == content.kind:
@@ -357,7 +357,7 @@ def _align(contents: Sequence[AssistantContent], out: Assembly) -> None:
         out.parts = [_closed_part(content, index) for index, content in enumerate(contents)]
         return
     for index, content in enumerate(contents):
-        part = out.parts[index] if index < len(out.parts) else _open(content, out)
+        part = out.parts[index] if index < len(out.parts) else out.open_content(content)
         _finish(part, content, out)
         part.closed = content
 
@@ -393,19 +393,6 @@ def _text_of(content: AssistantContent) -> str:
             return encode_arguments(content.arguments) if text is None else text
         case "native":
             return ""
-
-
-def _open(content: AssistantContent, out: Assembly) -> Part:
-    """Begin a part that no event announced."""
-    match content.kind:
-        case "text":
-            return out.open_text()
-        case "thinking":
-            return out.open_thinking()
-        case "toolCall":
-            return out.open_call(content.id, content.name)
-        case "native":
-            return out.add_native(content.block, content.fallback)
 
 
 _HANDLERS: Final[Mapping[str, Callable[[_Reader, Frame, Assembly], None]]] = {

@@ -28,7 +28,7 @@ from segue.conversation.messages import AssistantMessage, StopReason
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import native_block
-from segue.protocols.kit.stream_writing import Explain, FrameMaker, StreamEncoder, StreamWriter
+from segue.protocols.kit.stream_writing import FrameMaker, StreamWriter, encoder_of
 from segue.protocols.openai_responses.errors import stream_error
 from segue.protocols.openai_responses.response import ECHOED, as_output, encode_response, item_id
 from segue.protocols.openai_responses.rules import PROTOCOL
@@ -38,11 +38,6 @@ _UNNAMED: Final = "resp_0"
 _CUSTOM: Final = "custom_tool_call"
 _NOT_OF_ITEM: Final = frozenset({"content_index", "field", "type"})
 _EVENTS: Final = {"incomplete": "response.incomplete", "failed": "response.failed", "cancelled": "response.cancelled"}
-
-
-def stream_encoder(endpoint: Endpoint, options: Options | None, explain: Explain) -> StreamEncoder:
-    """Make the encoder of one stream."""
-    return StreamEncoder(_Writer(endpoint, options), explain)
 
 
 class _Item:
@@ -294,6 +289,9 @@ class _Writer(StreamWriter):
     def fail(self, fault: Fault) -> None:
         self._end_waiting()
         self._send("response.failed", response={**self._reply, "status": "failed", "error": stream_error(fault)})
+
+
+stream_encoder = encoder_of(_Writer)
 
 
 def _text_part(text: str) -> Wire:

@@ -5,42 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from segue.models.model import Model
-from segue.protocols.kit.codec import NOT_IN_A_BODY, Endpoint
-from segue.protocols.kit.protocol import Documentation, Protocol, read_samples
+from segue.protocols.kit.codec import NOT_IN_A_BODY
+from segue.protocols.kit.protocol import Documentation, Protocol, fixed_path, read_parts
 from segue.protocols.kit.reply_form import ReplyForm
-from segue.protocols.vscode_lm.check import check
-from segue.protocols.vscode_lm.clues import CLUES
-from segue.protocols.vscode_lm.errors import decode_error, encode_error
-from segue.protocols.vscode_lm.request import decode_request, encode_request
-from segue.protocols.vscode_lm.response import decode_response, encode_response
-from segue.protocols.vscode_lm.rules import DIALECT, FAMILIES, PROVIDER, RULES
-from segue.protocols.vscode_lm.rules import PROTOCOL as NAME
-from segue.protocols.vscode_lm.stream import stream_decoder
-from segue.protocols.vscode_lm.stream_writer import stream_encoder
-
-
-def _path(endpoint: Endpoint, stream: bool) -> str:  # noqa: ARG001 - common signature
-    return endpoint.dialect.path or ""  # an API inside a process, without a URL: the caller passes the JSON on
-
 
 PROTOCOL: Final = Protocol(
-    name=NAME,
-    provider=PROVIDER,
-    rules=RULES,
-    dialect=DIALECT,
-    families=FAMILIES,
+    **read_parts(__package__, "stream_writer"),
     framing="ndjson",
-    path=_path,
+    path=fixed_path(""),  # an API inside a process, without a URL: the caller passes the JSON on
     reply_form=ReplyForm(thinking=False),
-    encode_request=encode_request,
-    decode_request=decode_request,
-    encode_response=encode_response,
-    decode_response=decode_response,
-    stream_decoder=stream_decoder,
-    stream_encoder=stream_encoder,
-    decode_error=decode_error,
-    encode_error=encode_error,
-    check=check,
     not_carried=NOT_IN_A_BODY
     | {
         # of results
@@ -53,9 +26,7 @@ PROTOCOL: Final = Protocol(
         # of tools
         "strict",
     },
-    clues=CLUES,
-    example=Model("copilot", "vscode", NAME),
-    samples=read_samples(__package__ or ""),
+    example=Model("copilot", "vscode", "vscode-lm"),
     documentation=Documentation(
         title="VS Code language model API",
         link="https://code.visualstudio.com/api/extension-guides/ai/language-model",

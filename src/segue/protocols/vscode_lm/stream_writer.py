@@ -10,20 +10,14 @@ The format is segue's own, see `stream`. A call waits for its end. The heartbeat
 from __future__ import annotations
 
 from segue.conversation.content import AssistantContent, NativeContent, ToolCall
-from segue.conversation.context import Options
 from segue.conversation.messages import AssistantMessage
 from segue.errors import EncodeError
-from segue.protocols.kit.codec import Endpoint, Fault
+from segue.protocols.kit.codec import Fault
 from segue.protocols.kit.json_values import Wire, object_of
-from segue.protocols.kit.stream_writing import Explain, StreamEncoder, StreamWriter
+from segue.protocols.kit.stream_writing import StreamWriter, encoder_of
 from segue.protocols.vscode_lm.content import KIND, encode_parts
 from segue.protocols.vscode_lm.errors import encode_error
 from segue.protocols.vscode_lm.rules import PROTOCOL
-
-
-def stream_encoder(endpoint: Endpoint, options: Options | None, explain: Explain) -> StreamEncoder:
-    """Make the encoder of one stream."""
-    return StreamEncoder(_Writer(endpoint, options), explain)
 
 
 class _Writer(StreamWriter):
@@ -57,3 +51,6 @@ class _Writer(StreamWriter):
 
     def fail(self, fault: Fault) -> None:
         self.frames.append({KIND: "error", **object_of(encode_error(fault).body["error"])})
+
+
+stream_encoder = encoder_of(_Writer)

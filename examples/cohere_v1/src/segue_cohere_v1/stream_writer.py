@@ -1,60 +1,26 @@
-"""What a server of this protocol writes, for the gateway and the emulator: routes, streams and errors; and batch lines.
+"""Streams that a server of this protocol writes, for the gateway and the emulator.
 
 Facts this file rests on, all of cohere 7.3.1, read 2026-11-15:
-- The events of a stream are those that `response` reads; `stream-end` has the whole reply.
-- An error is an object with `message`; the status says what it is.
-- A batch reads a data set of the type `batch-chat-input`. The keys of its lines are not documented in the package; that
-  they are `custom_id` and `body`, and that results have the status and the body of a reply, is inferred.
+- The events are those that `stream` reads; `stream-end` has the whole reply.
 """
 
 from __future__ import annotations
 
-from typing import Final
-
 from segue import AssistantMessage, EncodeError, NativeContent, Options
 from segue.events import StartEvent
-from segue.protocols import Endpoint, Route
-from segue.protocols.kit.batch_form import BatchForm, Envelope
-from segue.protocols.kit.batch_results import read_http_result
-from segue.protocols.kit.codec import ErrorReply, Fault
-from segue.protocols.kit.error_writing import STATUSES, error_headers, error_message, find_status
+from segue.protocols import Endpoint
+from segue.protocols.kit.codec import Fault
 from segue.protocols.kit.json_values import Block
-from segue.protocols.kit.stream_writing import Explain, StreamEncoder, StreamWriter
+from segue.protocols.kit.stream_writing import StreamWriter, encoder_of
+from segue_cohere_v1.errors import encode_error
 from segue_cohere_v1.response import STOP_REASONS, encode_response
-from segue_cohere_v1.rules import NAME, PROVIDER
-
-ROUTES: Final = (Route(path="/v1/chat", kind="generate"),)
-
-BATCH_FORMS: Final = (
-    BatchForm(
-        NAME,
-        frozenset({PROVIDER}),
-        Envelope(("custom_id",), ("body",), absent=frozenset({"url"})),
-        read_http_result,
-        recognised_by=frozenset({"message"}),
-    ),
-)
-
-_OVERFLOW: Final = "too many tokens: the prompt has {used}, and cannot exceed {limit}; use a shorter prompt"
-_UNKNOWN_OVERFLOW: Final = "too many tokens: the prompt exceeds the context length; use a shorter prompt"
-
-
-def encode_error(fault: Fault) -> ErrorReply:
-    """Write an error body with its status."""
-    status = find_status(STATUSES, fault)
-    message = error_message(fault, _OVERFLOW, _UNKNOWN_OVERFLOW)
-    return ErrorReply(status, error_headers(fault, status), {"message": message})
-
-
-def stream_encoder(endpoint: Endpoint, options: Options | None, explain: Explain) -> StreamEncoder:
-    """Make the encoder of one stream."""
-    return StreamEncoder(_Writer(endpoint, options), explain)
+from segue_cohere_v1.rules import PROTOCOL
 
 
 class _Writer(StreamWriter):
     """Writes events; calls wait for the end, because a reply of this protocol has them behind its text."""
 
-    name = NAME
+    name = PROTOCOL
     reasons = STOP_REASONS
 
     def __init__(self, endpoint: Endpoint, options: Options | None) -> None:
@@ -91,3 +57,6 @@ class _Writer(StreamWriter):
 
     def fail(self, fault: Fault) -> None:
         self.frames.append(encode_error(fault).body)
+
+
+stream_encoder = encoder_of(_Writer)
