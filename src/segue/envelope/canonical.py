@@ -30,7 +30,7 @@ def canonical_json(value: object) -> bytes:
 
 def _is_flat(value: object) -> bool:
     """Whether a value is an object of texts, integers and such, as most arguments are: those have one form."""
-    return type(value) is dict and all([type(each) in _FLAT for each in cast("dict[str, object]", value).values()])
+    return type(value) is dict and _FLAT.issuperset(map(type, cast("dict[str, object]", value).values()))
 
 
 def _plain(value: object) -> object:
