@@ -82,8 +82,10 @@ def _sdk_arguments(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  
 _HELD_CONTENT: Final = HeldContent(
     keys={"agent_id": "the instructions and tools of an agent", "conversation_id": "a stored conversation"},
     history=frozenset({"conversation_id"}),
+    ids={"file_id": "a file", "library_ids": "documents of a library"},
+    free=frozenset({"parameters", "schema"}),
 )
-"""mistralai 3.7.0: agents and conversations."""
+"""mistralai 3.7.0: agents and conversations; FileChunk and DocumentLibraryTool."""
 
 
 PROTOCOL: Final = Protocol(
