@@ -101,5 +101,9 @@ def has_form(protocol: str, body: bytes) -> bool:
             return isinstance(error["code"], int) and isinstance(error["status"], str)
         case "ollama-chat":
             return isinstance(error, str)
+        case "bedrock-converse" | "cohere-chat":
+            return isinstance(data["message"], str)
+        case "google-interactions":
+            return isinstance(error["message"], str)
         case _:
             return isinstance(error["message"], str) and "type" in error
