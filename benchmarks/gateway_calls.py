@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final, Self
 from unittest.mock import patch
@@ -47,6 +48,9 @@ class _Upstream:
         self._whole = orjson.dumps(write_reply(reply, history))
         self._pieces = mixed_stream(DEEPSEEK, steps=3).pieces
 
+    async def answer_directly(self, outgoing: Any) -> httpx2.Response:  # noqa: ANN401 - earlier commits have no such type
+        return await self.answer(httpx2.Request("POST", outgoing.url, content=outgoing.content))
+
     async def answer(self, request: httpx2.Request) -> httpx2.Response:
         body = orjson.loads(await request.aread())
         if body.get("stream"):
@@ -66,9 +70,12 @@ class GatewayCalls:
         }
 
     def __enter__(self) -> Self:
-        # The method, not the class: commits differ in the module that uses it.
-        self._transport = patch.object(AiohttpTransport, "handle_async_request", _Upstream().answer)
-        self._transport.start()
+        # The methods, not the class: commits differ in the module that uses it, and in what it calls.
+        upstream = _Upstream()
+        self._patches = ExitStack()
+        self._patches.enter_context(patch.object(AiohttpTransport, "handle_async_request", upstream.answer))
+        if hasattr(AiohttpTransport, "send_directly"):
+            self._patches.enter_context(patch.object(AiohttpTransport, "send_directly", upstream.answer_directly))
         self._runner = asyncio.Runner()
         self._gateway = self._runner.run(self._start())
         self._app = create_app(gateway=self._gateway)
@@ -77,7 +84,7 @@ class GatewayCalls:
     def __exit__(self, *_: object) -> None:
         self._runner.run(self._gateway.close())
         self._runner.close()
-        self._transport.stop()
+        self._patches.close()
 
     async def _start(self) -> Gateway:
         gateway = Gateway(load_config(_CONFIG), environment=self._environment)

@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 import zlib
-from collections.abc import Generator, MutableMapping
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -17,102 +17,16 @@ import httpx2
 import pytest
 import zstandard
 
-from gateway.running import KEYS
+from gateway.asgi_client import ECHO, KEY, OTHER, PATHS, Client, ask, has_form, make
 from segue.calls import read_call
 from segue.conversation.context import Context
 from segue.conversation.messages import AssistantMessage
 from segue.envelope.conversation import find_states, restore
 from segue.envelope.envelopes import MARK, Envelopes
 from segue.gateway.app import create_app
-from segue.gateway.config import load_config
 from segue.gateway.connections import guarded_protocol
 from segue.gateway.service import Gateway
 from segue.testing.emulator import serve_in_thread
-
-KEY, OTHER = "sgw-key-of-the-attack-tests", "sgw-other-key-of-the-attack-tests"
-PATHS = {
-    "anthropic-messages": "/v1/messages",
-    "openai-chat": "/v1/chat/completions",
-    "openai-responses": "/v1/responses",
-    "google-genai": "/v1beta/models/gemini-3.1-pro-preview:generateContent",
-    "ollama-chat": "/api/chat",
-}
-ECHO = {"model": "any", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]}
-
-
-def make(limits: str = "", *, keys: bool = True) -> Gateway:
-    listen = '[listen]\nkeys = ["env:KEY", "env:OTHER"]\n' if keys else ""
-    text = f'{listen}[models."*"]\ntry = ["segue/echo"]\n[state]\nstore = "none"\n[limits]\n{limits}'
-    return Gateway(load_config(text), environment={**KEYS, "XDG_STATE_HOME": "/tmp", "KEY": KEY, "OTHER": OTHER})
-
-
-class Client:
-    """Sends one request to an application without a server, and counts the pieces of the body that are read."""
-
-    def __init__(self, gateway: Gateway, *pieces: bytes, client: str = "127.0.0.1", more: bool = False) -> None:
-        self.app: Any = create_app(gateway=gateway)
-        self.pieces = list(pieces)
-        self.has_more = more
-        self.address = client
-        self.reads = 0
-        self.reads_before_the_answer = 0
-        self.status = 0
-        self.headers: dict[str, str] = {}
-        self.body = b""
-
-    async def receive(self) -> MutableMapping[str, Any]:
-        self.reads += 1
-        if not self.pieces:
-            if self.has_more:
-                await asyncio.sleep(3600)
-            return {"type": "http.disconnect"}
-        piece = self.pieces.pop(0)
-        return {"type": "http.request", "body": piece, "more_body": bool(self.pieces) or self.has_more}
-
-    async def send(self, message: MutableMapping[str, Any]) -> None:
-        if message["type"] == "http.response.start":
-            self.reads_before_the_answer = self.reads
-            self.status = message["status"]
-            self.headers = {name.decode(): value.decode() for name, value in message["headers"]}
-        else:
-            self.body += message.get("body", b"")
-
-    async def ask(self, path: str, headers: dict[str, str], method: str = "POST") -> None:
-        place, _, query = path.partition("?")
-        given = {"host": "127.0.0.1", **headers}
-        scope = {
-            "type": "http",
-            "method": method,
-            "path": place,
-            "raw_path": place.encode(),
-            "query_string": query.encode(),
-            "headers": [(name.encode(), value.encode("latin-1")) for name, value in given.items()],
-            "client": (self.address, 40000),
-            "server": ("127.0.0.1", 8787),
-            "root_path": "",
-        }
-        await self.app(scope, self.receive, self.send)
-
-
-def ask(client: Client, path: str, **headers: str) -> Client:
-    asyncio.run(client.ask(path, {name.replace("_", "-"): value for name, value in headers.items()}))
-    return client
-
-
-def has_form(protocol: str, body: bytes) -> bool:
-    """Whether an error has the form of a protocol."""
-    data = json.loads(body)
-    error = data.get("error")
-    match protocol:
-        case "anthropic-messages":
-            return data.get("type") == "error" and isinstance(error["message"], str)
-        case "google-genai":
-            return isinstance(error["code"], int) and isinstance(error["status"], str)
-        case "ollama-chat":
-            return isinstance(error, str)
-        case _:
-            return isinstance(error["message"], str) and "type" in error
-
 
 # -- keys before bodies ------------------------------------------------------------------------------------------------
 

@@ -167,7 +167,7 @@ class AssistantMessage(_Message, frozen=True, kw_only=True, tag="assistant"):
 
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """Give the tool calls, in order."""
-        return tuple(content for content in self.content if content.kind == "toolCall")
+        return tuple([content for content in self.content if content.kind == "toolCall"])
 
 
 @final

@@ -14,17 +14,23 @@ from typing import Final, cast
 import msgspec
 
 _ENCODE: Final = msgspec.json.Encoder(order="sorted").encode
+_FLAT: Final = frozenset({str, int, bool, type(None)})
 _LARGEST_EXACT: Final = 2**53
 """Integers above it are not exact in JavaScript, so they are not compared as floats."""
 
 
 def canonical_json(value: object) -> bytes:
     """Write a JSON value with sorted keys, without blanks, and whole floats as integers."""
-    plain = _plain(value)
+    plain = value if _is_flat(value) else _plain(value)
     try:
         return _ENCODE(plain)
     except (TypeError, ValueError, msgspec.MsgspecError):  # half a surrogate pair
         return json.dumps(plain, sort_keys=True, separators=(",", ":"), default=str).encode()
+
+
+def _is_flat(value: object) -> bool:
+    """Whether a value is an object of texts, integers and such, as most arguments are: those have one form."""
+    return type(value) is dict and _FLAT.issuperset(map(type, cast("dict[str, object]", value).values()))
 
 
 def _plain(value: object) -> object:

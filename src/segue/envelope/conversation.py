@@ -113,10 +113,9 @@ def find_states(
 
 def _envelopes_of(message: AssistantMessage, most: int) -> list[str]:
     """Find the first envelopes of a turn."""
-    signatures = (find_envelopes(signature) for signature in signatures_of(message))
-    calls = (find_envelopes(call.id) for call in message.tool_calls())
-    found = islice(chain.from_iterable(chain(signatures, calls)), most)
-    return list(dict.fromkeys(found))
+    ids = [piece.id for piece in message.content if piece.kind == "toolCall"]
+    texts = [text for text in (*signatures_of(message), *ids) if has_envelope(text)]
+    return list(dict.fromkeys(islice(chain.from_iterable(map(find_envelopes, texts)), most))) if texts else []
 
 
 def restore(
@@ -179,7 +178,9 @@ def _restored(
 ) -> RestoredTurn:
     if state is None:
         stripped = strip_turn(message, native=author is not None)
-        own = {call.id: new.id for call, new in zip(message.tool_calls(), stripped.tool_calls(), strict=True)}
+        calls = message.tool_calls()
+        new = calls if stripped is message else stripped.tool_calls()
+        own = {call.id: each.id for call, each in zip(calls, new, strict=True)}
         if author is None:
             return RestoredTurn(replace(stripped, provider=UNKNOWN), own, is_changed=False)
         origin = replace(stripped, protocol=author.protocol, provider=author.provider, model=author.model)

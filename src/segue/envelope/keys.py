@@ -42,13 +42,10 @@ class TurnKeys(NamedTuple):
     keys: tuple[str, ...]
 
 
-def make_key(kind: str, tenant: str, *parts: bytes) -> str:
+def make_key(kind: str, tenant: bytes, *parts: bytes) -> str:
     """Make a key of a kind."""
-    found = sha256(text_bytes(tenant))
-    for part in parts:
-        found.update(len(part).to_bytes(8, "big"))
-        found.update(part)
-    return f"{kind}:{found.hexdigest()[:40]}"
+    framed = b"".join([len(part).to_bytes(8, "big") + part for part in parts])
+    return f"{kind}:{sha256(tenant + framed).hexdigest()[:40]}"
 
 
 def kind_of(key: str) -> str:
@@ -58,34 +55,29 @@ def kind_of(key: str) -> str:
 
 def digest_message(message: Message) -> bytes:
     """Give a digest of what a message of the user or of a tool shows: texts and media."""
-    found = sha256(message.role.encode())
-    for piece in message.content:
-        found.update(_SEPARATOR)
-        found.update(_shown(piece))
-    return found.digest()
+    shown = [message.role.encode(), *[_shown(piece) for piece in message.content]]
+    return sha256(_SEPARATOR.join(shown)).digest()
 
 
 def _shown(piece: AnyContent) -> bytes:
     match piece.kind:
+        case "text":
+            return text_bytes(piece.text.strip())
         case "toolCall":
             return text_bytes(piece.name) + _SEPARATOR + canonical_json(piece.arguments)
         case "image":
             return text_bytes(piece.data or piece.url or "")
         case "file":
             return text_bytes(piece.data or piece.url or piece.file_id or "")
-        case "text":
-            return text_bytes(piece.text.strip())
         case "thinking" | "native":
             return b""
 
 
 def digest_reply(message: AssistantMessage) -> bytes:
     """Give the digest of a reply: its text without blanks, because clients join and split texts, and its calls."""
-    found = sha256(text_bytes("".join(message.text().split())))
-    for call in message.tool_calls():
-        found.update(_SEPARATOR)
-        found.update(_shown(call))
-    return found.digest()
+    text = text_bytes("".join(message.text().split()))
+    calls = [_shown(piece) for piece in message.content if piece.kind == "toolCall"]
+    return sha256(_SEPARATOR.join((text, *calls))).digest()
 
 
 def keys_of_reply(
@@ -100,7 +92,8 @@ def keys_of_reply(
 
     `native`: the client got the signatures unchanged. `after`: the digests of what stands before `before`.
     """
-    return _keys(*extend_chain(after, before), reply, digest_reply(reply), tenant, native=native)
+    chain, last = extend_chain(after, before)
+    return _keys(chain, last, reply, digest_reply(reply), text_bytes(tenant), native=native)
 
 
 def extend_chain(chain: Chain, messages: Iterable[Message]) -> Chain:
@@ -121,12 +114,13 @@ def keys_of_turns(
     """
     found: list[TurnKeys] = []
     chain, last = after
+    name = text_bytes(tenant)
     for index, message in enumerate(messages):
         if message.role == "system":
             continue
         if message.role == "assistant":
             own = digest_reply(message)
-            found.append(TurnKeys(index, _keys(chain, last, message, own, tenant, native=True)))
+            found.append(TurnKeys(index, _keys(chain, last, message, own, name, native=True)))
         else:
             own = digest_message(message)
         chain, last = sha256(chain + own).digest(), own
@@ -134,12 +128,20 @@ def keys_of_turns(
 
 
 def _keys(
-    chain: bytes, last: bytes, turn: AssistantMessage, own: bytes, tenant: str, *, native: bool
+    chain: bytes, last: bytes, turn: AssistantMessage, own: bytes, tenant: bytes, *, native: bool
 ) -> tuple[str, ...]:
     """Give the keys of a turn; `own` is its digest."""
-    calls = [make_key("call", tenant, text_bytes(call.id)) for call in turn.tool_calls() if call.id]
-    signatures = [make_key("signature", tenant, text_bytes(each)) for each in signatures_of(turn)] if native else []
-    thoughts = [make_key("thought", tenant, text_bytes(text)) for text in _thoughts(turn)]
+    calls: list[str] = []
+    thoughts: list[str] = []
+    for piece in turn.content:
+        if piece.kind == "toolCall":
+            if piece.id:
+                calls.append(make_key("call", tenant, text_bytes(piece.id)))
+        elif piece.kind != "native":
+            text = plain_thought(piece.text if piece.kind == "text" else piece.thinking)
+            if len(text) >= LEAST_THOUGHT:
+                thoughts.append(make_key("thought", tenant, text_bytes(text)))
+    signatures = [make_key("signature", tenant, text_bytes(each)) for each in signatures_of(turn)] if native else ()
     chained = make_key("chain", tenant, chain, own)
     near = make_key("near", tenant, last, own)
     return (*calls, *signatures, chained, *thoughts, near)
@@ -159,14 +161,6 @@ def signatures_of(turn: AssistantMessage) -> Iterable[str]:
                 found = None
         if found and len(found) >= LEAST_THOUGHT:
             yield found
-
-
-def _thoughts(turn: AssistantMessage) -> Iterable[str]:
-    for piece in turn.content:
-        text = piece.thinking if piece.kind == "thinking" else piece.text if piece.kind == "text" else ""
-        text = plain_thought(text)
-        if len(text) >= LEAST_THOUGHT:
-            yield text
 
 
 def plain_thought(text: str) -> str:

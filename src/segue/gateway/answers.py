@@ -6,6 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final, TypeAlias, cast
 
+from segue.client.flow.misreported_errors import explain_error as explain_reply
+from segue.client.flow.reading import parse_body
+from segue.client.flow.steps import Broken, Head
 from segue.client.http.async_streams import AsyncStream
 from segue.conversation.events import Event, StartEvent
 from segue.conversation.messages import StopReason
@@ -21,6 +24,7 @@ from segue.json_text import encode_json
 from segue.models.model import Model
 from segue.models.providers import PROVIDERS
 from segue.protocols.api import encode_response
+from segue.protocols.kit.json_values import object_of
 from segue.quoting import quote_header
 from segue.reply_encoding import encode_error, stream_encoder
 
@@ -106,6 +110,28 @@ def explain_to_client(failure: Failure, client: str, provider: str | None) -> tu
     )
     shown = Failure(kind=FailureKind.AUTH, provider=name, status=status_of_refused_key(client), message=text)
     return shown, {"x-should-retry": "false"}
+
+
+async def send_fetched(
+    send: Send, head: Head | Broken, body: bytes, protocol: str, *, client: str, model: Model
+) -> None:
+    """Send the answer of a provider to a request of the client's own protocol; an error has the protocol's form."""
+    if isinstance(head, Broken):
+        failure = Failure(kind=head.kind, provider=model.provider, message=head.text)
+    elif head.status < 300 or (head.status not in (401, 403) and _is_error(body)):
+        kind = head.headers.get("content-type", "application/json")
+        await send_json(send, head.status, body, {"content-type": kind, "x-segue-model": model.full_name()})
+        return
+    else:
+        failure = explain_reply(body.decode("utf-8", "replace"), head, model.provider)
+    shown, headers = explain_to_client(failure, client, model.provider)
+    await send_failure(send, shown, protocol, headers)
+
+
+def _is_error(body: bytes) -> bool:
+    """Whether a body is an error as providers write it, which is more exact than what is known of it here."""
+    error = object_of(object_of(parse_body(body)).get("error"))
+    return isinstance(error.get("message"), str) and not error.keys().isdisjoint(("type", "code"))
 
 
 # -- whole replies -----------------------------------------------------------------------------------------------------

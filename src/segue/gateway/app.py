@@ -210,7 +210,8 @@ class ProtocolApp:
             return context
         # What the provider keeps, it keeps for the operator: a client continues only replies that it got itself.
         has_tenants = bool(admission.runtime.key_digests)
-        may_continue = not has_tenants or await is_own_reply(self._gateway, name, admission, call)
+        is_shared = not has_tenants or admission.runtime.config.listen.provider_ids
+        may_continue = is_shared or await is_own_reply(self._gateway, name, admission, call)
         author = admission.runtime.router.find(call.model or "", call.protocol).author
         if may_continue and author is not None and author.protocol == call.protocol and author.id == call.model:
             return None  # the provider itself may have it

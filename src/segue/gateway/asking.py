@@ -21,7 +21,7 @@ from segue.envelope.restoring import rename_ids
 from segue.envelope.state import State
 from segue.gateway.hints import find_client, find_conversation
 from segue.gateway.intake import Admission
-from segue.gateway.responses import without_previous
+from segue.gateway.responses import check_ids, without_previous
 from segue.gateway.routing import Routed
 from segue.gateway.service import Gateway, now_ms
 from segue.gateway.straight import has_no_options, is_unchanged
@@ -107,11 +107,13 @@ async def read_asked(
 
     Raises:
         UnknownModel: there is no model of that name.
+        Refused: the request names something that another client may have at the provider.
     """
     runtime, tenant = admission.runtime, admission.tenant
     prompt = call.prompt
     assert prompt is not None, "only requests with a prompt are sent on"
     name = call.model or ""
+    await check_ids(gateway, admission, call, raw)
     sent = open_compactions(prompt.context if context is None else context, gateway.envelopes, tenant)
     given = prompt.options if context is None and continued is None else without_previous(prompt.options)
     conversation = find_conversation(headers, prompt, tenant) if continued is None else continued.conversation

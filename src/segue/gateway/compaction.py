@@ -21,7 +21,7 @@ from segue.conversation.messages import Usage
 from segue.envelope.compactions import write_compaction
 from segue.errors import SegueError
 from segue.failures.failure import Failure, FailureKind
-from segue.gateway.answers import end_with_status, explain_error, send_failure, send_json
+from segue.gateway.answers import end_with_status, explain_error, send_failure, send_fetched, send_json
 from segue.gateway.asking import Asked
 from segue.gateway.exchange import Exchange, random_name
 from segue.gateway.service import Gateway
@@ -45,7 +45,7 @@ async def answer_compact(gateway: Gateway, asked: Asked, given: Context, send: S
         model = asked.candidates[0]
         head, body = await asked.admission.runtime.client.fetch(model, "/compact", method="POST", content=asked.raw)
         if not isinstance(head, Broken) and head.status not in _NOT_SERVED:
-            await send_json(send, head.status, body, {"x-segue-model": model.full_name()})
+            await send_fetched(send, head, body, asked.call.protocol, client=asked.client, model=model)
             return
     if not asked.context.messages:
         failure = Failure(kind=FailureKind.INVALID_REQUEST, status=400, message="There is no input to compact.")

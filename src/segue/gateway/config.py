@@ -49,11 +49,16 @@ class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 @final
 class Listen(_Table, frozen=True, kw_only=True):
-    """Where the gateway listens; the keys that clients have to send; further Host headers that are accepted."""
+    """Where the gateway listens; the keys that clients have to send; further Host headers that are accepted.
+
+    `provider_ids`: clients with a key may name files, containers, stored conversations and the like that the operator's
+    accounts have. Else they may name only those of which they got the id in a reply of this gateway.
+    """
 
     address: str = "127.0.0.1:8787"
     keys: tuple[str, ...] = ()
     host_names: tuple[str, ...] = ()
+    provider_ids: bool = False
 
 
 @final

@@ -27,7 +27,7 @@ from segue.gateway.asking import Asked, Continuation
 from segue.gateway.caching import find_saving, with_caching
 from segue.gateway.cleaning import without_client_texts
 from segue.gateway.records import RequestRow, attempt_rows, change_rows, describe_failure
-from segue.gateway.responses import is_stored, keep_id, keep_reply
+from segue.gateway.responses import is_stored, keep_id, keep_made_ids, keep_reply
 from segue.gateway.routing import name_of
 from segue.gateway.service import Gateway, now_ms
 from segue.gateway.store.store import StoredRow, StoredState
@@ -300,6 +300,9 @@ class Exchange:
         elif self.is_straight and is_stored(asked.call) and message.response_id is not None and self._model is not None:
             # Only clients with this key may continue or retrieve it.
             stored.append(put(keep_id(message.response_id, asked.tenant, self._model, made=self.made), now))
+        if asked.admission.runtime.key_digests and self._model is not None:
+            made = keep_made_ids(message, asked.tenant, self._model, made=self.made)
+            stored += [put(each, now, is_kept=True) for each in made]
         durable = await asyncio.gather(*stored) if len(stored) > 1 else [await stored[0]]
         self.is_unstored = not all(durable)
 

@@ -167,7 +167,7 @@ def _conversation_endpoints(gateway: Gateway) -> tuple[_TenantEndpoint, _TenantE
             given: object = msgspec.json.decode(body)
         except Refused as refused:
             return _json({"error": str(refused)}, refused.status or 429)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             given = None
         model = given.get("model", "") if isinstance(given, dict) else ""  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         if model is not None and (not isinstance(model, str) or not model):

@@ -30,6 +30,7 @@ from segue.gateway.service import Gateway
 from segue.gateway.store.database import StoreError
 from segue.gateway.store.store import StoredReply
 from segue.models.model import Model
+from segue.protocols.kit.held_content import HeldContent
 from segue.protocols.registry import find_protocol
 
 _LONGEST: Final = 10_000
@@ -159,6 +160,59 @@ async def is_own_reply(gateway: Gateway, name: str, admission: Admission, call: 
     """
     with _refusing(call):
         return await find_kept(gateway, name, admission.tenant) is not None
+
+
+_MOST_IDS: Final = 1_000
+"""Ids of one request that are looked up."""
+_MARKS: Final = (b"s3://", b"gs://", b"files/", b"googleapis.com/", b"\\u00", b"\\/")
+"""Bytes of a body in which an address of the account may stand, or a name in an escaped form."""
+
+
+def may_have_ids(raw: bytes, held: HeldContent) -> bool:
+    """Whether a body can name anything that an account has: most bodies have none of these bytes."""
+    names = (*held.keys, *held.values, *held.ids, *held.blocks)
+    return any(mark in raw for mark in _MARKS) or any(name.encode() in raw for name in names)
+
+
+async def check_ids(gateway: Gateway, admission: Admission, call: Call, raw: bytes) -> None:
+    """Check that a client names nothing of the operator's accounts but what it got in a reply of this gateway.
+
+    Accounts are the operator's, and their files, containers and stored conversations may be those of other clients. The
+    reply that a request continues is checked where it is looked up.
+
+    Raises:
+        Refused: it names something else, or the store cannot be read.
+    """
+    runtime, record = admission.runtime, find_protocol(call.body_protocol)
+    if not runtime.key_digests or runtime.config.listen.provider_ids or call.body is None or record is None:
+        return
+    held = record.held_content
+    if raw and not may_have_ids(raw, held):
+        return
+    body = call.body
+    found = await admission.run(lambda: {*held.find_ids(body)})
+    for at, reference in enumerate(found):
+        if reference.key == held.reply or reference.id == call.model:
+            continue
+        if at >= _MOST_IDS or not reference.id or not await is_own_reply(gateway, reference.id, admission, call):
+            named = f"{reference.key} {reference.id[:80]!r}" if reference.id else reference.key
+            raise Refused(
+                f"{named} names {reference.what} at the provider that this key did not get from this gateway; send the"
+                " content itself, or ask the operator to set listen.provider_ids",
+                400,
+                FailureKind.INVALID_REQUEST,
+                call.protocol,
+            )
+
+
+def keep_made_ids(message: AssistantMessage, tenant: str, model: Model, *, made: int) -> list[StoredReply]:
+    """Make what is stored of the ids in a reply, so that this client may name them later."""
+    record = find_protocol(model.protocol)
+    parts: list[object] = [message.extra]
+    for piece in message.content:
+        parts += (piece.extra, piece.block) if piece.kind == "native" else (piece.extra,)
+    found = () if record is None or not any(parts) else record.held_content.made_ids(parts)
+    return [keep_id(name, tenant, model, made=made) for name in sorted(found)]
 
 
 def without_previous(options: Options) -> Options:

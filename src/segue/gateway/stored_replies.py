@@ -31,7 +31,7 @@ from segue.conversation.messages import AssistantMessage, Message
 from segue.conversation.stored import load
 from segue.errors import LoadError
 from segue.failures.failure import Failure, FailureKind
-from segue.gateway.answers import explain_to_client, send_failure, send_json
+from segue.gateway.answers import send_failure, send_fetched, send_json
 from segue.gateway.intake import Admission
 from segue.gateway.responses import KeptReply, find_history, find_kept
 from segue.gateway.service import Gateway
@@ -190,19 +190,7 @@ async def _ask_provider(
     path = f"/{quote_segment(name, what='the id of the reply')}{_PATHS.get(call.kind, '')}"
     path += f"?{query}" if query else ""
     head, body = await runtime.client.fetch(model, path, method=_METHODS[call.kind])
-    if isinstance(head, Broken):
-        failure, headers = explain_to_client(
-            Failure(kind=head.kind, provider=model.provider, message=head.text), client, model.provider
-        )
-        await send_failure(send, failure, call.protocol, headers)
-        return
-    if head.status in (401, 403):
-        refused = Failure(kind=FailureKind.AUTH, provider=model.provider, status=head.status)
-        failure, headers = explain_to_client(refused, client, model.provider)
-        await send_failure(send, failure, call.protocol, headers)
-        return
     store = gateway.store.store
-    if call.kind == "delete" and head.status in (200, 404) and store is not None:
+    if call.kind == "delete" and not isinstance(head, Broken) and head.status in (200, 404) and store is not None:
         await gateway.store.fetch(partial(store.delete_response, name, admission.tenant))
-    kind = head.headers.get("content-type", "application/json")
-    await send_json(send, head.status, body, {"content-type": kind, "x-segue-model": model.full_name()})
+    await send_fetched(send, head, body, call.protocol, client=client, model=model)

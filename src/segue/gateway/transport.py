@@ -1,5 +1,7 @@
 """An httpx2 transport over aiohttp: half the CPU time of httpx2's own for a request, a third for a stream.
 
+The client of the gateway uses `send_directly`, without the HTTP client of httpx2 above it.
+
 Facts this file relies on:
 - httpx2's transport parses with h11, in Python; aiohttp parses with llhttp, in C.         (measured; docs/decisions)
 - aiohttp raises its own exceptions; callers of httpx2 expect those of httpx2.                    (httpx2: exceptions)
@@ -10,7 +12,7 @@ Facts this file relies on:
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Final, final
 from urllib.request import getproxies, proxy_bypass
@@ -19,12 +21,15 @@ import aiohttp
 import httpx2
 from yarl import URL
 
+from segue.client.http.outgoing_request import OutgoingRequest
 from segue.client.http.settings import CONNECT_TIMEOUT
 
 TAP: Final[ContextVar[list[bytes] | None]] = ContextVar("segue_gateway_tap", default=None)
 """A list that gets the bytes of the replies that this task reads, for clients that get them as they are."""
 _NOT_SENT: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 """Headers that aiohttp writes itself."""
+_MOST_ADDRESSES: Final = 1_000
+"""URLs that are kept parsed: most requests go to one of a few."""
 
 
 class AiohttpTransport(httpx2.AsyncBaseTransport):
@@ -34,6 +39,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         self._read_timeout = read_timeout
         self._session: aiohttp.ClientSession | None = None
         self._proxies: dict[tuple[str, str], str | None] = {}
+        self._addresses: dict[str, tuple[URL, str | None]] = {}  # by the URL as it is written
 
     def _find_proxy(self, url: httpx2.URL) -> str | None:
         """Give the proxy that the environment names for a host."""
@@ -55,31 +61,68 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send one request and wait for the head of the reply."""
-        content = await request.aread()
         headers = [(name, value) for name, value in request.headers.items() if name not in _NOT_SENT]
-        try:
-            reply = await self._open().request(
-                request.method,
-                URL(str(request.url), encoded=True),  # quoted already; yarl would decode some of it again
-                headers=headers,
-                data=content,
-                allow_redirects=False,
-                proxy=self._find_proxy(request.url),
-            )
-        except TimeoutError as error:
-            raise httpx2.ConnectTimeout(_text(error), request=request) from error
-        except aiohttp.ClientConnectionError as error:
-            raise _explain_connecting(error, request) from error
-        except aiohttp.ClientError as error:
-            raise httpx2.RemoteProtocolError(_text(error), request=request) from error
+        address = URL(str(request.url), encoded=True)  # quoted already; yarl would decode some of it again
+        proxy = self._find_proxy(request.url)
+        reply = await self._send(request.method, address, proxy, headers, await request.aread())
         given = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in reply.raw_headers]
         return httpx2.Response(reply.status, headers=given, stream=_Body(reply), request=request)
+
+    async def send_directly(self, outgoing: OutgoingRequest) -> DirectReply:
+        """Send one request and wait for the head of the reply."""
+        found = self._addresses.get(outgoing.url)
+        if found is None:
+            url = httpx2.URL(outgoing.url)
+            if len(self._addresses) >= _MOST_ADDRESSES:
+                self._addresses.clear()
+            found = self._addresses[outgoing.url] = URL(str(url), encoded=True), self._find_proxy(url)
+        headers = [(name, value) for name, value in outgoing.headers.items() if name not in _NOT_SENT]
+        reply = await self._send(outgoing.method, *found, headers, outgoing.content)
+        return DirectReply(reply)
+
+    async def _send(
+        self, method: str, url: URL, proxy: str | None, headers: Sequence[tuple[str, str]], content: bytes
+    ) -> aiohttp.ClientResponse:
+        try:
+            return await self._open().request(
+                method, url, headers=headers, data=content, allow_redirects=False, proxy=proxy
+            )
+        except TimeoutError as error:
+            raise httpx2.ConnectTimeout(_text(error)) from error
+        except aiohttp.ClientConnectionError as error:
+            raise _explain_connecting(error) from error
+        except aiohttp.ClientError as error:
+            raise httpx2.RemoteProtocolError(_text(error)) from error
 
     async def aclose(self) -> None:
         """Close all connections."""
         if self._session is not None:
             session, self._session = self._session, None
             await session.close()
+
+
+@final
+class DirectReply:
+    """A reply without the objects of httpx2."""
+
+    __slots__ = ("headers", "status_code", "stream")
+
+    def __init__(self, reply: aiohttp.ClientResponse) -> None:
+        self.status_code: int = reply.status
+        self.stream: _Body = _Body(reply)
+        headers: dict[str, str] = {}
+        for raw, value in reply.raw_headers:
+            name, text = raw.decode("latin-1").lower(), value.decode("latin-1")
+            headers[name] = f"{headers[name]}, {text}" if name in headers else text
+        self.headers: Mapping[str, str] = headers
+
+    def aiter_bytes(self) -> AsyncIterator[bytes]:
+        """Give the bytes, decompressed."""
+        return httpx2.Response(self.status_code, headers=dict(self.headers), stream=self.stream).aiter_bytes()
+
+    async def aclose(self) -> None:
+        """Release the connection."""
+        await self.stream.aclose()
 
 
 @final
@@ -108,12 +151,12 @@ class _Body(httpx2.AsyncByteStream):
             self._reply.close()
 
 
-def _explain_connecting(error: aiohttp.ClientConnectionError, request: httpx2.Request) -> httpx2.TransportError:
+def _explain_connecting(error: aiohttp.ClientConnectionError) -> httpx2.TransportError:
     if isinstance(error, aiohttp.ServerDisconnectedError):
-        return httpx2.RemoteProtocolError(_text(error), request=request)
+        return httpx2.RemoteProtocolError(_text(error))
     if isinstance(error, aiohttp.ClientConnectorError):
-        return httpx2.ConnectError(_text(error), request=request)
-    return httpx2.ReadError(_text(error), request=request)
+        return httpx2.ConnectError(_text(error))
+    return httpx2.ReadError(_text(error))
 
 
 def _text(error: BaseException) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, Protocol, cast, runtime_checkable
+from urllib.parse import urlsplit
 
 from segue.client.flow.steps import Broken, Head
 from segue.client.http.faults import CONNECTING, explain_fault, is_stale, list_faults
@@ -14,6 +16,7 @@ from segue.client.http.loops import find_loop
 from segue.client.http.outgoing_request import OutgoingRequest
 from segue.client.http.sending import DRAIN_SECONDS
 from segue.conversation.events import Event
+from segue.models.built_in import ECHO_HOST, LOCAL_HOST
 
 if TYPE_CHECKING:
     import anyio
@@ -24,15 +27,61 @@ _SCHEDULED_CLOSES: Final[set[asyncio.Task[None]]] = set()
 """Tasks that close unread streams. An event loop holds only weak references to its tasks."""
 
 
-class AsyncWire:
-    """Sends the HTTP requests of one call and reads the replies, one at a time."""
+class Reply(Protocol):
+    """What is used of a reply: an `httpx2.Response`, or what a transport gives that needs no HTTP client."""
 
-    def __init__(self, find_http: Callable[[], httpx2.AsyncClient]) -> None:
+    @property
+    def status_code(self) -> int:
+        """The status."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers; names are in lower case."""
+        ...
+
+    @property
+    def stream(self) -> object:
+        """The bytes as they arrive."""
+        ...
+
+    def aiter_bytes(self) -> AsyncIterator[bytes]:
+        """Give the bytes, decompressed."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release the connection."""
+        ...
+
+
+@runtime_checkable
+class DirectTransport(Protocol):
+    """A transport that sends without an HTTP client above it: no cookies, no redirects, fewer objects."""
+
+    async def send_directly(self, outgoing: OutgoingRequest) -> Reply:
+        """Send a request, and wait for the head of the reply. Raises the exceptions of httpx2."""
+        ...
+
+
+def find_direct(transport: object) -> DirectTransport | None:
+    """Give the transport of a client, or the one of its transports for all URLs, if it needs no HTTP client."""
+    given = cast("Mapping[str, object]", transport).get("all://") if isinstance(transport, Mapping) else transport
+    return given if isinstance(given, DirectTransport) else None
+
+
+class AsyncWire:
+    """Sends the HTTP requests of one call and reads the replies, one at a time.
+
+    `direct` is used instead of the HTTP client for every URL but those of segue's own models.
+    """
+
+    def __init__(self, find_http: Callable[[], httpx2.AsyncClient], direct: DirectTransport | None = None) -> None:
         self._find_http = find_http
+        self._direct = direct
         self._loop: asyncio.AbstractEventLoop | None = None
         self._faults = list_faults()
         self._secrets: tuple[str, ...] = ()
-        self._response: httpx2.Response | None = None
+        self._response: Reply | None = None
         self._chunks: AsyncIterator[bytes] | None = None
         self._scope: anyio.CancelScope | None = None
 
@@ -49,11 +98,10 @@ class AsyncWire:
 
         self._secrets = (*outgoing.secrets, *self._secrets)
         self._loop = find_loop()
-        http = self._find_http()
         with anyio.CancelScope() as scope:
             self._scope = scope
             try:
-                response = await self._post(outgoing, http)
+                response = await self._post(outgoing)
             except self._faults as error:
                 return explain_fault(error, self._secrets, outgoing.url)
             finally:
@@ -64,14 +112,17 @@ class AsyncWire:
             return Head(response.status_code, dict(response.headers))
         return Broken("the request was interrupted")
 
-    async def _post(self, outgoing: OutgoingRequest, http: httpx2.AsyncClient) -> httpx2.Response:
+    async def _post(self, outgoing: OutgoingRequest) -> Reply:
         connecting: list[str] = []
 
         async def note(step: str, _info: object) -> None:
             if step.startswith(CONNECTING):
                 connecting.append(step)
 
-        async def post() -> httpx2.Response:
+        async def post() -> Reply:
+            http = self._find_http()
+            if self._direct is not None and not _is_own(outgoing.url):
+                return await self._direct.send_directly(outgoing)
             request = http.build_request(
                 outgoing.method,
                 outgoing.url,
@@ -168,7 +219,13 @@ class AsyncWire:
                 await self._response.aclose()
 
 
-def _iterate(response: httpx2.Response) -> AsyncIterator[bytes]:
+@lru_cache(maxsize=256)
+def _is_own(url: str) -> bool:
+    """Whether a URL is that of a model which has a transport of its own."""
+    return urlsplit(url).hostname in (ECHO_HOST, LOCAL_HOST)
+
+
+def _iterate(response: Reply) -> AsyncIterator[bytes]:
     import httpx2
 
     assert isinstance(response.stream, httpx2.AsyncByteStream), "an async client returns async streams"

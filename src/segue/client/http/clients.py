@@ -14,7 +14,7 @@ from segue.client.flow.attempts import Attempt
 from segue.client.flow.request_flow import Ask, Prepare, prepare_request
 from segue.client.flow.shortening import window_key, with_window
 from segue.client.flow.steps import Broken, Head
-from segue.client.http.async_sending import AsyncWire
+from segue.client.http.async_sending import AsyncWire, find_direct
 from segue.client.http.async_streams import AsyncStream, AsyncSummariseStep, Settle, count_tokens_async, fetch_async
 from segue.client.http.counting import Counting
 from segue.client.http.loops import HttpByLoop
@@ -299,6 +299,10 @@ class AsyncClient(_BaseClient):
             )
 
         self._http = HttpByLoop(connect)
+        self._direct = find_direct(self._setup.transport)
+
+    def _wire(self) -> AsyncWire:
+        return AsyncWire(self._http.here, self._direct)
 
     async def complete(
         self,
@@ -365,7 +369,7 @@ class AsyncClient(_BaseClient):
             context, model, options, policy, fallback_models, emits=emits, prepare=prepare, summarises=summarises
         )
         notify, end = self._hooks(ask, on_attempt, on_end)
-        wire = AsyncWire(self._http.here)
+        wire = self._wire()
         return AsyncStream(ask, self._builder, wire, on_attempt=notify, on_end=end, settle=settle, summarise=summarise)
 
     async def count_tokens(
@@ -378,7 +382,7 @@ class AsyncClient(_BaseClient):
     ) -> int:
         """Count the input tokens of a conversation for a model, like `Client.count_tokens`."""
         counting = self._counting(context, model, options, policy)
-        return await count_tokens_async(counting, self._builder, AsyncWire(self._http.here))
+        return await count_tokens_async(counting, self._builder, self._wire())
 
     async def fetch(
         self, model: Model, path: str, *, method: str = "GET", content: bytes = b""
@@ -390,7 +394,7 @@ class AsyncClient(_BaseClient):
         Raises:
             SettingsError: the key, the URL or a header cannot be sent.
         """
-        wire = AsyncWire(self._http.here)
+        wire = self._wire()
         return await fetch_async(model, path, self._builder, wire, method=method, content=content)
 
     async def close(self) -> None:

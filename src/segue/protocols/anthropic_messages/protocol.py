@@ -23,8 +23,11 @@ def _path(endpoint: Endpoint, stream: bool) -> str:
 _HELD_CONTENT: Final = HeldContent(
     keys={"container": "the files of a container", "thread": "a stored thread"},
     history=frozenset({"thread"}),
+    ids={"file_id": "a file"},
+    free=frozenset({"input", "input_schema"}),
 )
-"""anthropic 2.8.0: `container` by its id (one of skills alone has none), `thread` of the beta types."""
+"""anthropic 2.8.0: `container` by its id (one of skills alone has none), `thread` of the beta types; `file_id` of the
+sources of documents and images, and of uploads to a container."""
 
 _COUNTED: Final = frozenset(
     {

@@ -28,6 +28,7 @@ _HELD_CONTENT: Final = HeldContent(
     values={"promptVariables": "a stored prompt"},
     per_model=frozenset({"promptVariables"}),
     model_pattern=r":prompt/",
+    free=frozenset({"input", "inputSchema", "json"}),
 )
 """botocore 1.44.0: `modelId` may be the ARN of a prompt of Prompt management, which `promptVariables` fill in."""
 

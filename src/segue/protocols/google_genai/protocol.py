@@ -36,8 +36,17 @@ _HELD_CONTENT: Final = HeldContent(
     keys={"cachedContent": "a cached prompt: turns, instructions and tools"},
     history=frozenset({"cachedContent"}),
     per_model=frozenset({"cachedContent"}),
+    ids={
+        "cachedContent": "a cached prompt",
+        "cached_content": "a cached prompt",
+        **dict.fromkeys(("fileSearchStoreNames", "file_search_store_names"), "files of a store"),
+        **dict.fromkeys(("datastore", "dataStore", "engine"), "a data store"),
+        **dict.fromkeys(("ragCorpora", "rag_corpora", "ragCorpus", "rag_corpus"), "a corpus"),
+    },
+    free=frozenset({"args", "response", "parameters", "parametersJsonSchema", "responseSchema", "responseJsonSchema"}),
 )
-"""google-genai 3.1.0: GenerateContentConfig.cached_content; a cache is made for one model (Google documentation)."""
+"""google-genai 3.1.0: GenerateContentConfig.cached_content; a cache is made for one model (Google documentation).
+FileSearch, VertexAISearch and VertexRagStore. The API reads JSON names in both forms (protobuf JSON)."""
 
 
 def _count_path(endpoint: Endpoint) -> str:

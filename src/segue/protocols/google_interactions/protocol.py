@@ -36,6 +36,12 @@ _HELD_CONTENT: Final = HeldContent(
         turns="steps",
     ),
     per_model=frozenset({"cached_content", "continuation_token"}),
+    ids={
+        "environment_id": "files and state of a sandbox",
+        "file_search_store_names": "files of a store",
+        "rag_corpus": "a corpus",
+    },
+    free=frozenset({"annotations", "arguments", "parameters", "result", "schema"}),
 )
 """google-genai 3.1.0: CreateModelInteractionParam, Interaction, Empty; read 2026-11-17."""
 

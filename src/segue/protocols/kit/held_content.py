@@ -7,12 +7,22 @@ Another target cannot read it, so its loss is a loss of content. Each protocol d
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Final, NamedTuple, final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Final, NamedTuple, cast, final
 
 import msgspec
 
 from segue.protocols.kit.json_values import Block, object_of
+
+_HELD_URL: Final = re.compile(r"(?:gs|s3)://|files/|https?://[^/?#]*googleapis\.com/")
+"""Addresses that a provider reads with the rights of the account: its buckets, and its uploaded files.
+
+(Google: FileData.file_uri; Bedrock: S3Location.uri; google-genai 3.1.0, botocore 1.44.0)"""
+_TEXTS: Final = frozenset({"text", "content", "thinking", "instructions", "system", "name", "arguments", "output"})
+"""Keys whose values are texts of the conversation."""
+_BARE: Final = frozenset({"type", "id", "status"})
+"""Keys of a block that names content by its id alone."""
 
 
 class Reference(NamedTuple):
@@ -56,6 +66,9 @@ class HeldContent(msgspec.Struct, frozen=True, kw_only=True):
     - `per_model`: those of the keys that are valid for one model only.
     - `blocks`: types of native blocks (or their only key) that name content by its id.
     - `model_pattern`: a regular expression for names of models that are stored prompts.
+    - `ids`: keys anywhere in a body, such as those of media and tools, whose value is an id, a list of ids, or an
+      object with an `id`, of something that the account has at the provider.
+    - `free`: keys whose values the provider does not read as fields: arguments and results of calls, and schemas.
     """
 
     keys: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
@@ -67,6 +80,8 @@ class HeldContent(msgspec.Struct, frozen=True, kw_only=True):
     per_model: frozenset[str] = frozenset()
     blocks: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
     model_pattern: str | None = None
+    ids: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    free: frozenset[str] = frozenset()
 
     def references(self, body: Block) -> Iterator[Reference]:
         """Find the references among the keys of a body."""
@@ -75,6 +90,22 @@ class HeldContent(msgspec.Struct, frozen=True, kw_only=True):
                 yield Reference(key, name, self.keys[key])
             elif key in self.values and value:
                 yield Reference(key, _id_of(value), self.values[key])
+
+    def find_ids(self, body: Block) -> Iterator[Reference]:
+        """Find every reference in a body, at any depth."""
+        yield from self.references(body)
+        for key, value, block in _walk(body, self.free):
+            if key in self.ids:
+                yield from (Reference(key, name, self.ids[key]) for name in _ids_of(value))
+            elif key == "id" and _BARE.issuperset(block) and (found := self.reference_of(block)) is not None:
+                yield found
+            elif isinstance(value, str) and key not in _TEXTS and _HELD_URL.match(value):
+                yield Reference(key, value, "a file of the account")
+
+    def made_ids(self, reply: object) -> set[str]:
+        """Give the ids in parts of a reply that a later request may name."""
+        keys = {*self.ids, *self.keys, *({"id"} if self.blocks else ())}
+        return {name for key, value, _ in _walk(reply) if key in keys for name in _ids_of(value)}
 
     def reference_of(self, block: Block) -> Reference | None:
         """Find the reference of a native block."""
@@ -87,6 +118,26 @@ class HeldContent(msgspec.Struct, frozen=True, kw_only=True):
     def is_stored_prompt(self, model: str) -> bool:
         """Whether the name of a model is that of a stored prompt."""
         return self.model_pattern is not None and re.search(self.model_pattern, model) is not None
+
+
+def _walk(value: object, skipped: AbstractSet[str] = frozenset()) -> Iterator[tuple[str, object, Block]]:
+    """Give each key of a JSON value at any depth, with its value and its object."""
+    waiting: list[object] = [value]
+    while waiting:
+        given = waiting.pop()
+        if isinstance(given, (list, tuple)):
+            waiting += cast("Sequence[object]", given)
+        elif isinstance(given, Mapping):
+            block = cast("Block", given)
+            for key, each in block.items():
+                if key not in skipped:
+                    yield key, each, block
+                    waiting.append(each)
+
+
+def _ids_of(value: object) -> list[str]:
+    given = cast("Sequence[object]", value) if isinstance(value, (list, tuple)) else (value,)
+    return [name for each in given if (name := _id_of(each))]
 
 
 def _id_of(value: object) -> str:

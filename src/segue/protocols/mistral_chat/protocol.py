@@ -15,8 +15,10 @@ from segue.protocols.kit.request_fields import read_parameters
 _HELD_CONTENT: Final = HeldContent(
     keys={"agent_id": "the instructions and tools of an agent", "conversation_id": "a stored conversation"},
     history=frozenset({"conversation_id"}),
+    ids={"file_id": "a file", "library_ids": "documents of a library"},
+    free=frozenset({"parameters", "schema"}),
 )
-"""mistralai 3.7.0: agents and conversations."""
+"""mistralai 3.7.0: agents and conversations; FileChunk and DocumentLibraryTool."""
 
 PROTOCOL: Final = Protocol(
     **read_parts(__package__, "batch_forms", "model_list", "routes", "server_tools", "stream_writer"),

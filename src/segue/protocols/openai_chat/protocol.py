@@ -22,6 +22,8 @@ _HELD_CONTENT: Final = HeldContent(
     },
     history=frozenset({"previous_response_id", "conversation_id", "context_id"}),
     blocks={"audio": "a spoken reply"},
+    ids={"audio": "a spoken reply", "file_id": "a file"},
+    free=frozenset({"parameters", "schema"}),
 )
 """A request names earlier audio by its id (openai 3.49.0); the keys are those of vendors of this protocol (Volcengine:
 `context_id` of its context API; Z.ai: `conversation_id`; 2026-11)."""

@@ -48,8 +48,17 @@ _HELD_CONTENT: Final = HeldContent(
         deleted=lambda name: {"id": name, "object": "response", "deleted": True},
     ),
     blocks={"item_reference": "a stored item", "image_generation_call": "a generated image"},
+    ids={
+        "file_id": "a file",
+        "file_ids": "files",
+        "container": "a container",
+        "container_id": "a container",
+        "vector_store_ids": "files of a vector store",
+    },
+    free=frozenset({"annotations", "parameters", "schema"}),
 )
-"""openai 3.49.0: response_create_params, ItemReference; an image call with its id alone was accepted (recorded)."""
+"""openai 3.49.0: response_create_params, ItemReference; an image call with its id alone was accepted (recorded); ids of
+files in content, and of the tools file_search, code_interpreter and shell."""
 
 _COUNTED: Final = frozenset(
     {
