@@ -110,7 +110,7 @@ def test_handover_of_one_agent_to_another(home, agent, target, tmp_path):
     assert done.status == 0
     files = [each for each in (tmp_path / "out").rglob("*") if each.is_file()]
     assert {stat.S_IMODE(each.stat().st_mode) for each in files} == {0o600}
-    (written,) = (each for each in files if each.suffix in (".json", ".jsonl"))
+    (written,) = (each for each in files if each.suffix in (".json", ".jsonl") and each.parent.name != ".segue")
     assert (path.read_bytes(), path.stat().st_mtime_ns) == before
     texts = {message.text() for message in read_history(path).context.messages if message.role == "assistant"}
     again = {message.text() for message in read_history(written).context.messages if message.role == "assistant"}
@@ -125,7 +125,7 @@ def test_handover_of_one_agent_to_another(home, agent, target, tmp_path):
 def test_the_command_works_in_another_folder(home):
     path = store(home, "claude-code")
     done = run("handover", path, "--to", "pi", "-o", "out", "--report", "none", cwd=home)
-    (written,) = (home / "out").iterdir()
+    (written,) = (home / "out").glob("*.jsonl")
     assert done.out == f"cd /home/user/project && pi --session {written}\n"
 
 
@@ -141,11 +141,50 @@ def test_handover_stores_the_session_where_the_agent_finds_it(home):
     assert len(list((home / ".codex").rglob("rollout-*.jsonl"))) == 2
 
 
-def test_the_report_of_handover_names_no_option_that_the_command_does_not_have(home):
+def test_handover_takes_a_part_of_a_session_and_says_what_becomes_of_reasoning(home):
     store(home, "claude-code")
-    done = run("handover", "claude-code:last", "--to", "codex", "--model", "openai/gpt-5.4")
+    to = ("--to", "codex", "--model", "openai/gpt-5.4", "-o", home / "out")
+    done = run("handover", "claude-code:last", *to)
     assert "thinking_as_text" in done.err
-    assert "--reasoning" not in done.err
+    assert "--reasoning drop" in done.err
+    whole = read_history(next((home / "out").glob("*.jsonl")))
+    assert run("handover", "claude-code:last", *to, "--reasoning", "drop", "-o", home / "dropped").status == 0
+    dropped = read_history(next((home / "dropped").glob("*.jsonl")))
+    assert sum(len(each.text()) for each in dropped.context.messages) < sum(
+        len(each.text()) for each in whole.context.messages
+    )
+    messages = read_history(store(home, "claude-code")).context.messages
+    last = max(at for at, message in enumerate(messages) if message.role == "user")
+    part = run("handover", "claude-code:last", *to, "--from-message", last, "-o", home / "part")
+    assert part.status == 0
+    texts = [message.text() for message in read_history(next((home / "part").glob("*.jsonl"))).context.messages]
+    assert texts[0] == messages[last].text()
+    assert messages[0].text() not in texts
+    wrong = run("handover", "claude-code:last", *to, "--from-message", len(messages))
+    assert wrong.status == 2
+    assert "this is no message of the user; the nearest are" in wrong.err
+    branch = run("handover", "claude-code:last", *to, "--branch", "none-of-them")
+    assert (branch.status, "none-of-them" in branch.err) == (2, True)
+    assert run("handover", "claude-code:last", *to, "--view", "full", "-o", home / "full").status == 0
+
+
+@pytest.mark.parametrize("other", ["codex", "opencode"])
+def test_a_session_that_comes_back_has_its_reasoning_again(home, other):
+    path = store(home, "claude-code")
+    first = read_history(path)
+    run("handover", path, "--to", other, "--report", "none")
+    (kept,) = (home / ".local/share/segue/originals").iterdir()
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    if other == "codex":
+        (there,) = (home / ".codex").rglob("rollout-*.jsonl")
+    else:  # the program takes the file into its database, and exports it again
+        run("handover", path, "--to", other, "-o", home / "taken", "--report", "none")
+        (there,) = (home / "taken").glob("*.json")
+        (home / "taken" / ".segue" / kept.name).unlink()
+    back = run("handover", there, "--to", "claude-code", "-o", home / "back", "--report", "none")
+    assert f"Restored: {len(first.context.messages)} messages as before the handover to {other}" in back.err
+    (again,) = (home / "back").glob("*.jsonl")
+    assert read_history(again).context.messages == first.context.messages
 
 
 def test_handover_runs_the_agent_in_the_folder_of_the_project(home, tmp_path, monkeypatch):
@@ -177,7 +216,7 @@ def test_export_writes_one_file_a_folder_or_nothing(home, tmp_path):
     assert (taken.status, "was not changed" in taken.err) == (2, True)
     assert run("export", SESSION, "--to", "opencode", "--report", "none").out.startswith('{"info":')
     assert run("export", SESSION, "--to", "claude-code", "-o", tmp_path / "out", "--report", "none").status == 0
-    (stored,) = (tmp_path / "out").iterdir()
+    (stored,) = (tmp_path / "out").glob("*.jsonl")
     assert read_history(stored).origin.format == "claude-code"
 
 

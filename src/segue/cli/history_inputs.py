@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, Final, cast, final
 
@@ -25,6 +26,24 @@ from segue.projection.report import Loss, Report
 FORMAT_NAMES: Final = click.Choice(format_names())
 _HEAD: Final = 64
 _STANDARD_INPUT: Final = "-"
+
+
+def view_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that say which part of a history is read."""
+    branch = click.option("--branch", metavar="ID", help="Read this branch; the report lists the branches.")
+    view = click.option(
+        "--view",
+        type=click.Choice(["active", "full"]),
+        default="active",
+        show_default=True,
+        help="What the agent would send, or everything, also what it replaced by a summary.",
+    )
+    return view(branch(command))
+
+
+def chosen_view(view: str, branch: str | None) -> str:
+    """Give the view that these options name."""
+    return view if branch is None else f"branch={branch}"
 
 
 def open_history(

@@ -41,6 +41,10 @@ _TAIL: Final = 8 * 1024
 has 20 kB; the end has the last time, and titles and costs that programs write when they stop."""
 _SQLITE: Final = b"SQLite format 3\x00"
 _ZIP: Final = b"PK\x03\x04"
+_ORIGINALS: Final = Place(folder=".local/share/segue/originals", variables=("XDG_DATA_HOME/segue/originals",))
+"""Where the originals of sessions are kept that were written for another agent."""
+_SEARCHED: Final = 200
+"""How many of them are looked at for a session whose id has changed."""
 _RATIO: Final = 50
 """How much larger than its compressed data a file of an archive may be, above one megabyte; and all files together,
 above `_SMALL`. Exports compress to about a tenth; an archive made to fill the memory has a ratio of hundreds."""
@@ -441,6 +445,35 @@ def save_files(written: Written, folder: Path, *, flat: bool) -> tuple[Path, ...
         if not path.exists():
             store_file(path, data)
     return tuple(path for path, _ in targets)
+
+
+def save_originals(session_id: str, data: bytes, folder: Path | None) -> None:
+    """Store the originals of a written session: in a hidden folder beside its file, or in segue's own folder."""
+    path = _originals_folder(folder) / f"{session_id}.jsonl"
+    if not path.exists():
+        store_file(path, data)
+
+
+def find_originals(ids: Sequence[str], beside: Path | None) -> Iterator[Path]:
+    """Find files with originals: those that are named by one of these ids, then all others, the newest first."""
+    folders = [_originals_folder(each) for each in ((beside, None) if beside is not None else (None,))]
+    named = [folder / f"{each}.jsonl" for folder in folders for each in ids if _is_inside(each) and "/" not in each]
+    yield from (path for path in named if path.is_file())
+    others = [path for folder in folders for path in folder.glob("*.jsonl") if path.is_file() and path not in named]
+    yield from sorted(others, key=lambda path: (-path.stat().st_mtime, path.name))[:_SEARCHED]
+
+
+def read_originals(path: Path, *, whole: bool = True) -> bytes:
+    """Read such a file, or its first line only; nothing if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read() if whole else file.readline()
+    except OSError:
+        return b""
+
+
+def _originals_folder(beside: Path | None) -> Path:
+    return find_folder(_ORIGINALS) if beside is None else beside / ".segue"
 
 
 def _target(folder: Path, file: WrittenFile, *, flat: bool) -> Path:
