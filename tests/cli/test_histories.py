@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 import stat
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from cli.running import SESSION, run
+from cli.terminal import Terminal
 from segue import read_history, read_session
 from segue.histories.registry import FORMATS, get_format
 
@@ -81,6 +84,99 @@ def test_sessions_lists_a_folder(home, tmp_path):
     store(home, "pi")
     (row,) = json.loads(run("sessions", home / ".pi" / "agent", "--json").out)
     assert row["format"] == "pi"
+
+
+AIDER = "# aider chat started at 2026-11-15 12:00:00\n\n#### Which parser?\n\nThe new one.\n"
+
+
+def test_sessions_in_the_folder_of_a_project_are_found_and_those_of_the_current_one_come_first(home):
+    store(home, "claude-code")
+    project = home / "code" / "mine"
+    (project / "src").mkdir(parents=True)
+    (project / ".git").mkdir()
+    (project / ".aider.chat.history.md").write_text(AIDER)
+    assert [row["format"] for row in json.loads(run("sessions", "--json", cwd=home).out)] == ["claude-code"]
+    rows = json.loads(run("sessions", "--json", cwd=project / "src").out)
+    assert [row["format"] for row in rows] == ["aider", "claude-code"]
+    assert rows[0]["cwd"] == str(project)
+    shown = run("import", "aider:last", "--report", "none", cwd=project)
+    assert "The new one." in shown.out
+    listed = json.loads(run("sessions", project, "--json").out)
+    assert [row["format"] for row in listed] == ["aider"]
+    # A project is also known by the sessions of other agents in it.
+    path = store(home, "claude-code")
+    path.write_bytes(path.read_bytes().replace(b"/home/user/project", str(project).encode()))
+    assert {row["format"] for row in json.loads(run("sessions", "--json", cwd=home).out)} == {"aider", "claude-code"}
+
+
+def test_a_session_is_named_by_its_id_the_beginning_of_it_or_last(home):
+    path = store(home, "claude-code")
+    name = path.stem
+    wanted = run("import", path, "--report", "none").out
+    for given in (name, name[:6], f"claude-code:{name[:6]}", "last", "claude-code:last"):
+        assert run("import", given, "--report", "none").out == wanted, given
+        for command in (("show",), ("check", "--for", "anthropic/claude-sonnet-4-5")):
+            assert run(*command, given).out == run(*command, path).out, (command, given)
+        assert run("handover", given, "--to", "pi", "-o", home / f"to-{given[:9]}", "--report", "none").status == 0
+    other = path.with_name(f"{name[:-1]}x.jsonl")
+    other.write_bytes(path.read_bytes())
+    unclear = run("import", name[:6])
+    assert (unclear.status, "is the beginning of 2 ids: claude-code:" in unclear.err) == (2, True)
+    assert run("import", "0123456789abcdef").status == 2
+
+
+def test_sessions_finds_a_text_in_messages(home):
+    store(home, "claude-code")
+    store(home, "codex")
+    rows = json.loads(run("sessions", "--grep", "read BOTH\tfiles", "--json").out)
+    assert {row["format"] for row in rows} == {"claude-code", "codex"}
+    assert len(json.loads(run("sessions", "--grep", "read both", "--limit", 1, "--json").out)) == 1
+    found = run("sessions", "--grep", "read both files")
+    assert "Read both files." in found.out
+    assert run("sessions", "--grep", "sessionId").err == "no sessions found\n"  # a key of the file, no message
+    assert run("sessions", "--grep", "n\u00f6").err == "no sessions found\n"
+
+
+@pytest.mark.parametrize("columns", [80, 110, 140])
+def test_each_session_is_one_line_that_fits_the_terminal(home, columns):
+    for at in range(12):
+        path = store(home, "claude-code")
+        folder = f"/home/user/work/{'customer-' * 6}{at}/services/\u6f22\u5b57-backend-{at}"
+        longer = (
+            path.read_bytes()
+            .replace(b"/home/user/project", folder.encode())
+            .replace(b"Read both", "漢字 Read".encode())
+        )
+        path.with_name(f"{at:08d}{path.name[8:]}").write_bytes(longer)
+        path.unlink()
+    terminal = Terminal("sessions", columns=columns, term="xterm")
+    lines = terminal.wait_for("12 sessions").replace("\r", "").splitlines()
+    terminal.close()
+    plain = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in lines]
+    rows = [line for line in plain if line.startswith("claude-code")]
+    assert len(rows) == 12
+    assert max(map(cell_len, plain)) <= columns
+    assert all(f"backend-{int(row.split()[1])}" in row and "漢字 Read" in row for row in rows)
+
+
+def test_a_session_is_picked_in_a_terminal(home):
+    store(home, "claude-code")
+    store(home, "codex")
+    terminal = Terminal("sessions", "--pick", term="xterm")
+    terminal.wait_for("2 of 2")
+    terminal.type("codex")
+    terminal.wait_for("1 of 2.*filter: codex")
+    terminal.type("\r")
+    seen = terminal.wait_for(r"codex:[0-9a-f-]{36}")
+    assert terminal.process.wait(timeout=60) == 0
+    assert f"codex:{json.loads(run('sessions', '--agent', 'codex', '--json').out)[0]['id']}" in seen
+    terminal.close()
+    escaped = Terminal("handover", "--to", "pi", term="xterm")
+    escaped.wait_for("2 of 2")
+    escaped.type("\x1b[B\x1b")
+    assert escaped.process.wait(timeout=60) == 1
+    escaped.close()
+    assert "in a terminal only" in run("sessions", "--pick").err
 
 
 @pytest.mark.parametrize("agent", ["claude-code", "opencode", "pi"])

@@ -17,9 +17,10 @@ from segue.cli.history_outputs import (
     save_fresh,
 )
 from segue.cli.reports import ReportForm, report_option
+from segue.cli.sessions import in_order, pick_one
 from segue.cli.targets import TO, catalogue_option, complete_model, find_target, name_option, reasoning_option
 from segue.errors import LoadError
-from segue.histories.api import keep_originals, restore_history
+from segue.histories.api import find_sessions, keep_originals, restore_history
 from segue.histories.kit.format import Format
 from segue.histories.kit.history import History
 from segue.histories.registry import all_formats, get_format
@@ -30,7 +31,7 @@ from segue.projection.report import Report
 
 
 @click.command("handover")
-@click.argument("source")
+@click.argument("source", required=False)
 @click.option("--to", "target", metavar="AGENT", required=True, help="The agent that continues the session.")
 @click.option(
     "--model",
@@ -64,7 +65,7 @@ from segue.projection.report import Report
 def command(
     ctx: click.Context,
     *,
-    source: str,
+    source: str | None,
     target: str,
     model: str | None,
     cwd: str | None,
@@ -81,7 +82,8 @@ def command(
 ) -> None:
     """Write the session SOURCE for another agent, and print the command that continues it there.
 
-    SOURCE is what `segue import` takes, such as `claude-code:last`. It is never changed; the new session has a new id.
+    SOURCE is what `segue import` takes, such as `claude-code:last`; without it, you pick a session in the terminal. It
+    is never changed; the new session has a new id.
     Standard output has only the command; with --run it is run in the folder of the project. A session that comes back
     from another agent gets its own messages back, with their reasoning, and the turns that the other one added.
     """
@@ -89,6 +91,11 @@ def command(
     if record.write is None or record.kind != "agent":
         names = ", ".join(each.name for each in all_formats() if each.write is not None and each.kind == "agent")
         raise click.UsageError(f"--to {target}: no session can be continued there; choose one of {names}")
+    if source is None:
+        picked = pick_one(in_order(find_sessions()))
+        if picked is None:
+            ctx.exit(1)
+        source = f"{picked.format}:{picked.id}"
     opened = open_history(source, name=name, view=chosen_view(view, branch), session=session)
     history = restore_history(opened)
     if history is not opened:

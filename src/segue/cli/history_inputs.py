@@ -1,4 +1,4 @@
-"""How commands open a SOURCE: a file, a folder, a database, an archive, `claude-code:last`, `codex:ID`, or `-`.
+"""How commands open a SOURCE: a file, a folder, a database, an archive, `last`, `codex:last`, an id, or `-`.
 
 What it is and how it is read, `segue.histories.opening` decides, for every command alike.
 """
@@ -17,7 +17,7 @@ import click
 from segue.errors import LoadError, SegueError, UnknownFormat
 from segue.histories.kit.history import History
 from segue.histories.kit.source import View
-from segue.histories.opening import How, Opened, choose_line, open_source
+from segue.histories.opening import How, Opened, choose_line, find_bare_id, open_source
 from segue.histories.places import is_binary
 from segue.histories.registry import find_format, format_names, get_format
 from segue.models.model import Model
@@ -96,6 +96,8 @@ def _check_place(given: str) -> bool:
         if agent.replace("-", "").isalpha() and len(agent) > 1:
             get_format(agent)  # explains which names there are
     path = Path(given).expanduser()
+    if not colon and find_bare_id(given) is not None:
+        return True
     return path.is_dir() or (path.is_file() and is_binary(_head(path)))
 
 

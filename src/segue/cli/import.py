@@ -47,7 +47,7 @@ def command(
     """Read SOURCE into a session file of segue, and report what is not in its messages.
 
     SOURCE is a session file of an agent, its folder or database, an export, messages of a framework as JSON,
-    `claude-code:last`, `codex:ID` (`segue sessions` lists them), or `-` for standard input. It is never changed.
+    `last`, `codex:last` or an ID (`segue sessions` lists them), or `-` for standard input. It is never changed.
     """
     chosen = chosen_view(view, branch)
     history = open_history(source, name=name, view=chosen, session=session, keep_records=keep_records)

@@ -25,8 +25,8 @@ from segue.histories.kit.history import History, Originals, Session, Written
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import MemoryFiles, Source, View
 from segue.histories.kit.stamps import first_time, make_id
-from segue.histories.opening import choose_line, locate_history, open_source
-from segue.histories.reading import How, as_history, without_collection
+from segue.histories.opening import all_sessions, choose_line, locate_history, open_source
+from segue.histories.reading import How, as_history
 from segue.histories.registry import all_formats, formats_with_sessions, get_format
 from segue.models.catalogue import get_model
 from segue.models.model import Model
@@ -47,11 +47,12 @@ def read_history(
 ) -> History:
     """Read a stored history.
 
-    `source` is a path, `"claude-code:last"` or `"codex:ID"` for a session on this machine, a `Session`, the bytes of a
-    file, or the messages of a framework as JSON values or objects. A stored conversation, a session file of segue, a
-    request of any protocol and a row of a data set are histories too. What the source is, is recognised by its content
-    if `format` does not name a format or a protocol. `view` is `active` (what the agent would send), `full` (nothing
-    compacted away) or `branch=ID`. `keep_records` keeps the data of records that are no part of the conversation.
+    `source` is a path, `"claude-code:last"`, `"codex:ID"`, `"last"` or an id for a session on this machine (the
+    beginning of the id is enough where no other session has it), a `Session`, the bytes of a file, or the messages of a
+    framework as JSON values or objects. A stored conversation, a session file of segue, a request of any protocol and a
+    row of a data set are histories too. What the source is, is recognised by its content if `format` does not name a
+    format or a protocol. `view` is `active` (what the agent would send), `full` (nothing compacted away) or
+    `branch=ID`. `keep_records` keeps the data of records that are no part of the conversation.
     `session` selects one of several conversations in a database or an export, by its id, by default the newest; in a
     file of lines by its number, by default the first.
 
@@ -242,13 +243,11 @@ def framework_objects(written: Written) -> Any:  # noqa: ANN401 - the type depen
 def find_sessions(*, formats: Iterable[str] | None = None, cwd: str | None = None) -> Iterator[Session]:
     """List the sessions of agents on this machine, the newest first.
 
-    `formats` are names of agents, by default all; `cwd` selects those of one project.
+    `formats` are names of agents, by default all; `cwd` selects those of one project. Sessions that are stored in the
+    folder of a project are found in the current one, in `cwd`, and in those of the other sessions.
     """
     records = formats_with_sessions() if formats is None else [get_format(name) for name in formats]
-    with without_collection():
-        found = [session for record in records for session in places.list_sessions(record)]
-    found.sort(key=lambda session: (-(session.updated or 0), session.path))
-    return (session for session in found if cwd is None or session.cwd == cwd)
+    return (session for session in all_sessions(records, cwd) if cwd is None or session.cwd == cwd)
 
 
 def _find_target(record: Format, history: History, model: Model | str | None) -> Model:
