@@ -134,6 +134,7 @@ from segue.framing.writing import frame_encoder as frame_encoder
 from segue.histories.api import find_sessions as find_sessions
 from segue.histories.api import framework_objects as framework_objects
 from segue.histories.api import read_history as read_history
+from segue.histories.api import restore_history as restore_history
 from segue.histories.api import save_history as save_history
 from segue.histories.api import write_history as write_history
 from segue.histories.kit.format import Format as Format

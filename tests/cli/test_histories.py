@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 import stat
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from cli.running import SESSION, run
+from cli.terminal import Terminal
 from segue import read_history, read_session
 from segue.histories.registry import FORMATS, get_format
 
@@ -64,6 +67,99 @@ def test_sessions_lists_a_folder(home, tmp_path):
     assert row["format"] == "pi"
 
 
+AIDER = "# aider chat started at 2026-11-15 12:00:00\n\n#### Which parser?\n\nThe new one.\n"
+
+
+def test_sessions_in_the_folder_of_a_project_are_found_and_those_of_the_current_one_come_first(home):
+    store(home, "claude-code")
+    project = home / "code" / "mine"
+    (project / "src").mkdir(parents=True)
+    (project / ".git").mkdir()
+    (project / ".aider.chat.history.md").write_text(AIDER)
+    assert [row["format"] for row in json.loads(run("sessions", "--json", cwd=home).out)] == ["claude-code"]
+    rows = json.loads(run("sessions", "--json", cwd=project / "src").out)
+    assert [row["format"] for row in rows] == ["aider", "claude-code"]
+    assert rows[0]["cwd"] == str(project)
+    shown = run("import", "aider:last", "--report", "none", cwd=project)
+    assert "The new one." in shown.out
+    listed = json.loads(run("sessions", project, "--json").out)
+    assert [row["format"] for row in listed] == ["aider"]
+    # A project is also known by the sessions of other agents in it.
+    path = store(home, "claude-code")
+    path.write_bytes(path.read_bytes().replace(b"/home/user/project", str(project).encode()))
+    assert {row["format"] for row in json.loads(run("sessions", "--json", cwd=home).out)} == {"aider", "claude-code"}
+
+
+def test_a_session_is_named_by_its_id_the_beginning_of_it_or_last(home):
+    path = store(home, "claude-code")
+    name = path.stem
+    wanted = run("import", path, "--report", "none").out
+    for given in (name, name[:6], f"claude-code:{name[:6]}", "last", "claude-code:last"):
+        assert run("import", given, "--report", "none").out == wanted, given
+        for command in (("show",), ("check", "--for", "anthropic/claude-sonnet-4-5")):
+            assert run(*command, given).out == run(*command, path).out, (command, given)
+        assert run("handover", given, "--to", "pi", "-o", home / f"to-{given[:9]}", "--report", "none").status == 0
+    other = path.with_name(f"{name[:-1]}x.jsonl")
+    other.write_bytes(path.read_bytes())
+    unclear = run("import", name[:6])
+    assert (unclear.status, "is the beginning of 2 ids: claude-code:" in unclear.err) == (2, True)
+    assert run("import", "0123456789abcdef").status == 2
+
+
+def test_sessions_finds_a_text_in_messages(home):
+    store(home, "claude-code")
+    store(home, "codex")
+    rows = json.loads(run("sessions", "--grep", "read BOTH\tfiles", "--json").out)
+    assert {row["format"] for row in rows} == {"claude-code", "codex"}
+    assert len(json.loads(run("sessions", "--grep", "read both", "--limit", 1, "--json").out)) == 1
+    found = run("sessions", "--grep", "read both files")
+    assert "Read both files." in found.out
+    assert run("sessions", "--grep", "sessionId").err == "no sessions found\n"  # a key of the file, no message
+    assert run("sessions", "--grep", "n\u00f6").err == "no sessions found\n"
+
+
+@pytest.mark.parametrize("columns", [80, 110, 140])
+def test_each_session_is_one_line_that_fits_the_terminal(home, columns):
+    for at in range(12):
+        path = store(home, "claude-code")
+        folder = f"/home/user/work/{'customer-' * 6}{at}/services/\u6f22\u5b57-backend-{at}"
+        longer = (
+            path.read_bytes()
+            .replace(b"/home/user/project", folder.encode())
+            .replace(b"Read both", "漢字 Read".encode())
+        )
+        path.with_name(f"{at:08d}{path.name[8:]}").write_bytes(longer)
+        path.unlink()
+    terminal = Terminal("sessions", columns=columns, term="xterm")
+    lines = terminal.wait_for("12 sessions").replace("\r", "").splitlines()
+    terminal.close()
+    plain = [re.sub(r"\x1b\[[0-9;]*m", "", line) for line in lines]
+    rows = [line for line in plain if line.startswith("claude-code")]
+    assert len(rows) == 12
+    assert max(map(cell_len, plain)) <= columns
+    assert all(f"backend-{int(row.split()[1])}" in row and "漢字 Read" in row for row in rows)
+
+
+def test_a_session_is_picked_in_a_terminal(home):
+    store(home, "claude-code")
+    store(home, "codex")
+    terminal = Terminal("sessions", "--pick", term="xterm")
+    terminal.wait_for("2 of 2")
+    terminal.type("codex")
+    terminal.wait_for("1 of 2.*filter: codex")
+    terminal.type("\r")
+    seen = terminal.wait_for(r"codex:[0-9a-f-]{36}")
+    assert terminal.process.wait(timeout=60) == 0
+    assert f"codex:{json.loads(run('sessions', '--agent', 'codex', '--json').out)[0]['id']}" in seen
+    terminal.close()
+    escaped = Terminal("handover", "--to", "pi", term="xterm")
+    escaped.wait_for("2 of 2")
+    escaped.type("\x1b[B\x1b")
+    assert escaped.process.wait(timeout=60) == 1
+    escaped.close()
+    assert "in a terminal only" in run("sessions", "--pick").err
+
+
 @pytest.mark.parametrize("agent", ["claude-code", "opencode", "pi"])
 def test_import_writes_a_session_file_and_changes_nothing_else(home, agent, tmp_path):
     path = store(home, agent)
@@ -91,7 +187,7 @@ def test_handover_of_one_agent_to_another(home, agent, target, tmp_path):
     assert done.status == 0
     files = [each for each in (tmp_path / "out").rglob("*") if each.is_file()]
     assert {stat.S_IMODE(each.stat().st_mode) for each in files} == {0o600}
-    (written,) = (each for each in files if each.suffix in (".json", ".jsonl"))
+    (written,) = (each for each in files if each.suffix in (".json", ".jsonl") and each.parent.name != ".segue")
     assert (path.read_bytes(), path.stat().st_mtime_ns) == before
     texts = {message.text() for message in read_history(path).context.messages if message.role == "assistant"}
     again = {message.text() for message in read_history(written).context.messages if message.role == "assistant"}
@@ -106,7 +202,7 @@ def test_handover_of_one_agent_to_another(home, agent, target, tmp_path):
 def test_the_command_works_in_another_folder(home):
     path = store(home, "claude-code")
     done = run("handover", path, "--to", "pi", "-o", "out", "--report", "none", cwd=home)
-    (written,) = (home / "out").iterdir()
+    (written,) = (home / "out").glob("*.jsonl")
     assert done.out == f"cd /home/user/project && pi --session {written}\n"
 
 
@@ -122,11 +218,50 @@ def test_handover_stores_the_session_where_the_agent_finds_it(home):
     assert len(list((home / ".codex").rglob("rollout-*.jsonl"))) == 2
 
 
-def test_the_report_of_handover_names_no_option_that_the_command_does_not_have(home):
+def test_handover_takes_a_part_of_a_session_and_says_what_becomes_of_reasoning(home):
     store(home, "claude-code")
-    done = run("handover", "claude-code:last", "--to", "codex", "--model", "openai/gpt-5.4")
+    to = ("--to", "codex", "--model", "openai/gpt-5.4", "-o", home / "out")
+    done = run("handover", "claude-code:last", *to)
     assert "thinking_as_text" in done.err
-    assert "--reasoning" not in done.err
+    assert "--reasoning drop" in done.err
+    whole = read_history(next((home / "out").glob("*.jsonl")))
+    assert run("handover", "claude-code:last", *to, "--reasoning", "drop", "-o", home / "dropped").status == 0
+    dropped = read_history(next((home / "dropped").glob("*.jsonl")))
+    assert sum(len(each.text()) for each in dropped.context.messages) < sum(
+        len(each.text()) for each in whole.context.messages
+    )
+    messages = read_history(store(home, "claude-code")).context.messages
+    last = max(at for at, message in enumerate(messages) if message.role == "user")
+    part = run("handover", "claude-code:last", *to, "--from-message", last, "-o", home / "part")
+    assert part.status == 0
+    texts = [message.text() for message in read_history(next((home / "part").glob("*.jsonl"))).context.messages]
+    assert texts[0] == messages[last].text()
+    assert messages[0].text() not in texts
+    wrong = run("handover", "claude-code:last", *to, "--from-message", len(messages))
+    assert wrong.status == 2
+    assert "this is no message of the user; the nearest are" in wrong.err
+    branch = run("handover", "claude-code:last", *to, "--branch", "none-of-them")
+    assert (branch.status, "none-of-them" in branch.err) == (2, True)
+    assert run("handover", "claude-code:last", *to, "--view", "full", "-o", home / "full").status == 0
+
+
+@pytest.mark.parametrize("other", ["codex", "opencode"])
+def test_a_session_that_comes_back_has_its_reasoning_again(home, other):
+    path = store(home, "claude-code")
+    first = read_history(path)
+    run("handover", path, "--to", other, "--report", "none")
+    (kept,) = (home / ".local/share/segue/originals").iterdir()
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    if other == "codex":
+        (there,) = (home / ".codex").rglob("rollout-*.jsonl")
+    else:  # the program takes the file into its database, and exports it again
+        run("handover", path, "--to", other, "-o", home / "taken", "--report", "none")
+        (there,) = (home / "taken").glob("*.json")
+        (home / "taken" / ".segue" / kept.name).unlink()
+    back = run("handover", there, "--to", "claude-code", "-o", home / "back", "--report", "none")
+    assert f"Restored: {len(first.context.messages)} messages as before the handover to {other}" in back.err
+    (again,) = (home / "back").glob("*.jsonl")
+    assert read_history(again).context.messages == first.context.messages
 
 
 def test_handover_runs_the_agent_in_the_folder_of_the_project(home, tmp_path, monkeypatch):
@@ -158,7 +293,7 @@ def test_export_writes_one_file_a_folder_or_nothing(home, tmp_path):
     assert (taken.status, "was not changed" in taken.err) == (2, True)
     assert run("export", SESSION, "--to", "opencode", "--report", "none").out.startswith('{"info":')
     assert run("export", SESSION, "--to", "claude-code", "-o", tmp_path / "out", "--report", "none").status == 0
-    (stored,) = (tmp_path / "out").iterdir()
+    (stored,) = (tmp_path / "out").glob("*.jsonl")
     assert read_history(stored).origin.format == "claude-code"
 
 

@@ -1,4 +1,4 @@
-"""The eight laws of formats, on every registered format."""
+"""The nine laws of formats, on every registered format."""
 
 from __future__ import annotations
 

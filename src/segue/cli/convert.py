@@ -23,6 +23,7 @@ from segue.cli.targets import (
     complete_model,
     find_target,
     open_catalogue,
+    reasoning_option,
     source_option,
 )
 from segue.cli.wording import in_program_words
@@ -122,13 +123,7 @@ def _gather(**records: type[NamedTuple]) -> Callable[[Callable[..., None]], Call
     shell_complete=complete_model,
     help="The model that wrote the answers, if FILE does not name it; only that model gets their signatures back.",
 )
-@click.option(
-    "--reasoning",
-    type=click.Choice(["auto", "text", "drop", "native"]),
-    default="auto",
-    show_default=True,
-    help="What to do with the thinking of other models.",
-)
+@reasoning_option
 @report_option
 @click.option("--strict", is_flag=True, help="Refuse a conversion that drops content or signatures.")
 @click.option(

@@ -6,8 +6,9 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import click
+from msgspec.structs import replace
 
-from segue.cli.history_inputs import open_history
+from segue.cli.history_inputs import chosen_view, open_history, view_options
 from segue.cli.history_outputs import (
     commands_of,
     print_report,
@@ -16,16 +17,21 @@ from segue.cli.history_outputs import (
     save_fresh,
 )
 from segue.cli.reports import ReportForm, report_option
-from segue.cli.targets import TO, catalogue_option, complete_model, find_target, name_option
+from segue.cli.sessions import in_order, pick_one
+from segue.cli.targets import TO, catalogue_option, complete_model, find_target, name_option, reasoning_option
+from segue.errors import LoadError
+from segue.histories.api import find_sessions, keep_originals, restore_history
 from segue.histories.kit.format import Format
 from segue.histories.kit.history import History
 from segue.histories.registry import all_formats, get_format
 from segue.models.model import Model
+from segue.plurals import counted
+from segue.projection.policy import Policy, ReasoningPolicy
 from segue.projection.report import Report
 
 
 @click.command("handover")
-@click.argument("source")
+@click.argument("source", required=False)
 @click.option("--to", "target", metavar="AGENT", required=True, help="The agent that continues the session.")
 @click.option(
     "--model",
@@ -36,6 +42,15 @@ from segue.projection.report import Report
 @click.option("--cwd", metavar="DIR", help="The folder of the project.  [default: that of the session]")
 @name_option
 @click.option("--session", metavar="ID", help="The conversation to read, of a source with several.  [default: newest]")
+@view_options
+@click.option(
+    "--from-message",
+    "first",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Leave out the messages before this one; `segue show` numbers them.",
+)
+@reasoning_option
 @click.option(
     "-o",
     "--output",
@@ -50,12 +65,16 @@ from segue.projection.report import Report
 def command(
     ctx: click.Context,
     *,
-    source: str,
+    source: str | None,
     target: str,
     model: str | None,
     cwd: str | None,
     name: str | None,
     session: str | None,
+    view: str,
+    branch: str | None,
+    first: int | None,
+    reasoning: ReasoningPolicy,
     output: Path | None,
     run: bool,
     form: ReportForm,
@@ -63,21 +82,37 @@ def command(
 ) -> None:
     """Write the session SOURCE for another agent, and print the command that continues it there.
 
-    SOURCE is what `segue import` takes, such as `claude-code:last`. It is never changed; the new session has a new id.
-    Standard output has only the command; with --run it is run in the folder of the project.
+    SOURCE is what `segue import` takes, such as `claude-code:last`; without it, you pick a session in the terminal. It
+    is never changed; the new session has a new id.
+    Standard output has only the command; with --run it is run in the folder of the project. A session that comes back
+    from another agent gets its own messages back, with their reasoning, and the turns that the other one added.
     """
     record = get_format(target)
     if record.write is None or record.kind != "agent":
         names = ", ".join(each.name for each in all_formats() if each.write is not None and each.kind == "agent")
         raise click.UsageError(f"--to {target}: no session can be continued there; choose one of {names}")
-    history = open_history(source, name=name, session=session)
+    if source is None:
+        picked = pick_one(in_order(find_sessions()))
+        if picked is None:
+            ctx.exit(1)
+        source = f"{picked.format}:{picked.id}"
+    opened = open_history(source, name=name, view=chosen_view(view, branch), session=session)
+    history = restore_history(opened)
+    if history is not opened:
+        own = set(map(id, opened.context.messages))
+        count = sum(id(message) not in own for message in history.context.messages)
+        click.echo(f"Restored: {counted(count, 'message')} as before the handover to {opened.origin.format}", err=True)
+    if first is not None:
+        history = _from_message(history, first)
     chosen = default_model(record, history, model, catalogue)
     folder = output
     if folder is None and (record.place is None or not record.place.patterns):
         folder = Path(mkdtemp(prefix="segue-"))  # the program takes the file into its database
-    written, paths = save_fresh(history, record, chosen, cwd, folder)
+    written, paths = save_fresh(history, record, chosen, cwd, folder, policy=Policy(reasoning=reasoning))
+    if output is None and folder is not None:
+        keep_originals(written)
     click.echo(f"Written: {', '.join(map(str, paths))}, for {chosen.full_name()}", err=True)
-    print_report(Report((*history.report.changes, *written.report.changes)), form)
+    print_report(Report((*history.report.changes, *written.report.changes)), form, converts=True)
     place = cwd or history.cwd
     commands = commands_of(written, paths[0], elsewhere=folder is not None)
     if not commands:
@@ -86,6 +121,21 @@ def command(
     click.echo(render_commands(commands, place))
     if run:
         ctx.exit(run_commands(commands, place))
+
+
+def _from_message(history: History, first: int) -> History:
+    """Leave out the messages before one; it has to be one of the user, because a result alone has no call."""
+    messages = history.context.messages
+    if first >= len(messages) or messages[first].role != "user":
+        users = [at for at, message in enumerate(messages) if message.role == "user"]
+        near = sorted(users, key=lambda at: abs(at - first))[:3]
+        raise LoadError(
+            f"--from-message {first}: this is no message of the user;"
+            f" the nearest are {', '.join(map(str, sorted(near))) or 'none'}"
+        )
+    pins = tuple(at - first for at in history.context.pins if at >= first)
+    context = replace(history.context, messages=messages[first:], pins=pins, summaries=())
+    return replace(history, context=context)
 
 
 def default_model(record: Format, history: History, name: str | None, catalogue: str | None) -> Model:

@@ -1,4 +1,4 @@
-"""How commands open a SOURCE: a file, a folder, a database, an archive, `claude-code:last`, `codex:ID`, or `-`.
+"""How commands open a SOURCE: a file, a folder, a database, an archive, `last`, `codex:last`, an id, or `-`.
 
 What it is and how it is read, `segue.histories.opening` decides, for every command alike.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, Final, cast, final
 
@@ -16,7 +17,7 @@ import click
 from segue.errors import LoadError, SegueError, UnknownFormat
 from segue.histories.kit.history import History
 from segue.histories.kit.source import View
-from segue.histories.opening import How, Opened, choose_line, open_source
+from segue.histories.opening import How, Opened, choose_line, find_bare_id, open_source
 from segue.histories.places import is_binary
 from segue.histories.registry import find_format, format_names, get_format
 from segue.models.model import Model
@@ -25,6 +26,24 @@ from segue.projection.report import Loss, Report
 FORMAT_NAMES: Final = click.Choice(format_names())
 _HEAD: Final = 64
 _STANDARD_INPUT: Final = "-"
+
+
+def view_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options that say which part of a history is read."""
+    branch = click.option("--branch", metavar="ID", help="Read this branch; the report lists the branches.")
+    view = click.option(
+        "--view",
+        type=click.Choice(["active", "full"]),
+        default="active",
+        show_default=True,
+        help="What the agent would send, or everything, also what it replaced by a summary.",
+    )
+    return view(branch(command))
+
+
+def chosen_view(view: str, branch: str | None) -> str:
+    """Give the view that these options name."""
+    return view if branch is None else f"branch={branch}"
 
 
 def open_history(
@@ -77,6 +96,8 @@ def _check_place(given: str) -> bool:
         if agent.replace("-", "").isalpha() and len(agent) > 1:
             get_format(agent)  # explains which names there are
     path = Path(given).expanduser()
+    if not colon and find_bare_id(given) is not None:
+        return True
     return path.is_dir() or (path.is_file() and is_binary(_head(path)))
 
 

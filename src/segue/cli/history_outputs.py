@@ -21,15 +21,16 @@ from segue.histories.kit.format import Format
 from segue.histories.kit.history import History, Written
 from segue.histories.places import read_settings, store_file
 from segue.models.model import Model
+from segue.projection.policy import Policy
 from segue.projection.report import Report
 
 
-def print_report(report: Report, form: ReportForm) -> None:
-    """Print a report to standard error."""
+def print_report(report: Report, form: ReportForm, *, converts: bool = False) -> None:
+    """Print a report to standard error; `converts` as in `show_report`."""
     if form == "json":
         click.echo(measured_report(report), err=True)
     elif form == "table":
-        show_report(report)
+        show_report(report, converts=converts)
 
 
 def session_lines(context: Context) -> bytes:
@@ -51,23 +52,36 @@ def store_new(path: Path, data: bytes) -> None:
 
 
 def write_for(
-    history: History, record: Format, model: Model | None, cwd: str | None, *, session_id: str | None = None
+    history: History,
+    record: Format,
+    model: Model | None,
+    cwd: str | None,
+    *,
+    session_id: str | None = None,
+    policy: Policy | None = None,
 ) -> Written:
     """Write a history for an agent, with the settings of this user."""
+    settings = read_settings(record)
     return write_history(
-        history, format=record.name, model=model, cwd=cwd, session_id=session_id, settings=read_settings(record)
+        history, format=record.name, model=model, cwd=cwd, policy=policy, session_id=session_id, settings=settings
     )
 
 
 def save_fresh(
-    history: History, record: Format, model: Model | None, cwd: str | None, folder: Path | None
+    history: History,
+    record: Format,
+    model: Model | None,
+    cwd: str | None,
+    folder: Path | None,
+    *,
+    policy: Policy | None = None,
 ) -> tuple[Written, tuple[Path, ...]]:
     """Write and store a history; if the derived name is taken by a session that went on, it gets a random one."""
-    written = write_for(history, record, model, cwd)
+    written = write_for(history, record, model, cwd, policy=policy)
     try:
         return written, save_history(written, folder)
     except HistoryExists:
-        again = write_for(history, record, model, cwd, session_id=str(uuid4()))
+        again = write_for(history, record, model, cwd, session_id=str(uuid4()), policy=policy)
         return again, save_history(again, folder)
 
 

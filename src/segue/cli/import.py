@@ -9,7 +9,7 @@ from typing import Final
 import click
 from msgspec.structs import replace
 
-from segue.cli.history_inputs import open_history
+from segue.cli.history_inputs import chosen_view, open_history, view_options
 from segue.cli.history_outputs import print_report, session_lines, store_new
 from segue.cli.reports import ReportForm, report_option
 from segue.cli.targets import name_option
@@ -23,14 +23,7 @@ RECORDS: Final = "records"
 @click.argument("source")
 @name_option
 @click.option("--session", metavar="ID", help="The conversation to read, of a source with several.  [default: newest]")
-@click.option(
-    "--view",
-    type=click.Choice(["active", "full"]),
-    default="active",
-    show_default=True,
-    help="What the agent would send, or everything, also what it replaced by a summary.",
-)
-@click.option("--branch", metavar="ID", help="Read this branch; the report lists the branches.")
+@view_options
 @click.option("--keep-records", is_flag=True, help="Also store records that are no part of the conversation.")
 @click.option(
     "-o",
@@ -54,9 +47,9 @@ def command(
     """Read SOURCE into a session file of segue, and report what is not in its messages.
 
     SOURCE is a session file of an agent, its folder or database, an export, messages of a framework as JSON,
-    `claude-code:last`, `codex:ID` (`segue sessions` lists them), or `-` for standard input. It is never changed.
+    `last`, `codex:last` or an ID (`segue sessions` lists them), or `-` for standard input. It is never changed.
     """
-    chosen = view if branch is None else f"branch={branch}"
+    chosen = chosen_view(view, branch)
     history = open_history(source, name=name, view=chosen, session=session, keep_records=keep_records)
     data = session_lines(_with_records(history).context if keep_records else history.context)
     if output is None:

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 import click
 import msgspec
 from msgspec.structs import replace
 
 from segue.cli.history_inputs import FORMAT_NAMES
+from segue.cli.session_rows import pick_session, session_lines
 from segue.errors import SegueError
 from segue.histories.api import find_sessions, list_source, read_history
 from segue.histories.kit.history import Session
+from segue.histories.places import current_projects, may_contain
 from segue.json_text import encode_valid_json
 from segue.plurals import counted
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-_SHORTEST = 8
-"""How much of an id is shown at least."""
-_NARROW: Final = 100
-"""Columns of a terminal below which the table of sessions would be cut: each session has lines of its own."""
-_UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+_AROUND: Final = 40
+"""How many characters are shown before what was found."""
+_SHOWN: Final = 300
 
 
 @click.command("sessions")
@@ -34,22 +32,35 @@ _UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
     "--agent", "agents", metavar="AGENT", type=FORMAT_NAMES, multiple=True, help="Only this agent; can be repeated."
 )
 @click.option("--cwd", metavar="DIR", help="Only sessions of this project; `.` is the current folder.")
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the newest N sessions.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="Only the first N sessions.")
+@click.option("--grep", metavar="TEXT", help="Only sessions with this in a message; case makes no difference.")
 @click.option(
     "--count", is_flag=True, help="Read whole files, to count the messages, tokens and cost of long sessions."
 )
+@click.option("--pick", is_flag=True, help="Pick one in the terminal; its name is printed to standard output.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_context
 def command(
-    *, source: str | None, agents: tuple[str, ...], cwd: str | None, limit: int | None, count: bool, as_json: bool
+    ctx: click.Context,
+    *,
+    source: str | None,
+    agents: tuple[str, ...],
+    cwd: str | None,
+    limit: int | None,
+    grep: str | None,
+    count: bool,
+    pick: bool,
+    as_json: bool,
 ) -> None:
-    """List the sessions of agents on this machine, the newest first; or those in SOURCE, a file, folder or database.
+    """List the sessions of agents on this machine; or those in SOURCE, a file, folder or database.
 
-    `segue show AGENT:ID` prints one, `segue handover AGENT:ID --to AGENT` continues it in another agent; the beginning
-    of the ID is enough. Of long files only the beginning and the end are read; --count reads them whole.
+    Those of the current project come first, then the newest. `segue show ID` prints one, `segue handover ID --to AGENT`
+    continues it in another agent; the beginning of the ID is enough, and `last` is the newest. Of long files only the
+    beginning and the end are read; --count and --grep read them whole.
     """
     folder = None if cwd is None else os.path.abspath(os.path.expanduser(cwd))  # noqa: PTH100, PTH111 - as agents do
     if source is None:
-        found = list(find_sessions(formats=agents or None, cwd=folder))
+        found = in_order(find_sessions(formats=agents or None, cwd=folder))
     else:
         listed = list_source(source, format=agents[0] if len(agents) == 1 else None)
         found = [
@@ -57,13 +68,93 @@ def command(
             for session in listed
             if (not agents or session.format in agents) and (folder is None or session.cwd == folder)
         ]
+    texts: list[str] = []
+    if grep is not None:
+        matching = [each for _, each in zip(range(limit or len(found)), _search(found, grep), strict=False)]
+        found, texts = [session for session, _ in matching], [text for _, text in matching]
     found = found[:limit]
     if count:
         found = [_counted(session) for session in found]
     if as_json:
         click.echo(msgspec.json.format(encode_valid_json([_json(session) for session in found]), indent=2))
+    elif not found:
+        click.echo("no sessions found", err=True)
+    elif pick:
+        chosen = pick_one(found)
+        if chosen is None:
+            ctx.exit(1)
+        click.echo(f"{chosen.format}:{chosen.id}")
     else:
-        _show(found)
+        _show(found, texts)
+
+
+def in_order(sessions: Iterator[Session]) -> list[Session]:
+    """Put the sessions of the current project first, then the newest."""
+    here = current_projects()
+    below = tuple(f"{each}{os.sep}" for each in here[-1:])
+    return sorted(
+        sessions, key=lambda session: not (session.cwd and (session.cwd in here or session.cwd.startswith(below)))
+    )
+
+
+def pick_one(sessions: Sequence[Session]) -> Session | None:
+    """Let the user pick a session.
+
+    Raises:
+        UsageError: this is no terminal.
+    """
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise click.UsageError("a session can be picked in a terminal only; name one, as `segue sessions` lists them")
+    return pick_session(sessions, _columns(sys.stderr.fileno()))
+
+
+def _columns(handle: int) -> int:
+    try:
+        return int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(handle).columns
+    except (OSError, ValueError):
+        return 80
+
+
+def _show(sessions: Sequence[Session], found: Sequence[str]) -> None:
+    heading, *lines = session_lines(sessions, _columns(1) if sys.stdout.isatty() else None, found)
+    click.echo(click.style(heading, bold=True))
+    click.echo("\n".join(lines))
+    click.echo(counted(len(sessions), "session"), err=True)
+
+
+def _search(sessions: Sequence[Session], text: str) -> Iterator[tuple[Session, str]]:
+    """Find the sessions with a text in a message, and what stands around it.
+
+    A file without its words is not read as a conversation, which takes most of the time.
+    """
+    words = [word.encode() for word in re.findall(r"[0-9a-z]+", text.lower())]
+    spaced = r"\s+".join(map(re.escape, text.split()))
+    wanted = re.compile(spaced, re.IGNORECASE)
+    has_words: dict[str, bool] = {}
+    for session in sessions:
+        if session.path not in has_words:
+            has_words[session.path] = may_contain(session.path, words)
+        if not has_words[session.path]:
+            continue
+        try:
+            messages = read_history(session, view="full").context.messages
+        except SegueError:
+            continue
+        for message in messages:
+            if (around := _around(wanted, message.content)) is not None:
+                yield session, around
+                break
+
+
+def _around(wanted: re.Pattern[str], content: Sequence[object]) -> str | None:
+    for piece in content:
+        for name in ("text", "thinking", "arguments"):
+            value = getattr(piece, name, None)
+            text = value if isinstance(value, str) else "" if value is None else encode_valid_json(value).decode()
+            if found := wanted.search(text):
+                start = max(0, found.start() - _AROUND)
+                return ("…" if start else "") + text[start : start + _SHOWN]
+    return None
 
 
 def _counted(session: Session) -> Session:
@@ -88,88 +179,3 @@ def _counted(session: Session) -> Session:
 
 def _json(session: Session) -> dict[str, object]:
     return {"source": f"{session.format}:{session.id}", **msgspec.structs.asdict(session)}
-
-
-def _show(sessions: Sequence[Session]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from segue.cli.reports import open_console
-
-    if not sessions:
-        click.echo("no sessions found", err=True)
-        return
-    console = open_console()
-    is_narrow = console.is_terminal and console.width < _NARROW
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("agent", "id", "age", "project", "title", "models"):
-        table.add_column(
-            name, overflow="fold" if name in {"models", "project"} else "ellipsis", no_wrap=name != "models"
-        )
-    for name in ("messages", "tokens", "$"):
-        table.add_column(name, justify="right")
-    now = int(time.time() * 1000)
-    for session in sessions:
-        cells = (
-            session.format,
-            _short_id(session, sessions),
-            _age(now, session.updated),
-            _short(session.cwd),
-            (session.title or "").replace("\n", " ")[:60],
-            " ".join(session.models),
-            "" if session.messages is None else f"{session.messages:,}",
-            "" if session.tokens is None else f"{session.tokens:,}",
-            "" if not session.cost else f"{session.cost:.2f}",
-        )
-        if is_narrow:
-            _print_lines(console, [_printable(cell) for cell in cells])
-        else:
-            table.add_row(*(Text(_printable(cell)) for cell in cells))
-    if not is_narrow:
-        console.print(table)
-    click.echo(counted(len(sessions), "session"), err=True)
-
-
-def _print_lines(console: Console, cells: list[str]) -> None:
-    """Print a session in a narrow terminal: its name, then its title, then the rest, each on a line."""
-    from rich.text import Text
-
-    agent, name, age, project, title, models, messages, tokens, cost = cells
-    console.print(Text(f"{agent}:{name}", "bold").append(f"  {age}", "dim"), soft_wrap=True)
-    rest = (project, models, messages and f"messages: {messages}", tokens and f"tokens: {tokens}", cost and f"${cost}")
-    for line in (title, ", ".join(filter(None, rest))):
-        if line:
-            console.print(Text(f"  {line}"), no_wrap=True, overflow="ellipsis", crop=True)
-
-
-def _short_id(session: Session, sessions: Sequence[Session]) -> str:
-    """Write the beginning of an id that no other session of the agent in the list has."""
-    others = [each.id for each in sessions if each.format == session.format and each.id != session.id]
-    for length in range(_SHORTEST, len(session.id)):
-        if not any(other.startswith(session.id[:length]) for other in others):
-            return session.id[:length]
-    return session.id
-
-
-def _printable(text: str) -> str:
-    """Replace control characters: a title is text of a file, and must not control the terminal."""
-    return "".join(each if each.isprintable() else "?" for each in text)
-
-
-def _short(folder: str | None) -> str:
-    """Write a folder with `~` for the home folder."""
-    if folder is None:
-        return ""
-    home = os.path.expanduser("~")  # noqa: PTH111 - a text is compared
-    return f"~{folder.removeprefix(home)}" if folder == home or folder.startswith(home + "/") else folder
-
-
-def _age(now: int, updated: int | None) -> str:
-    """Write how long ago something was."""
-    if updated is None:
-        return ""
-    seconds = max(0, now - updated) // 1000
-    for size, unit in _UNITS:
-        if seconds >= size:
-            return f"{seconds // size} {unit}"
-    return "now"

@@ -102,6 +102,17 @@ def name_option(command: _Command) -> _Command:
     return click.option("--from", "--format", "name", metavar="FORMAT", type=READABLE_NAMES, help=_FROM)(command)
 
 
+def reasoning_option(command: _Command) -> _Command:
+    """Add the option for the thinking of other models."""
+    return click.option(
+        "--reasoning",
+        type=click.Choice(["auto", "text", "drop", "native"]),
+        default="auto",
+        show_default=True,
+        help="What to do with the thinking of other models.",
+    )(command)
+
+
 def complete_model(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
     """Complete the names of the catalogue in the shell."""
     names = (model.full_name() for model in installed_catalogue().models)

@@ -10,27 +10,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from segue.conversation.context import Context
+from segue.conversation.messages import UserMessage
 from segue.conversation.stored import dump
-from segue.errors import ProjectionRefused, SettingsError
+from segue.errors import LoadError, ProjectionRefused, SettingsError
 from segue.histories import places
 from segue.histories.kit.envelope import name_results
 from segue.histories.kit.format import Draft, Format
-from segue.histories.kit.history import History, Session, Written
+from segue.histories.kit.history import History, Originals, Session, Written
 from segue.histories.kit.notes import Notes
-from segue.histories.kit.source import View
+from segue.histories.kit.source import MemoryFiles, Source, View
 from segue.histories.kit.stamps import first_time, make_id
-from segue.histories.opening import choose_line, locate_history, open_source
-from segue.histories.reading import How, as_history, without_collection
+from segue.histories.opening import all_sessions, choose_line, locate_history, open_source
+from segue.histories.reading import How, as_history
 from segue.histories.registry import all_formats, formats_with_sessions, get_format
 from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.report import Report
+
+if TYPE_CHECKING:
+    from segue.histories.kit.ready import Ready
 
 
 def read_history(
@@ -43,11 +47,12 @@ def read_history(
 ) -> History:
     """Read a stored history.
 
-    `source` is a path, `"claude-code:last"` or `"codex:ID"` for a session on this machine, a `Session`, the bytes of a
-    file, or the messages of a framework as JSON values or objects. A stored conversation, a session file of segue, a
-    request of any protocol and a row of a data set are histories too. What the source is, is recognised by its content
-    if `format` does not name a format or a protocol. `view` is `active` (what the agent would send), `full` (nothing
-    compacted away) or `branch=ID`. `keep_records` keeps the data of records that are no part of the conversation.
+    `source` is a path, `"claude-code:last"`, `"codex:ID"`, `"last"` or an id for a session on this machine (the
+    beginning of the id is enough where no other session has it), a `Session`, the bytes of a file, or the messages of a
+    framework as JSON values or objects. A stored conversation, a session file of segue, a request of any protocol and a
+    row of a data set are histories too. What the source is, is recognised by its content if `format` does not name a
+    format or a protocol. `view` is `active` (what the agent would send), `full` (nothing compacted away) or
+    `branch=ID`. `keep_records` keeps the data of records that are no part of the conversation.
     `session` selects one of several conversations in a database or an export, by its id, by default the newest; in a
     file of lines by its number, by default the first.
 
@@ -138,7 +143,20 @@ def write_history(
         resume_file=output.resume_file,
         setup=output.setup,
         report=report,
+        originals=_originals(given, ready) if record.kind == "agent" else None,
     )
+
+
+def _originals(given: History, ready: Ready) -> Originals | None:
+    """Give what the way back needs; None if the program's own messages are written as they were read."""
+    positions = tuple(at for at in ready.positions if at is not None)
+    if not positions or len(positions) != len(ready.messages):
+        return None
+    messages = ready.messages
+    if ready.cut is not None:  # its text is the first message that the program sends
+        at = ready.cut.at
+        messages, positions = (UserMessage.of(ready.cut.text), *messages[at:]), (0, *positions[at:])
+    return Originals(context=given.context, messages=messages, positions=positions)
 
 
 def save_history(written: Written, folder: str | PathLike[str] | None = None) -> tuple[Path, ...]:
@@ -150,14 +168,61 @@ def save_history(written: Written, folder: str | PathLike[str] | None = None) ->
         HistoryExists: a file of that name is there already; nothing was written.
         SettingsError: the format has no folder on this machine; name one.
     """
+    record = get_format(written.format)
     if folder is not None:
-        return places.save_files(written, Path(folder), flat=not get_format(written.format).keeps_folders)
-    place = get_format(written.format).place
+        stored = places.save_files(written, Path(folder), flat=not record.keeps_folders)
+        keep_originals(written, folder)
+        return stored
+    place = record.place
     if place is None or not place.patterns:
         raise SettingsError(
             f"{written.format} has no folder of session files; pass folder=... and import the file", key="folder"
         )
-    return places.save_files(written, places.find_folder(place), flat=False)
+    stored = places.save_files(written, places.find_folder(place), flat=False)
+    keep_originals(written)
+    return stored
+
+
+def keep_originals(written: Written, folder: str | PathLike[str] | None = None) -> None:
+    """Store what was given to `write_history`, in the folder of the files or, by default, in segue's own.
+
+    `save_history` does it. A program that keeps its sessions in a database takes the files from any folder; the
+    originals of such a session are found in segue's own folder only.
+    """
+    from segue.histories.kit.originals import pack
+
+    if written.originals is None:
+        return
+    first, *others = written.files
+    beside = MemoryFiles({file.name: file.data for file in others})
+    read = get_format(written.format).read(Source(data=first.data, name=first.name, neighbours=beside), View())
+    places.save_originals(written.id, pack(written.originals, read), None if folder is None else Path(folder))
+
+
+def restore_history(history: History) -> History:
+    """Give a session that `segue` wrote for an agent, and that the agent continued, with the original messages.
+
+    Signed reasoning, ids and everything else that the other agent could not hold is back, and the turns that it added
+    follow. What was changed there stays changed, which the report lists. A history without kept originals is given
+    back. The originals are found by the id of the session, that of the one it was forked from, or its first messages.
+
+    Raises:
+        LoadError: the file with the originals is damaged.
+    """
+    from segue.histories.kit.originals import matches, restore, unpack
+
+    ids = [each for each in (history.origin.id, history.parent and history.parent.id) if each]
+    beside = None if history.origin.path is None else Path(history.origin.path).parent
+    for path in places.find_originals(ids, beside):
+        is_named = path.stem in ids
+        kept = unpack(places.read_originals(path, whole=is_named))
+        if kept is not None and matches(kept, history, is_named=is_named):
+            whole = kept if is_named else unpack(places.read_originals(path)) or kept
+            try:
+                return restore(history, whole)
+            except LoadError as error:
+                raise LoadError(f"{path}: the kept originals cannot be read: {error}; remove the file") from error
+    return history
 
 
 def framework_objects(written: Written) -> Any:  # noqa: ANN401 - the type depends on the framework, which is not imported here
@@ -178,13 +243,11 @@ def framework_objects(written: Written) -> Any:  # noqa: ANN401 - the type depen
 def find_sessions(*, formats: Iterable[str] | None = None, cwd: str | None = None) -> Iterator[Session]:
     """List the sessions of agents on this machine, the newest first.
 
-    `formats` are names of agents, by default all; `cwd` selects those of one project.
+    `formats` are names of agents, by default all; `cwd` selects those of one project. Sessions that are stored in the
+    folder of a project are found in the current one, in `cwd`, and in those of the other sessions.
     """
     records = formats_with_sessions() if formats is None else [get_format(name) for name in formats]
-    with without_collection():
-        found = [session for record in records for session in places.list_sessions(record)]
-    found.sort(key=lambda session: (-(session.updated or 0), session.path))
-    return (session for session in found if cwd is None or session.cwd == cwd)
+    return (session for session in all_sessions(records, cwd) if cwd is None or session.cwd == cwd)
 
 
 def _find_target(record: Format, history: History, model: Model | str | None) -> Model:

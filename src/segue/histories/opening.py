@@ -6,6 +6,8 @@ value, or objects of a framework. It holds one conversation, or lines with one e
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace as replace_fields
 from itertools import chain
@@ -39,6 +41,7 @@ from segue.histories.reading import (
     read_as,
     read_body,
     read_session_file,
+    without_collection,
 )
 from segue.histories.recognition import (
     HEAD,
@@ -49,7 +52,7 @@ from segue.histories.recognition import (
     look_at_value,
     recognise_sight,
 )
-from segue.histories.registry import all_formats, find_format, get_format
+from segue.histories.registry import all_formats, find_format, formats_with_sessions, get_format
 from segue.plurals import counted
 from segue.projection.report import Change, ChangeCode, Loss, Report
 from segue.protocols.detection import detect_protocol
@@ -76,6 +79,11 @@ class Opened(NamedTuple):
 
 
 _RECOGNISE: Final = How()
+LAST: Final = "last"
+_ID: Final = re.compile(r"[0-9A-Za-z][0-9A-Za-z_-]{3,}")
+"""What can be an id of a session, or its beginning; it also has a digit, so that a word is looked for as a file."""
+_LISTED: Final = 4
+"""How many sessions an error names."""
 
 
 def open_source(source: object, how: How = _RECOGNISE, *, name: str = "") -> Opened:
@@ -249,6 +257,8 @@ def _locate(source: object, how: How) -> tuple[Source, Format | None]:
         named = find_format(before) if found and rest else None
         if named is not None and named.place is not None:
             return _find_session(named, rest), named
+        if not found and (session := find_bare_id(source)) is not None:
+            return _locate(session, how)
     if isinstance(source, (str, PathLike)):
         path = Path(cast("str | PathLike[str]", source)).expanduser()
         if path.is_dir():
@@ -259,18 +269,56 @@ def _locate(source: object, how: How) -> tuple[Source, Format | None]:
 
 def _find_session(record: Format, which: str) -> Source:
     """Open `last`, a session by its id or the beginning of it, or a file of that format."""
-    sessions = places.list_sessions(record)
-    if which == "last":
-        matching = [session for session in sessions if session.parent is None or session.parent.kind == "fork"]
-    else:
-        matching = [session for session in sessions if session.id == which]
-        matching = matching or [session for session in sessions if session.id.startswith(which)]
-    if matching:
-        return places.open_path(Path(matching[0].path), (record,), matching[0].id)
+    found = choose_session(all_sessions([record]), which)
+    if found is not None:
+        return places.open_path(Path(found.path), (record,), found.id)
     path = Path(which).expanduser()
     if path.is_file():
         return places.open_path(path, (record,))
     raise LoadError(f"{record.title} has no session {which!r} on this machine; `segue sessions` lists what there is")
+
+
+def all_sessions(records: Sequence[Format], cwd: str | None = None) -> list[Session]:
+    """List the sessions of agents on this machine, the newest first, also those in the folders of projects."""
+    with without_collection():
+        found = [session for record in records for session in places.list_sessions(record)]
+        folders = dict.fromkeys((*([cwd] if cwd else ()), *places.current_projects()))
+        folders |= dict.fromkeys(session.cwd for session in found if session.cwd)
+        known = {(session.path, session.id) for session in found}
+        for record in records:
+            for session in places.list_projects(record, folders):
+                if (session.path, session.id) not in known:
+                    known.add((session.path, session.id))
+                    found.append(session)
+    found.sort(key=lambda session: (-(session.updated or 0), session.path, session.id))
+    return found
+
+
+def choose_session(sessions: Sequence[Session], which: str) -> Session | None:
+    """Find a session of a list, the newest first, by `last`, its id, or the beginning of it; None if there is none.
+
+    Raises:
+        LoadError: several ids begin like that.
+    """
+    if which == LAST:
+        return next((each for each in sessions if each.parent is None or each.parent.kind == "fork"), None)
+    matching = [each for each in sessions if each.id == which]
+    matching = matching or [each for each in sessions if each.id.startswith(which)]
+    if len({each.id for each in matching}) > 1:
+        names = ", ".join(f"{each.format}:{each.id}" for each in matching[:_LISTED])
+        raise LoadError(f"{which!r} is the beginning of {len(matching)} ids: {names}; write more of the one you mean")
+    return matching[0] if matching else None
+
+
+def find_bare_id(which: str) -> Session | None:
+    """Find a session of any agent by `last`, its id, or the beginning of it; None if this is no id, or a file.
+
+    Raises:
+        LoadError: several ids begin like that.
+    """
+    if which != LAST and (_ID.fullmatch(which) is None or not any(map(str.isdigit, which))):
+        return None
+    return None if Path(which).exists() else choose_session(all_sessions(formats_with_sessions()), which)
 
 
 def _open(source: Source, record: Format | None, how: How, place: str) -> Opened:

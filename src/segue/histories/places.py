@@ -22,8 +22,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import Final, TypeAlias, cast, final
+
+from msgspec.structs import replace as replace_fields
 
 from segue.errors import HistoryExists, LoadError, SettingsError
 from segue.histories.kit.format import Excerpt, Format, Place
@@ -41,6 +44,10 @@ _TAIL: Final = 8 * 1024
 has 20 kB; the end has the last time, and titles and costs that programs write when they stop."""
 _SQLITE: Final = b"SQLite format 3\x00"
 _ZIP: Final = b"PK\x03\x04"
+_ORIGINALS: Final = Place(folder=".local/share/segue/originals", variables=("XDG_DATA_HOME/segue/originals",))
+"""Where the originals of sessions are kept that were written for another agent."""
+_SEARCHED: Final = 200
+"""How many of them are looked at for a session whose id has changed."""
 _RATIO: Final = 50
 """How much larger than its compressed data a file of an archive may be, above one megabyte; and all files together,
 above `_SMALL`. Exports compress to about a tenth; an archive made to fill the memory has a ratio of hundreds."""
@@ -213,11 +220,56 @@ def list_sessions(
     return _newest_first(_sessions_below(find_folder(record.place, home=home, environment=environment), record))
 
 
+def list_projects(record: Format, folders: Iterable[str]) -> Iterator[Session]:
+    """List the sessions of one agent that stores them in the folders of projects."""
+    patterns = () if record.place is None else record.place.projects
+    for folder in folders if patterns else ():
+        yield from _sessions_in_project(Path(folder), record)
+
+
+def current_projects() -> list[str]:
+    """Give the current folder and those above it, up to the root of its repository or below the home folder."""
+    try:
+        here = Path.cwd()
+    except OSError:
+        return []
+    found: list[str] = []
+    for folder in (here, *here.parents):
+        if folder in (Path.home(), folder.parent) and folder != here:
+            break
+        found.append(str(folder))
+        if (folder / ".git").exists():
+            return found
+    return found[:1]
+
+
+def _sessions_in_project(folder: Path, record: Format) -> Iterator[Session]:
+    for pattern in () if record.place is None else record.place.projects:
+        paths = folder.glob(pattern) if "*" in pattern else (folder / pattern,)
+        for path in paths:
+            yield from (
+                session if session.cwd else replace_fields(session, cwd=str(folder))
+                for session in _sessions_at(path, folder, record)
+            )
+
+
+def _sessions_at(path: Path, root: Path, record: Format) -> Iterator[Session]:
+    """Give the sessions of one file or database; none if it cannot be read."""
+    if record.describe is not None:
+        session = describe_file(path, record, root)
+        yield from () if session is None else (session,)
+    elif record.list is not None and path.is_file():
+        with suppress(LoadError):
+            yield from record.list(open_path(path, (record,)))
+
+
 def list_folder(folder: Path, formats: Sequence[Format]) -> list[Session]:
     """List the sessions below any folder, such as a copy of an agent's folder, the newest first."""
     found: dict[tuple[str, str], Session] = {}
     for record in formats:
-        for session in (*_sessions_below(folder, record), *_sessions_beside(folder, record)):
+        for session in chain(
+            _sessions_below(folder, record), _sessions_beside(folder, record), _sessions_in_project(folder, record)
+        ):
             found.setdefault((session.path, session.id), session)
     return _newest_first(found.values())
 
@@ -269,6 +321,18 @@ def _read_head(path: Path) -> bytes:
             return as_utf8(file.read(_EXCERPT))
     except OSError:
         return b""
+
+
+def may_contain(path: str, words: Sequence[bytes]) -> bool:
+    """Whether a file has all of these words, in lower case letters and digits, anywhere; a database always may."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError:
+        return False
+    if is_binary(data[: len(_SQLITE)]):
+        return True
+    lower = data.lower()
+    return all(word in lower for word in words)
 
 
 def _read_excerpt(path: Path, root: Path, *, whole_lines: bool) -> Excerpt | None:
@@ -441,6 +505,35 @@ def save_files(written: Written, folder: Path, *, flat: bool) -> tuple[Path, ...
         if not path.exists():
             store_file(path, data)
     return tuple(path for path, _ in targets)
+
+
+def save_originals(session_id: str, data: bytes, folder: Path | None) -> None:
+    """Store the originals of a written session: in a hidden folder beside its file, or in segue's own folder."""
+    path = _originals_folder(folder) / f"{session_id}.jsonl"
+    if not path.exists():
+        store_file(path, data)
+
+
+def find_originals(ids: Sequence[str], beside: Path | None) -> Iterator[Path]:
+    """Find files with originals: those that are named by one of these ids, then all others, the newest first."""
+    folders = [_originals_folder(each) for each in ((beside, None) if beside is not None else (None,))]
+    named = [folder / f"{each}.jsonl" for folder in folders for each in ids if _is_inside(each) and "/" not in each]
+    yield from (path for path in named if path.is_file())
+    others = [path for folder in folders for path in folder.glob("*.jsonl") if path.is_file() and path not in named]
+    yield from sorted(others, key=lambda path: (-path.stat().st_mtime, path.name))[:_SEARCHED]
+
+
+def read_originals(path: Path, *, whole: bool = True) -> bytes:
+    """Read such a file, or its first line only; nothing if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read() if whole else file.readline()
+    except OSError:
+        return b""
+
+
+def _originals_folder(beside: Path | None) -> Path:
+    return find_folder(_ORIGINALS) if beside is None else beside / ".segue"
 
 
 def _target(folder: Path, file: WrittenFile, *, flat: bool) -> Path:

@@ -55,7 +55,7 @@ _FOLDERS: Final[Mapping[str, str]] = {
 """Segue's own formats, in the order of tables and tests; each folder is imported when its record is first needed."""
 
 _WITHOUT_SESSIONS: Final = frozenset(
-    {"aider", "crush", "swe-agent", "chatgpt", "claude-ai", "open-webui", "langchain", "pydantic-ai", "openai-agents",
+    {"swe-agent", "chatgpt", "claude-ai", "open-webui", "langchain", "pydantic-ai", "openai-agents",
      "litellm",
      "hf-messages", "sharegpt", "google-adk", "inspect-ai", "vercel-ui", "llama-index", "ag-ui", "haystack",
      "agent-framework", "autogen", "ag2", "mcp-sampling", "opentelemetry", "atif"}

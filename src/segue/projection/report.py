@@ -121,6 +121,7 @@ class ChangeCode(StrEnum):
     TIME_MADE = "time_made"
     MODEL_UNKNOWN = "model_unknown"
     FILE_MISSING = "file_missing"
+    ORIGINAL_NOT_RESTORED = "original_not_restored"
 
 
 SENTENCES: Final[dict[ChangeCode, str]] = {
@@ -289,6 +290,9 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
         "A time that the format requires and the history does not have is derived from other times, or is the present."
     ),
     ChangeCode.MODEL_UNKNOWN: "The session does not name the model of a turn, so signatures in it cannot be used.",
+    ChangeCode.ORIGINAL_NOT_RESTORED: (
+        "A part of a session that came back from another agent was changed there: it is handed over as it is there."
+    ),
     ChangeCode.FILE_MISSING: "A file that the session refers to is not there; what it held is left out.",
 }
 

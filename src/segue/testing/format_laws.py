@@ -15,6 +15,8 @@
    damaged file still has and its history has no more.
 7. *Stored round trip*: a conversation that was stored in a file of segue is written as it would have been before.
 8. *Fixed point*: from the first writing on, reading and writing again changes nothing, and adds nothing.
+9. *Returned*: a session that comes back from an agent has its original messages, then what the agent added; what was
+   changed there stays changed, and is reported.
 
 segue's own tests run these functions on every registered format, and its heavy tests continue the written sessions in
 the real programs.
@@ -39,10 +41,12 @@ from segue.histories.kit.envelope import is_own_text
 from segue.histories.kit.evidence import find_evidence
 from segue.histories.kit.format import Format, FormatSample
 from segue.histories.kit.history import History, Written, WrittenFile
+from segue.histories.kit.originals import pack, restore, unpack
 from segue.histories.kit.source import MemoryFiles, Source
 from segue.histories.recognition import forms_of, look, recognise_sight
 from segue.histories.registry import register_format
 from segue.plurals import counted
+from segue.projection.report import ChangeCode
 from segue.protocols.api import decode_request, encode_request, resolve_endpoint
 from segue.protocols.registry import all_protocols, get_protocol, resolve_rules
 from segue.testing.broken_law import BrokenLaw
@@ -421,8 +425,43 @@ def _check_complete(record: Format, seed: int, *, projected: bool) -> None:
                 _fail(record, "complete", f"seed {seed}", f"message {at} has {piece!r}, which is not written")
 
 
+def check_returned(record: Format, seed: int) -> None:
+    """A session that comes back from an agent has its original messages, and what was added or changed there.
+
+    Raises:
+        BrokenLaw: it does not.
+    """
+    if record.kind != "agent":
+        return
+    context = load(dump(_generated(record, seed)))
+    try:
+        written = _write(record, context)
+    except EmptyConversation:
+        return
+    there = _read_again(record, written)
+    kept = None if written.originals is None else unpack(pack(written.originals, there))
+    if kept is None or not kept.parts:
+        return
+    sent, added = there.context.messages, UserMessage.of("And now?")
+    back = restore(_with_messages(there, (*sent, added)), kept)
+    _expect_messages(record, "returned", f"seed {seed}", back.context.messages, (*context.messages, added))
+    if back.report.of(ChangeCode.ORIGINAL_NOT_RESTORED):
+        _fail(record, "returned", f"seed {seed}", "nothing was changed, and a change is reported")
+    edited = UserMessage.of("Forget it.")
+    prompts = [at for at, message in enumerate(sent) if message.role == "user" and not is_own_text(message)]
+    for at in prompts[:1] + prompts[-1:]:
+        back = restore(_with_messages(there, (*sent[:at], edited, *sent[at + 1 :])), kept)
+        if edited not in back.context.messages or not back.report.of(ChangeCode.ORIGINAL_NOT_RESTORED):
+            _fail(record, "returned", f"seed {seed}", f"message {at} was changed, and that is lost or not reported")
+
+
+def _with_messages(history: History, messages: tuple[Message, ...]) -> History:
+    return replace(history, context=replace(history.context, messages=messages))
+
+
 WRITING_LAWS: Final[tuple[HistoryFormatLaw, ...]] = (
     check_accepted,
     check_complete,
     check_fixed_point_of_another_history,
+    check_returned,
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.histories.aider.read import KNOWN_RECORDS, NAME, list_sessions, read
-from segue.histories.kit.format import Format
+from segue.histories.aider.read import FILE, KNOWN_RECORDS, NAME, list_sessions, read
+from segue.histories.kit.format import Format, Place
 from segue.histories.kit.samples import read_samples
 
 FORMAT: Final = Format(
@@ -13,6 +13,7 @@ FORMAT: Final = Format(
     title="aider",
     read=read,
     list=list_sessions,
+    place=Place(folder=".aider", projects=(FILE,)),
     reads_lines=False,
     known_records=KNOWN_RECORDS,
     samples=read_samples(__package__),

@@ -19,8 +19,9 @@ from segue.conversation.content import AssistantContent, TextContent, ThinkingCo
 from segue.conversation.messages import AssistantMessage, Message, Usage, UserMessage
 from segue.errors import LoadError
 from segue.histories.kit.documents import finish_history, refuse_branch
-from segue.histories.kit.envelope import with_envelope
+from segue.histories.kit.envelope import find_title, with_envelope
 from segue.histories.kit.history import History, Session
+from segue.histories.kit.lines import title_of
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.origins import find_origin
 from segue.histories.kit.pieces import usage_of
@@ -29,6 +30,7 @@ from segue.histories.kit.stamps import milliseconds_of
 
 NAME: Final = "aider"
 KNOWN_RECORDS: Final = frozenset({"line of the program"})
+FILE: Final = ".aider.chat.history.md"
 START: Final = "# aider chat started at "
 _THINKING: Final = re.compile(r"<(thinking-content-[0-9a-f]+)>\s*(.*?)\s*</\1>\s*", re.DOTALL)
 _MODEL: Final = re.compile(r"> (?:Main model|Model): (\S+)")
@@ -73,26 +75,22 @@ def read(source: Source, view: View) -> History:
 def list_sessions(source: Source) -> tuple[Session, ...]:
     """List the chats of a file by the time of their start."""
     found: list[Session] = []
-    for start in _split(source.data or b""):
-        if not start:
+    for start, lines in _split(source.data or b"").items():
+        messages = list(_read_chat(start, lines, Notes())) if start else []
+        if not messages:
             continue
-        try:
-            history = read(Source(data=source.data, session=start), View())
-        except LoadError:
-            continue
-        models = dict.fromkeys(
-            message.model for message in history.context.messages if message.role == "assistant" and message.model
-        )
+        title, time = find_title(messages), milliseconds_of(start)
+        models = dict.fromkeys(message.model for message in messages if message.role == "assistant" and message.model)
         found.append(
             Session(
                 format=NAME,
                 id=start,
                 path=source.path or source.name,
-                title=history.title,
-                created=history.created,
-                updated=history.updated,
+                title=None if title is None else title_of(title),
+                created=time,
+                updated=time,
                 models=tuple(models),
-                messages=len(history.context.messages),
+                messages=len(messages),
             )
         )
     return tuple(found)

@@ -18,7 +18,7 @@ def describe(excerpt: Excerpt) -> Session | None:
     conversation = [line for line in lines if line.get("uuid") and text_of(line.get("type")) in {"user", "assistant"}]
     if not conversation:
         return None
-    times = [time for line in lines if (time := milliseconds_of(line.get("timestamp"))) is not None]
+    stamps = [stamp for line in lines if (stamp := text_of(line.get("timestamp")))]
     names = (text_of(object_of(line.get("message")).get("model")) for line in conversation)
     models = tuple(dict.fromkeys(name for name in names if name and name != SYNTHETIC))
     state = next((line for line in reversed(lines) if line.get("type") == "cost-state"), dict[str, object]())
@@ -33,8 +33,8 @@ def describe(excerpt: Excerpt) -> Session | None:
         path=excerpt.path,
         title=_title(lines),
         cwd=next((cwd for line in conversation if (cwd := text_of(line.get("cwd")))), None),
-        created=min(times, default=None),
-        updated=max(times, default=excerpt.modified),
+        created=milliseconds_of(min(stamps, default=None)),
+        updated=milliseconds_of(max(stamps, default=None)) or excerpt.modified,
         models=models,
         messages=asked + len(replies) if excerpt.whole else None,
         tokens=_tokens(list(replies.values())) if excerpt.whole else None,

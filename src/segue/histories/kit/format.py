@@ -24,13 +24,15 @@ class Place:
     `variables` are environment variables that name the folder, the first one that is set wins; a value such as
     `XDG_DATA_HOME/opencode` adds a folder to that of the variable. `folder` is the default, relative to the home
     folder; `system_folders` are those of other systems, by the name that Python gives them (`darwin`, `win32`).
-    `patterns` find the files of sessions below it, `databases` SQLite databases.
+    `patterns` find the files of sessions below it, `databases` SQLite databases. `projects` find files and databases
+    below the folder of a project, for agents that store their sessions there.
     """
 
     folder: str
     variables: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
     databases: tuple[str, ...] = ()
+    projects: tuple[str, ...] = ()
     system_folders: Mapping[str, str] = field(default_factory=dict[str, str])
 
 

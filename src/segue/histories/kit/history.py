@@ -144,12 +144,26 @@ class WrittenFile(_Value, frozen=True, kw_only=True):
 
 
 @final
+class Originals(_Value, frozen=True, kw_only=True):
+    """A conversation of other programs as it was before it was written, for the way back.
+
+    `messages` are those that the program of the format sends, `positions` their positions in `context`.
+    """
+
+    context: Context
+    messages: tuple[Message, ...]
+    positions: tuple[int, ...]
+
+
+@final
 class Written(_Value, frozen=True, kw_only=True):
     """A history in another format: the files, the command that continues it, and what could not be kept.
 
     Nothing is on the disk yet: `save_history` stores the files. `resume` continues the session from the folder of the
     agent, `resume_file` from any other folder; empty if the program cannot. `setup` is run before it, for a program
-    that keeps its sessions in a database. In all of them `{file}` stands for the path of the stored file.
+    that keeps its sessions in a database. In all of them `{file}` stands for the path of the stored file. `originals`
+    is what was given, if messages of other programs are in it: `save_history` stores it too, and `restore_history`
+    finds it when the session comes back.
     """
 
     format: str
@@ -159,3 +173,4 @@ class Written(_Value, frozen=True, kw_only=True):
     resume_file: tuple[str, ...] = ()
     setup: tuple[str, ...] = ()
     report: Report = Report()
+    originals: Originals | None = None

@@ -18,6 +18,7 @@ from segue.histories.kit.notes import Notes
 
 T = TypeVar("T")
 Fields = Mapping[str, Any]
+_decode = msgspec.json.Decoder().decode
 
 
 @final
@@ -83,12 +84,16 @@ def decode_objects(data: bytes, notes: Notes) -> Iterator[tuple[Line, dict[str, 
 def first_objects(data: bytes, count: int) -> list[dict[str, Any]]:
     """Parse the first lines of the beginning of a file; a line that cannot be read is left out."""
     found: list[dict[str, Any]] = []
-    for line in split_lines(data):
-        fields = decode_object(line, Notes())
-        if fields is not None:
-            found.append(fields)
-        if len(found) >= count:
-            break
+    notes = Notes()
+    for line in data.split(b"\n"):
+        try:
+            fields = _decode(line)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            fields = None if not line or line.isspace() else decode_object(Line(0, line), notes)
+        if isinstance(fields, dict):
+            found.append(cast("dict[str, Any]", fields))
+            if len(found) >= count:
+                break
     return found
 
 

@@ -103,7 +103,7 @@ def make_ready(
     cut = None
     if whole is not None:
         cut = Cut(sum(at < whole.first for at in positions), whole.text, whole.tokens)
-    return Ready(messages, (*(change for at, change in replaced if not own[at]), *changes), cut=cut)
+    return Ready(messages, (*(change for at, change in replaced if not own[at]), *changes), tuple(positions), cut)
 
 
 @final
