@@ -50,15 +50,20 @@ class EvictedMedia:
 
 
 class DroppedTurns:
-    """What stands for the messages that are left out, and the changes; valid as long as `key` is the same."""
+    """What stands for the messages that are left out, and the changes.
 
-    __slots__ = ("changes", "key", "text", "wanted")
+    Valid as long as `key` is the same, and `newest`: the messages before the cut from `settled` on, which could change.
+    """
 
-    def __init__(self, key: object, text: str, changes: tuple[Change, ...], wanted: SummaryWanted | None) -> None:
+    __slots__ = ("changes", "key", "newest", "settled", "text", "wanted")
+
+    def __init__(self, key: object, settled: int, newest: list[Message]) -> None:
         self.key: object = key
-        self.text: str = text
-        self.changes: tuple[Change, ...] = changes
-        self.wanted: SummaryWanted | None = wanted
+        self.settled: int = settled
+        self.newest: list[Message] = newest
+        self.text: str = ""
+        self.changes: tuple[Change, ...] = ()
+        self.wanted: SummaryWanted | None = None
 
 
 class MadeMessages:
@@ -242,8 +247,8 @@ class _Cut:
         summary = None if found is None else found[0]
         is_short = summary is not None and summary not in fold.notes.summaries
         key = (first, kept, self.start, head, full[self.start], full[head], summary, self.marks.tight, self.marks.noted)
-        known = self.made.dropped
-        if known is not None and known.key == key:
+        known, noted = self.made.dropped, self.marks.noted[0]
+        if known is not None and known.key == key and known.newest == [*given.messages[known.settled : noted]]:
             return known
         tokens = full[self.start] - full[head]
         code = ChangeCode.TURN_FILLED if summary is None else ChangeCode.SUMMARY_USED
@@ -271,9 +276,9 @@ class _Cut:
                 begin = next((at for at in range(max(head, 1), self.start) if places[at] >= covered), self.start)
                 tokens = full[self.start] - full[begin]
             wanted = SummaryWanted(first=max(first, covered), last=kept - 1, tokens=round(tokens))
-        text = fold.notes.write(self.marks, summary, kept - first, fold.sent_at_cut)
-        dropped = DroppedTurns(key, text, changes, wanted)
-        self.made.dropped = dropped if self.marks.noted[0] <= given.settled else None
+        self.made.dropped = dropped = DroppedTurns(key, given.settled, [*given.messages[given.settled : noted]])
+        dropped.text = fold.notes.write(self.marks, summary, kept - first, fold.sent_at_cut)
+        dropped.changes, dropped.wanted = changes, wanted
         return dropped
 
     def merge_users(self, head: int) -> None:

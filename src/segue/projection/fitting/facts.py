@@ -16,6 +16,7 @@ Facts this file rests on:
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, cast
 
@@ -49,39 +50,85 @@ _NAME_COST: Final = 1.0
 """The tokens between two lines or names, at most."""
 
 
+class _Facts:
+    """The names and lines of one message, found on first use."""
+
+    __slots__ = ("_lines", "_names", "message")
+
+    def __init__(self, message: Message) -> None:
+        self.message: Message = message
+        self._names: frozenset[str] | None = None
+        self._lines: tuple[str, ...] | None = None
+
+    def names(self) -> frozenset[str]:
+        if self._names is None:
+            self._names = names_of(self.message)
+        return self._names
+
+    def lines(self) -> tuple[str, ...]:
+        """Give the lines, the last one first."""
+        if self._lines is None:
+            self._lines = tuple(reversed([*_lines(self.message)]))
+        return self._lines
+
+
 class FactExtractor:
-    """Extracts the facts of a growing conversation; the names of each message are found once."""
+    """Extracts the facts of a growing conversation; those of each message are found once."""
 
     def __init__(self, counter: TokenCounter) -> None:
         self._counter = counter
-        self._seen: dict[int, tuple[Message, frozenset[str]]] = {}
-        """The names of the messages that the last call looked at, by the identity of the message."""
+        self._seen: dict[int, _Facts] = {}
+        """The facts of the messages that the last call looked at, by the identity of the message."""
+        self._sizes: dict[str, float] = {}
+        """The tokens of the lines and names that the last call chose."""
 
     def extract(self, dropped: Sequence[Message], kept: Iterable[Message], room: float) -> str:
         """Give lines and names of messages that are left out, in so many tokens; names in `kept` are not repeated."""
-        counter, recent = self._counter, dropped[-_LOOKED_AT:]
-        before, self._seen = self._seen, {}
-        lines, left = _choose_lines(recent, room * _SHARE_OF_LINES, counter)
+        before, sizes = self._seen, self._sizes
+        self._seen, self._sizes = {}, {}
+        recent = [self._facts_of(message, before) for message in dropped[-_LOOKED_AT:]]
+        lines, left = self._choose_lines(recent, room * _SHARE_OF_LINES, sizes)
         left += room * (1 - _SHARE_OF_LINES)
         known: set[str] = set(_names("\n".join(lines)))
         for message in kept:
-            known |= self._names_of(message, before)
+            known |= self._facts_of(message, before).names()
         names: list[str] = []
-        for name in _rank_names([(message.role, self._names_of(message, before)) for message in recent]):
-            if name in known:
-                continue
-            left -= counter.text(name) + _NAME_COST
+        for name in _rank_names([(facts.message.role, facts.names()) for facts in recent], known):
+            left -= self._size(name, sizes) + _NAME_COST
             if left < 0:
                 break
             names.append(name)
-        return "\n".join([*lines, " ".join(names)] if names else lines)
+        text = "\n".join([*lines, " ".join(names)] if names else lines)
+        # A text of many names at random has more tokens than they have one by one.
+        while names and (size := self._counter.text(text)) > room:
+            del names[int(len(names) * room / size) :]
+            text = "\n".join([*lines, " ".join(names)])
+        return text
 
-    def _names_of(self, message: Message, before: dict[int, tuple[Message, frozenset[str]]]) -> frozenset[str]:
+    def _choose_lines(self, recent: Sequence[_Facts], room: float, sizes: dict[str, float]) -> tuple[list[str], float]:
+        """Choose lines from the newest message on, and give them in order, with the room that is left."""
+        chosen: dict[str, None] = {}
+        for facts in reversed(recent):
+            for line in facts.lines():
+                if line in chosen:
+                    continue
+                cost = self._size(line, sizes) + _LINE_COST
+                if cost > room:
+                    return list(reversed(chosen)), room
+                room -= cost
+                chosen[line] = None
+        return list(reversed(chosen)), room
+
+    def _facts_of(self, message: Message, before: dict[int, _Facts]) -> _Facts:
         found = before.get(id(message))
-        if found is None or found[0] is not message:
-            found = (message, names_of(message))
+        if found is None or found.message is not message:
+            found = _Facts(message)
         self._seen[id(message)] = found
-        return found[1]
+        return found
+
+    def _size(self, text: str, before: dict[str, float]) -> float:
+        size = self._sizes[text] = before[text] if text in before else self._counter.text(text)
+        return size
 
 
 def rank_messages(dropped: Sequence[Message], sent: Iterable[Message]) -> list[int]:
@@ -89,21 +136,6 @@ def rank_messages(dropped: Sequence[Message], sent: Iterable[Message]) -> list[i
     known = {name for message in sent for name in names_of(message)}
     scores = [_WEIGHTS.get(message.role, 0.0) + len(names_of(message) & known) for message in dropped]
     return sorted(range(len(dropped)), key=lambda at: (-scores[at], -at))
-
-
-def _choose_lines(messages: Sequence[Message], room: float, counter: TokenCounter) -> tuple[list[str], float]:
-    """Choose lines from the newest message on, and give them in order, with the room that is left."""
-    chosen: dict[str, None] = {}
-    for message in reversed(messages):
-        for line in reversed([*_lines(message)]):
-            if line in chosen:
-                continue
-            cost = counter.text(line) + _LINE_COST
-            if cost > room:
-                return list(reversed(chosen)), room
-            room -= cost
-            chosen[line] = None
-    return list(reversed(chosen)), room
 
 
 def _lines(message: Message) -> Iterator[str]:
@@ -127,14 +159,14 @@ def _shorten_line(text: str) -> str:
     return " ".join(text[: 2 * _LONGEST_LINE].split())[:_LONGEST_LINE]
 
 
-def _rank_names(messages: Sequence[tuple[str, frozenset[str]]]) -> list[str]:
+def _rank_names(messages: Sequence[tuple[str, frozenset[str]]], known: set[str]) -> list[str]:
     """Give names by how often, how recently and by whom they were mentioned; ties by the name itself."""
-    scores: dict[str, float] = {}
+    scores: defaultdict[str, float] = defaultdict(float)
     weight = 1.0
     for role, names in reversed(messages):
         each = weight * _WEIGHTS.get(role, 0.0)
-        for name in names:
-            scores[name] = scores.get(name, 0.0) + each
+        for name in names - known:
+            scores[name] += each
         weight *= _DECAY
     return [name for name, _ in sorted(scores.items(), key=_order)]
 

@@ -32,6 +32,8 @@ _SHARE_OF_OTHERS: Final = 0.25
 _HEAD_OF_WORDS: Final = 0.7
 _FEWEST_WORDS: Final = 16
 """With fewer tokens left, no further message is looked at."""
+_LOOKED_AT: Final = 60
+"""How many messages of the user are looked at, from the newest on: fewer than a tenth of the limit can hold."""
 _FEWEST_CHARACTERS: Final = 24
 
 
@@ -58,7 +60,7 @@ def keep_words(given: list[str], room: float, label: float, counter: TokenCounte
     """Choose and shorten what a user said, to so many tokens in all; `label` are those around each text."""
     newest, left = len(given) - 1, room
     kept: dict[int, str] = {}
-    for index in dict.fromkeys((newest, 0, *range(newest - 1, 0, -1))):
+    for index in dict.fromkeys((newest, 0, *range(newest - 1, max(0, newest - _LOOKED_AT), -1))):
         if index == newest:
             most = room * _SHARE_OF_NEWEST if newest else room
         elif index == 0:
