@@ -61,7 +61,7 @@ def facts_of(path: Path) -> Iterator[Fact]:
     code = path.read_text("utf-8")
     name = str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else path.name
     rows: set[int] = set()
-    for node in ast.walk(ast.parse(code)):
+    for node in ast.walk(ast.parse(code)) if "source=" in code else ():
         if isinstance(node, ast.Call):
             given = {one.arg: one.value for one in node.keywords}
             read = _text(given.get("read") or given.get("read_on"))
@@ -69,7 +69,7 @@ def facts_of(path: Path) -> Iterator[Fact]:
             if read and source and _DATE.fullmatch(read):
                 rows |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
                 yield Fact(read, source, f"{name}:{node.lineno}", is_row=True)
-    for token in tokenize.generate_tokens(io.StringIO(code).readline):
+    for token in tokenize.generate_tokens(io.StringIO(code).readline) if _CITED.search(code) else ():
         if token.type in (tokenize.COMMENT, tokenize.STRING) and token.start[0] not in rows:
             for number, line in enumerate(token.string.splitlines()):
                 found = _CITED.findall(line)

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from merging import merge
 from property_testing import fix_constants
 from protocols import traffic
 
@@ -30,8 +31,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs the recorded exchanges where there are none."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--merge-cases`."""
+    parser.addoption("--merge-cases", action="store_true", help="run the rows of a table as one test, which is faster")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Merge the rows of tables, and skip what needs the recorded exchanges where there are none."""
+    if config.getoption("--merge-cases"):
+        items[:] = merge(items)
     if not traffic.exchanges():
         for item in items:
             if item.get_closest_marker("traffic") is not None:

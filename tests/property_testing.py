@@ -16,10 +16,12 @@ Facts this file rests on (Hypothesis 6.170.15, read 2026-11-15):
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Final, TypedDict, Unpack
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal import constants_ast
 from hypothesis.internal.conjecture import providers
@@ -31,7 +33,7 @@ settings.register_profile(
     derandomize=True,
     database=None,
     deadline=None,
-    max_examples=12,
+    max_examples=8,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
@@ -47,6 +49,11 @@ class _Settings(TypedDict, total=False):
 def scaled_examples(factor: float, **others: Unpack[_Settings]) -> settings:
     """Draw `factor` times as many examples as the profile says; the other settings are passed on."""
     return settings(max_examples=max(1, round(settings().max_examples * factor)), **others)
+
+
+def tiers(few: Iterable[object], many: Iterable[object] = ()) -> list[object]:
+    """Give the values of a parameter: `make test` tries a few, and `make proof` the others too."""
+    return [*few, *(pytest.param(value, marks=pytest.mark.proof) for value in many)]
 
 
 @cache

@@ -150,7 +150,7 @@ def _is_cut(request) -> bool:
 
 
 @pytest.mark.parametrize("models", [MODELS, SMALL], ids=["wide windows", "small windows"])
-@pytest.mark.parametrize("walks", [8, pytest.param(1000, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("walks", [5, pytest.param(1000, marks=pytest.mark.proof)])
 def test_no_request_is_refused_and_nothing_valid_is_given_up(models, walks):
     for seed in range(walks):
         walk = Walk(seed, models)

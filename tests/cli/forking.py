@@ -43,10 +43,18 @@ class ForkServer:
         atexit.register(self.close)
 
     def run(
-        self, arguments: Sequence[str], streams: tuple[int, int, int], env: Mapping[str, str], cwd: str | None
+        self,
+        arguments: Sequence[str],
+        streams: tuple[int, int, int],
+        env: Mapping[str, str],
+        cwd: str | None,
+        before: str = "",
     ) -> int:
-        """Run the program with these descriptors as its streams, and give its exit status."""
-        message = json.dumps([list(arguments), dict(env), cwd or str(Path.cwd())]).encode()
+        """Run the program with these descriptors as its streams, and give its exit status.
+
+        `before` is Python code that runs first and may change the program.
+        """
+        message = json.dumps([list(arguments), dict(env), cwd or str(Path.cwd()), before]).encode()
         socket.send_fds(self._socket, [struct.pack("!I", len(message))], streams)
         self._socket.sendall(message)
         return struct.unpack("!i", _receive(self._socket, 4))[0]
@@ -80,11 +88,11 @@ def _serve(connection: socket.socket) -> None:
         if not head:
             return
         (size,) = struct.unpack("!I", head + _receive(connection, 4 - len(head)))
-        arguments, env, cwd = json.loads(_receive(connection, size))
+        arguments, env, cwd, before = json.loads(_receive(connection, size))
         child = os.fork()
         if child == 0:
             connection.close()
-            _start(arguments, streams, env, cwd)
+            _start(arguments, streams, env, cwd, before)
         for each in streams:
             os.close(each)
         _, status = os.waitpid(child, 0)
@@ -107,7 +115,7 @@ def _import_everything() -> None:
     gc.freeze()  # a collection in a fork would copy all of it
 
 
-def _start(arguments: list[str], streams: list[int], env: dict[str, str], cwd: str) -> NoReturn:
+def _start(arguments: list[str], streams: list[int], env: dict[str, str], cwd: str, before: str) -> NoReturn:
     """Become the program: its streams, environment, folder and arguments."""
     from segue.cli.entry import main
 
@@ -118,6 +126,7 @@ def _start(arguments: list[str], streams: list[int], env: dict[str, str], cwd: s
     os.environ.update(env)
     os.chdir(cwd)
     sys.argv = ["segue", *arguments]
+    exec(before, {})
     status: object = None
     try:
         main()

@@ -11,6 +11,7 @@ import pytest
 
 from cli.running import SESSION, run
 from cli.terminal import Terminal
+from property_testing import tiers
 from segue import check, dump, load, prepare, read_session
 from segue.models.catalogue import get_model
 
@@ -234,7 +235,7 @@ def test_a_terminal_shows_the_progress(tmp_path):
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="of peak memory (no /proc)")
 @pytest.mark.parametrize("size", [8, pytest.param(48, marks=pytest.mark.proof)])
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", tiers([2], [1]))
 def test_memory_does_not_grow_with_the_file(jobs, size, tmp_path):
     few, many = peak_memory(tmp_path, 1_000, jobs), peak_memory(tmp_path, 1_000 + 250 * size, jobs)
     assert many - few < 4_000, f"{few} KB for 4 MB of conversations, {many} KB for {4 + size} MB"

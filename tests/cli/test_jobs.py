@@ -19,6 +19,7 @@ from typing import TypeVar
 import pytest
 
 from cli.running import Ran
+from cli.running import run as run_segue
 
 Seen = TypeVar("Seen")
 CHAT = {"model": "gpt-5.4", "messages": [{"role": "user", "content": "hello"}]}
@@ -36,18 +37,17 @@ def line(content: object) -> bytes:
 
 def command(*arguments: object, size: int | None = None, before: str = "") -> list[str]:
     """Give the program with pieces of another size, and whatever else is to be different in it."""
-    tiny = f"pieces.SIZE = {size}" if size is not None else ""
-    program = f"from segue.corpus import pieces\n{tiny}\n{before}\nfrom segue.cli.entry import main\nmain()"
+    program = f"{changed(size, before)}\nfrom segue.cli.entry import main\nmain()"
     return [sys.executable, "-c", program, "convert", *map(str, arguments)]
 
 
+def changed(size: int | None, before: str) -> str:
+    tiny = f"pieces.SIZE = {size}" if size is not None else ""
+    return f"from segue.corpus import pieces\n{tiny}\n{before}"
+
+
 def run(*arguments: object, stdin: bytes = b"", size: int | None = None, before: str = "") -> Ran:
-    done = subprocess.run(
-        command(*arguments, size=size, before=before), input=stdin, capture_output=True, timeout=120, check=False
-    )
-    err = done.stderr.decode()
-    assert "Traceback" not in err, err
-    return Ran(done.returncode, done.stdout.decode(), err)
+    return run_segue("convert", *arguments, stdin=stdin, before=changed(size, before))
 
 
 LINES = [line(f"{number} " + "x" * (number * 37 % 300)) for number in range(60)]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from property_testing import scaled_examples
+from property_testing import scaled_examples, tiers
 from segue.histories.registry import FORMATS
 from segue.testing import format_cases
 from segue.testing.damaged_files import DamagedFiles
@@ -39,8 +39,9 @@ def test_a_damaged_file_loses_nothing_in_silence(which, seed):
 
 
 @pytest.mark.parametrize("which", DAMAGED)
-def test_a_value_at_another_place_or_in_another_form_is_read_or_reported(which):
-    damaged_files(which).check_other_forms()
+@pytest.mark.parametrize("step", tiers([5], [1]))
+def test_a_value_at_another_place_or_in_another_form_is_read_or_reported(which, step):
+    damaged_files(which).check_other_forms(step)
 
 
 @pytest.mark.proof

@@ -16,7 +16,10 @@ EXPRESSION = re.compile(r"\(\?|\[|\\|\|")
 
 def model_patterns(path: Path) -> Iterator[str]:
     """Give the regular expressions of model ids in a file, without its docstrings."""
-    tree = ast.parse(path.read_text("utf-8"))
+    source = path.read_text("utf-8")
+    if not FAMILY.search(source):
+        return
+    tree = ast.parse(source)
     prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         value = node.value if isinstance(node, ast.Constant) and id(node) not in prose else None

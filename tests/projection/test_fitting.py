@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from projection.compare import idle, unreported
 from projection.histories import options, own_contexts, plain, targets, ugly_contexts
 from projection.validity import find_faults
-from property_testing import scaled_examples
+from property_testing import scaled_examples, tiers
 from segue.conversation.content import CacheMark, ImageContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, Options, Summary, ToolDefinition
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, Usage, UserMessage
@@ -133,10 +133,11 @@ def test_a_cut_goes_further_down_where_it_loses_reasoning():
 
 
 @every_protocol
-def test_between_two_cuts_a_request_is_a_prefix_of_the_next(protocol):
+@pytest.mark.parametrize("steps", tiers([20], [40]))
+def test_between_two_cuts_a_request_is_a_prefix_of_the_next(protocol, steps):
     """An outbox and a projector give what `prepare` and `project` give for the whole conversation, at every point."""
     model = Model("m", PROTOCOLS[protocol].provider, protocol, context_window=3600, reasoning=True)
-    messages = _agent(model, seed=7, steps=40)
+    messages = _agent(model, seed=7, steps=steps)
     projector, outbox = Projector(model), Outbox(model)
     last: Projection | None = None
     cuts = 0

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from projection.histories import TARGETS
-from property_testing import scaled_examples
+from property_testing import scaled_examples, tiers
 from protocols.every_protocol import all_codecs
 from segue.conversation.context import Context, NativeTool, Options
 from segue.conversation.messages import UserMessage
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.registry import get_protocol
 from segue.request import prepare
-from segue.testing import HISTORY_LAWS, SAMPLE_LAWS
+from segue.testing import HISTORY_LAWS, SAMPLE_LAWS, sample_laws, value_laws
 from segue.testing.compare import tools_given
 from segue.testing.protocol_laws import check_record
+from segue.testing.sample_laws import check_damaged_bodies, check_damaged_stream
+from segue.testing.value_laws import check_half_surrogates, check_wrong_values
 
 CODECS = all_codecs()
 NAMES = [codec.name for codec in CODECS]
@@ -33,9 +37,29 @@ def test_a_record_is_complete(codec):
     check_record(codec)
 
 
+WIDE_LAWS = (check_damaged_bodies, check_damaged_stream, check_half_surrogates, check_wrong_values)
+"""Laws that change every place of a sample, in many ways."""
+
+
 @of_every_protocol
-@pytest.mark.parametrize("law", SAMPLE_LAWS, ids=title)
+@pytest.mark.parametrize("law", [law for law in SAMPLE_LAWS if law not in WIDE_LAWS], ids=title)
 def test_a_law_holds_for_every_sample(codec, law):
+    for sample in codec.samples():
+        law(codec, sample)
+
+
+@of_every_protocol
+@pytest.mark.parametrize("law", WIDE_LAWS, ids=title)
+@pytest.mark.parametrize("step", tiers([5], [1]))
+def test_a_law_holds_for_every_sample_with_a_change_at_any_place(codec, law, step, monkeypatch):
+    def thin(find):
+        def found(value, path=()):
+            return find(value, path) if path else islice(find(value), 0, None, step)
+
+        return found
+
+    monkeypatch.setattr(sample_laws, "_damaged", thin(sample_laws._damaged))
+    monkeypatch.setattr(value_laws, "_places", thin(value_laws._places))
     for sample in codec.samples():
         law(codec, sample)
 

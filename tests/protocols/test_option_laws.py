@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 
 from projection.histories import ALL_TARGETS
+from property_testing import tiers
 from segue.conversation.context import Context, Options, ToolDefinition
 from segue.conversation.messages import UserMessage
 from segue.models.catalogue import packaged_catalogue
@@ -94,13 +95,14 @@ IN_RANGE: Final = {
 
 
 @pytest.mark.parametrize(("context", "options"), IN_RANGE.values(), ids=IN_RANGE.keys())
-def test_an_option_is_sent_unchanged_unless_a_change_is_reported(context, options):
+@pytest.mark.parametrize("step", tiers([4], [1]))
+def test_an_option_is_sent_unchanged_unless_a_change_is_reported(context, options, step):
     (name,) = (field for field in options.__struct_fields__ if getattr(options, field) is not None)
     for protocol, models in KINDS.items():
         codec = get_protocol(protocol)
         if name in codec.not_carried:
             continue  # the body does not hold it
-        for model in models:
+        for model in models[::step]:
             endpoint = resolve_endpoint(model)
             if name == "session_id" and endpoint.dialect.session_header != "none":
                 continue  # it is sent as a header
@@ -132,8 +134,9 @@ OUT_OF_RANGE: Final = {
 
 @pytest.mark.parametrize("options", OUT_OF_RANGE.values(), ids=OUT_OF_RANGE.keys())
 @pytest.mark.parametrize("models", KINDS.values(), ids=KINDS.keys())
-def test_a_value_out_of_range_is_clamped_or_removed_and_reported(models, options):
-    for model in models:
+@pytest.mark.parametrize("step", tiers([4], [1]))
+def test_a_value_out_of_range_is_clamped_or_removed_and_reported(models, options, step):
+    for model in models[list(OUT_OF_RANGE.values()).index(options) % step % len(models) :: step]:
         codec, endpoint = get_protocol(model.protocol), resolve_endpoint(model)
         request = prepare(HELLO, model, options=options)
         assert codec.check(request.body, endpoint) == [], model.full_name()

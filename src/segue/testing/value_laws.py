@@ -296,8 +296,8 @@ def check_call_arguments(record: Protocol, sample: Sample) -> None:
             found = record.decode_response(body, endpoint, {})
             expect_equal(record, law, f"{sample.name}, response, {where}", _calls([found]), _calls([whole]))
             expect_equal(record, law, f"{sample.name}, {where}, stop", found.stop_reason, whole.stop_reason)
-            if sample.stream is not None:
-                _check_streamed_arguments(record, sample, law, whole)
+        if sample.stream is not None:
+            _check_streamed_arguments(record, sample, law, whole)
 
 
 def _check_streamed_arguments(record: Protocol, sample: Sample, law: str, whole: AssistantMessage) -> None:

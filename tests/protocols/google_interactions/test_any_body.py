@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from property_testing import scaled_examples
 from protocols.any_bodies import (
     assert_checked,
     assert_reply_comes_back,
@@ -114,25 +115,25 @@ FRAME = some(
 )
 
 
-@settings(max_examples=100)
+@scaled_examples(4)
 @given(body=BODY, endpoint=ENDPOINTS)
 def test_any_body_is_checked(body, endpoint):
     assert_checked(CODEC, body, endpoint)
 
 
-@settings(max_examples=200)
+@scaled_examples(4)
 @given(body=BODY, endpoint=ENDPOINTS)
 def test_any_body_that_can_be_read_comes_out_as_it_was(body, endpoint):
     assert_request_comes_back(CODEC, body, endpoint)
 
 
-@settings(max_examples=150)
+@scaled_examples(4)
 @given(body=REPLY, endpoint=ENDPOINTS)
 def test_any_reply_that_can_be_read_comes_out_as_it_was(body, endpoint):
     assert_reply_comes_back(CODEC, body, endpoint)
 
 
-@settings(max_examples=150)
+@scaled_examples(4)
 @given(frames=st.lists(FRAME, max_size=7))
 def test_any_stream_ends_once(frames):
     assert_stream_ends_once(CODEC, frames, NEWER)
