@@ -7,7 +7,7 @@ laws of bound state:
   the account of imported OpenAI reasoning, and only a refusal tells. It may be refused once, while the conversation
   remembers no answer.
 - Nothing given up without need: reasoning whose prefix is known, and that the emulator would accept, is sent.
-- Said: reasoning that is not sent, or that the server dropped, is in the report.
+- Said: reasoning that is not sent, that the server dropped, or that it was asked about, is in the report.
 
 The emulator judges; nothing here asks the library what is valid.
 """
@@ -146,6 +146,8 @@ class Walk:
         self.context = Context(system_prompt="Be brief.", tools=(LOOK,))
         self.unknown: set[str] = set()
         """Signatures whose prefix the library cannot know: of imports."""
+        self.answered: set[str] = set()
+        """Those of them that a request contained: the library may know the answer."""
         self.ownerless: dict[str, str | None] = {}
         """Encrypted reasoning whose account the library cannot know, with the id of the reply that told it."""
         self.clients = {key: self._client(key) for key in ORGANIZATIONS}
@@ -262,6 +264,10 @@ class Walk:
         for block in blocks:
             if json.dumps(block.signature)[1:-1] not in body or block.signature in dropped:
                 assert any(covers(change, block) for change in self.report.changes), f"not in the report: {block}"
+            elif "block_binding" in body and block.signature in self.unknown - self.answered:
+                asked = self.report.of(ChangeCode.REASONING_ASKED)
+                assert any(covers(change, block) for change in asked), f"asked about without a word: {block}"
+                self.answered.add(block.signature)
         if not self.report.of(*CUTS):
             known = [block.signature for block in blocks if self._is_known(given, block)]
             withheld = set(self.emulator.withheld(last, known))
@@ -294,7 +300,8 @@ class Walk:
 
     def forget(self) -> None:
         """Make the history an imported one: what its replies were made after is not known."""
-        self.unknown.update(block.signature for block in signed_blocks(self.context.messages))
+        self.unknown.update(self.signatures())
+        self.answered.difference_update(self.signatures())
         self.ownerless.update(dict.fromkeys(_encrypted_of(self.context.messages)))
         if hasattr(AssistantMessage, "sent"):
             messages = self.context.messages

@@ -208,6 +208,21 @@ def test_a_refusal_is_learned_also_if_no_provider_answers_after_it(stored: Serve
     talk.check(refused=1)
 
 
+def test_a_refusal_is_learned_also_where_a_summary_replaces_the_first_message(anywhere: Served) -> None:
+    """The gateway knows a conversation by its first message: with another one it has another name."""
+    talk = Messages(anywhere)
+    talk.say("one", direct=True)
+    talk.say("two", direct=True)
+    talk.system = "Be long."
+    talk.say("three")
+    refused = len(talk.emulator.refused_for_state())
+    assert refused == int(anywhere.store != "none"), "without a store the server is asked to drop"
+    talk.messages = [{"role": "user", "content": "a summary"}, *talk.messages[1:4]]
+    assert talk.say("four") == 1
+    talk.check(refused=refused)
+    assert talk.sent() == 0
+
+
 def test_a_client_that_asks_the_server_to_drop_gets_its_answer(stored: Served) -> None:
     talk = Messages(stored)
     talk.betas, talk.thinking = BETA, DROP
