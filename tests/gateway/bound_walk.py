@@ -15,6 +15,7 @@ from unittest.mock import patch
 import httpx2
 
 from gateway.bound_clients import WIRES, Called, Entry, Question, WireClient
+from gateway.raw_clients import RAW_WIRES
 from gateway.running import config_text, make_gateway
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
@@ -24,6 +25,8 @@ from segue.testing.emulator import EmulatedCall, Emulator, EmulatorServer, Step,
 OPUS = "claude-opus-5-5"
 MODELS = (OPUS, OPUS, OPUS, "claude-sonnet-5-5", "claude-opus-5", "m-responses", "m-chat")
 """Two models that bind thinking to its prefix, the second also to the account; one that does not; two of others."""
+_LONGEST = 24
+"""Entries of a history; behind that, the conversation begins again, so that a step stays cheap."""
 ACTIONS = ("none",) * 6 + ("date", "tools", "edit", "rewind", "compact", "switch", "back", "restart", "quiet", "cut")
 
 
@@ -73,7 +76,9 @@ class Direct(Served):
 
     def connect(self, wire: str) -> WireClient:
         """Make a client of the gateway."""
-        return WIRES[wire](self.url, httpx2.Client(base_url=self.url, transport=httpx2.MockTransport(self._respond)))
+        return RAW_WIRES[wire](
+            self.url, httpx2.Client(base_url=self.url, transport=httpx2.MockTransport(self._respond))
+        )
 
     def _respond(self, request: httpx2.Request) -> httpx2.Response:
         sent: list[Any] = []
@@ -173,13 +178,15 @@ class Walk:
         self.history: list[Entry] = []
         self.day, self.tools, self.model = 1, ("read",), OPUS
         self.thinks = True
+        self.is_continued = False
+        """Whether the last reply paused, so that this one does not."""
         self.number = 0
         self.pending: dict[int, list[Called]] = {}
         """The calls of each reply, by the identity of its items."""
         self.dropped: set[str] = set()
         self.bound = len(self.emulator.ledger.bound())
-        self.keeps_state = wire != "ollama" or server.store != "none"
-        """Whether all state comes back: without a store, a client of Ollama has no field for it."""
+        self.keeps_state = wire not in ("ollama", "chat, ids only") or server.store != "none"
+        """Whether all state comes back: without a store, these clients have no field for it, or not in each reply."""
         self.allowed = 0
         """Requests that may be refused: one for each time that the prefix of some reasoning was not known."""
 
@@ -190,6 +197,8 @@ class Walk:
     def run(self, steps: int) -> None:
         """Do so many things, each followed by a request, and check the laws after each of them."""
         for _ in range(steps):
+            if len(self.history) > _LONGEST:
+                self.history.clear()
             self.act(self.random.choice(ACTIONS))
             self.turn()
 
@@ -251,11 +260,21 @@ class Walk:
         self.history.append(self.client.user(f"question {self.seed} {self.next()}"))
         for left in range(self.random.choice((0, 0, 1, 2)), -1, -1):
             calls = self.ask(calls=left > 0)
+            if self.is_paused():
+                calls = self.ask(calls=False)
             if not calls:
                 return
             self.history.append(self.client.results(calls, f"result {self.seed} {self.next()}"))
             if self.random.random() < 0.15:
                 self.act(self.random.choice(("date", "tools", "restart", "switch")))
+
+    def is_paused(self) -> bool:
+        """Whether the provider paused in a tool of its own, and the client sees that: it sends the reply back."""
+        if self.wire != "messages":
+            return False
+        content = self.history[-1].items[-1]["content"]
+        answered = {block.get("tool_use_id") for block in content}
+        return any(block["type"] == "server_tool_use" and block["id"] not in answered for block in content)
 
     def ask(self, *, calls: bool) -> list[Called]:
         """Send the history; the reply is added to it."""
@@ -263,14 +282,19 @@ class Walk:
             thinking=f"thought {self.seed} {self.next()}" if self.thinks else None,
             text=None if calls else f"answer {self.seed} {self.next()}",
             calls=(EmulatedCall(name=self.tools[0], arguments={"n": self.number}),) if calls else (),
+            paused=not calls and not self.is_continued and self.random.random() < 0.1,
         )
+        self.is_continued = step.paused
         self.emulator.script.add(step)
         system = f"Be brief. Today is day {self.day} of {self.seed}."
         question = Question(self.model, system, self.tools, stream=self.random.random() < 0.5)
-        before = len(self.emulator.requests)
+        before, bound = len(self.emulator.requests), len(self.emulator.ledger.bound())
         items, made = self.client.ask(question, [item for entry in self.history for item in entry.items])
         self.history.append(Entry("reply", items))
         self.pending[id(items)] = made
+        if step.paused and not self.is_paused():
+            # The client adds a user message. Without the call of the server's tool, the provider refuses its thinking.
+            self.dropped.update(self.emulator.ledger.bound()[bound:])
         self.check(before)
         return made
 
