@@ -237,7 +237,23 @@ def test_thinking_of_an_account_bound_model_is_not_sent_elsewhere():
     context = Context(messages=(UserMessage.of("Hi."), message, UserMessage.of("Go on.")))
     request = prepare(context, "anthropic/claude-sonnet-5-5")
     assert "'s'" not in str(request.body)
-    assert not prepare(context, model).report.changes
+    assert [change.code for change in prepare(context, model).report.changes] == [ChangeCode.REASONING_ASKED]
+
+
+@pytest.mark.parametrize("way", ["prepare", "Outbox"])
+def test_imported_thinking_behind_a_new_system_prompt_is_in_the_report(way: str):
+    message = AssistantMessage(
+        content=(ThinkingContent(thinking="", thinking_signature="s"), TextContent(text="Hello.")),
+        protocol=OPUS.protocol,
+        provider=OPUS.provider,
+        model=OPUS.id,
+    )
+    messages = (UserMessage.of("Hi."), message, UserMessage.of("Go on."))
+    context = Context(system_prompt="Not the one that it was made after.", messages=messages)
+    request = prepare(context, OPUS) if way == "prepare" else Outbox(OPUS).prepare(context)
+    assert "block_binding" in request.body["thinking"]
+    [change] = request.report.changes
+    assert (change.code, change.path) == (ChangeCode.REASONING_ASKED, ("messages", 1, "content", 0))
 
 
 # -- accounts ----------------------------------------------------------------------------------------------------------

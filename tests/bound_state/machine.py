@@ -7,7 +7,7 @@ laws of bound state:
   the account of imported OpenAI reasoning, and only a refusal tells. It may be refused once, while the conversation
   remembers no answer.
 - Nothing given up without need: reasoning whose prefix is known, and that the emulator would accept, is sent.
-- Said: reasoning that is not sent, or that the server dropped, is in the report.
+- Said: reasoning that is not sent, that the server dropped, or that it was asked about, is in the report.
 
 The emulator judges; nothing here asks the library what is valid.
 """
@@ -146,6 +146,10 @@ class Walk:
         self.context = Context(system_prompt="Be brief.", tools=(LOOK,))
         self.unknown: set[str] = set()
         """Signatures whose prefix the library cannot know: of imports."""
+        self.answered: set[str] = set()
+        """Those of them that a request contained: the library may know the answer."""
+        self.unusable: set[str] = set()
+        """Signatures of replies that paused in a tool of the provider and were not continued."""
         self.ownerless: dict[str, str | None] = {}
         """Encrypted reasoning whose account the library cannot know, with the id of the reply that told it."""
         self.clients = {key: self._client(key) for key in ORGANIZATIONS}
@@ -262,6 +266,10 @@ class Walk:
         for block in blocks:
             if json.dumps(block.signature)[1:-1] not in body or block.signature in dropped:
                 assert any(covers(change, block) for change in self.report.changes), f"not in the report: {block}"
+            elif "block_binding" in body and block.signature in self.unknown - self.answered:
+                asked = self.report.of(ChangeCode.REASONING_ASKED)
+                assert any(covers(change, block) for change in asked), f"asked about without a word: {block}"
+                self.answered.add(block.signature)
         if not self.report.of(*CUTS):
             known = [block.signature for block in blocks if self._is_known(given, block)]
             withheld = set(self.emulator.withheld(last, known))
@@ -277,7 +285,7 @@ class Walk:
         """Whether the library can know what a block was made after: models without the check say nothing about it."""
         message = cast("AssistantMessage", given.messages[block.message])
         model = claude_of(message.model)
-        return block.signature not in self.unknown and model is not None and binds(model)
+        return block.signature not in self.unknown | self.unusable and model is not None and binds(model)
 
     # -- what happens between requests ---------------------------------------------------------------------------------
 
@@ -294,7 +302,8 @@ class Walk:
 
     def forget(self) -> None:
         """Make the history an imported one: what its replies were made after is not known."""
-        self.unknown.update(block.signature for block in signed_blocks(self.context.messages))
+        self.unknown.update(self.signatures())
+        self.answered.difference_update(self.signatures())
         self.ownerless.update(dict.fromkeys(_encrypted_of(self.context.messages)))
         if hasattr(AssistantMessage, "sent"):
             messages = self.context.messages
@@ -365,6 +374,10 @@ class Walk:
         self.log.append(f"{event}, {way} to {self.target.full_name()}")
         messages = self.context.messages
         is_looping = bool(messages) and messages[-1].role in ("toolResult", "user")
+        if messages and _is_paused(messages[-1]):
+            is_looping = chance.random() < 0.7
+            if not is_looping:  # without the call of the server's tool, the provider refuses the thinking of the turn
+                self.unusable.update(block.signature for block in signed_blocks(messages[-1:]))
         step = self._random_step()
         self.ask(None if is_looping else f"question {chance.randrange(5)}", step, way=way)
         if self.context.messages[-1].role == "assistant" and self.context.messages[-1].tool_calls():
@@ -383,6 +396,7 @@ class Walk:
             text=f"answer {chance.randrange(9)}" if not calls or chance.random() < 0.5 or thinks == 2 else None,
             thinking_after="So." if thinks == 2 and calls else None,
             calls=calls,
+            paused=not calls and chance.random() < 0.15,
         )
 
     def _do_nothing(self) -> None:
@@ -439,6 +453,24 @@ class Walk:
     def _do_restart(self) -> None:
         self.restart()
 
+    def _do_summarise(self) -> None:
+        """Let the provider summarise the conversation on demand, and keep some of its last turns behind the summary."""
+        messages = self.context.messages
+        users = [at for at, message in enumerate(messages) if message.role == "user"]
+        if not users or self.model.provider != "anthropic" or _is_paused(messages[-1]) or self.window:
+            return
+        self.leave()
+        kept = self.random.choice([*users[1:], len(messages)])
+        extra = {"anthropic-messages": {"compaction": {"type": "summarize"}}}
+        whole = replace(self.context, messages=messages[:kept])
+        request = prepare(whole, self.model, options=replace(OPTIONS, extra=extra), account=ORGANIZATIONS[self.account])
+        headers = {**request.headers, "authorization": f"Bearer {self.account}"}
+        answer = self.emulator.respond("POST", "/v1/messages", headers, request.content)
+        assert answer.status == 200, answer.body
+        summary = request.decode(json.loads(answer.body), account=ORGANIZATIONS[self.account])
+        assert [piece.kind for piece in summary.content] == ["native"]
+        self.context = replace(self.context, messages=(summary, *messages[kept:]))
+
     def _do_window(self) -> None:
         self.window = self.random.choice((None, SMALL))
 
@@ -462,8 +494,14 @@ EVENTS: Final = (
     "reload",
     "restart",
     "window",
+    "summarise",
 )
 WAYS: Final = ("client", "stream", "conversation", "conversation", "prepare")
+
+
+def _is_paused(message: Message) -> bool:
+    """Whether the provider paused in a tool of its own: the next request sends the reply back as it is."""
+    return message.role == "assistant" and message.raw_stop_reason == "pause_turn"
 
 
 def _with_other_text(message: AssistantMessage) -> AssistantMessage:

@@ -51,12 +51,12 @@ SCHEMA: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "intege
 class WireClient(ABC):
     """A client of one protocol."""
 
-    def __init__(self, url: str) -> None:
-        self.client: Any = self.connect(url)
+    def __init__(self, url: str, http: httpx2.Client | None = None) -> None:
+        self.client: Any = self.connect(url, http)
 
     @abstractmethod
-    def connect(self, url: str) -> Any:
-        """Make the SDK's client."""
+    def connect(self, url: str, http: httpx2.Client | None) -> Any:
+        """Make the SDK's client; `http` sends its requests."""
 
     def close(self) -> None:
         """Close the connections."""
@@ -78,8 +78,8 @@ class WireClient(ABC):
 class MessagesClient(WireClient):
     """The Anthropic SDK."""
 
-    def connect(self, url: str) -> Any:
-        return anthropic.Anthropic(base_url=url, api_key="client-key", max_retries=0)
+    def connect(self, url: str, http: httpx2.Client | None) -> Any:
+        return anthropic.Anthropic(base_url=url, api_key="client-key", max_retries=0, http_client=http)
 
     def results(self, calls: list[Called], text: str) -> Entry:
         blocks = [{"type": "tool_result", "tool_use_id": call.id, "content": text} for call in calls]
@@ -107,8 +107,8 @@ class MessagesClient(WireClient):
 class ChatClient(WireClient):
     """The OpenAI SDK, Chat Completions."""
 
-    def connect(self, url: str) -> Any:
-        return openai.OpenAI(base_url=f"{url}/v1", api_key="client-key", max_retries=0)
+    def connect(self, url: str, http: httpx2.Client | None) -> Any:
+        return openai.OpenAI(base_url=f"{url}/v1", api_key="client-key", max_retries=0, http_client=http)
 
     def results(self, calls: list[Called], text: str) -> Entry:
         return Entry("results", [{"role": "tool", "tool_call_id": call.id, "content": text} for call in calls])
@@ -137,8 +137,8 @@ class ChatClient(WireClient):
 class ResponsesClient(WireClient):
     """The OpenAI SDK, Responses, without replies that the server keeps."""
 
-    def connect(self, url: str) -> Any:
-        return openai.OpenAI(base_url=f"{url}/v1", api_key="client-key", max_retries=0)
+    def connect(self, url: str, http: httpx2.Client | None) -> Any:
+        return openai.OpenAI(base_url=f"{url}/v1", api_key="client-key", max_retries=0, http_client=http)
 
     def results(self, calls: list[Called], text: str) -> Entry:
         return Entry(
@@ -173,8 +173,8 @@ class ResponsesClient(WireClient):
 class GeminiClient(WireClient):
     """The google-genai SDK."""
 
-    def connect(self, url: str) -> Any:
-        return genai.Client(api_key="client-key", http_options=types.HttpOptions(base_url=url))
+    def connect(self, url: str, http: httpx2.Client | None) -> Any:
+        return genai.Client(api_key="client-key", http_options=types.HttpOptions(base_url=url, httpx_client=http))
 
     def user(self, text: str) -> Entry:
         return Entry("user", [types.Content(role="user", parts=[types.Part(text=text)])])
@@ -214,8 +214,8 @@ class GeminiClient(WireClient):
 class OllamaClient(WireClient):
     """A client of Ollama, without an SDK: it streams lines of JSON."""
 
-    def connect(self, url: str) -> Any:
-        return httpx2.Client(base_url=url)
+    def connect(self, url: str, http: httpx2.Client | None) -> Any:
+        return http or httpx2.Client(base_url=url)
 
     def results(self, calls: list[Called], text: str) -> Entry:
         return Entry("results", [{"role": "tool", "tool_name": call.name, "content": text} for call in calls])

@@ -16,7 +16,8 @@ import pytest
 from msgspec.structs import replace
 
 from gateway.bound_clients import WIRES
-from gateway.bound_walk import OPUS, Served, Walk, served, signature_at
+from gateway.bound_walk import OPUS, Served, Walk, called, served, signature_at
+from gateway.raw_clients import RAW_WIRES
 from segue.binding.bind import Sender, stamp_body
 from segue.binding.stamp import Stamp
 from segue.conversation.messages import AssistantMessage
@@ -39,29 +40,40 @@ def _address(store: str, folder: Path) -> str:
     return store if store == "none" else f"sqlite:{folder}/gateway.db"
 
 
-def _walk(wire: str, store: str, folder: Path, seeds: range, steps: int) -> None:
-    with served(_address(store, folder)) as server:
-        for seed in seeds:
-            walk = Walk(wire, server, seed)
-            try:
-                walk.run(steps)
-            except (AssertionError, openai.APIError, anthropic.APIError) as error:
-                raise AssertionError(f"{wire}, store {store}, seed {seed}: {error}") from error
-            finally:
-                walk.close()
+def _walk(server: Served, wire: str, seeds: range, steps: int) -> None:
+    for seed in seeds:
+        walk = Walk(wire, server, seed)
+        try:
+            walk.run(steps)
+        except (AssertionError, openai.APIError, anthropic.APIError) as error:
+            raise AssertionError(f"{wire}, store {server.store}, seed {seed}: {error}") from error
+        finally:
+            walk.close()
 
 
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("wire", WIRES)
 def test_nothing_is_refused_given_up_or_sent_twice(wire: str, store: str, tmp_path: Path) -> None:
-    _walk(wire, store, tmp_path, range(1), 5)
+    """Clients with the official SDKs, over sockets."""
+    with served(_address(store, tmp_path)) as server:
+        _walk(server, wire, range(1), 4)
+
+
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("wire", RAW_WIRES)
+def test_nothing_is_refused_in_many_conversations(wire: str, store: str, tmp_path: Path) -> None:
+    with called(_address(store, tmp_path), strict=False) as server:
+        _walk(server, wire, range(2), 12)
 
 
 @pytest.mark.proof
+@pytest.mark.parametrize("first", range(0, 160, 40))
 @pytest.mark.parametrize("store", STORES)
-@pytest.mark.parametrize("wire", WIRES)
-def test_nothing_is_refused_in_long_conversations(wire: str, store: str, tmp_path: Path) -> None:
-    _walk(wire, store, tmp_path, range(100, 110), 25)
+@pytest.mark.parametrize("wire", RAW_WIRES)
+def test_a_hundred_thousand_steps(wire: str, store: str, first: int, tmp_path: Path) -> None:
+    for seed in range(first, first + 40, 4):
+        with called(_address(store, tmp_path / str(seed)), strict=seed % 40 == 0) as server:
+            _walk(server, wire, range(seed, seed + 4), 53)
 
 
 # -- what a refusal teaches, and what passes straight through ----------------------------------------------------------
@@ -206,6 +218,21 @@ def test_a_refusal_is_learned_also_if_no_provider_answers_after_it(stored: Serve
     talk.messages.pop()
     talk.say("two again")
     talk.check(refused=1)
+
+
+def test_a_refusal_is_learned_also_where_a_summary_replaces_the_first_message(anywhere: Served) -> None:
+    """The gateway knows a conversation by its first message: with another one it has another name."""
+    talk = Messages(anywhere)
+    talk.say("one", direct=True)
+    talk.say("two", direct=True)
+    talk.system = "Be long."
+    talk.say("three")
+    refused = len(talk.emulator.refused_for_state())
+    assert refused == int(anywhere.store != "none"), "without a store the server is asked to drop"
+    talk.messages = [{"role": "user", "content": "a summary"}, *talk.messages[1:4]]
+    assert talk.say("four") == 1
+    talk.check(refused=refused)
+    assert talk.sent() == 0
 
 
 def test_a_client_that_asks_the_server_to_drop_gets_its_answer(stored: Served) -> None:

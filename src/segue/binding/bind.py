@@ -81,7 +81,7 @@ def bind(
     frame = make_frame(form, wire, projection, sender)
     check = account_check(account, endpoint, given.messages)
     run = choose_run(replies, frame, check)
-    if run.withheld:
+    if run.withheld or run.asked:
         bare = withhold(projection, given, replies, run, policy=policy, model=endpoint.model)
         wire = encode(bare)
         content, verified = _read(form, codec, wire, bare, sender.cache)

@@ -59,11 +59,11 @@ class Binder:
         self.is_settled: bool = True
         self.given_messages: tuple[Message, ...] = projection.context.messages
         """The projected messages with all of their reasoning."""
-        self.projection: Projection = self._without_withheld() if self._stripped else projection
+        self.projection: Projection = self._without_withheld() if self._changes else projection
 
     def _without_withheld(self) -> Projection:
         projection = self._projected
-        if not self._stripped:
+        if not self._changes:
             return projection
         messages, originals = projection.context.messages, self._originals
         count = len(messages)

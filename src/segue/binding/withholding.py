@@ -1,4 +1,4 @@
-"""Removes reasoning that a request may not contain, and reports it."""
+"""Removes reasoning that a request may not contain, and reports it and what the provider is asked about."""
 
 from __future__ import annotations
 
@@ -28,21 +28,23 @@ def without_blocks(message: AssistantMessage, positions: Sequence[int], filler: 
 
 
 def note_withheld(given: Sequence[Message], replies: Sequence[Reply], run: Run) -> list[Change]:
-    """Report what is left out, with its place in the given conversation."""
-    places = _find_places(given, replies, run.withheld.keys())
+    """Report what is left out or asked about, with its place in the given conversation."""
+    asked = frozenset(run.asked)
+    unknown = {index for index, reply in enumerate(replies) if asked and not asked.isdisjoint(reply.marks)}
+    places = _find_places(given, replies, run.withheld.keys() | unknown)
     changes: list[Change] = []
-    for index, (positions, cause) in run.withheld.items():
-        place = places.get(index)
-        if place is None:
-            continue
+    for index, place in places.items():
         signed = _signed(replies[index].message)
         content = given[place].content
-        for position in positions:
-            piece = signed[position]
+        withheld, cause = run.withheld.get(index, ((), ""))
+        for position, piece in enumerate(signed):
             at = next((at for at, each in enumerate(content) if each is piece), None)
             path = ("messages", place, "content") if at is None else ("messages", place, "content", at)
-            loss = Loss.CONTENT if piece.thinking.strip() else Loss.OPAQUE
-            changes.append(Change(code=ChangeCode.REASONING_WITHHELD, path=path, loss=loss, detail=cause))
+            if position in withheld:
+                loss = Loss.CONTENT if piece.thinking.strip() else Loss.OPAQUE
+                changes.append(Change(code=ChangeCode.REASONING_WITHHELD, path=path, loss=loss, detail=cause))
+            elif replies[index].marks[position] in asked:
+                changes.append(Change(code=ChangeCode.REASONING_ASKED, path=path, loss=Loss.NONE))
     return changes
 
 

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from segue.calls import Call
 from segue.client.session.outboxes import Outboxes
 from segue.conversation.context import Context, Options
-from segue.conversation.marks import all_marks_of
 from segue.conversation.messages import Message
 from segue.envelope.compactions import open_compactions
 from segue.envelope.conversation import FoundStates, Stored, find_states, restore
@@ -184,7 +183,7 @@ async def read_asked(
         headers=headers,
         chain=found.chain,
         has_store=gateway.store.is_available,
-        refused=_unremembered(gateway.conversations.refused(conversation), whole),
+        refused=gateway.conversations.refused(conversation, tenant, whole.messages),
         raw=raw if is_straight else b"",
         continued=continued,
         outboxes=outboxes,
@@ -205,12 +204,3 @@ async def _find_states(
         after=after,
     )
     return found, await gateway.store.get_states(found.wanted(), now_ms())
-
-
-def _unremembered(refused: frozenset[str], context: Context) -> frozenset[str]:
-    """Give the marks of a history that were refused in this conversation, without those that its replies remember."""
-    if not refused:
-        return refused
-    replies = [message for message in context.messages if message.role == "assistant"]
-    known = {mark for reply in replies if reply.sent is not None for mark in reply.sent.dropped}
-    return frozenset(mark for reply in replies for mark in all_marks_of(reply) if mark in refused and mark not in known)

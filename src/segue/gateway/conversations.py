@@ -16,7 +16,7 @@ import msgspec
 from msgspec.structs import replace
 
 from segue.conversation.marks import all_marks_of
-from segue.conversation.messages import Message
+from segue.conversation.messages import AssistantMessage, Message
 from segue.gateway.routing import Routed
 from segue.gateway.store.database import StoreError
 from segue.gateway.store.service import StoreService
@@ -30,6 +30,8 @@ _MOST: Final = 20_000
 _MOST_LISTED: Final = 200
 _MOST_REFUSED: Final = 2_000
 """Marks of refused signatures that are kept of a conversation; the oldest are dropped."""
+_MOST_REFUSED_OF_ALL: Final = 20_000
+"""Marks of refused signatures of all conversations in memory; the oldest are dropped."""
 _PATIENCE: Final = 60_000
 """Milliseconds after which the time of a conversation is written again, if nothing else has changed."""
 
@@ -71,6 +73,8 @@ class Conversations:
     def __init__(self, store: StoreService) -> None:
         self._store = store
         self._rows: OrderedDict[str, _Known] = OrderedDict()
+        self._refused: OrderedDict[tuple[str, str], None] = OrderedDict()
+        """Refused marks by tenant: a client that replaces its first message gives a conversation another name."""
 
     async def load(self, conversation: str) -> None:
         """Read a conversation from the store, unless what is in memory is known to be the newest."""
@@ -96,11 +100,32 @@ class Conversations:
         joined = tuple(dict.fromkeys((*known.refused, *marks)))[-_MOST_REFUSED:]
         if joined != known.refused:
             self._keep_later(known._replace(refused=joined), now)
+            self._refused.update(dict.fromkeys((tenant, mark) for mark in joined))
+            while len(self._refused) > _MOST_REFUSED_OF_ALL:
+                self._refused.popitem(last=False)
 
-    def refused(self, conversation: str) -> frozenset[str]:
-        """Give the marks of signatures that a provider refused in a conversation."""
+    def refused(self, conversation: str, tenant: str, messages: Sequence[Message]) -> frozenset[str]:
+        """Give the marks of a history that a provider refused, without those that its replies remember.
+
+        What was refused in another conversation may be valid in this one, if something is remembered of it. Blocks of
+        which nothing is remembered are not sent again.
+        """
         known = self._rows.get(conversation)
-        return frozenset() if known is None else frozenset(known.refused)
+        here = frozenset(() if known is None else known.refused)
+        if not here and not self._refused:
+            return frozenset()
+        replies = [message for message in messages if message.role == "assistant"]
+        sent = [reply.sent for reply in replies if reply.sent is not None]
+        remembered = {mark for each in sent for mark in each.dropped}
+        accepted = {mark for each in sent for mark in each.accepted}
+        return frozenset(
+            mark
+            for reply in replies
+            if here or not _is_known(reply)
+            for mark in all_marks_of(reply)
+            if mark not in remembered
+            and (mark in here or (mark not in accepted and not _is_known(reply) and (tenant, mark) in self._refused))
+        )
 
     def _keep_later(self, known: _Known, now: int) -> None:
         self._put(known)
@@ -184,6 +209,11 @@ class Conversations:
         self._rows.move_to_end(known.row.id)
         if len(self._rows) > _MOST:
             self._rows.popitem(last=False)
+
+
+def _is_known(reply: AssistantMessage) -> bool:
+    """Whether it is remembered what a reply was made after."""
+    return reply.sent is not None and bool(reply.sent.messages)
 
 
 def _find_holders(messages: Sequence[Message], provider: str, labels: Mapping[str, str | None]) -> set[str]:

@@ -67,6 +67,7 @@ class ChangeCode(StrEnum):
     THINKING_UNSIGNED = "thinking_unsigned"
     THINKING_BLANK = "thinking_blank"
     REASONING_WITHHELD = "reasoning_withheld"
+    REASONING_ASKED = "reasoning_asked"
     REASONING_REJECTED = "reasoning_rejected"
     INSTRUCTIONS_APPENDED = "instructions_appended"
     SIGNATURE_REMOVED = "signature_removed"
@@ -198,6 +199,9 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ChangeCode.REASONING_WITHHELD: (
         "Signed thinking is left out: the provider accepts it only behind what it was made after, in one unbroken run."
     ),
+    ChangeCode.REASONING_ASKED: (
+        "It is not known what signed thinking was made after; the provider is asked to drop it if it is not valid."
+    ),
     ChangeCode.REASONING_REJECTED: "The provider did not read signed thinking of this request, and said so.",
     ChangeCode.INSTRUCTIONS_APPENDED: (
         "The changed system prompt or tools are sent behind a later message; the model reads the earlier ones before."
@@ -318,6 +322,7 @@ read (`lines`, `records`, `branches`, ...) or, in `write_history`, to the given 
 REQUEST_CODES: Final = frozenset(
     {
         ChangeCode.REASONING_WITHHELD,
+        ChangeCode.REASONING_ASKED,
         ChangeCode.REASONING_REJECTED,
         ChangeCode.INSTRUCTIONS_APPENDED,
         ChangeCode.SERVER_EDITED,

@@ -321,6 +321,13 @@ REMOVED = {
         {"max_tokens": 4000},
     ),
     "top_k, where sampling is refused": ({"top_k": 5}, SONNET, OPUS, {"max_tokens": 4000}),
+    "an effort of another provider": ({"output_config": {"effort": "none"}}, OPUS, OPUS, {"max_tokens": 4000}),
+    "an effort of another provider, beside thinking": (
+        {"thinking": {"type": "adaptive"}, "output_config": {"effort": "none"}},
+        OPUS,
+        OPUS,
+        {"max_tokens": 4000, "thinking": {"type": "adaptive"}},
+    ),
 }
 
 

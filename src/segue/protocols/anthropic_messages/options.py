@@ -251,7 +251,7 @@ def _split_config(received: Wire, options: Options) -> None:
     if not isinstance(config, Mapping):
         return
     rest = dict(cast("Block", config))
-    if "effort" in rest and is_effort_read(options.thinking, received.get("thinking")):
+    if "effort" in rest and is_effort_read(options.thinking, received.get("thinking"), rest["effort"]):
         received[_EFFORT] = rest.pop("effort")
     if rest.get("format") is not None and options.output_schema is not None:
         received[_FORMAT] = rest.pop("format")

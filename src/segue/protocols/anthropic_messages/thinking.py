@@ -18,6 +18,7 @@ from segue.conversation.context import Options, ThinkingLevel
 from segue.protocols.kit.claude_thinking import Thinking, decode_thinking_object, encode_thinking_object
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire, object_of
+from segue.protocols.kit.reading import text_of
 
 UNKNOWN_MAX_TOKENS: Final = 4_096
 """What every Claude since the third generation can write, for models whose limit is not known."""
@@ -45,9 +46,13 @@ def decode_thinking(thinking: Block | None, effort: str, endpoint: Endpoint) -> 
     return decode_thinking_object(thinking, _LEVELS.get(effort), endpoint)
 
 
-def is_effort_read(decoded: Thinking, thinking: object) -> bool:
-    """Whether `decode_thinking` used the effort: that of adaptive thinking, or one alone."""
-    return decoded is not None and (thinking is None or object_of(thinking).get("type") == "adaptive")
+def is_effort_read(decoded: Thinking, thinking: object, effort: object) -> bool:
+    """Whether `decode_thinking` used the effort: that of adaptive thinking, or one alone.
+
+    An unknown one, such as `none` of other providers, is not read: projection reports that it is not sent.
+    """
+    is_used = thinking is None or object_of(thinking).get("type") == "adaptive"
+    return decoded is not None and is_used and (effort is None or text_of(effort) in _LEVELS)
 
 
 def encode_thinking(options: Options, endpoint: Endpoint) -> tuple[Wire | None, str | None]:

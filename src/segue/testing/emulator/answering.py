@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from segue.calls import Call
-from segue.conversation.content import AssistantContent
+from segue.conversation.content import AssistantContent, NativeContent
 from segue.conversation.context import Prompt
 from segue.conversation.events import Event, StartEvent
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
@@ -24,7 +24,7 @@ from segue.protocols.api import encode_response, find_checked
 from segue.protocols.kit.capabilities import is_listed
 from segue.protocols.kit.codec import ErrorReply
 from segue.protocols.kit.namespaces import Namespaces
-from segue.protocols.registry import get_protocol
+from segue.protocols.registry import get_protocol, resolve_rules
 from segue.reply_encoding import encode_error, encode_token_count, stream_encoder
 from segue.testing.emulator.binding import Caller, Ledger, Transformation
 from segue.testing.emulator.claude_state import ClaudeState, RequestState, add_transformations
@@ -48,6 +48,9 @@ _STATUS_KINDS: Final[Mapping[int, FailureKind]] = {
     503: FailureKind.OVERLOADED,
     529: FailureKind.OVERLOADED,
 }
+
+_SERVER_CALL: Final = {"type": "server_tool_use", "name": "web_search", "input": {"query": "weather"}}
+"""The run of a tool of the provider in which a reply pauses. (anthropic 2.8.0, read 2026-11-17)"""
 
 
 @final
@@ -163,6 +166,7 @@ class Provider:
         if state is not None and state.hides_thinking:
             content = [replace(piece, thinking="") if piece.kind == "thinking" else piece for piece in content]
         form = record.signatures
+        content, paused = _with_server_tool(content, step, prompt, model)
         edited = self._edit(call, model, realm_of(form, caller))
         content = [*edited.content, *(() if edited.is_all else content)]
         signed = self._signer.sign(content, form, model.id, realm_of(form, caller), number)
@@ -189,6 +193,7 @@ class Provider:
             response_id=identity,
             usage=usage,
             stop_reason=StopReason.LENGTH if step.too_long else ended,
+            raw_stop_reason=paused,
         )
         if not call.stream:
             body = encode_response(message, protocol=call.protocol, model=model)
@@ -232,6 +237,25 @@ class Provider:
 
     def _name(self, prefix: str, number: int, at: int) -> str:
         return prefix + sha256(f"{number}/{at}".encode()).hexdigest()[:22]
+
+
+def _with_server_tool(
+    content: Sequence[AssistantContent], step: Step, prompt: Prompt, model: Model
+) -> tuple[Sequence[AssistantContent], str | None]:
+    """Continue the run of a tool of the provider in which the last reply paused; pause in one, if the step says so.
+
+    Gives the content, and the reason why the reply ends if it pauses.
+    """
+    last = prompt.context.messages[-1] if prompt.context.messages else None
+    opened = last.content[-1] if last is not None and last.role == "assistant" and last.content else None
+    if opened is not None and opened.kind == "native" and opened.block.get("type") == _SERVER_CALL["type"]:
+        result: dict[str, object] = {"type": "web_search_tool_result", "tool_use_id": opened.block["id"], "content": []}
+        content = [NativeContent(protocol=model.protocol, block=result), *content]
+    stops = resolve_rules(model).resumable_stops
+    if not step.paused or not stops:
+        return content, None
+    block = {**_SERVER_CALL, "id": f"srvtoolu_{len(prompt.context.messages)}"}
+    return [*content, NativeContent(protocol=model.protocol, block=block)], min(stops)
 
 
 def _asks_for_thinking(call: Call, state: RequestState | None) -> bool:

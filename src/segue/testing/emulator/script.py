@@ -27,7 +27,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     - `thinking`, `text`, `thinking_after`, `calls`: the content, in this order. Without a text or calls, the text
       repeats the last text of the user.
-    - `too_long`: whether the reply is cut at its limit of tokens.
+    - `too_long`: whether the reply is cut at its limit of tokens. `paused`: whether it ends in the run of a tool of the
+      provider (`pause_turn`), where the protocol has that; the next request sends it back, and the reply continues it.
     - `status`, `retry_after`, `message`: an error in place of a reply, such as 429 or 529.
     - `first_byte`: seconds before the first byte; `pause`: seconds between two frames.
     - `cut_after`: the connection is closed after so many frames. `fail_after`: the stream ends with an error frame.
@@ -39,6 +40,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     thinking_after: str | None = None
     calls: tuple[EmulatedCall, ...] = ()
     too_long: bool = False
+    paused: bool = False
     status: int | None = None
     retry_after: float | None = None
     message: str | None = None
