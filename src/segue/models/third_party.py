@@ -150,6 +150,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 "schema_with_tools": False,  # "json mode cannot be combined with tool/function calling" (agno #1065)
                 "json_word": True,
                 "max_tokens_refused": True,
+                "strict_closed": True,  # Groq documentation: structured outputs, requirements of strict mode
             }
         },
         dialect={"openai-chat": {"reasoning_field": "reasoning", "strict_tools": True}},

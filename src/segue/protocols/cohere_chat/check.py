@@ -13,6 +13,7 @@ from typing import Final, cast
 
 from segue.errors import Path
 from segue.protocols.cohere_chat.legacy_v1 import REFUSAL, is_first_request
+from segue.protocols.cohere_chat.limits import LIMITS
 from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import (
     Found,
@@ -50,6 +51,7 @@ _FIELDS: Final = RequestFields(
         function=("function",),
         output=(("response_format", "json_schema"), ("response_format", "schema")),
     ),
+    limits=LIMITS,
 )
 
 

@@ -27,6 +27,7 @@ from segue.protocols.kit.reading import split_data_url, text_of
 from segue.protocols.kit.replay import NO_CALL, Role, Turn, find_halves
 from segue.protocols.kit.request_fields import RequestFields
 from segue.protocols.openai_responses.check_namespaces import check_namespaces
+from segue.protocols.openai_responses.limits import LIMITS
 from segue.protocols.openai_responses.native import ID_PREFIXES, LONGEST_ID, REPLAY, kind_of, side_of
 from segue.protocols.openai_responses.rules import PROVIDER
 
@@ -55,6 +56,7 @@ _FIELDS: Final = RequestFields(
         output_strict=("text", "format", "strict"),
         json_mode=("text", "format", "type"),
     ),
+    limits=LIMITS,
 )
 
 
