@@ -55,6 +55,7 @@ _STRICT: Final[Mapping[str, object]] = {
     "max_strict_depth": 10,
     "max_strict_properties": 5000,
     "max_strict_values": 1000,
+    "schema_properties": True,  # "object schema missing properties" (Copilot: copilot-api #192, 2026-02-11)
     "schema_valid": "with_items",  # "array schema missing items", "'str' is not valid under any of the given schemas"
     "json_word": True,  # "'messages' must contain the word 'json' in some form"
     # "logprobs are not supported with reasoning models" (reported 400s, 2025 and 2026)

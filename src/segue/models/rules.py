@@ -78,6 +78,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether the first call of every step needs a signature; `thought`: signed thinking has to stand before it."""
     schema_root_object: bool = False
     """Whether the root of a tool's schema needs `"type": "object"`."""
+    schema_properties: bool = False
+    """Whether the root of a tool's schema needs `properties`, which may be empty."""
     schema_needed: bool = True
     """Whether a tool needs a schema even without parameters; otherwise an empty one is not sent."""
     schema_refused: frozenset[str] = frozenset()

@@ -333,11 +333,12 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-responses",
         base_url="https://api.individual.githubcopilot.com",
         key_variables=("COPILOT_GITHUB_TOKEN",),
+        rules={"openai-chat": {"schema_properties": True}, "openai-responses": {"schema_properties": True}},
         dialect={
             "openai-chat": {"effort": False, "strict_tools": True},
             "anthropic-messages": {"auth": "bearer"},
         },
-        source=_PI,
+        source='pi-ai 1.5.0; "object schema missing properties" (copilot-api #192, 2026-02-11)',
         read=_READ,
     ),
     Provider(

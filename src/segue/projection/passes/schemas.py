@@ -67,6 +67,8 @@ def fit_schema(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
         loss = Loss.CONTENT if "type" in fitted else loss
         root: dict[str, object] = {"type": "object", "properties": dict[str, object]()}
         fitted = root | {key: value for key, value in fitted.items() if key != "type"}
+    if rules.schema_properties and "properties" not in fitted and (fitted or rules.schema_needed):
+        fitted = {**fitted, "properties": dict[str, object]()}
     if rules.schema_root_object and _is_malformed(fitted):
         fitted, loss = {key: value for key, value in fitted.items() if key not in _ROOT_TYPES}, Loss.CONTENT
         fitted["properties"] = dict[str, object]()

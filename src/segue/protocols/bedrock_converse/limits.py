@@ -34,7 +34,6 @@ LIMITS: Final = Limits(
             "system",
             f'"This model doesn\'t support system messages." ({_NO_SYSTEM})',
             refused=True,
-            when=("system.*.text",),
             models=r"titan-text|mistral-7b|mixtral-8x7b|jurassic|ai21\.j2|cohere\.command-(?:text|light)",
             advice="move it into the first message",
         ),

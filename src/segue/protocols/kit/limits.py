@@ -106,7 +106,7 @@ def _compare(limit: Limit, path: Path, value: object, body: JsonObject, holder: 
             message = f"{name} cannot be combined with `{one.lstrip('.')}`; remove one of them"
             yield Violation(code="excludes", path=path, message=message)
             break
-    if limit.refused:
+    if limit.refused and value not in ([], {}):
         yield Violation(code="setting_refused", path=path, message=f"{name} is not supported here{end}")
     if limit.unique:
         yield from _find_twice(limit, path, value)

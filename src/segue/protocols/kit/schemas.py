@@ -126,6 +126,8 @@ def find_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool 
     if output and strict and schema.get("type") != "object" and rules.strict_closed:
         # "schema must be a JSON Schema of 'type: \"object\"', got 'type: \"array\"'." (OpenAI API)
         yield Fault("schema_root", (), "the root of the schema must have the type object; wrap it in one")
+    if rules.schema_properties and not output and schema.get("type") == "object" and "properties" not in schema:
+        yield Fault("schema_root", (), "the root of the schema needs `properties`; add it, also empty")
     refused = rules.schema_refused | rules.strict_refused if strict else rules.schema_refused
     optional = 0
     for path, one in walk_schema(schema):

@@ -63,7 +63,7 @@ _FIELDS: Final = RequestFields(
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse in a body."""
     found: list[Violation] = []
-    own = endpoint.model.provider == PROVIDER
+    own = endpoint.model.provider in (PROVIDER, "azure")  # the same service (cline #5419, azure-sdk #46146)
     given = body.get("input")
     items: list[tuple[int, Block]] = []
     if isinstance(given, list):
