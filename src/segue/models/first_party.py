@@ -183,6 +183,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "openai-responses": {
                 **_AZURE_FILES,
                 "server_tools": _OPENAI_TOOLS,
+                "body_fields": "closed",  # the same service (cline #5419, azure-sdk-for-python #46146)
                 **_STRICT,
                 **_OPENAI_USER,
             },

@@ -41,7 +41,7 @@ LIMITS: Final = Limits(
             "toolConfig",
             f'"This model doesn\'t support tool use." ({_NO_SYSTEM})',
             refused=True,
-            models=r"titan-text|mistral-7b|mixtral-8x7b|jurassic|ai21\.j2|cohere\.command-(?:text|light)|llama3-[78]0?b|"
+            models=r"titan-text|mistral-7b|mixtral-8x7b|jurassic|ai21\.j2|cohere\.command-(?:text|light)|llama3-(?:8|70)b|"
             r"llama3-2-[13]b",
             advice="remove it",
         ),

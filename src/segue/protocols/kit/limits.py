@@ -51,6 +51,8 @@ class Limit(NamedTuple):
     advice: str = "change it"
 
 
+BESIDE: Final = frozenset({"needs", "excludes", "reference_unknown", "tools_deferred"})
+"""Codes of what depends on other parts of a request, so that a part alone shows nothing."""
 _KEYS: Final = "~"
 _EVERY: Final = "*"
 

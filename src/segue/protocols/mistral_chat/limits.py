@@ -29,12 +29,5 @@ LIMITS: Final = Limits(
             equals="json_schema",
             needs=("response_format.json_schema",),
         ),
-        Limit(
-            "reasoning_effort",
-            "Mistral documentation: adjustable reasoning, Small 4 and Medium 3.5",
-            refused=True,
-            models=r"large|codestral|devstral|ministral|nemo|pixtral|magistral|voxtral|^open-|saba",
-            advice="remove it",
-        ),
     )
 )

@@ -152,7 +152,7 @@ def _check_choice(body: JsonObject, endpoint: Endpoint) -> Found:
     choice = body.get("tool_choice")
     forced = choice == "required" or isinstance(choice, Mapping)
     kind = "name" if isinstance(choice, Mapping) else choice
-    if kind in _CHOICES and kind not in endpoint.rules.tool_choices:
+    if isinstance(kind, str) and kind in _CHOICES and kind not in endpoint.rules.tool_choices:
         # Z.ai documentation: chat completion, `auto` alone
         message = f"the endpoint does not support a tool choice of {choice!r}; use auto"
         yield Violation(code="tool_choice", path=("tool_choice",), message=message)

@@ -244,14 +244,6 @@ LIMITS: Final = Limits(
         Limit(
             "tools", '"Tool names must be unique."', unique="function.name", providers=("deepseek",), advice="rename it"
         ),
-        Limit(
-            "messages.*.content.*.type",
-            '"unknown variant `file`, expected `text`" (DeepSeek: the parts of its API reference)',
-            allowed=("text",),
-            models=r"^deepseek-(?:chat|reasoner)",
-            providers=("deepseek",),
-            advice="send text",
-        ),
         # -- Moonshot
         Limit(
             "n",

@@ -29,7 +29,6 @@ from segue.protocols.kit.request_fields import RequestFields
 from segue.protocols.openai_responses.check_namespaces import check_namespaces
 from segue.protocols.openai_responses.limits import LIMITS
 from segue.protocols.openai_responses.native import ID_PREFIXES, LONGEST_ID, REPLAY, kind_of, side_of
-from segue.protocols.openai_responses.rules import PROVIDER
 
 _NEVER_REASON: Final = re.compile(OPENAI_WITHOUT_REASONING, re.IGNORECASE)
 _ROLES: Final = frozenset({"user", "assistant", "system", "developer"})  # openai 3.49.0: EasyInputMessage
@@ -63,7 +62,7 @@ _FIELDS: Final = RequestFields(
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse in a body."""
     found: list[Violation] = []
-    own = endpoint.model.provider in (PROVIDER, "azure")  # the same service (cline #5419, azure-sdk #46146)
+    own = endpoint.rules.body_fields == "closed"
     given = body.get("input")
     items: list[tuple[int, Block]] = []
     if isinstance(given, list):
