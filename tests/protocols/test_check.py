@@ -156,9 +156,9 @@ CASES: dict[str, tuple[dict[str, Any], Model, set[str]]] = {
         {"effort_refused"},
     ),
     "GPT-5.1: effort none": ({"messages": [USER], "reasoning_effort": "none"}, chat("gpt-5.1"), set()),
-    "GPT-5.1 codex max: effort xhigh": (
+    "GPT-5.4: effort xhigh": (
         {"messages": [USER], "reasoning_effort": "xhigh"},
-        chat("gpt-5.1-codex-max"),
+        chat("gpt-5.4"),
         set(),
     ),
     "GPT-6: effort max": ({"messages": [USER], "reasoning_effort": "max"}, chat("gpt-6-sol"), set()),

@@ -32,6 +32,8 @@ _CONTAINERS: Final = frozenset(
     {"video/mp4", "audio/mp4", "video/quicktime", "video/3gpp", "audio/ogg", "video/webm", "video/x-ms-asf"}
 )
 """Types of bytes that may be sound or video."""
+_SIZE_WITHIN: Final = 64 * 1024
+"""How many bytes of an image are read for its size; metadata may come before it in a JPEG."""
 UNKNOWN_TYPES: Final = frozenset({"", "application/octet-stream", "binary/octet-stream"})
 """MIME types that name no format."""
 
@@ -250,3 +252,57 @@ def shows_other_class(claimed: str, found: str) -> bool:
     if found == PDF:
         return not is_pdf
     return asked != class_of(found)
+
+
+# -- the size of an image ----------------------------------------------------------------------------------------------
+
+
+def size_of_image(data: str) -> tuple[int, int] | None:
+    """Read width and height of an image in base64; None where its first bytes do not show them.
+
+    A PNG, GIF, BMP or WebP has its size in the first 32 bytes, a JPEG in one of its segments.
+    """
+    return _size_of(_decoded(data[: _SIZE_WITHIN * 4 // 3]))
+
+
+def _size_of(head: bytes) -> tuple[int, int] | None:
+    if head.startswith(b"\x89PNG\r\n\x1a\n"):
+        return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
+    if head.startswith((b"GIF87a", b"GIF89a")):
+        return int.from_bytes(head[6:8], "little"), int.from_bytes(head[8:10], "little")
+    if head.startswith(b"BM"):
+        return int.from_bytes(head[18:22], "little"), abs(int.from_bytes(head[22:26], "little", signed=True))
+    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
+        return _size_of_webp(head)
+    return _size_of_jpeg(head) if head.startswith(b"\xff\xd8") else None
+
+
+def _size_of_webp(head: bytes) -> tuple[int, int] | None:
+    kind = head[12:16]
+    if kind == b"VP8 ":
+        return (
+            int.from_bytes(head[26:28], "little") & 0x3FFF,
+            int.from_bytes(head[28:30], "little") & 0x3FFF,
+        )
+    if kind == b"VP8L":
+        bits = int.from_bytes(head[21:25], "little")
+        return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+    if kind == b"VP8X":
+        return int.from_bytes(head[24:27], "little") + 1, int.from_bytes(head[27:30], "little") + 1
+    return None
+
+
+def _size_of_jpeg(head: bytes) -> tuple[int, int] | None:
+    """Walk the segments to the start of frame, which has the size."""
+    at = 2
+    while at + 9 < len(head):
+        if head[at] != 0xFF:
+            return None
+        marker = head[at + 1]
+        if marker == 0xFF:  # a fill byte
+            at += 1
+        elif 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
+            return int.from_bytes(head[at + 7 : at + 9], "big"), int.from_bytes(head[at + 5 : at + 7], "big")
+        else:
+            at += 2 + int.from_bytes(head[at + 2 : at + 4], "big")
+    return None

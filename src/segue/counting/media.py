@@ -1,6 +1,4 @@
-"""The tokens of images and documents: the size of an image from its first bytes, and how families count it.
-
-No image library is needed: a PNG, GIF, BMP or WebP has its size in the first 32 bytes, a JPEG in one of its segments.
+"""The tokens of images and documents: how families of models count an image of a size, and the pages of a document.
 
 Facts this file rests on (recorded counts minus the estimate of the texts, 2026-11-15):
 - Claude counts width times height by 750 and 10 more; the long edge is scaled to 1568 pixels first.
@@ -21,14 +19,14 @@ from collections.abc import Callable
 from math import ceil
 from typing import Final, TypeAlias
 
+from segue.conversation.media_types import size_of_image
+
 ImageRule: TypeAlias = Callable[[int, int], int]
 """Gives the tokens of an image of a width and a height."""
 
 _DEFAULT_SIZE: Final = (1092, 1092)
 """Assumed where the size is not known, as for an image by URL: the largest that Claude does not scale down."""
 _LONGEST_EDGE_OF_CLAUDE: Final = 1568
-_HEAD: Final = 64 * 1024
-"""How many bytes of a file are read for its size; metadata may come before it in a JPEG."""
 _PAGE: Final = re.compile(rb"/Type\s*/Page(?![a-zA-Z])")
 _PAGE_COUNT: Final = re.compile(
     rb"/Type\s*/Pages\b.{0,200}?/Count\s+(\d+)|/Count\s+(\d+).{0,200}?/Type\s*/Pages\b", re.DOTALL
@@ -80,8 +78,7 @@ def constant(tokens: int) -> ImageRule:
 
 def image_size(data: str) -> tuple[int, int]:
     """Read width and height of an image in base64; a default size if they cannot be found."""
-    head = _decoded_head(data)
-    found = _size_of(head)
+    found = size_of_image(data)
     return found if found is not None and all(0 < edge <= 100_000 for edge in found) else _DEFAULT_SIZE
 
 
@@ -99,54 +96,3 @@ def count_pages(data: str) -> int:
     counts = [int(first or second) for first, second in _PAGE_COUNT.findall(document)]
     pages = max(counts, default=0) or len(_PAGE.findall(document))
     return min(pages or ceil(len(document) / _BYTES_OF_A_PAGE), 10_000) or 1
-
-
-def _decoded_head(data: str) -> bytes:
-    piece = data[: _HEAD * 4 // 3]
-    try:
-        return base64.b64decode(piece[: len(piece) // 4 * 4])
-    except (binascii.Error, ValueError):
-        return b""
-
-
-def _size_of(head: bytes) -> tuple[int, int] | None:
-    if head.startswith(b"\x89PNG\r\n\x1a\n"):
-        return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
-    if head.startswith((b"GIF87a", b"GIF89a")):
-        return int.from_bytes(head[6:8], "little"), int.from_bytes(head[8:10], "little")
-    if head.startswith(b"BM"):
-        return int.from_bytes(head[18:22], "little"), abs(int.from_bytes(head[22:26], "little", signed=True))
-    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
-        return _size_of_webp(head)
-    return _size_of_jpeg(head) if head.startswith(b"\xff\xd8") else None
-
-
-def _size_of_webp(head: bytes) -> tuple[int, int] | None:
-    kind = head[12:16]
-    if kind == b"VP8 ":
-        return (
-            int.from_bytes(head[26:28], "little") & 0x3FFF,
-            int.from_bytes(head[28:30], "little") & 0x3FFF,
-        )
-    if kind == b"VP8L":
-        bits = int.from_bytes(head[21:25], "little")
-        return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
-    if kind == b"VP8X":
-        return int.from_bytes(head[24:27], "little") + 1, int.from_bytes(head[27:30], "little") + 1
-    return None
-
-
-def _size_of_jpeg(head: bytes) -> tuple[int, int] | None:
-    """Walk the segments to the start of frame, which has the size."""
-    at = 2
-    while at + 9 < len(head):
-        if head[at] != 0xFF:
-            return None
-        marker = head[at + 1]
-        if marker == 0xFF:  # a fill byte
-            at += 1
-        elif 0xC0 <= marker <= 0xCF and marker not in (0xC4, 0xC8, 0xCC):
-            return int.from_bytes(head[at + 7 : at + 9], "big"), int.from_bytes(head[at + 5 : at + 7], "big")
-        else:
-            at += 2 + int.from_bytes(head[at + 2 : at + 4], "big")
-    return None

@@ -35,6 +35,10 @@ _MOONSHOT_RULES: Final[Mapping[str, object]] = {
     "image_sources": frozenset({"data"}),  # "unsupported image url" (OpenHands/software-agent-sdk #3219, 2026-05-12)
     "user_media": ("image/*", "video/*"),  # `video_url` with a data URL (model card of Kimi K2.5, read 2026-11-15)
     "file_sources": frozenset({"data"}),
+    "schema_typed_unions": False,  # "type should be defined in anyOf items" (kimi-code #2661, 2026-08-05)
+    "schema_typed": "always",  # "At path 'properties.x': type is not defined" (Moonshot; reported 400s, 2025 and 2026)
+    "tool_name_first": "a-zA-Z_",  # Moonshot documentation: tool use, names begin with a letter
+    "max_temperature": 1.0,  # Moonshot documentation: chat, from 0 to 1
 }
 _MOONSHOT: Final[Mapping[str, object]] = {
     "max_tokens_field": "max_tokens",
@@ -56,9 +60,21 @@ _QWEN_RULES: Final[Mapping[str, object]] = {
     "reasoning_replay": "open",
     "forced_choice_with_thinking": False,
     **_VIDEO_BY_URL,  # DashScope documentation: visual and audio understanding
+    # Alibaba documentation: Model Studio, error codes (2026-06-23): "Range of max_tokens should be [1, x]",
+    # and the word JSON in the messages, "Range of top_p should be (0.0, 1.0]"
+    "json_word": True,
+    "max_tokens_refused": True,
+    "min_top_p": 0.01,
+    "max_temperature": 1.99,  # "Range of temperature should be [0.0, 2.0)"
 }
 _DEEPSEEK_USER: Final[Mapping[str, object]] = {"max_user_id": 512}
 """DeepSeek documentation: rate limit and isolation, read 2026-11-15."""
+_ZAI_CHAT: Final[Mapping[str, object]] = {
+    "tool_choices": frozenset({"auto"}),
+    "max_temperature": 1.0,
+    "max_stop": 1,
+}
+"""Z.ai documentation: chat completion, `tool_choice` auto alone, `temperature` from 0 to 1, one stop (2026-11-17)."""
 _ZAI_USER: Final[Mapping[str, object]] = {"min_user_id": 6, "max_user_id": 128}
 '"The unique ID of the user must be between 6 and 128 characters in length." (axonhub #1669, 2026-05)'
 
@@ -87,7 +103,7 @@ _Z_AI: Final = Provider(
     base_url="https://api.z.ai/api/coding/paas/v4",
     key_variables=("ZAI_API_KEY",),
     rules={
-        "openai-chat": {"reasoning_replay": "open", **_VIDEO_BY_URL, **_ZAI_USER},
+        "openai-chat": {"reasoning_replay": "open", **_VIDEO_BY_URL, **_ZAI_CHAT, **_ZAI_USER},
         "anthropic-messages": _ZAI_USER,
     },
     dialect={"openai-chat": _ZAI},
@@ -142,6 +158,7 @@ CHINESE_LABS: Final[tuple[Provider, ...]] = (
             "openai-chat": {
                 **_REQUIRED_REASONING,
                 "max_stop": 16,
+                "min_top_p": 0.01,  # "the valid range of top_p is (0, 1.0]"
                 "tool_types": frozenset({"function"}),  # "unknown variant `web_search`, expected `function`"
                 "refused_roles": frozenset({"developer", "function"}),  # "unknown variant `developer`, expected ..."
                 "refused_extra": frozenset({"response_format.type=json_schema"}),  # "... type is unavailable now"

@@ -45,6 +45,17 @@ _STRICT: Final[Mapping[str, object]] = {
             *("unevaluatedProperties", "unevaluatedItems", "minContains", "maxContains"),
         }
     ),
+    # documentation: structured outputs, supported schemas: formats, depth 10, 5000 properties, 1000 enum values;
+    # "$ref cannot have keywords {'description'}" (hindsight #3944, 2026-08-31), "schema must have a 'type' key"
+    "strict_formats": frozenset(
+        {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"},
+    ),
+    "strict_references_alone": True,
+    "schema_typed": "strict",
+    "max_strict_depth": 10,
+    "max_strict_properties": 5000,
+    "max_strict_values": 1000,
+    "schema_properties": True,  # "object schema missing properties" (Copilot: copilot-api #192, 2026-02-11)
     "schema_valid": "with_items",  # "array schema missing items", "'str' is not valid under any of the given schemas"
     "json_word": True,  # "'messages' must contain the word 'json' in some form"
     # "logprobs are not supported with reasoning models" (reported 400s, 2025 and 2026)
@@ -172,6 +183,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "openai-responses": {
                 **_AZURE_FILES,
                 "server_tools": _OPENAI_TOOLS,
+                "body_fields": "closed",  # the same service (cline #5419, azure-sdk-for-python #46146)
                 **_STRICT,
                 **_OPENAI_USER,
             },

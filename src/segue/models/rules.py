@@ -78,14 +78,22 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether the first call of every step needs a signature; `thought`: signed thinking has to stand before it."""
     schema_root_object: bool = False
     """Whether the root of a tool's schema needs `"type": "object"`."""
+    schema_properties: bool = False
+    """Whether the root of a tool's schema needs `properties`, which may be empty."""
     schema_needed: bool = True
     """Whether a tool needs a schema even without parameters; otherwise an empty one is not sent."""
     schema_refused: frozenset[str] = frozenset()
     """Keywords that a tool's schema may not contain, at any depth."""
     schema_root_refused: frozenset[str] = frozenset()
     """Keywords that are allowed inside a tool's schema, but not at its root."""
-    schema_valid: Literal["unknown", "valid", "with_items"] = "unknown"
-    """Whether the endpoint refuses what is no JSON schema (an unknown type), or also a list without `items`."""
+    schema_valid: Literal["unknown", "valid", "items", "with_items"] = "unknown"
+    """Whether the endpoint refuses what is no JSON schema (an unknown type), a list without `items`, or both."""
+    schema_formats: frozenset[str] | None = None
+    """The formats of texts that a tool's schema may name; None: all."""
+    schema_text_enums: bool = False
+    """Whether only texts may be limited to an enumeration."""
+    schema_typed_unions: bool = True
+    """Whether a type may stand beside `anyOf`; otherwise each of its schemas has one."""
     schema_required_known: bool = False
     """Whether `required` may name only properties that the schema has."""
     strict_closed: bool = False
@@ -94,6 +102,16 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether a tool can be strict only if every object of its schema is closed; properties may be optional."""
     strict_refused: frozenset[str] = frozenset()
     """Keywords that the schema of a strict tool or of a strict output may not contain, at any depth."""
+    strict_formats: frozenset[str] | None = None
+    """The formats of texts that a strict schema may name; None: all."""
+    strict_references_alone: bool = False
+    """Whether `$ref` in a strict schema may have no other keyword beside it."""
+    schema_typed: Literal["no", "strict", "always"] = "no"
+    """Whether every property of a schema, or of a strict one, needs a type, a choice or a reference."""
+    max_strict_depth: int = 0
+    max_strict_properties: int = 0
+    max_strict_values: int = 0
+    """The most levels of objects, properties and values of enumerations in one strict schema."""
     strict_recursion: bool = True
     """Whether a strict schema may refer to itself."""
     max_strict_tools: int = 0
@@ -130,6 +148,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The most media of one request, in bytes of base64."""
     max_media_bytes: int = 0
     """The largest single image or file, counted in decoded bytes."""
+    max_image_edge: int = 0
+    max_image_edge_of_many: int = 0
+    """The longest edge of an image in pixels, and that of an image among more than 20."""
     max_image_bytes: int = 0
     max_document_bytes: int = 0
     """The largest single image and the largest single document (PDF, text, office), if their limits are smaller."""

@@ -150,6 +150,7 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 "schema_with_tools": False,  # "json mode cannot be combined with tool/function calling" (agno #1065)
                 "json_word": True,
                 "max_tokens_refused": True,
+                "strict_closed": True,  # Groq documentation: structured outputs, requirements of strict mode
             }
         },
         dialect={"openai-chat": {"reasoning_field": "reasoning", "strict_tools": True}},
@@ -332,11 +333,12 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-responses",
         base_url="https://api.individual.githubcopilot.com",
         key_variables=("COPILOT_GITHUB_TOKEN",),
+        rules={"openai-chat": {"schema_properties": True}, "openai-responses": {"schema_properties": True}},
         dialect={
             "openai-chat": {"effort": False, "strict_tools": True},
             "anthropic-messages": {"auth": "bearer"},
         },
-        source=_PI,
+        source='pi-ai 1.5.0; "object schema missing properties" (copilot-api #192, 2026-02-11)',
         read=_READ,
     ),
     Provider(

@@ -447,8 +447,9 @@ class _OwnTurns:
     def extra(self) -> Extra | None:
         return {self.model.protocol: {"verbatim": {}, "shape": "s", "mark": 1}} if self.chance(6) else None
 
-    def text(self) -> TextContent:
-        return TextContent(text=self.pick(("hello", "naïve 🚀", "a b")), extra=self.extra())
+    def text(self, role: str = "user") -> TextContent:
+        made = TextContent(text=self.pick(("hello", "naïve 🚀", "a b")), extra=self.extra())
+        return replace(made, extra=None) if role in self.rules.string_content else made
 
     def media(self, patterns: tuple[str, ...]) -> tuple[UserContent, ...]:
         accepts = any(pattern in {"*", "image/*", "image/png"} for pattern in patterns)
@@ -485,14 +486,14 @@ class _OwnTurns:
         while len(out) < most:
             content: list[AssistantContent] = [*self.thinking()]
             if self.chance(2):
-                content.append(replace(self.text(), text_signature=self.pick((None, "signature"))))
+                content.append(replace(self.text("assistant"), text_signature=self.pick((None, "signature"))))
             if self.chance(4) and "assistant" not in self.rules.string_content:
                 content.append(NativeContent(protocol=self.model.protocol, block={"type": "future_block"}))
             calls: list[ToolCall] = []
             if self.rules.tools:
                 calls = [self.call(position) for position in range(self.pick((0, 0, 1, 2)))]
             if not calls and not any(piece.kind in {"text", "native"} for piece in content):
-                content.append(self.text())
+                content.append(self.text("assistant"))
             is_signed = any(piece.kind == "thinking" and piece.thinking_signature for piece in content)
             if calls and not is_signed and self.rules.call_signature == "thought":
                 content.insert(0, ThinkingContent(thinking="", thinking_signature="signature"))
@@ -506,7 +507,10 @@ class _OwnTurns:
                 media = self.media(self.rules.result_media) if can_show else ()
                 out.append(
                     ToolResultMessage(
-                        tool_call_id=call.id, tool_name=call.name, content=(self.text(), *media), is_error=is_error
+                        tool_call_id=call.id,
+                        tool_name=call.name,
+                        content=(self.text("tool"), *media),
+                        is_error=is_error,
                     )
                 )
             if not calls or self.may_add_text():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from protocols.cohere_chat.endpoints import PLAIN, endpoint_of
+from protocols.cohere_chat.endpoints import PLAIN, REASONING, endpoint_of
 from segue.protocols.cohere_chat.protocol import PROTOCOL as CODEC
 
 HI = {"role": "user", "content": "hi"}
@@ -69,7 +69,7 @@ BODIES = {
 
 @pytest.mark.parametrize(("more", "codes"), BODIES.values(), ids=BODIES.keys())
 def test_tools_and_options_are_checked(more, codes):
-    found = CODEC.check({"model": "m", "messages": [HI], **more}, PLAIN)
+    found = CODEC.check({"model": "m", "messages": [HI], **more}, REASONING)
     assert [violation.code for violation in found] == codes
 
 

@@ -20,10 +20,10 @@ TARGETS = {
     "cohere-chat": Model("command-a", "cohere", "cohere-chat"),
 }
 NAMED = {
-    "a temperature that is too high": (Options(temperature=9.0), TARGETS.keys() - {"cohere-chat"}),  # no limit there
+    "a temperature that is too high": (Options(temperature=9.0), TARGETS.keys()),
     "a top_p above one": (Options(top_p=1.5), TARGETS.keys()),
     "a top_p of zero": (Options(top_p=0.0), {"cohere-chat", "mistral-chat"}),
-    "a negative number of tokens": (Options(max_tokens=-5), TARGETS.keys() - {"cohere-chat"}),
+    "a negative number of tokens": (Options(max_tokens=-5), TARGETS.keys()),
     "an empty stop": (Options(stop=("",)), {"anthropic-messages", "bedrock-converse"}),
     "a blank stop": (Options(stop=("\n",)), {"anthropic-messages"}),
 }

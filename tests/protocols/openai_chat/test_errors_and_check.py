@@ -75,11 +75,18 @@ def body(*messages, **beside):
 
 
 def tool(name="f", parameters=None):
-    return {"type": "function", "function": {"name": name, "parameters": parameters or {"type": "object"}}}
+    return {
+        "type": "function",
+        "function": {"name": name, "parameters": parameters or {"type": "object", "properties": {}}},
+    }
 
 
 def strict(*required: str):
-    inner = {"type": "object", "properties": {"a": {}, "b": {}}, "additionalProperties": False}
+    inner = {
+        "type": "object",
+        "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
+        "additionalProperties": False,
+    }
     function = {"name": "f", "parameters": {**inner, "required": list(required)}, "strict": True}
     return {"type": "function", "function": function}
 
@@ -267,7 +274,7 @@ ACCEPTED = {
         endpoint("openrouter", "x"),
     ),
     "a strict tool": (body(HI, tools=[strict("a", "b")]), GPT),
-    "a strict tool elsewhere": (body(HI, tools=[strict("a")]), endpoint("groq", "x")),
+    "a strict tool elsewhere": (body(HI, tools=[strict("a")]), endpoint("together", "x")),
     "stop texts": (body(HI, stop=["x"]), endpoint("openai", "o3-mini")),
     "the only temperature there is": (body(HI, temperature=1), endpoint("openai", "gpt-5-nano")),
     "a temperature of a model that does not think": (

@@ -160,7 +160,7 @@ def test_a_request_that_was_refused_for_the_name_of_its_limit_comes_out_as_it_wa
 
 
 NAMED = {"name": "person", "description": "Someone.", "strict": False, "schema": SCHEMA}
-CLOSED = {"type": "object", "properties": {"a": {}}, "required": ["a"], "additionalProperties": False}
+CLOSED = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
 
 
 def schema_at(at, **form):

@@ -291,7 +291,7 @@ def test_no_vendor_is_named_in_the_code():
     vendors = "azure|deepseek|moonshot|kimi|zai|glm|minimax|dashscope|xai|groq|cerebras|together|fireworks"
     vendors += "|openrouter|huggingface|nvidia|perplexity|snowflake|vllm|llama|lmstudio|litellm|mistral"
     for file in Path(str(folder.__file__)).parent.glob("*.py"):
-        if file.name in ("rules.py", "server_tools.py", "batch_forms.py"):  # tables of facts about vendors
+        if file.name in ("rules.py", "limits.py", "server_tools.py", "batch_forms.py"):  # tables of facts about vendors
             continue
         code = re.sub(r'""".*?"""|#.*', "", file.read_text("utf-8"), flags=re.DOTALL)
         found = set(re.findall(rf"\b(?:{vendors})\b", code, flags=re.IGNORECASE))

@@ -13,14 +13,18 @@ SOUND = {"type": "input_file", "file_data": "data:audio/mpeg;base64,AAAA", "file
 
 
 def strict(*required):
-    inner = {"type": "object", "properties": {"a": {}, "b": {}}, "additionalProperties": False}
+    inner = {
+        "type": "object",
+        "properties": {"a": {"type": "string"}, "b": {"type": "string"}},
+        "additionalProperties": False,
+    }
     return {"type": "function", "name": "f", "parameters": {**inner, "required": list(required)}, "strict": True}
 
 
 REFUSED = {
     "nothing to answer": ({}, [("missing_input", ("input",))]),
     "two histories": (
-        {"input": "x", "previous_response_id": "r", "conversation": "c"},
+        {"input": "x", "previous_response_id": "resp_1", "conversation": "c"},
         [("two_histories", ("conversation",))],
     ),
     "too few tokens": ({"input": "x", "max_output_tokens": 1}, [("too_few_tokens", ("max_output_tokens",))]),

@@ -36,6 +36,8 @@ from segue.quoting import SECRET_NAME
 _NEVER_SENT: Final = frozenset({"stored", REPLY})
 """Keys that are always kept, because no codec sends them: unknown fields of a file, and fields of a reply."""
 
+_WIRE_ROLES: Final[Mapping[str, str]] = {"toolResult": "tool"}
+"""Roles of messages -> their names in `Rules.string_content`, where they differ."""
 _FORM: Final = "only the form in which it was written"
 _SHOWN: Final = 60
 """The characters of a lost value that a report shows."""
@@ -178,10 +180,13 @@ def _withhold(workspace: Workspace, index: int, *, same_provider: bool) -> None:
             lost |= lost_fields(extra, kept)
             extra, changed = kept, True
     content: list[AnyContent] = list(message.content)
+    is_string = _WIRE_ROLES.get(message.role, message.role) in rules.string_content  # no part can have a field
     for position, piece in enumerate(content):
         if piece.extra is None:
             continue
         kept = kept_extra(piece.extra, protocol, rules, same_provider=same_provider)
+        if is_string and kept is not None and protocol in kept:
+            kept = {key: part for key, part in kept.items() if key != protocol} or None
         if kept is not piece.extra:
             lost |= lost_fields(piece.extra, kept)
             content[position] = replace(piece, extra=kept)

@@ -11,7 +11,7 @@ Facts this file rests on:
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from operator import is_
 from typing import Final, cast
@@ -26,8 +26,10 @@ from segue.protocols.kit.schemas import (
     VALUES_BELOW,
     find_faults,
     find_invalid,
+    is_text,
     refused_in,
     unknown_required,
+    untyped,
     walk_schema,
 )
 
@@ -46,6 +48,15 @@ def fit_schema(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
     if rules.schema_refused:
         fitted = cast("Schema", _without(schema, rules.schema_refused))
         loss = Loss.CONTENT if fitted is not schema else loss
+    if (
+        rules.schema_formats is not None
+        or rules.schema_text_enums
+        or not rules.schema_typed_unions
+        or rules.schema_typed == "always"
+    ):
+        supported = _mapped(fitted, lambda one: _with_supported(one, rules))
+        loss = Loss.CONTENT if supported != fitted else loss
+        fitted = supported if supported != fitted else fitted
     if rules.schema_required_known:
         known = _mapped(fitted, _with_known_required)
         loss = Loss.CONTENT if known != fitted else loss
@@ -56,6 +67,8 @@ def fit_schema(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
         loss = Loss.CONTENT if "type" in fitted else loss
         root: dict[str, object] = {"type": "object", "properties": dict[str, object]()}
         fitted = root | {key: value for key, value in fitted.items() if key != "type"}
+    if rules.schema_properties and "properties" not in fitted and (fitted or rules.schema_needed):
+        fitted = {**fitted, "properties": dict[str, object]()}
     if rules.schema_root_object and _is_malformed(fitted):
         fitted, loss = {key: value for key, value in fitted.items() if key not in _ROOT_TYPES}, Loss.CONTENT
         fitted["properties"] = dict[str, object]()
@@ -80,13 +93,14 @@ def fit_strict(schema: Schema, rules: Rules, *, output: bool = False) -> tuple[S
             inner = _mapping(cast("list[object]", only)[0])
             out = {**{key: value for key, value in out.items() if key != "allOf"}, **inner}
         refused = refused_in(out, rules.strict_refused)
+        formats, given = rules.strict_formats, out.get("format")
+        if formats is not None and isinstance(given, str) and given not in formats and is_text(out.get("type")):
+            refused.append("format")
         if refused:
             moved.update(dict.fromkeys(refused))
-            moved_text = ", ".join(f"{key}: {msgspec.json.encode(out.pop(key)).decode()}" for key in refused)
-            before = out.get("description")
-            out["description"] = (
-                f"{before}\n\n{{{moved_text}}}" if isinstance(before, str) and before else f"{{{moved_text}}}"
-            )
+            _describe(out, refused)
+        if rules.strict_references_alone and "$ref" in out and len(out) > 1:
+            out = {"anyOf": [{"$ref": out.pop("$ref")}], **out}
         is_object = out.get("type") == "object" or isinstance(out.get("properties"), Mapping)
         if rules.strict_objects and is_object and out.get("additionalProperties") is not False:
             if "additionalProperties" in out:
@@ -128,20 +142,20 @@ def _mapped(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
 
 
 @lru_cache(256)
-def _is_valid(schema: bytes, with_items: bool) -> bool:
+def _is_valid(schema: bytes, mode: str) -> bool:
     """Whether a schema is valid. Every request comes here with every tool, so the answer is kept."""
     every = walk_schema(json.loads(schema))
-    return not any(fault for path, one in every for fault in find_invalid(one, path, with_items=with_items))
+    return not any(fault for path, one in every for fault in find_invalid(one, path, mode))
 
 
 def _without_invalid(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
     """Remove what is no JSON schema, and give lists the schema of their items."""
-    losses, with_items = {Loss.NONE}, rules.schema_valid == "with_items"
-    if _is_valid(encode_json(schema), with_items):
+    losses, mode = {Loss.NONE}, rules.schema_valid
+    if _is_valid(encode_json(schema), mode):
         return schema, Loss.NONE
 
     def fit(one: Schema) -> Schema:
-        faults = [*find_invalid(one, (), with_items=with_items)]
+        faults = [*find_invalid(one, (), mode)]
         if not faults:
             return one
         out = dict(one)
@@ -155,6 +169,40 @@ def _without_invalid(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
 
     fitted = _mapped(schema, fit)
     return fitted, Loss.CONTENT if Loss.CONTENT in losses else Loss.NONE
+
+
+def _with_supported(one: Schema, rules: Rules) -> Schema:
+    """Move formats, enumerations and types of unions that the target refuses to where it accepts them."""
+    out, kind = dict(one), one.get("type")
+    given = out.get("format")
+    formats = rules.schema_formats
+    if formats is not None and isinstance(given, str) and given not in formats and is_text(kind):
+        _describe(out, ["format"])
+    values = out.get("enum")
+    is_other = kind is not None and not is_text(kind)
+    if rules.schema_text_enums and isinstance(values, list) and (is_other or "" in values):
+        _describe(out, ["enum"])
+    if rules.schema_typed == "always" and (names := untyped(out)):
+        properties = cast("Schema", out["properties"])
+        out["properties"] = {
+            name: {"type": "string", **cast("Schema", below)} if name in names else below
+            for name, below in properties.items()
+        }
+    choices = out.get("anyOf")
+    if not rules.schema_typed_unions and "type" in out and isinstance(choices, list):
+        del out["type"]
+        out["anyOf"] = [
+            {"type": kind, **cast("Schema", choice)} if isinstance(choice, Mapping) else choice
+            for choice in cast("list[object]", choices)
+        ]
+    return one if out == one else out
+
+
+def _describe(schema: dict[str, object], keys: Sequence[str]) -> None:
+    """Move keywords of a schema to its description."""
+    text = ", ".join(f"{key}: {msgspec.json.encode(schema.pop(key)).decode()}" for key in keys)
+    before = schema.get("description")
+    schema["description"] = f"{before}\n\n{{{text}}}" if isinstance(before, str) and before else f"{{{text}}}"
 
 
 def _with_known_required(one: Schema) -> Schema:

@@ -26,6 +26,7 @@ from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_patch import form_names
+from segue.protocols.kit.limits import BESIDE
 from segue.protocols.kit.protocol import Protocol
 from segue.protocols.kit.verbatim import VERBATIM, for_new_request
 
@@ -152,7 +153,7 @@ class Acceptance:
     def _adds(self, context: Context, plain: Context) -> bool:
         """Whether `check` finds more in one request than in the other."""
         found = self._codes(context)
-        return bool(found) and bool(found - self._codes(plain))
+        return bool(found) and any(code not in BESIDE for code in found - self._codes(plain))
 
     def _codes(self, context: Context, options: Options = _NO_OPTIONS) -> Counter[str]:
         prompt = Prompt(context=context, options=options, model=self._model.id)

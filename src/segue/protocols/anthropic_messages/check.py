@@ -13,6 +13,8 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.protocols.anthropic_messages.cache import CACHE_CONTROL
 from segue.protocols.anthropic_messages.check_turns import Turns, kind_of
+from segue.protocols.anthropic_messages.limits import LIMITS
+from segue.protocols.anthropic_messages.rules import PROVIDER
 from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import check_json, matches_alphabet, objects_of, run_checks
 from segue.protocols.kit.codec import Endpoint, Violation
@@ -37,6 +39,7 @@ _FIELDS: Final = RequestFields(
         output=(("output_config", "format", "schema"), ("output_format", "schema")),
         judged=frozenset({"thinking.type"}),
     ),
+    limits=LIMITS,
 )
 
 
@@ -47,6 +50,7 @@ def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     found += _check_system(body, endpoint)
     found += Turns(body, endpoint).check()
     found += _check_marks(body, endpoint)
+    found += _check_combinations(body, endpoint)
     return _FIELDS.add(found, body, endpoint)
 
 
@@ -252,6 +256,38 @@ def _conflicts_with_thinking(key: str, value: object) -> bool:
     if not isinstance(value, int | float):
         return False
     return {"temperature": value != 1, "top_p": not 0.95 <= value <= 1, "top_k": True}[key]
+
+
+def _check_combinations(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Violation]:
+    """Features that exclude each other (Anthropic documentation of each, read 2026-11-17)."""
+    if endpoint.model.provider != PROVIDER:
+        return
+    output = object_of(body.get("output_config")).get("format")
+    messages = [*objects_of(body.get("messages"))]
+    if output is not None and messages and messages[-1][1].get("role") == "assistant":
+        # Structured outputs: incompatible with prefilling
+        message = "an output format cannot be combined with the beginning of an answer; remove the last message"
+        yield Violation(code="format_prefill", path=("messages", messages[-1][0]), message=message)
+    documents = [
+        (("messages", index, "content", at), object_of(block.get("citations")).get("enabled") is True)
+        for index, turn in messages
+        for at, block in objects_of(turn.get("content"))
+        if block.get("type") == "document"
+    ]
+    if len({cited for _, cited in documents}) > 1:
+        # "must be enabled on all or none of the documents" (documentation: citations)
+        first: Path = next(path for path, cited in documents if not cited)
+        message = "citations have to be enabled on all documents or on none; change it"
+        yield Violation(code="citations_mixed", path=first, message=message)
+    tools = [tool for _, tool in objects_of(body.get("tools"))]
+    if tools and all(tool.get("defer_loading") is True for tool in tools):
+        # Tool search: "All tools have defer_loading set. At least one tool must be non-deferred."
+        yield Violation(code="tools_deferred", path=("tools",), message="every tool is deferred; load at least one")
+    edits = [edit.get("type") for _, edit in objects_of(object_of(body.get("context_management")).get("edits"))]
+    if "clear_thinking_20251015" in edits[1:]:
+        # Context editing: clear_thinking has to be listed first
+        path: Path = ("context_management", "edits", edits.index("clear_thinking_20251015", 1))
+        yield Violation(code="edit_order", path=path, message="`clear_thinking_20251015` has to be first; move it")
 
 
 # -- cache marks -------------------------------------------------------------------------------------------------------

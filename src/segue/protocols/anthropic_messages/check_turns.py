@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias, cast
 
+from segue.conversation.media_types import size_of_image
 from segue.errors import Path
 from segue.models.model_ids import is_claude
 from segue.models.rules import Rules
@@ -28,6 +29,7 @@ Placed: TypeAlias = tuple[Path, Object]
 _ROLES: Final = frozenset({"user", "assistant", "system"})
 _THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 _MEDIA: Final = frozenset({"image", "document"})
+_MANY_IMAGES: Final = 20
 _IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})  # anthropic 2.8.0
 _PLAIN: Final = frozenset({"text", "thinking", "redacted_thinking", "tool_use", "image", "document"})
 """The blocks of a finished turn; all others may belong to a server tool in whose run the provider paused."""
@@ -365,11 +367,17 @@ class Turns:
     # -- media ---------------------------------------------------------------------------------------------------------
 
     def _check_media(self) -> Iterator[Violation]:
-        images = 0
+        images = sum(block.get("type") == "image" for _, block in self._media())
+        rules = self.rules
+        edge = rules.max_image_edge_of_many if images > _MANY_IMAGES else rules.max_image_edge
         for path, block in self._media():
             is_image = block.get("type") == "image"
-            images += is_image
             source = block.get("source")
+            size = size_of_image(data) if is_image and isinstance(data := object_of(source).get("data"), str) else None
+            if edge and size is not None and max(size) > edge:
+                # "At least one of the image dimensions exceed max allowed size: 8000 pixels" (documentation: vision)
+                message = f"the image has {size[0]} by {size[1]} pixels, and at most {edge} are supported; scale it"
+                yield Violation(code="image_size", path=path, message=message)
             if isinstance(source, Mapping):
                 yield from self._check_source(cast("Object", source), (*path, "source"), is_image=is_image)
         if self.rules.max_images and images > self.rules.max_images:

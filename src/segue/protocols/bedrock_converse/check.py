@@ -13,6 +13,7 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.protocols.bedrock_converse.cache import MARK
 from segue.protocols.bedrock_converse.check_turns import Turns, violation
+from segue.protocols.bedrock_converse.limits import LIMITS
 from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import check_base64, check_json, matches_alphabet, objects_of, run_checks
 from segue.protocols.kit.codec import Endpoint, Violation
@@ -34,6 +35,7 @@ _FIELDS: Final = RequestFields(
         function=("toolSpec",),
         schema=("inputSchema", "json"),
     ),
+    limits=LIMITS,
 )
 
 

@@ -105,6 +105,18 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=r"titan-text|mistral-7b|mixtral-8x7b|jurassic|ai21\.j2|cohere\.command-(?:text|light)",
+        rules={"tools": False, "system_prompt": False, "system_messages": "none"},
+        source="AWS documentation: supported models and features of Converse, neither tools nor system prompts",
+        read="2026-11-17",
+    ),
+    Family(
+        pattern=r"llama3-(?:8|70)b|llama3-2-[13]b",
+        rules={"tools": False},
+        source="the same: no tools",
+        read="2026-11-17",
+    ),
+    Family(
         pattern=CLAUDE,
         rules={
             "calls_last": True,  # vercel/ai #8318, #13013

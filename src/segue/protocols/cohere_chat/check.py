@@ -13,6 +13,7 @@ from typing import Final, cast
 
 from segue.errors import Path
 from segue.protocols.cohere_chat.legacy_v1 import REFUSAL, is_first_request
+from segue.protocols.cohere_chat.limits import LIMITS
 from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import (
     Found,
@@ -27,6 +28,7 @@ from segue.protocols.kit.checking import (
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.media_checks import check_image_url
+from segue.protocols.kit.ranges import check_range
 from segue.protocols.kit.request_fields import RequestFields
 
 _ROLES: Final = ("system", "user", "assistant", "tool")
@@ -50,6 +52,7 @@ _FIELDS: Final = RequestFields(
         function=("function",),
         output=(("response_format", "json_schema"), ("response_format", "schema")),
     ),
+    limits=LIMITS,
 )
 
 
@@ -184,6 +187,8 @@ def _check_settings(body: JsonObject, endpoint: Endpoint) -> Found:
         )
     elif choice == "REQUIRED" and not tools:
         yield Violation(code="tool_choice", path=("tool_choice",), message="REQUIRED needs tools; add one or remove it")
+    for option in ("temperature", "max_tokens"):
+        yield from check_range(option, body.get(option), (option,), rules)
     if isinstance(stops, list) and 0 < rules.max_stop < len(cast("list[object]", stops)):
         yield Violation(
             code="stop_many", path=("stop_sequences",), message=f"use at most {rules.max_stop} stop sequences"

@@ -40,6 +40,8 @@ RULES: Final = Rules(
     min_top_p=0.01,  # cohere 7.3.1: p, "min value of 0.01, max value of 0.99"
     max_top_p=0.99,  # the same
     max_stop=5,  # cohere 7.3.1
+    max_temperature=1.0,  # "temperature must be between 0 and 1.0 inclusive" (Cohere API; read 2026-11-17)
+    min_max_tokens=0,  # Cohere API reference v2
 )
 
 DIALECT: Final = Dialect(max_tokens_field="max_tokens", thinking_format="budget")

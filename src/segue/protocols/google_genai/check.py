@@ -19,6 +19,7 @@ from segue.plurals import counted
 from segue.protocols.google_genai.check_server_tools import check_server_tools
 from segue.protocols.google_genai.check_turns import check_turns, objects_of
 from segue.protocols.google_genai.keys import read_keys, texts_of
+from segue.protocols.google_genai.limits import LIMITS
 from segue.protocols.google_genai.options import mode_of
 from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import check_json
@@ -42,7 +43,12 @@ def _camel(key: str) -> str:
 
 _FIELDS: Final = RequestFields(
     __package__ or "",
-    Places(turns="contents", limits=(("generationConfig", "maxOutputTokens"),)),
+    Places(
+        turns="contents",
+        output=(("generationConfig", "responseSchema"),),
+        limits=(("generationConfig", "maxOutputTokens"),),
+    ),
+    limits=LIMITS,
     rename=_camel,
     loose=True,
 )

@@ -35,6 +35,10 @@ RULES: Final = Rules(
     choice_of_functions=True,  # "Function calling config is set without function_declarations." (kelivo #317, 2026-02)
     schema_root_object=True,  # "parameters schema should be of type OBJECT"
     schema_required_known=True,  # "required[0]: property is not defined" (AIStudioToAPI #154, 2026-05-05; reported)
+    schema_valid="items",  # "parameters.properties[x].items: missing field" (Gemini API)
+    # "only 'enum' and 'date-time' are supported for STRING type" (collmbo #195, 2025-06-09; aiproxy #312)
+    schema_formats=frozenset({"enum", "date-time"}),
+    schema_text_enums=True,  # "enum: only allowed for STRING type" (directus #27100, 2026-04-12; opencode #28412)
     schema_needed=False,  # google-genai 3.1.0: "For function with no parameters, this can be left unset."
     # -- media
     user_media=("image/*", "audio/*", "video/*", "application/pdf", "text/*"),  # documentation: file input methods

@@ -31,6 +31,7 @@ from segue.models.rules import Rules
 from segue.protocols.kit.capabilities import Places, check_capabilities, merge
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import Block
+from segue.protocols.kit.limits import Limits
 
 _WEIGHT: Final = "weight"
 """A key of messages in training lines, which are checked as requests."""
@@ -51,7 +52,7 @@ _NAMES: Final[Mapping[str, str]] = {
 
 @final
 class RequestFields:
-    """The fields of the request bodies of one protocol; `package` is its folder.
+    """The fields of the request bodies of one protocol; `package` is its folder, `limits` are the rows of its values.
 
     `rename` gives the name of a key in the file, where a wire has two names for it. `loose`: a number may be a string,
     a list of one the item alone, and the values of an enumeration are compared without case (protobuf's JSON mapping).
@@ -62,18 +63,21 @@ class RequestFields:
         package: str,
         places: Places,
         *,
+        limits: Limits | None = None,
         rename: Callable[[str], str] | None = None,
         loose: bool = False,
     ) -> None:
         self._package = package
         self._places = places
+        self._limits = limits or Limits()
         self._rename = rename
         self._loose = loose
         _FIELDS[package] = self
 
     def add(self, found: Iterable[Violation], body: JsonObject, endpoint: Endpoint) -> list[Violation]:
-        """Give what was found and what capabilities show besides, in places without a violation."""
-        return merge(found, check_capabilities(body, self._places, endpoint))
+        """Give what was found, and what capabilities and limits show besides, in places without a violation."""
+        limits = self._limits.check(body, endpoint)
+        return merge(merge(found, check_capabilities(body, self._places, endpoint)), limits)
 
     def compare(self, body: JsonObject, endpoint: Endpoint) -> list[Violation]:
         """Compare a body with the fields."""

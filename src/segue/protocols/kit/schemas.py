@@ -100,6 +100,8 @@ NAMES_BELOW: Final = frozenset({"properties", "patternProperties", "$defs", "def
 """Keywords whose value maps names to schemas."""
 VALUES_BELOW: Final = frozenset({"const", "default", "enum", "example", "examples", "required", "type"})
 """Keywords whose value is plain JSON, not a schema."""
+_TYPED: Final = frozenset({"type", "$ref", "anyOf", "enum", "const", "oneOf", "allOf"})
+"""Keywords that say which values a property has."""
 _TYPES: Final = frozenset({"string", "number", "integer", "boolean", "array", "object", "null"})
 
 
@@ -124,11 +126,13 @@ def find_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool 
     if output and strict and schema.get("type") != "object" and rules.strict_closed:
         # "schema must be a JSON Schema of 'type: \"object\"', got 'type: \"array\"'." (OpenAI API)
         yield Fault("schema_root", (), "the root of the schema must have the type object; wrap it in one")
+    if rules.schema_properties and not output and schema.get("type") == "object" and "properties" not in schema:
+        yield Fault("schema_root", (), "the root of the schema needs `properties`; add it, also empty")
     refused = rules.schema_refused | rules.strict_refused if strict else rules.schema_refused
     optional = 0
     for path, one in walk_schema(schema):
-        if rules.schema_valid != "unknown":
-            yield from find_invalid(one, path, with_items=rules.schema_valid == "with_items")
+        yield from find_invalid(one, path, rules.schema_valid)
+        yield from _find_unsupported(one, path, rules, strict=strict)
         if rules.schema_required_known:
             for at in unknown_required(one):
                 message = "the schema has no such property; define it, or do not require it"
@@ -153,6 +157,56 @@ def find_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool 
         yield Fault("schema_optional", (), message)
     if strict and not rules.strict_recursion and is_recursive(schema):
         yield Fault("schema_recursive", (), "the schema refers to itself; write out the levels")
+    if strict:
+        yield from _find_excess(schema, rules)
+
+
+def _find_unsupported(schema: JsonObject, path: Path, rules: Rules, *, strict: bool) -> Iterator[Fault]:
+    """Find values of keywords, and keywords side by side, that a target does not support; see `Rules` for sources."""
+    kind, given = schema.get("type"), schema.get("format")
+    formats = rules.strict_formats if strict and rules.strict_formats is not None else rules.schema_formats
+    if formats is not None and isinstance(given, str) and given not in formats and is_text(kind):
+        yield Fault("schema_format", (*path, "format"), f"the format {given!r} is not supported here; remove it")
+    if rules.schema_text_enums and isinstance(schema.get("enum"), list) and kind is not None and not is_text(kind):
+        yield Fault("schema_enum", (*path, "enum"), "only texts can be limited to an enumeration; make it a text")
+    if rules.schema_text_enums and is_text(kind) and "" in cast("list[object]", schema.get("enum") or []):
+        yield Fault("schema_enum", (*path, "enum"), "a value of the enumeration is empty; remove it")
+    if rules.schema_typed == "always" or (strict and rules.schema_typed == "strict"):
+        for name in untyped(schema):
+            place = (*path, "properties", name)
+            yield Fault("schema_untyped", place, "the property has no type; add one")
+    if not rules.schema_typed_unions and "anyOf" in schema and "type" in schema:
+        yield Fault("schema_union", (*path, "type"), "the type has to stand in each schema of `anyOf`; move it")
+    if strict and rules.strict_references_alone and "$ref" in schema and len(schema) > 1:
+        yield Fault("schema_reference", path, "`$ref` has to stand alone; wrap it in `anyOf`")
+
+
+def untyped(schema: JsonObject) -> list[str]:
+    """List the properties of an object whose schema does not say which values they have."""
+    properties = object_of(schema.get("properties"))
+    return [name for name, one in properties.items() if isinstance(one, Mapping) and not _TYPED & one.keys()]
+
+
+def is_text(kind: object) -> bool:
+    """Whether a type is that of a text, also in capitals."""
+    return isinstance(kind, str) and kind.lower() == "string"
+
+
+def _find_excess(schema: JsonObject, rules: Rules) -> Iterator[Fault]:
+    properties = values = depth = 0
+    for path, one in walk_schema(schema):
+        properties += len(object_of(one.get("properties")))
+        listed = one.get("enum")
+        values += len(cast("list[object]", listed)) if isinstance(listed, list) else 0
+        depth = max(depth, sum(key == "properties" for key in path))
+    counts = (
+        (properties, rules.max_strict_properties, "properties"),
+        (values, rules.max_strict_values, "values of enumerations"),
+        (depth, rules.max_strict_depth, "levels"),
+    )
+    for count, most, name in counts:
+        if 0 < most < count:
+            yield Fault("schema_size", (), f"the schema has {count} {name}, and at most {most} are supported; cut it")
 
 
 def unknown_required(schema: JsonObject) -> list[int]:
@@ -199,16 +253,21 @@ def walk_schema(schema: JsonObject, path: Path = ()) -> Iterator[tuple[Path, Jso
                     yield from walk_schema(cast("JsonObject", below), (*path, key, index))
 
 
-def find_invalid(schema: JsonObject, path: Path, *, with_items: bool) -> Iterator[Fault]:
-    """Find keywords whose value no JSON schema has."""
+def find_invalid(schema: JsonObject, path: Path, mode: str) -> Iterator[Fault]:
+    """Find keywords whose value no JSON schema has, and lists without items, as `Rules.schema_valid` says."""
+    if mode == "unknown":
+        return
     kinds = schema.get("type")
+    is_list = isinstance(kinds, str) and kinds.lower() == "array"
+    if mode != "valid" and is_list and "items" not in schema and "prefixItems" not in schema:
+        yield Fault("schema_invalid", path, "a list needs `items`; add the schema of its items")
+    if mode == "items":
+        return
     listed = cast("list[object]", kinds) if isinstance(kinds, list) else [] if kinds is None else [kinds]
     for kind in listed:
         if not isinstance(kind, str) or kind not in _TYPES:
             message = f"{kind!r} is no type of JSON schema; use one of {', '.join(sorted(_TYPES))}"
             yield Fault("schema_invalid", (*path, "type"), message)
-    if with_items and kinds == "array" and "items" not in schema and "prefixItems" not in schema:
-        yield Fault("schema_invalid", path, "a list needs `items`; add the schema of its items")
     if not isinstance(schema.get("properties", {}), Mapping):
         yield Fault("schema_invalid", (*path, "properties"), "`properties` has to be an object; change it")
     required = schema.get("required", [])

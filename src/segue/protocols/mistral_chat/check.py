@@ -30,6 +30,7 @@ from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.media_checks import check_image_url
 from segue.protocols.kit.ranges import check_range
 from segue.protocols.kit.request_fields import RequestFields
+from segue.protocols.mistral_chat.limits import LIMITS
 
 _FOLLOWS: Final[Mapping[str, frozenset[str]]] = {
     "system": frozenset({"user", "assistant", "system"}),
@@ -55,6 +56,7 @@ _FIELDS: Final = RequestFields(
         output=(("response_format", "json_schema", "schema"),),
         output_strict=("response_format", "json_schema", "strict"),
     ),
+    limits=LIMITS,
 )
 
 

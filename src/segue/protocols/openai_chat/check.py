@@ -19,6 +19,7 @@ from segue.protocols.kit.ranges import check_range, check_user_ids
 from segue.protocols.kit.reading import real_of
 from segue.protocols.kit.request_fields import RequestFields
 from segue.protocols.openai_chat.check_turns import MESSAGE_CHECKS, check_name
+from segue.protocols.openai_chat.limits import LIMITS
 from segue.protocols.openai_chat.reasoning import REASONING_KEYS
 from segue.protocols.openai_chat.rules import PROVIDER
 from segue.protocols.openai_chat.thinking import decode_thinking
@@ -39,7 +40,10 @@ _FIELDS: Final = RequestFields(
         json_mode=("response_format", "type"),
         limits=(("max_tokens",), ("max_completion_tokens",)),
     ),
+    limits=LIMITS,
 )
+
+_CHOICES: Final = frozenset({"auto", "none", "required", "name"})
 
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
@@ -140,13 +144,18 @@ def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
 
 
 def _check_choice(body: JsonObject, endpoint: Endpoint) -> Found:
-    """Check a forced call while thinking is on.
+    """Check a choice that the endpoint does not have, and a forced call while thinking is on.
 
     "Thinking mode does not support this tool_choice" (DeepSeek: litellm #37470); "The tool_choice parameter does not
     support being set to required or object in thinking mode" (Qwen: eino #994).
     """
     choice = body.get("tool_choice")
     forced = choice == "required" or isinstance(choice, Mapping)
+    kind = "name" if isinstance(choice, Mapping) else choice
+    if isinstance(kind, str) and kind in _CHOICES and kind not in endpoint.rules.tool_choices:
+        # Z.ai documentation: chat completion, `auto` alone
+        message = f"the endpoint does not support a tool choice of {choice!r}; use auto"
+        yield Violation(code="tool_choice", path=("tool_choice",), message=message)
     if not forced or endpoint.rules.forced_choice_with_thinking:
         return
     if decode_thinking(body, endpoint) not in (None, "off", 0):

@@ -164,6 +164,9 @@ def check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
     elif rules.tool_name_alphabet and not matches_alphabet(name, rules.tool_name_alphabet):
         text = f"{name!r} has characters other than {rules.tool_name_alphabet}; rename it"
         yield Violation(code="tool_name_letters", path=path, message=text)
+    elif rules.tool_name_first and not matches_alphabet(name[0], rules.tool_name_first):
+        text = f"{name!r} begins with a character other than {rules.tool_name_first}; rename it"
+        yield Violation(code="tool_name_letters", path=path, message=text)
 
 
 def _check_turns(messages: Messages, endpoint: Endpoint) -> Found:

@@ -175,6 +175,20 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=r"gpt-5\.[1-9]-chat",
+        rules={"refused_extra": ["max_tokens"]},
+        providers=("openai", "azure"),
+        source="the same: gpt-5-chat accepts it, gpt-5.1-chat and gpt-5.2-chat do not (meetily #364, 2026-02-23)",
+        read="2026-11-17",
+    ),
+    Family(
+        pattern=r"kimi",
+        rules={"schema_typed": "always", "schema_typed_unions": False},
+        providers=("opencode", "opencode-go"),
+        source="'not a valid moonshot flavored json schema' behind these hosts too (pi #4138, pi-subagents #126)",
+        read="2026-11-17",
+    ),
+    Family(
         pattern=r"audio",
         rules={"user_media": (*_OPENAI_IMAGES, "application/pdf", "audio/wav", "audio/mpeg", "audio/mp3")},
         providers=("openai", "azure"),
@@ -222,7 +236,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-16",
     ),
     Family(
-        pattern=r"grok-[4-9]",
+        pattern=r"grok-(?:[4-9]|3-mini)",
         rules={"refused_extra": ["presence_penalty", "frequency_penalty", "stop"]},
         providers=("xai",),
         source="'Model ... does not support parameter presencePenalty', of 0 too (NativeTavern #83, 2026-09-15); xAI"

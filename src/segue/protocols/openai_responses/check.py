@@ -27,8 +27,8 @@ from segue.protocols.kit.reading import split_data_url, text_of
 from segue.protocols.kit.replay import NO_CALL, Role, Turn, find_halves
 from segue.protocols.kit.request_fields import RequestFields
 from segue.protocols.openai_responses.check_namespaces import check_namespaces
+from segue.protocols.openai_responses.limits import LIMITS
 from segue.protocols.openai_responses.native import ID_PREFIXES, LONGEST_ID, REPLAY, kind_of, side_of
-from segue.protocols.openai_responses.rules import PROVIDER
 
 _NEVER_REASON: Final = re.compile(OPENAI_WITHOUT_REASONING, re.IGNORECASE)
 _ROLES: Final = frozenset({"user", "assistant", "system", "developer"})  # openai 3.49.0: EasyInputMessage
@@ -56,13 +56,14 @@ _FIELDS: Final = RequestFields(
         output_strict=("text", "format", "strict"),
         json_mode=("text", "format", "type"),
     ),
+    limits=LIMITS,
 )
 
 
 def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse in a body."""
     found: list[Violation] = []
-    own = endpoint.model.provider == PROVIDER
+    own = endpoint.rules.body_fields == "closed"
     given = body.get("input")
     items: list[tuple[int, Block]] = []
     if isinstance(given, list):

@@ -1,0 +1,110 @@
+"""Limits of single values in the Messages API; `kit.limits` explains the rows (read 2026-11-17)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.protocols.kit.limits import Limit, Limits
+
+_CLAUDE: Final = ("anthropic", "amazon-bedrock", "google-vertex", "anthropic-aws", "azure-anthropic")
+_SEARCH: Final = "Anthropic documentation: web search tool, domain filtering"
+_HTTPS: Final = '"Only HTTPS URLs are supported." (Anthropic API)'
+
+LIMITS: Final = Limits(
+    (
+        # -- messages
+        Limit("messages", "anthropic 2.8.0: a limit of 100,000 messages", most=100_000, providers=_CLAUDE),
+        *(
+            Limit(
+                f"messages.*.content.*.{place}",
+                _HTTPS,
+                pattern=r"(?i:https://).+",
+                when=('.type="url"',),
+                providers=_CLAUDE,
+                advice="use an https address, or send the data",
+            )
+            for place in ("source.url", "content.*.source.url")
+        ),
+        Limit(
+            "messages.*.content.*.source.data",
+            '"image cannot be empty" (Anthropic API)',
+            least=1,
+            when=('.type="base64"',),
+            providers=_CLAUDE,
+            advice="send the data",
+        ),
+        Limit(
+            "messages.*.content.*.content.*.tool_name",
+            "\"Tool reference 'x' not found in available tools\" (Anthropic documentation: tool search)",
+            among="tools.*.name",
+            when=('.type="tool_reference"',),
+            providers=("anthropic",),
+        ),
+        # -- settings
+        Limit(
+            "metadata.user_id",
+            '"metadata.user_id: user_id appears to contain an email address" (Anthropic API)',
+            pattern=r"(?!\S+@\S+\.\w+\Z).*",
+            providers=("anthropic",),
+            advice="use an opaque id",
+        ),
+        Limit("top_k", "anthropic 2.8.0; Anthropic documentation: messages, from 0 on", least=0, providers=_CLAUDE),
+        Limit(
+            "context_management.edits.*.type",
+            '"`clear_thinking_20251015` strategy requires `thinking` to be enabled or adaptive" (Anthropic API)',
+            equals="clear_thinking_20251015",
+            needs=('thinking.type="enabled"', 'thinking.type="adaptive"', 'thinking.type="between_tools"'),
+            providers=_CLAUDE,
+            models=r"claude-(?:3|opus-4(?:-[0-8])?|sonnet-4|haiku-4)",
+        ),
+        Limit(
+            "container.skills",
+            "Anthropic documentation: skills in the API, at most 8, with the code execution tool",
+            most=8,
+            needs=('tools.*.name="code_execution"',),
+            providers=("anthropic",),
+        ),
+        Limit(
+            "output_config.format",
+            "Anthropic documentation: structured outputs, incompatible with citations",
+            excludes=("messages.*.content.*.citations.enabled=true",),
+            providers=_CLAUDE,
+        ),
+        # -- tools
+        *(
+            Limit(
+                f"tools.*.{key}",
+                _SEARCH,
+                excludes=(f".{other}",),
+                providers=("anthropic",),
+            )
+            for key, other in (("allowed_domains", "blocked_domains"),)
+        ),
+        *(
+            Limit(
+                f"tools.*.{key}.*",
+                _SEARCH,
+                pattern=r"(?!https?://)\S+",
+                providers=("anthropic",),
+                advice="remove the scheme",
+            )
+            for key in ("allowed_domains", "blocked_domains")
+        ),
+        Limit("tools.*.max_uses", "anthropic 2.8.0: a positive number of uses", least=1, providers=("anthropic",)),
+        Limit(
+            "tools.*.input_schema.properties.~",
+            "\"Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'\" (n8n #30590, 2026-05-17; of the first"
+            " level: decocms/studio #6874, 2026-09-02)",
+            pattern=r"[a-zA-Z0-9_.-]{1,64}",
+            providers=_CLAUDE,
+            models="claude",
+            advice="rename it",
+        ),
+        Limit(
+            "tools.*.mcp_server_name",
+            "anthropic 2.8.0: has to match a server",
+            among="mcp_servers.*.name",
+            providers=("anthropic",),
+        ),
+    )
+)

@@ -1,0 +1,195 @@
+"""Limits of single values in generateContent; `kit.limits` explains the rows (read 2026-11-17)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.protocols.kit.limits import Limit, Limits
+
+_CONFIG: Final = "generationConfig"
+_INT32: Final = 2_147_483_647
+_GEMINI: Final = ("google", "google-vertex")
+_NO_TEXT_TOOLS: Final = r"gemma-[123]|-image|-tts"
+_CATEGORIES: Final = tuple(
+    f"HARM_CATEGORY_{name}"
+    for name in (
+        "HARASSMENT",
+        "HATE_SPEECH",
+        "SEXUALLY_EXPLICIT",
+        "DANGEROUS_CONTENT",
+        "CIVIC_INTEGRITY",
+        "JAILBREAK",
+        "UNSPECIFIED",
+    )
+)
+
+LIMITS: Final = Limits(
+    (
+        # -- settings
+        Limit(f"{_CONFIG}.candidateCount", "Gemini API reference: from 1 to 8", least=1, most=8),
+        Limit(f"{_CONFIG}.topK", '"top_k must be positive" (Gemini API)', least=1),
+        Limit(
+            f"{_CONFIG}.logprobs",
+            "google-genai 3.1.0: only with responseLogprobs; Gemini API reference: 0 to 20",
+            least=0,
+            most=20,
+            needs=(".responseLogprobs=true",),
+        ),
+        Limit(
+            f"{_CONFIG}.seed",
+            "\"Invalid value at 'generation_config.seed' (TYPE_INT32)\" (Gemini API)",
+            least=-_INT32 - 1,
+            most=_INT32,
+        ),
+        Limit(f"{_CONFIG}.maxOutputTokens", "TYPE_INT32 (Gemini API)", most=_INT32),
+        Limit(f"{_CONFIG}.frequencyPenalty", "Vertex reference: [-2.0, 2.0)", least=-2, most=2),
+        Limit(f"{_CONFIG}.presencePenalty", "Vertex reference: [-2.0, 2.0)", least=-2, most=2),
+        Limit(
+            f"{_CONFIG}.responseMimeType",
+            '"allowed mimetypes are `text/plain`, `application/json`, `application/xml`, `application/yaml` and'
+            ' `text/x.enum`." (Gemini API)',
+            allowed=("text/plain", "application/json", "application/xml", "application/yaml", "text/x.enum"),
+        ),
+        Limit(
+            f"{_CONFIG}.responseJsonSchema",
+            "google-genai 3.1.0: responseSchema must be omitted",
+            excludes=(".responseSchema",),
+        ),
+        Limit(
+            f"{_CONFIG}.thinkingConfig.includeThoughts",
+            '"include_thoughts is only enabled when thinking is enabled" (Vertex; reported 400s, 2025)',
+            equals=True,
+            excludes=(".thinkingBudget=0",),
+        ),
+        Limit(
+            f"{_CONFIG}.thinkingConfig",
+            '"Thinking is not enabled for models/gemini-2.0-flash" (Gemini API; documentation: thinking, models)',
+            refused=True,
+            models=r"gemini-(?:1\.|2\.0)|gemma-[123]",
+            providers=_GEMINI,
+            advice="remove it",
+        ),
+        Limit(
+            f"{_CONFIG}.responseModalities.*",
+            '"Model does not support the requested response modalities: image" (Gemini API)',
+            refused=True,
+            equals="IMAGE",
+            models=r"^(?!.*(?:image|banana|gemini-2\.0-flash-exp))",
+            providers=_GEMINI,
+            advice="choose an image model",
+        ),
+        Limit(
+            f"{_CONFIG}.responseModalities.*",
+            "the same for audio (Gemini API; documentation: speech generation)",
+            refused=True,
+            equals="AUDIO",
+            models=r"^(?!.*(?:tts|audio|live|omni|lyria))",
+            providers=_GEMINI,
+            advice="choose a speech model",
+        ),
+        Limit(
+            "contents",
+            '"accepts the following combination of response modalities: * AUDIO" (Gemini API, of speech models)',
+            needs=(f'{_CONFIG}.responseModalities.*="AUDIO"',),
+            models=r"-tts",
+            providers=_GEMINI,
+        ),
+        Limit(
+            f"{_CONFIG}.speechConfig.multiSpeakerVoiceConfig.speakerVoiceConfigs",
+            "google-genai 3.1.0: exactly two speakers",
+            least=2,
+            most=2,
+        ),
+        Limit(
+            f"{_CONFIG}.speechConfig.multiSpeakerVoiceConfig",
+            "google-genai 3.1.0: mutually exclusive with voiceConfig",
+            excludes=(".voiceConfig",),
+        ),
+        Limit(
+            f"{_CONFIG}.responseMimeType",
+            '"JSON mode is not enabled for models/gemma-3-27b-it" (Gemini API)',
+            refused=True,
+            equals="application/json",
+            models=r"gemma-[123]|gemini-2\.[05]-flash\S*-image|-tts",
+            providers=("google",),
+            advice="remove it",
+        ),
+        Limit(
+            "systemInstruction",
+            '"Developer instruction is not enabled for models/gemma-3-27b-it" (Gemini API)',
+            refused=True,
+            models=r"gemma-[123]|-tts",
+            providers=("google",),
+            advice="move it into the first content",
+        ),
+        Limit(
+            "tools.*.functionDeclarations",
+            '"Function calling is not enabled for models/gemma-3-27b-it" (Gemini API)',
+            refused=True,
+            models=r"gemma-[123]|gemini-2\.[05]-flash\S*-image|-tts|robotics-er-1\.0",
+            providers=("google",),
+            advice="remove the functions",
+        ),
+        Limit(
+            "contents",
+            '"models/gemini-embedding-001 is not supported for generateContent" (Gemini API)',
+            refused=True,
+            models=r"embedding|^imagen|^veo|^aqa",
+            providers=_GEMINI,
+            advice="choose a model that writes",
+        ),
+        # -- tools
+        Limit(
+            "toolConfig.functionCallingConfig.allowedFunctionNames.*",
+            "google-genai 3.1.0: names should match declared functions; Gemini API reference",
+            among="tools.*.functionDeclarations.*.name",
+            providers=_GEMINI,
+        ),
+        Limit(
+            "tools.*.googleSearchRetrieval",
+            '"google_search_retrieval is not supported; please use google_search field instead" (Gemini API)',
+            refused=True,
+            models=r"gemini-(?:2|[3-9])",
+            providers=("google",),
+            advice="use googleSearch",
+        ),
+        Limit(
+            "tools.*.functionDeclarations.*.behavior",
+            "google-genai 3.1.0: only of BidiGenerateContent",
+            refused=True,
+            equals="NON_BLOCKING",
+            providers=_GEMINI,
+            advice="remove it",
+        ),
+        # -- safety
+        Limit(
+            "safetySettings",
+            '"safety_settings must not contain more than one setting for each category" (Gemini API)',
+            unique="category",
+            advice="keep one of them",
+        ),
+        Limit(
+            "safetySettings.*.category",
+            '"element predicate failed: $.category in (...)" (Gemini API)',
+            allowed=_CATEGORIES,
+            providers=("google",),
+        ),
+        Limit(
+            "modelArmorConfig", "google-genai 3.1.0: safetySettings must not be supplied", excludes=("safetySettings",)
+        ),
+        # -- media
+        Limit(
+            "contents.*.parts.*.inlineData.mimeType",
+            '"Unsupported MIME type: application/msword" (Gemini API; documentation: file input, MIME types)',
+            pattern=r"(?!application/(?:msword|vnd\.|zip|gzip|x-zip|octet-stream|x-tar|epub)).+",
+            providers=_GEMINI,
+            advice="convert the file",
+        ),
+        Limit(
+            "contents.*.parts.*.inlineData.data",
+            '"mimeType parameter is required" (Vertex; google-genai 3.1.0: Blob)',
+            needs=(".mimeType", ".mime_type"),
+            providers=_GEMINI,
+        ),
+    )
+)

@@ -1,0 +1,182 @@
+"""Limits of single values in a request body, as rows: their range, length, pattern, and what they need beside them.
+
+A row names a place in the body and what an endpoint refuses there, with the source. The file `limits` of each protocol
+holds its rows; this file compares bodies with them. What depends on the capabilities of a model is a field of `Rules`.
+
+A place is a path of keys with dots: `*` stands for every item of a list, `~` for every key of an object and `*` behind
+an object for every value. A condition is a place that has to be set, or `place=value` with a JSON value; one that
+begins with a dot is looked up in the object that holds the value. An empty list counts as not set.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple, cast, final
+
+from segue.errors import Path
+from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
+from segue.protocols.kit.json_values import Block
+
+Condition = str
+
+
+class Limit(NamedTuple):
+    """One limit of the values in one place.
+
+    `least` and `most` bound a number, the length of a text or of a list, and the number of keys of an object.
+    `allowed` are the values that a value can have, `among` is a place that has to hold the value too, `unique` the key
+    of the items of a list in which no two may be equal. With `needs`, one of the conditions has to hold; with
+    `excludes`, none may; `refused` refuses every value. A row applies if the value is `equals`, all conditions of
+    `when` hold, and the provider and the id of the model fit; no provider means every one of the protocol.
+    """
+
+    path: str
+    source: str
+    least: float | None = None
+    most: float | None = None
+    pattern: str = ""
+    allowed: tuple[object, ...] = ()
+    among: str = ""
+    unique: str = ""
+    needs: tuple[Condition, ...] = ()
+    excludes: tuple[Condition, ...] = ()
+    refused: bool = False
+    equals: object = None
+    when: tuple[Condition, ...] = ()
+    providers: tuple[str, ...] = ()
+    models: str = ""
+    advice: str = "change it"
+
+
+BESIDE: Final = frozenset({"needs", "excludes", "reference_unknown", "tools_deferred"})
+"""Codes of what depends on other parts of a request, so that a part alone shows nothing."""
+_KEYS: Final = "~"
+_EVERY: Final = "*"
+
+
+@final
+class Limits:
+    """The rows of one protocol."""
+
+    def __init__(self, rows: Sequence[Limit] = ()) -> None:
+        self.rows = tuple(rows)
+        self._applicable = lru_cache(maxsize=64)(self._choose)
+
+    def _choose(self, provider: str, model: str) -> tuple[Limit, ...]:
+        return tuple(
+            limit
+            for limit in self.rows
+            if (not limit.providers or provider in limit.providers)
+            and (not limit.models or re.search(limit.models, model, re.IGNORECASE))
+        )
+
+    def check(self, body: JsonObject, endpoint: Endpoint) -> Iterator[Violation]:
+        """Find values outside of the limits of an endpoint."""
+        for limit in self._applicable(endpoint.model.provider, endpoint.model.id):
+            if not all(_holds(one, body, body) for one in limit.when if one[0] != "."):
+                continue
+            for path, value, holder in _find(body, _split(limit.path), (), body):
+                if value is None or (limit.equals is not None and value != limit.equals):
+                    continue
+                if all(_holds(one, body, holder) for one in limit.when if one[0] == "."):
+                    yield from _compare(limit, path, value, body, holder)
+
+
+def _compare(limit: Limit, path: Path, value: object, body: JsonObject, holder: Block) -> Iterator[Violation]:
+    name, end = f"`{path[-1]}`", f"; {limit.advice}"
+    size, unit = _size(value)
+    if size is not None and not (limit.least is None or size >= limit.least):
+        yield Violation(code="limit", path=path, message=f"{name} has to be at least {limit.least:g}{unit}{end}")
+    elif size is not None and not (limit.most is None or size <= limit.most):
+        yield Violation(code="limit", path=path, message=f"{name} has to be at most {limit.most:g}{unit}{end}")
+    if limit.pattern and isinstance(value, str) and re.fullmatch(limit.pattern, value, re.DOTALL) is None:
+        yield Violation(code="pattern", path=path, message=f"{name} has to match {limit.pattern}{end}")
+    if limit.allowed and not any(_equal(value, one) for one in limit.allowed):
+        listed = ", ".join(map(str, limit.allowed))
+        yield Violation(code="value_unknown", path=path, message=f"{name} has to be one of {listed}{end}")
+    if limit.among and not any(_equal(value, one) for _, one, _ in _find(body, _split(limit.among), (), body)):
+        message = f"{value!r} is not in `{limit.among}`; add it there, or remove it"
+        yield Violation(code="reference_unknown", path=path, message=message)
+    if limit.needs and not any(_holds(one, body, holder) for one in limit.needs):
+        wanted = " or ".join(f"`{one.lstrip('.')}`" for one in limit.needs)
+        yield Violation(code="needs", path=path, message=f"{name} needs {wanted}; set it, or remove {name}")
+    for one in limit.excludes:
+        if _holds(one, body, holder):
+            message = f"{name} cannot be combined with `{one.lstrip('.')}`; remove one of them"
+            yield Violation(code="excludes", path=path, message=message)
+            break
+    if limit.refused and value not in ([], {}):
+        yield Violation(code="setting_refused", path=path, message=f"{name} is not supported here{end}")
+    if limit.unique:
+        yield from _find_twice(limit, path, value)
+
+
+def _find_twice(limit: Limit, path: Path, value: object) -> Iterator[Violation]:
+    seen: list[object] = []
+    for index, item in enumerate(cast("list[object]", value) if isinstance(value, list) else []):
+        for place, one, _ in _find(item, _split(limit.unique), (*path, index), {}):
+            if one is None:
+                continue
+            if any(_equal(one, other) for other in seen):
+                yield Violation(code="twice", path=place, message=f"{one!r} is there already; {limit.advice}")
+            seen.append(one)
+
+
+def _size(value: object) -> tuple[float | None, str]:
+    if isinstance(value, bool):
+        return None, ""
+    if isinstance(value, int | float):
+        return value, ""
+    if isinstance(value, str):
+        return len(value), " characters"
+    if isinstance(value, list | Mapping):
+        return len(cast("list[object]", value)), " items"
+    return None, ""
+
+
+def _equal(one: object, other: object) -> bool:
+    return one == other and isinstance(one, bool) == isinstance(other, bool)
+
+
+@lru_cache(maxsize=1024)
+def _split(path: str) -> tuple[str, ...]:
+    return tuple(path.split("."))
+
+
+def _find(value: object, keys: tuple[str, ...], path: Path, holder: Block) -> Iterator[tuple[Path, object, Block]]:
+    """Give the values in a place, with their paths and the objects that hold them."""
+    if not keys:
+        yield path, value, holder
+        return
+    key, rest = keys[0], keys[1:]
+    if isinstance(value, Mapping):
+        inner = cast("Block", value)
+        if key == _KEYS:
+            for name in inner:
+                yield (*path, name), name, inner
+        elif key == _EVERY:
+            for name, one in inner.items():
+                yield from _find(one, rest, (*path, name), inner)
+        elif key in inner:
+            yield from _find(inner[key], rest, (*path, key), inner)
+    elif isinstance(value, list) and key == _EVERY:
+        for index, item in enumerate(cast("list[object]", value)):
+            yield from _find(item, rest, (*path, index), holder)
+
+
+@lru_cache(maxsize=1024)
+def _read_condition(condition: Condition) -> tuple[tuple[str, ...], bool, object]:
+    place, equals, value = condition.lstrip(".").partition("=")
+    return _split(place), bool(equals), json.loads(value) if equals else None
+
+
+def _holds(condition: Condition, body: JsonObject, holder: Block) -> bool:
+    keys, has_value, wanted = _read_condition(condition)
+    root = holder if condition[0] == "." else body
+    for _, value, _ in _find(root, keys, (), root):
+        if _equal(value, wanted) if has_value else value is not None and value not in ([], {}, ""):
+            return True
+    return False

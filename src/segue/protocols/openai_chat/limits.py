@@ -1,0 +1,357 @@
+"""Limits of single values in Chat Completions, by provider; `kit.limits` explains the rows.
+
+Read 2026-11-17 where no other date is named. Rules that projection follows are in `rules`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.models.model_ids import OPENAI_O_SERIES
+from segue.protocols.kit.limits import Limit, Limits
+
+_OPENAI: Final = ("openai", "azure")
+_SPEC: Final = "openai-openapi 2.3.0: the parameter's bounds"
+_RESPONSES_ONLY: Final = (
+    r"^(?:openai/)?(?:o1-pro|o3-pro|gpt-5(?:\.\d+)?-pro|codex-mini|gpt-5(?:\.\d+)?-codex|o[34]-\S*deep-research|"
+    r"computer-use)"
+)
+_NO_CHAT: Final = (
+    r"^(?:text-|davinci|babbage|gpt-3\.5-turbo-instruct|whisper|tts-|dall-e|gpt-image|omni-moderation|sora)"
+)
+_SEARCH: Final = r"search-(?:preview|api)"
+_PREDICTION: Final = "OpenAI documentation: predicted outputs, limitations"
+_QWEN: Final = "Alibaba documentation: Model Studio, error codes (2026-06-23)"
+_GROQ: Final = "Groq documentation: OpenAI compatibility, fields that result in a 400"
+_CEREBRAS: Final = "Cerebras documentation: OpenAI compatibility, fields that result in a 400"
+_MOONSHOT: Final = ("moonshotai", "moonshotai-cn", "kimi-coding")
+
+LIMITS: Final = Limits(
+    (
+        # -- OpenAI: messages
+        Limit(
+            "messages.*.name",
+            "\"Invalid 'messages[1].name': string does not match pattern.\" (OpenAI; reported 400s, 2024 and 2025)",
+            most=64,
+            pattern=r"[^\s<|\\/>]+",
+            providers=_OPENAI,
+        ),
+        Limit("messages", '"Expected an array with maximum length 2048"', most=2048, providers=_OPENAI),
+        Limit("messages.*.content", "string_above_max_length of a text", most=10_485_760, providers=_OPENAI),
+        Limit(
+            "messages.*.content",
+            "\"Invalid 'messages[0].content': empty array.\"",
+            least=1,
+            equals=[],
+            when=('.role="user"',),
+            providers=_OPENAI,
+            advice="add a part",
+        ),
+        Limit(
+            "messages.*.content.*.image_url.url",
+            '"Expected a valid URL, but got a value with an invalid format." (OpenAI API; documentation: images)',
+            pattern=r"(?i:https?://|data:image/).+",
+            providers=_OPENAI,
+            advice="use an https address or a data URL",
+        ),
+        Limit(
+            "messages.*.content.*.file",
+            "openai 3.49.0: a file has its data or its id; OpenAI documentation: file inputs",
+            needs=("messages.*.content.*.file.file_data", "messages.*.content.*.file.file_id"),
+            providers=_OPENAI,
+        ),
+        Limit(
+            "messages.*.content.*.file.file_data",
+            '"Expected a base64-encoded data URL" (OpenAI documentation: file inputs)',
+            pattern=r"(?i:data:).+",
+            needs=(".filename",),
+            providers=_OPENAI,
+            advice="send a data URL",
+        ),
+        # -- OpenAI: settings
+        Limit("frequency_penalty", _SPEC, least=-2, most=2),
+        Limit("presence_penalty", _SPEC, least=-2, most=2),
+        Limit("logit_bias.*", _SPEC, least=-100, most=100, providers=_OPENAI),
+        Limit("logit_bias.~", '"You should only be using non-negative integers"', pattern=r"\d+", providers=_OPENAI),
+        Limit("metadata", _SPEC, most=16, providers=_OPENAI),
+        Limit("metadata.~", _SPEC, most=64, providers=_OPENAI),
+        Limit("metadata.*", _SPEC, most=512, providers=_OPENAI),
+        Limit(
+            "metadata",
+            "\"The 'metadata' parameter is only allowed when 'store' is enabled.\" (langchaingo #1484, 2026-03-16)",
+            needs=("store=true",),
+            providers=_OPENAI,
+        ),
+        Limit(
+            "stream_options",
+            "\"The 'stream_options' parameter is only allowed when 'stream' is enabled.\" (openai 3.49.0)",
+            needs=("stream=true",),
+            providers=("openai", "azure", "deepseek", "alibaba"),
+        ),
+        Limit(
+            "parallel_tool_calls",
+            "\"'parallel_tool_calls' is only allowed when 'tools' are specified.\" (reported 400s, 2024 to 2026)",
+            needs=("tools",),
+            providers=_OPENAI,
+        ),
+        Limit(
+            "parallel_tool_calls",
+            "\"Unsupported parameter: 'parallel_tool_calls' is not supported with this model.\" (of the o-series)",
+            refused=True,
+            models=OPENAI_O_SERIES,
+            providers=_OPENAI,
+            advice="remove it",
+        ),
+        Limit(
+            "function_call",
+            "\"'function_call' is only allowed when 'functions' are specified.\"",
+            needs=("functions",),
+            providers=_OPENAI,
+        ),
+        Limit(
+            "tool_choice.function.name",
+            "\"Tool choice ... not found in 'tools' parameter.\" (OpenAI API)",
+            among="tools.*.function.name",
+            providers=_OPENAI,
+        ),
+        Limit(
+            "response_format.json_schema.name",
+            "openai 3.49.0: letters, digits, _ and -, at most 64",
+            pattern=r"[a-zA-Z0-9_-]{1,64}",
+            providers=_OPENAI,
+        ),
+        Limit(
+            "response_format.type",
+            "\"Missing required parameter: 'response_format.json_schema.schema'.\"",
+            equals="json_schema",
+            needs=("response_format.json_schema.schema",),
+            providers=_OPENAI,
+        ),
+        Limit("prompt_cache_key", "openai-openapi 2.3.0: maxLength 64", most=64, providers=_OPENAI),
+        Limit(
+            "modalities.*",
+            "openai 3.49.0: `audio` is required for the output modality audio",
+            equals="audio",
+            needs=("audio",),
+            providers=_OPENAI,
+        ),
+        Limit(
+            "modalities.*",
+            "OpenAI documentation: audio, the models whose names have it",
+            refused=True,
+            equals="audio",
+            models=r"^(?!.*audio)",
+            providers=_OPENAI,
+            advice="choose an audio model",
+        ),
+        Limit(
+            "model",
+            '"This model requires that either input content or output modality contain audio." (truefoundry #822)',
+            needs=('modalities.*="audio"', "messages.*.content.*.input_audio"),
+            models=r"^gpt-(?:4o-)?(?:mini-)?audio|^gpt-4o(?:-mini)?-audio",
+            providers=_OPENAI,
+        ),
+        Limit(
+            "audio.format",
+            "\"'audio.format' does not support 'wav' when stream=true. Supported values are: 'pcm16'.\"",
+            allowed=("pcm16",),
+            when=("stream=true",),
+            providers=_OPENAI,
+        ),
+        Limit("prediction", _PREDICTION, excludes=("tools", "audio", "max_completion_tokens"), providers=_OPENAI),
+        Limit("prediction", _PREDICTION, refused=True, models=r"^(?!.*gpt-4)", providers=_OPENAI, advice="remove it"),
+        Limit(
+            "messages",
+            '"This model is only supported in v1/responses and not in v1/chat/completions." (OpenAI: endpoints)',
+            refused=True,
+            models=_RESPONSES_ONLY,
+            providers=_OPENAI,
+            advice="use openai-responses",
+        ),
+        Limit(
+            "messages",
+            '"This is not a chat model and thus not supported in the v1/chat/completions endpoint." (LangBot #400)',
+            refused=True,
+            models=_NO_CHAT,
+            providers=("openai",),
+            advice="choose a chat model",
+        ),
+        *(
+            Limit(
+                key,
+                '"Model incompatible request argument supplied: temperature" (ruby_llm #155, 2025-05-07; BoltAI #302)',
+                refused=True,
+                models=_SEARCH,
+                providers=_OPENAI,
+                advice="remove it",
+            )
+            for key in ("temperature", "top_p", "n", "presence_penalty", "frequency_penalty", "seed", "logit_bias")
+        ),
+        # -- Groq
+        *(
+            Limit(key, _GROQ, refused=True, providers=("groq",), advice="remove it")
+            for key in ("logit_bias", "logprobs", "top_logprobs", "messages.*.name")
+        ),
+        Limit("n", _GROQ, most=1, providers=("groq",)),
+        Limit(
+            "include_reasoning",
+            "Groq documentation: reasoning, one of the two",
+            excludes=("reasoning_format",),
+            providers=("groq",),
+        ),
+        Limit(
+            "reasoning_format",
+            "Groq documentation: reasoning, `raw` is refused beside tools and JSON mode",
+            equals="raw",
+            excludes=("tools", 'response_format.type="json_object"', 'response_format.type="json_schema"'),
+            providers=("groq",),
+        ),
+        Limit(
+            "reasoning_format",
+            "Groq documentation: reasoning, gpt-oss has `include_reasoning` instead",
+            refused=True,
+            models="gpt-oss",
+            providers=("groq",),
+            advice="use include_reasoning",
+        ),
+        Limit(
+            "reasoning_effort",
+            '"`reasoning_effort` must be one of `none` or `default`" (Groq documentation: reasoning)',
+            allowed=("none", "default"),
+            models="qwen3-32b",
+            providers=("groq",),
+        ),
+        Limit(
+            "reasoning_effort",
+            "Groq documentation: reasoning, efforts of gpt-oss",
+            allowed=("low", "medium", "high"),
+            models="gpt-oss",
+            providers=("groq",),
+        ),
+        # -- Cerebras
+        *(
+            Limit(key, _CEREBRAS, refused=True, providers=("cerebras",), advice="remove it")
+            for key in ("frequency_penalty", "presence_penalty", "logit_bias")
+        ),
+        Limit(
+            "messages.*.reasoning_content",
+            "\"property 'messages.2.assistant.reasoning_content' is unsupported\" (Cerebras)",
+            refused=True,
+            providers=("cerebras",),
+            advice="use `reasoning`",
+        ),
+        # -- DeepSeek
+        Limit(
+            "tools", '"Tool names must be unique."', unique="function.name", providers=("deepseek",), advice="rename it"
+        ),
+        # -- Moonshot
+        Limit(
+            "n",
+            '"n must be 1 when temperature is very small" (Moonshot documentation: chat)',
+            most=1,
+            when=("temperature=0",),
+            providers=_MOONSHOT,
+        ),
+        Limit(
+            "messages.*.content",
+            "\"message at position 1 with role 'assistant' must not be empty\" (Moonshot; reported 400s, 2026)",
+            equals="",
+            when=('.role="assistant"',),
+            needs=(".tool_calls", ".reasoning_content"),
+            providers=_MOONSHOT,
+        ),
+        # -- Qwen
+        Limit(
+            "enable_thinking",
+            f'"parameter.enable_thinking must be set to false for non-streaming calls" ({_QWEN})',
+            equals=True,
+            needs=("stream=true",),
+            models=r"^qwen3-(?:\d|next|vl-\d)",
+            providers=("alibaba",),
+        ),
+        Limit(
+            "model",
+            f'"This model only support stream mode, please enable the stream parameter to access the model." ({_QWEN})',
+            needs=("stream=true",),
+            models=r"^qwq|^qvq|-omni",
+            providers=("alibaba",),
+        ),
+        Limit(
+            "enable_thinking",
+            f'"Json mode response is not supported when enable_thinking is true" ({_QWEN})',
+            equals=True,
+            excludes=('response_format.type="json_object"',),
+            providers=("alibaba",),
+        ),
+        Limit(
+            "messages",
+            '"The input messages do not contain elements with the role of user" (agentscope-java #613, 2026-01-21)',
+            needs=('messages.*.role="user"',),
+            providers=("alibaba",),
+        ),
+        Limit(
+            "messages.*.content",
+            f'"Content length must be greater than 0" ({_QWEN})',
+            least=1,
+            when=('.role="user"',),
+            providers=("alibaba",),
+            advice="add a text",
+        ),
+        Limit(
+            "tools.*.function.name",
+            f'"Tool names are not allowed to be [search]" ({_QWEN})',
+            pattern=r"(?!search\Z).*",
+            providers=("alibaba",),
+            advice="rename the tool",
+        ),
+        # -- xAI
+        Limit(
+            "messages.*.content",
+            '"Each message must have at least one content element." (xAI: crush #964, 2025-09-05)',
+            least=1,
+            when=('.role="user"',),
+            providers=("xai",),
+            advice="add a text",
+        ),
+        Limit(
+            "messages.*.content",
+            "the same",
+            equals="",
+            when=('.role="assistant"',),
+            needs=(".tool_calls", ".reasoning_content"),
+            providers=("xai",),
+        ),
+        Limit(
+            "search_parameters",
+            "xAI documentation: live search is deprecated, answers 410",
+            refused=True,
+            models=r"grok-(?:4|[5-9])",
+            providers=("xai",),
+            advice="use the server tools of openai-responses",
+        ),
+        # -- OpenRouter
+        Limit(
+            "reasoning.effort",
+            '"Only one of "reasoning.effort" and "reasoning.max_tokens" can be specified" (OpenRouter documentation)',
+            excludes=(".max_tokens",),
+            providers=("openrouter",),
+        ),
+        Limit(
+            "models", "\"'models' array must have 3 items or fewer.\" (OpenRouter)", most=3, providers=("openrouter",)
+        ),
+        # -- Perplexity
+        Limit(
+            "tools",
+            "Perplexity documentation: sonar has no tools",
+            refused=True,
+            models="^sonar",
+            providers=("perplexity",),
+        ),
+        Limit(
+            "response_format.type",
+            "Perplexity documentation: structured outputs, json_schema and regex",
+            allowed=("text", "json_schema", "regex"),
+            providers=("perplexity",),
+        ),
+    )
+)

@@ -1,0 +1,171 @@
+"""Limits of single values in the Responses API, by provider; `kit.limits` explains the rows (read 2026-11-17)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.models.model_ids import OPENAI_WITHOUT_REASONING
+from segue.protocols.kit.limits import Limit, Limits
+
+_OPENAI: Final = ("openai", "azure")
+_SPEC: Final = "openai-openapi 2.3.0: the parameter's bounds"
+_NOT_FOUND: Final = "\"Tool choice 'web_search_preview' not found in 'tools' parameter.\" (OpenAI API)"
+_MINIMAL: Final = "\"The following tools cannot be used with reasoning.effort 'minimal': web_search.\" (OpenAI API)"
+_XAI: Final = "xAI documentation: Responses API, unsupported parameters"
+
+LIMITS: Final = Limits(
+    (
+        # -- input
+        Limit(
+            "previous_response_id",
+            "\"Invalid 'previous_response_id': 'x'. Expected an ID that begins with 'resp'.\"",
+            pattern=r"resp.+",
+            providers=_OPENAI,
+        ),
+        Limit(
+            "input.*.content.*.type",
+            "openai 3.49.0: an image has an address or a file id",
+            equals="input_image",
+            needs=(".image_url", ".file_id"),
+            providers=_OPENAI,
+        ),
+        Limit(
+            "input.*.content.*.image_url",
+            '"Expected a valid URL, but got a value with an invalid format." (OpenAI API; documentation: images)',
+            pattern=r"(?i:https?://|data:image/).+",
+            providers=_OPENAI,
+            advice="use an https address or a data URL",
+        ),
+        Limit(
+            "input.*.content.*.type",
+            "openai 3.49.0: a file has its data, its address or its id",
+            equals="input_file",
+            needs=(".file_data", ".file_url", ".file_id"),
+            providers=_OPENAI,
+        ),
+        # -- settings
+        Limit("metadata", _SPEC, most=16, providers=_OPENAI),
+        Limit("metadata.~", _SPEC, most=64, providers=_OPENAI),
+        Limit("metadata.*", _SPEC, most=512, providers=_OPENAI),
+        Limit("prompt_cache_key", "openai-openapi 2.3.0: maxLength 64", most=64, providers=_OPENAI),
+        Limit("top_logprobs", _SPEC, least=0, most=20, providers=_OPENAI),
+        Limit(
+            "stream_options",
+            "openai 3.49.0: only with `stream: true`",
+            needs=("stream=true",),
+            providers=_OPENAI,
+        ),
+        Limit(
+            "background",
+            "OpenAI documentation: background mode requires store=true",
+            equals=True,
+            excludes=("store=false",),
+            providers=_OPENAI,
+        ),
+        Limit(
+            "include.*",
+            '"Encrypted content is not supported with this model." (OpenAI API, of models that do not reason)',
+            refused=True,
+            equals="reasoning.encrypted_content",
+            models=OPENAI_WITHOUT_REASONING,
+            providers=_OPENAI,
+            advice="remove it",
+        ),
+        Limit(
+            "text.format.name",
+            "openai 3.49.0: letters, digits, _ and -, at most 64",
+            pattern=r"[a-zA-Z0-9_-]{1,64}",
+            providers=_OPENAI,
+        ),
+        Limit(
+            "input",
+            "OpenAI documentation: models, endpoints (audio and search models of Chat Completions)",
+            refused=True,
+            models=r"^gpt-4o(?:-mini)?-(?:audio|search)-preview|^gpt-audio",
+            providers=("openai",),
+            advice="use openai-chat",
+        ),
+        # -- tools
+        Limit(
+            "tool_choice.name",
+            _NOT_FOUND,
+            among="tools.*.name",
+            when=('tool_choice.type="function"',),
+            providers=_OPENAI,
+        ),
+        *(
+            Limit("tool_choice.type", _NOT_FOUND, equals=kind, among="tools.*.type", providers=_OPENAI)
+            for kind in ("web_search", "web_search_preview", "file_search", "code_interpreter", "image_generation")
+        ),
+        Limit(
+            "tool_choice",
+            "\"Tool choice 'required' must be specified with 'tools' parameter.\" (OpenAI API)",
+            equals="required",
+            needs=("tools", "prompt", "previous_response_id", "conversation"),
+            providers=_OPENAI,
+        ),
+        *(
+            Limit("tools.*.type", _MINIMAL, equals=kind, excludes=('reasoning.effort="minimal"',), providers=_OPENAI)
+            for kind in ("web_search", "web_search_preview", "file_search", "code_interpreter", "image_generation")
+        ),
+        *(
+            Limit(
+                "tools.*.type",
+                "\"Hosted tool 'web_search_preview' is not supported with gpt-4.1-nano.\" (OpenAI documentation: web"
+                " search)",
+                refused=True,
+                equals=kind,
+                models="gpt-4\\.1-nano",
+                providers=_OPENAI,
+                advice="choose another model",
+            )
+            for kind in ("web_search", "web_search_preview")
+        ),
+        Limit(
+            "model",
+            "\"Deep research models require at least one of 'web_search_preview', 'mcp', or 'file_search' tools.\"",
+            needs=(
+                'tools.*.type="web_search_preview"',
+                'tools.*.type="web_search"',
+                'tools.*.type="mcp"',
+                'tools.*.type="file_search"',
+            ),
+            models="deep-research",
+            providers=_OPENAI,
+        ),
+        Limit(
+            "tools.*.type",
+            "OpenAI documentation: computer use, truncation auto is required",
+            equals="computer_use_preview",
+            needs=('truncation="auto"',),
+            providers=_OPENAI,
+        ),
+        Limit(
+            "tools.*.type",
+            "openai 3.49.0: one of the three must be provided",
+            equals="mcp",
+            needs=(".server_url", ".connector_id", ".tunnel_id"),
+            providers=_OPENAI,
+        ),
+        Limit("tools.*.max_num_results", "openai 3.49.0: between 1 and 50", least=1, most=50, providers=_OPENAI),
+        Limit(
+            "tools.*.ranking_options.score_threshold",
+            "openai 3.49.0: between 0 and 1",
+            least=0,
+            most=1,
+            providers=_OPENAI,
+        ),
+        # -- xAI
+        *(
+            Limit(key, _XAI, refused=True, providers=("xai",), advice="remove it")
+            for key in ("metadata", "truncation", "service_tier")
+        ),
+        Limit("background", _XAI, refused=True, equals=True, providers=("xai",), advice="remove it"),
+        Limit(
+            "instructions",
+            "xAI documentation: Responses API, not beside previous_response_id",
+            excludes=("previous_response_id",),
+            providers=("xai",),
+        ),
+    )
+)
