@@ -282,8 +282,8 @@ class Client(_BaseClient):
             fallback_models=fallback_models,
             emits=emits,
         )
-        asking = Growing(loop.with_tools(read_input(context)), begin).asking()
-        return run_tools(loop, asking, settings.get("approve"), emits=emits)
+        place = Growing(loop.with_tools(read_input(context)), begin).place()
+        return run_tools(loop, place, settings.get("approve"), emits=emits)
 
     def begin(
         self,
@@ -445,8 +445,8 @@ class AsyncClient(_BaseClient):
             fallback_models=fallback_models,
             emits=emits,
         )
-        asking = Growing(loop.with_tools(read_input(context)), begin).asking()
-        return run_tools_async(loop, asking, settings.get("approve"), emits=emits)
+        place = Growing(loop.with_tools(read_input(context)), begin).place()
+        return run_tools_async(loop, place, settings.get("approve"), emits=emits)
 
     def begin(
         self,

@@ -45,7 +45,7 @@ class RunSettings(TypedDict, total=False):
     policy: Policy | None
 
 
-class Asking(NamedTuple, Generic[_Reply]):
+class RunPlace(NamedTuple, Generic[_Reply]):
     """Where a loop runs: the conversation so far, how results are kept, and how the next request is made."""
 
     context: Callable[[], Context]
@@ -60,9 +60,9 @@ class Growing(Generic[_Reply]):
         self._context = context
         self._begin = begin
 
-    def asking(self) -> Asking[_Reply]:
+    def place(self) -> RunPlace[_Reply]:
         """Give it as a place where a loop runs."""
-        return Asking(lambda: self._context, self._add, lambda: self._begin(self._context, on_end=self._end))
+        return RunPlace(lambda: self._context, self._add, lambda: self._begin(self._context, on_end=self._end))
 
     def _add(self, *messages: Message) -> None:
         self._context = self._context.add(*messages)
@@ -71,56 +71,56 @@ class Growing(Generic[_Reply]):
         self._add(message)
 
 
-def run_tools(loop: ToolLoop, asking: Asking[Stream], approve: Approve | None, *, emits: bool) -> Iterator[RunEvent]:
+def run_tools(loop: ToolLoop, place: RunPlace[Stream], approve: Approve | None, *, emits: bool) -> Iterator[RunEvent]:
     """Run a loop to its end, and give what happens in it.
 
     Raises:
         RunLimitReached: a limit was reached; the calls that did not run are pending.
         RequestFailed: a reply failed.
     """
-    calls = pending_calls(asking.context().messages)
+    calls = pending_calls(place.context().messages)
     while True:
         if calls:
-            loop.begin_calls(calls, asking.context())
+            loop.begin_calls(calls, place.context())
             verdicts = [_decide(call, approve) for call in calls]
             ran = loop.tools.run(allowed_calls(calls, verdicts))
             results = all_results(calls, verdicts, ran, time.time_ns() // 1_000_000)
-            asking.keep(*results)
+            place.keep(*results)
             yield from results
-        loop.begin_request(asking.context())
-        with asking.ask() as reply:
+        loop.begin_request(place.context())
+        with place.ask() as reply:
             if emits:
                 yield from reply
             message = reply.result()
         calls = loop.take(message)
         if not calls:
-            yield loop.finish(asking.context(), message)
+            yield loop.finish(place.context(), message)
             return
 
 
 async def run_tools_async(
-    loop: ToolLoop, asking: Asking[AsyncStream], approve: Approve | None, *, emits: bool
+    loop: ToolLoop, place: RunPlace[AsyncStream], approve: Approve | None, *, emits: bool
 ) -> AsyncGenerator[RunEvent]:
     """Run a loop in an event loop, like `run_tools`."""
-    calls = pending_calls(asking.context().messages)
+    calls = pending_calls(place.context().messages)
     while True:
         if calls:
-            loop.begin_calls(calls, asking.context())
+            loop.begin_calls(calls, place.context())
             verdicts = [await _decide_async(call, approve) for call in calls]
             ran = await loop.tools.run_async(allowed_calls(calls, verdicts))
             results = all_results(calls, verdicts, ran, time.time_ns() // 1_000_000)
-            asking.keep(*results)
+            place.keep(*results)
             for result in results:
                 yield result
-        loop.begin_request(asking.context())
-        async with asking.ask() as reply:
+        loop.begin_request(place.context())
+        async with place.ask() as reply:
             if emits:
                 async for event in reply:
                     yield event
             message = await reply.result()
         calls = loop.take(message)
         if not calls:
-            yield loop.finish(asking.context(), message)
+            yield loop.finish(place.context(), message)
             return
 
 

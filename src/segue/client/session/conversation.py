@@ -18,8 +18,8 @@ from segue.client.flow.tool_loop import Run, ToolLoop
 from segue.client.http.async_streams import AsyncStream
 from segue.client.http.clients import AsyncClient, Client
 from segue.client.http.running import (
-    Asking,
     RunEvent,
+    RunPlace,
     RunSettings,
     last_of,
     last_of_async,
@@ -143,8 +143,8 @@ class Conversation(BaseConversation):
             asked, options, policy = given.pop() if given else (), settings.get("options"), settings.get("policy")
             return self._ask(Turn(), begin, asked, model=model, options=options, policy=policy, emits=emits, tools=loop)
 
-        asking = Asking[Stream](lambda: self.context, self.add, ask)
-        return run_tools(loop, asking, settings.get("approve"), emits=emits)
+        place = RunPlace[Stream](lambda: self.context, self.add, ask)
+        return run_tools(loop, place, settings.get("approve"), emits=emits)
 
     def _perform_summary(self, turn: Turn, step: SummariseStep) -> Summarised | None:
         try:
@@ -264,8 +264,8 @@ class AsyncConversation(BaseConversation):
             options, policy = settings.get("options"), settings.get("policy")
             return self._ask(turn, begin, asked, model=model, options=options, policy=policy, emits=emits, tools=loop)
 
-        asking = Asking[AsyncStream](lambda: self.context, self.add, ask)
-        async with aclosing(run_tools_async(loop, asking, settings.get("approve"), emits=emits)) as events:
+        place = RunPlace[AsyncStream](lambda: self.context, self.add, ask)
+        async with aclosing(run_tools_async(loop, place, settings.get("approve"), emits=emits)) as events:
             async for event in events:
                 yield event
 
