@@ -15,6 +15,7 @@ from segue.cli.history_outputs import (
     run_commands,
     save_fresh,
 )
+from segue.cli.inputs import EXAMPLE, check_input, example_option
 from segue.cli.reports import ReportForm, report_option
 from segue.cli.targets import TO, catalogue_option, complete_model, find_target, name_option
 from segue.histories.kit.format import Format
@@ -25,7 +26,8 @@ from segue.projection.report import Report
 
 
 @click.command("handover")
-@click.argument("source")
+@click.argument("source", required=False)
+@example_option
 @click.option("--to", "target", metavar="AGENT", required=True, help="The agent that continues the session.")
 @click.option(
     "--model",
@@ -50,7 +52,8 @@ from segue.projection.report import Report
 def command(
     ctx: click.Context,
     *,
-    source: str,
+    source: str | None,
+    example: bool,
     target: str,
     model: str | None,
     cwd: str | None,
@@ -70,7 +73,8 @@ def command(
     if record.write is None or record.kind != "agent":
         names = ", ".join(each.name for each in all_formats() if each.write is not None and each.kind == "agent")
         raise click.UsageError(f"--to {target}: no session can be continued there; choose one of {names}")
-    history = open_history(source, name=name, session=session)
+    check_input(source, example=example, name="SOURCE")
+    history = open_history(source or str(EXAMPLE), name=name, session=session)
     chosen = default_model(record, history, model, catalogue)
     folder = output
     if folder is None and (record.place is None or not record.place.patterns):
