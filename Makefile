@@ -43,9 +43,9 @@ help: ## list these commands
 	@grep -E '^[a-z-]+:.*##' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1\t/'
 
 demo: $(LIBRARY) ## show an example conversation that ran over several providers
-	$(PY) examples/first_minute.py
+	@$(PY) examples/demo.py
 	@echo
-	$(PY) examples/demo.py
+	@$(PY) examples/first_minute.py
 
 quick: $(TOOLS) ## run the tests of the core with few examples, to run between edits (under a minute)
 	$(PY) -m pytest -n auto -q --hypothesis-profile=quick -m 'not proof and not traffic' $(QUICK) $(PYTEST)

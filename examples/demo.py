@@ -1,6 +1,6 @@
 """One conversation, every protocol: makes a request from the example session for a model of each, and checks it.
 
-`make demo` runs this after `first_minute.py`. The stored conversation is never changed; a report lists every change in
+`make demo` runs this first. The stored conversation is never changed; a report lists every change in
 a request. No key is needed, and nothing is sent.
 """
 
@@ -19,6 +19,9 @@ SESSION = Path(__file__).with_name("session.jsonl")
 TARGETS = [record.example for record in all_protocols()]
 
 context = read_session(SESSION)
+writers = dict.fromkeys(message.model for message in context.messages if message.role == "assistant")
+print(f"One conversation of {len(context.messages)} messages. {len(writers)} models wrote it: {', '.join(writers)}.")
+print("It is stored once. Here it is as a request for a model of each protocol, which its provider accepts:\n")
 print(f"{'protocol':<19} {'model':<47} {'sent':>4} {'bytes':>7} {'signat.':>7} {'content':>8}   check")
 refused = 0
 for model in TARGETS:

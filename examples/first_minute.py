@@ -1,6 +1,6 @@
 """A first look: reads a conversation with models of four providers, prints it, and stores it again.
 
-`make demo` runs this. With segue installed, run `python examples/first_minute.py`. No key is needed.
+`make demo` runs this after `demo.py`. With segue installed, run `python examples/first_minute.py`. No key is needed.
 """
 
 from __future__ import annotations

@@ -17,11 +17,16 @@ from segue.checking import check as check
 from segue.checking import compare_requests as compare_requests
 from segue.client.flow.attempts import Attempt as Attempt
 from segue.client.flow.backoff import Retry as Retry
+from segue.client.flow.tool_loop import Run as Run
+from segue.client.flow.tool_loop import RunLimits as RunLimits
+from segue.client.flow.tool_loop import Tools as Tools
 from segue.client.http.async_streams import AsyncStream as AsyncStream
 from segue.client.http.clients import AsyncClient as AsyncClient
 from segue.client.http.clients import Client as Client
 from segue.client.http.clients import complete as complete
 from segue.client.http.clients import stream as stream
+from segue.client.http.running import RunEvent as RunEvent
+from segue.client.http.running import RunSettings as RunSettings
 from segue.client.http.settings import ClientSettings as ClientSettings
 from segue.client.http.streams import Stream as Stream
 from segue.client.session.conversation import AsyncConversation as AsyncConversation
@@ -108,6 +113,7 @@ from segue.errors import NewerFormat as NewerFormat
 from segue.errors import ProjectionError as ProjectionError
 from segue.errors import ProjectionRefused as ProjectionRefused
 from segue.errors import RequestFailed as RequestFailed
+from segue.errors import RunLimitReached as RunLimitReached
 from segue.errors import SegueError as SegueError
 from segue.errors import SessionLocked as SessionLocked
 from segue.errors import SettingsError as SettingsError

@@ -19,6 +19,7 @@
     │   ├── DoesNotFit          the window is too small for what has to be sent; `path` is the largest part of it
     │   └── ProjectionRefused   the policy refuses a change that the target needs; has the report
     ├── RequestFailed        every attempt failed; has the failure, all attempts, and the partial reply
+    ├── RunLimitReached      a tool loop reached a limit; has what ran until then
     ├── CorpusError          a corpus cannot be converted: another job wrote to the folder, no input, a missing note
     ├── SessionLocked        another conversation is writing to this session file
     └── MissingExtra         (also an ImportError) an optional dependency of segue is not installed
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from segue.client.flow.attempts import Attempt
+    from segue.client.flow.tool_loop import Run
     from segue.conversation.messages import AssistantMessage
     from segue.failures.failure import Failure
     from segue.projection.report import Report
@@ -225,6 +227,14 @@ class RequestFailed(SegueError):
         self.failure = failure
         self.attempts = attempts
         self.message = reply
+
+
+class RunLimitReached(SegueError):
+    """A tool loop reached one of its limits. `run` has the conversation until then; the last calls may be pending."""
+
+    def __init__(self, message: str, *, run: Run) -> None:
+        super().__init__(message)
+        self.run = run
 
 
 class CorpusError(SegueError):

@@ -104,7 +104,7 @@ MISTAKES = {
         b"",
         "openrouter/cohere/command-a-plus",
     ),
-    "an unknown command": (("covert",), b"", "No such command 'covert'; did you mean convert?"),
+    "an unknown command": (("covert",), b"", "segue: no such command 'covert'; did you mean convert?"),
     "a command like no other": (("zzz",), b"", "the commands are convert, check"),
     "a protocol that is misspelt": (("show", SESSION, "--from", "opanai-chat"), b"", "did you mean openai-chat"),
     "a protocol to check for that is misspelt": (
@@ -133,6 +133,27 @@ def test_an_error_prints_one_sentence_and_exits_with_2(arguments, stdin, given):
     assert ended.status == 2
     assert given in ended.err
     assert ended.out == ""
+    assert ended.err.startswith("segue: ")
+    assert "Error: " not in ended.err
+
+
+def test_a_wrong_call_names_the_help_of_its_command():
+    ended = run("convert", SESSION, "--nope")
+    assert ended.err == "segue: no such option '--nope'. Did you mean '--to'?\nTry 'segue convert --help'.\n"
+
+
+def test_the_example_is_named_without_its_folder():
+    found = run("check", "--example", "--for", "mistral-chat").out.splitlines()
+    assert found
+    assert all(line.startswith("example.jsonl:") for line in found)
+
+
+def test_the_example_can_be_handed_over(tmp_path):
+    made = run("handover", "--example", "--to", "codex", "-o", tmp_path, "--report", "none")
+    assert made.status == 0, made.err
+    assert len(list(tmp_path.iterdir())) == 1
+    both = run("handover", SESSION, "--example", "--to", "codex")
+    assert "leave out SOURCE, or leave out --example" in both.err
 
 
 def test_every_line_that_is_no_json_has_the_name_of_its_file_and_its_position(tmp_path):

@@ -20,6 +20,7 @@ from segue.corpus.files import LOCAL
 from segue.corpus.summary import Summary
 from segue.errors import SegueError
 from segue.models.catalogue import get_model
+from segue.protocols.detection import detect_reply
 from segue.protocols.kit.batch_results import results_of_document
 
 TARGETS = {
@@ -397,6 +398,27 @@ def test_answers_go_back_into_their_conversations_and_failures_are_classified(na
     (failure,) = (json.loads(line) for line in (tmp_path / "out.jsonl.failures.jsonl").read_bytes().splitlines())
     assert (failure["id"], failure["outcome"]) == ("id-2", "errored")
     assert failure["kind"] in {"rate_limit", "quota", "invalid_request", "overloaded"}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_results_of_every_provider_can_be_written_as_those_of_openai(name, tmp_path):
+    target, succeeded, failed = RESULTS[name]
+    lines = [failed("id-2"), succeeded("id-1"), succeeded("id-0")]
+    made = run_results(tmp_path, TARGETS[target], lines, "--format", "openai")
+    assert made.status == 1, made.err
+    written = [json.loads(line) for line in (tmp_path / "out.jsonl").read_bytes().splitlines()]
+    assert [line["custom_id"] for line in written] == ["id-0", "id-1"]
+    for line in written:
+        assert (line["response"]["status_code"], line["error"]) == (200, None)
+        result = read_result_line(line)
+        assert result is not None
+        body: Any = result.body
+        assert decode_response(body, protocol=detect_reply(body, "openai-chat")).text() == "Everest."
+    (line,) = (json.loads(line) for line in (tmp_path / "out.jsonl.failures.jsonl").read_bytes().splitlines())
+    failure = read_result_line(line)
+    assert failure is not None
+    assert (failure.id, failure.outcome) == ("id-2", "errored")
+    assert line["response"]["status_code"] >= 400
 
 
 PRICED = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from importlib import import_module
 from typing import Any
@@ -70,6 +71,64 @@ ROWS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         {"messages": [S, U, A, V]},
     ),
 }
+
+
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(24)).decode()
+URL = "https://example.org/dot.png"
+MARKED = [{**U, "content": [{"type": "image"}, {"type": "text", "text": "What?"}]}, A]
+PICTURES: dict[str, tuple[dict[str, Any], str]] = {
+    "a URL in a list": ({"messages": MARKED, "images": [URL]}, URL),
+    "base64": ({"messages": MARKED, "images": [PNG]}, f"data:image/png;base64,{PNG}"),
+    "a column of one picture": ({"messages": MARKED, "image": URL}, URL),
+    "bytes, as datasets keeps them": (
+        {"messages": MARKED, "images": [{"bytes": base64.b64decode(PNG), "path": None}]},
+        f"data:image/png;base64,{PNG}",
+    ),
+    "a mark with nulls": (
+        {
+            "messages": [{**U, "content": [{"type": "image", "text": None}, MARKED[0]["content"][1]]}, A],
+            "images": [URL],
+        },
+        URL,
+    ),
+    "marks of ShareGPT, and bytes": (
+        {
+            "conversations": [{"from": "human", "value": "<image>What?"}, {"from": "gpt", "value": "3"}],
+            "images": [{"bytes": base64.b64decode(PNG), "path": None}],
+        },
+        f"data:image/png;base64,{PNG}",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_a_picture_of_another_column_stands_in_the_place_of_its_mark(name):
+    row, url = PICTURES[name]
+    picture = {"type": "image_url", "image_url": {"url": url}}
+    body = {"messages": [{**U, "content": [picture, {"type": "text", "text": "What?"}]}, A]}
+    out = Converter(to=TARGET)({key: [value] for key, value in row.items()})
+    assert out["error"] == [None]
+    assert body_of(out["request"][0]) == convert(body, target=TARGET).body
+
+
+def test_a_folder_with_pictures_in_another_column_is_converted(tmp_path):
+    write(tmp_path / "in" / "a.jsonl", [json.dumps({"messages": MARKED, "images": [PNG]}).encode()])
+    made = segue("convert", tmp_path / "in", *TO, "-o", tmp_path / "out")
+    assert made.status == 0, made.err
+    assert PNG in (tmp_path / "out" / "a.jsonl").read_text()
+
+
+@pytest.mark.parametrize(
+    ("images", "reason"),
+    [
+        (["dot.png"], "images[0]: expected a picture as a URL, base64 or bytes, not 'dot.png'"),
+        ([URL, URL], "the messages have 1 places for pictures, and this column has 2"),
+        ([], "the messages have 1 places for pictures, and this column has 0"),
+    ],
+)
+def test_a_row_whose_pictures_are_not_those_of_its_marks_is_refused(images, reason):
+    out = Converter(to=TARGET)({"messages": [MARKED], "images": [images]})
+    assert reason in out["error"][0]
 
 
 def body_of(content: str | bytes) -> Any:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import base64
 import gzip
+import io
 import json
 import random
+import re
+import sys
 from pathlib import Path
 
 import pytest
 
 from corpus.building import TARGET, TO, chat, folder_of, hidden, joined, lines, segue, start_segue, write, zipped
 from segue import Policy, convert
+from segue.cli import corpora, progress
 from segue.corpus import Job, Shard, Summary, convert_shard, merge, plan, read_notes
 from segue.errors import CorpusError
 from segue.models.catalogue import get_model
@@ -321,3 +325,58 @@ def test_samples_name_the_place_and_the_content(tmp_path):
             assert (sample.file, sample.line, sample.offset) == ("a.jsonl", 2, 1)
     assert Summary() == Summary()
     assert isinstance(plan(str(tmp_path / "in"), span=1).shards[0], Shard)
+
+
+ROWS = [json.dumps({"id": name, **chat(number)}).encode() for number, name in enumerate(("a/1", "7"))]
+
+
+@pytest.mark.parametrize("output", ["out.jsonl", "out/"])
+def test_the_lines_of_rows_have_the_ids_of_their_rows(tmp_path, output):
+    write(tmp_path / "in.jsonl", [*ROWS, b"{bad", *lines(1)])
+    segue("convert", tmp_path / "in.jsonl", *TO, "-o", f"{tmp_path}/{output}")
+    file = tmp_path / output / "in.jsonl" if output.endswith("/") else tmp_path / output
+    made = [json.loads(line) for line in file.read_bytes().splitlines()]
+    assert [line.pop("id", None) for line in made] == ["a/1", "7", None]
+    assert made == [json.loads(REQUESTS[number]) for number in (0, 1, 0)]
+    assert "`id`" not in segue("check", file, "--for", "anthropic-messages").out
+
+
+@pytest.mark.parametrize("options", [(), ("--as", "batch"), ("--report", "json")], ids=str)
+def test_a_file_of_an_unknown_kind_is_named(tmp_path, options):
+    write(tmp_path / "in" / "a.jsonl", lines(1))
+    write(tmp_path / "in" / "e.jsonl.bz2", [b"x"])
+    made = segue("convert", tmp_path / "in", *TO, *options, "-o", tmp_path / "out")
+    assert made.status == 0, made.err
+    assert "segue: e.jsonl.bz2: left out, because its ending is not known" in made.err
+
+
+@pytest.mark.parametrize("output", ["out.jsonl", "out/"])
+def test_an_interrupted_run_names_how_it_goes_on(tmp_path, monkeypatch, output):
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    write(tmp_path / "in.jsonl", lines(2))
+    monkeypatch.setattr(corpora, "_print_batch", interrupted)
+    arguments = ("convert", tmp_path / "in.jsonl", *TO, "-o", f"{tmp_path}/{output}")
+    made = segue(*arguments)
+    assert made.status == 130
+    assert made.err == "segue: interrupted; the same command with --resume goes on where it stopped\n"
+    monkeypatch.undo()
+    assert segue(*arguments, "--resume").status == 0
+
+
+def test_a_line_about_a_row_stands_above_the_bar(monkeypatch):
+    """A line that is written to the terminal beside the bar would stand behind it, on the same line."""
+    shown = io.StringIO()
+    monkeypatch.setattr(shown, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", shown)
+    monkeypatch.setenv("TERM", "xterm")
+    with progress.show_progress(10) as advance:
+        advance(1, 1, 1)
+        progress.print_line("segue: line 1 is bad")
+        progress.print_line(b'{"line": 1}')
+    lines_shown = re.split(r"\r|\n", shown.getvalue())
+    assert "\x1b[2Ksegue: line 1 is bad" in lines_shown
+    assert '\x1b[2K{"line": 1}' in lines_shown
+    progress.print_line("without a bar")
+    assert shown.getvalue().endswith("without a bar\n")

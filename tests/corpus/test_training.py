@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from corpus.building import chat, segue, write
-from segue import Model, check
+from segue import Model, check, read_history, write_history
 from segue.conversation.context import Tool
 from segue.conversation.messages import Message
 from segue.corpus import Converter
@@ -16,6 +16,7 @@ from segue.corpus.data_sets import FORMATS
 from segue.corpus.rows import Reader
 from segue.corpus.training import INVENTED
 from segue.models.catalogue import get_model
+from segue.projection.report import ChangeCode
 from segue.protocols.registry import PROTOCOLS, all_protocols
 
 LAST_TURN = {"last_turn", "last_assistant"}
@@ -123,6 +124,111 @@ def test_the_weight_of_a_message_stays(name):
     out = lines_for(MODELS[name], simple(weight=0))
     assert [message.get("weight") for message in json.loads(out["request"][0])["messages"]] == [None, None, 0]
     assert "extra_removed" not in out["changes"][0]
+
+
+CLAUDE_ON_BEDROCK = get_model("amazon-bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0")
+WITHOUT_WEIGHTS = {"Claude": MODELS["Opus 4.8"], "Gemini": MODELS["Gemini 3"], "Claude on Bedrock": CLAUDE_ON_BEDROCK}
+
+
+@pytest.mark.parametrize("name", WITHOUT_WEIGHTS)
+def test_a_masked_turn_is_refused_where_lines_have_no_weights(name):
+    out = lines_for(WITHOUT_WEIGHTS[name], simple(weight=0), simple(weight=1))
+    assert out["request"][0] is None
+    assert "messages[1]" in out["error"][0]
+    assert "weight 0 would be trained; remove the turn, or choose another target" in out["error"][0]
+    assert out["error"][1] is None, "a weight of 1 is the default"
+    assert out["changes"][1] == "[]"
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("weight", [0, 1])
+def test_a_data_set_keeps_weights_which_are_read_from_it_again(form, weight, tmp_path):
+    write(tmp_path / "in" / "a.jsonl", [json.dumps(simple(weight=weight)).encode()])
+    segue("convert", tmp_path / "in", "--as", "training", "--format", form, "-o", tmp_path / "out")
+    line = (tmp_path / "out" / "a.jsonl").read_text()
+    row = json.loads(line)
+    assert [turn.get("weight") for turn in row.get("messages") or row["conversations"]] == [None, None, weight]
+    back = lines_for(MODELS["GPT"], row)
+    assert [turn.get("weight") for turn in json.loads(back["request"][0])["messages"]] == [None, None, weight]
+    again = write_history(read_history(row, format=form), format=form).files[0].data
+    assert json.loads(again) == row
+
+
+THOUGHTS = {
+    "open": {"role": "assistant", "reasoning_content": "It is Everest.", "content": "Everest."},
+    "signed by the target": {
+        "role": "assistant",
+        "content": [
+            {"type": "thinking", "thinking": "It is Everest.", "signature": "c2ln"},
+            {"type": "text", "text": "Everest."},
+        ],
+    },
+}
+
+
+@pytest.mark.parametrize("name", THOUGHTS)
+@pytest.mark.parametrize("model", [CLAUDE_ON_BEDROCK, MODELS["GPT"]], ids=["Claude on Bedrock", "GPT"])
+def test_thinking_is_not_learned_as_part_of_the_answer(model, name):
+    out = lines_for(model, {"messages": [*simple()["messages"][:2], THOUGHTS[name]]})
+    (answer,) = [turn for turn in turns_of(json.loads(out["request"][0])) if turn["role"] in ("assistant", "model")]
+    assert "It is Everest." not in json.dumps(answer)
+    assert "thinking_dropped" in out["changes"][0]
+
+
+def test_turns_of_the_user_are_joined_for_claude_on_bedrock():
+    body = {"messages": [{"role": "user", "content": "What is"}, *simple()["messages"][1:]]}
+    out = lines_for(CLAUDE_ON_BEDROCK, body)
+    assert [turn["role"] for turn in json.loads(out["request"][0])["messages"]] == ["user", "assistant"]
+
+
+CALLS = [{"id": name, "type": "function", "function": {"name": name, "arguments": "{}"}} for name in ("a", "b", "c")]
+
+
+def with_results(*order: str) -> list[Any]:
+    results = [{"role": "tool", "tool_call_id": name, "content": f"of {name}"} for name in order]
+    calls = {"role": "assistant", "content": None, "tool_calls": CALLS}
+    return [{"role": "user", "content": "Go"}, calls, *results, {"role": "assistant", "content": "Done"}]
+
+
+def results_in(row: dict[str, Any]) -> dict[str, object]:
+    context = Reader().read_line(json.dumps(row)).document.prompt.context
+    names = {call.id: call.name for turn in context.messages if turn.role == "assistant" for call in turn.tool_calls()}
+    return {
+        names[message.tool_call_id]: next((piece.text for piece in message.content if piece.kind == "text"), "")
+        for message in context.messages
+        if message.role == "toolResult"
+    }
+
+
+@pytest.mark.parametrize("order", [("a", "b", "c"), ("c", "a", "b"), ("b", "c", "a"), ("c", "b", "a")])
+def test_parallel_results_of_sharegpt_stay_with_their_calls(order):
+    context = Reader().read_line(json.dumps({"messages": with_results(*order)})).document.prompt.context
+    written = write_history(context, format="sharegpt")
+    assert results_in(json.loads(written.files[0].data)) == {name: f"of {name}" for name in "abc"}
+    moved = [change for change in written.report.changes if change.code == "result_moved"]
+    assert bool(moved) == (order != ("a", "b", "c"))
+
+
+def test_results_of_sharegpt_stay_with_their_calls_if_one_comes_late_or_not_at_all():
+    late = with_results("c")
+    late[3:3] = [{"role": "user", "content": "And?"}, *with_results("b", "a")[2:4]]
+    context = Reader().read_line(json.dumps({"messages": late})).document.prompt.context
+    row = json.loads(write_history(context, format="sharegpt").files[0].data)
+    assert results_in(row) == {name: f"of {name}" for name in "abc"}
+
+    context = Reader().read_line(json.dumps({"messages": with_results("c")})).document.prompt.context
+    written = write_history(context, format="sharegpt")
+    assert results_in(json.loads(written.files[0].data)) == {"a": "", "b": "", "c": "of c"}
+    assert [change.code for change in written.report.changes].count(ChangeCode.RESULT_MISSING) == 2
+
+
+def test_an_empty_result_is_not_put_into_a_training_set(tmp_path):
+    write(tmp_path / "a.jsonl", [json.dumps({"messages": with_results("c")}).encode()])
+    made = segue(
+        "convert", tmp_path / "a.jsonl", "--as", "training", "--format", "sharegpt", "-o", tmp_path / "b.jsonl"
+    )
+    assert made.status == 1
+    assert "must not have invented content" in (tmp_path / "b.jsonl.bad.jsonl").read_text()
 
 
 REFUSED = {

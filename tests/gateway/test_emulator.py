@@ -220,3 +220,34 @@ def test_the_call_of_a_function_in_a_namespace_names_it():
     reply = emulator.respond("POST", "/v1/responses", {"authorization": "Bearer any"}, body)
     (call,) = [item for item in json.loads(reply.body)["output"] if item["type"] == "function_call"]
     assert (call["name"], call["namespace"]) == ("read", "files")
+
+
+STEPS = {
+    "fields with hyphens": ({"text": "Hi", "retry-after": 2}, Step(text="Hi", retry_after=2)),
+    "fields with underscores": ({"text": "Hi", "retry_after": 2}, Step(text="Hi", retry_after=2)),
+    "calls as dicts": ({"calls": [{"name": "read", "arguments": {"path": "a"}}]}, Step(calls=CALL.calls)),
+}
+
+
+@pytest.mark.parametrize(("given", "meant"), STEPS.values(), ids=STEPS.keys())
+def test_a_dict_with_the_fields_of_a_step_is_one(given, meant):
+    assert Emulator(given).script.take("m") == meant
+    emulator = Emulator()
+    emulator.script.add(given)
+    assert emulator.script.take("m") == meant
+
+
+NO_STEPS = {
+    "an unknown field": ({"txt": "Hi"}, "step 1: Object contains unknown field `txt`; the fields of a step are"),
+    "a wrong type": ({"text": 5}, "step 1: Expected `str | null`, got `int`"),
+    "a wrong type in a Step": (Step(text=5), "step 1: Expected `str | null`, got `int`"),  # pyright: ignore[reportArgumentType]
+    "a text": ("Hi", "step 1 is of type str; pass a Step, or a dict with its fields"),
+    "a wrong call": ({"calls": [{"tool": "read"}]}, "step 1: Object contains unknown field `tool`"),
+}
+
+
+@pytest.mark.parametrize(("given", "reason"), NO_STEPS.values(), ids=NO_STEPS.keys())
+def test_what_is_no_step_is_refused_with_a_sentence_when_it_is_given(given, reason):
+    with pytest.raises(SettingsError) as caught:
+        Emulator(given)
+    assert str(caught.value).startswith(reason)

@@ -12,7 +12,7 @@ import msgspec
 from segue.check_scope import explain_check
 from segue.checking import check as check_body
 from segue.cli.history_inputs import SourceFile
-from segue.cli.inputs import choose_input, example_option, open_input
+from segue.cli.inputs import EXAMPLE, choose_input, example_option, open_input
 from segue.cli.places import LinesOfPaths
 from segue.cli.progress import Advance, show_progress
 from segue.cli.reports import open_console
@@ -28,6 +28,7 @@ from segue.cli.targets import (
 from segue.cli.wording import in_program_words
 from segue.conversation.context import Prompt
 from segue.corpus.pieces import find_again
+from segue.corpus.rows import ID_COLUMN
 from segue.corpus.training import ONLY_REQUESTS, has_weights, is_training_line, writing_model
 from segue.errors import DoesNotFit, EmptyConversation, Path, render_path
 from segue.histories.opening import BadLine, Document, How, Opened, open_line
@@ -134,12 +135,14 @@ def command(
         opened = open_input(file, source)
         document = opened.document
         path = find_again(file) if document is None else None
+        name, is_of_rows = EXAMPLE.name if example else file.name, file.name.endswith((".jsonl", ".ndjson"))
         with show_progress(None if path is None else path.stat().st_size, shows=document is None) as advance:
             found += [
-                finding._replace(file=file.name)
+                finding._replace(file=name)
                 for each in _documents(opened, source, advance)
                 for finding in _findings(each, model, known if wire_only else None, before, api_version)
                 if harmless or finding.level != "notice"
+                if not (is_of_rows and finding.path == (ID_COLUMN,))  # the id of a row is no field of its request
             ]
     _PRINTERS[form](found)
     if explain:

@@ -12,7 +12,7 @@ from typing import NamedTuple, final
 
 import click
 
-from segue.cli.progress import show_progress
+from segue.cli.progress import print_line, show_progress
 from segue.cli.reports import Kinds, ReportForm, numbered_report, show_kinds
 from segue.cli.statuses import Status
 from segue.cli.wording import in_program_words
@@ -68,6 +68,15 @@ def convert_corpus(job: Job, source: Input, output: str | None, settings: RunSet
     to_folder = output is not None and (output.endswith("/") or files_at(output).is_folder(output) or is_folder)
     if is_folder and output is None:
         raise click.UsageError("a folder becomes a folder; name it with --output")
+    try:
+        return _convert(job, source, output, settings, to_folder=to_folder)
+    except KeyboardInterrupt:
+        if output is None or job.purpose == "batch":
+            raise
+        raise KeyboardInterrupt("; the same command with --resume goes on where it stopped") from None
+
+
+def _convert(job: Job, source: Input, output: str | None, settings: RunSettings, *, to_folder: bool) -> Status:
     if job.purpose == "batch":
         return _to_batch(job, source, output, settings)
     if to_folder or is_remote(output or ""):
@@ -112,8 +121,7 @@ def _to_folder(job: Job, source: Input, output: str, settings: RunSettings) -> S
                 skipped += 1
                 total.add(step.note.summary)
                 advance(step.shard.size, step.note.summary.lines, step.note.summary.messages)
-    for name in planned.ignored if is_table else ():
-        click.echo(f"segue: {name}: left out, because its ending is not known", err=True)
+    _print_ignored(planned.ignored)
     for reason in lost:
         click.echo(f"segue: {reason}", err=True)
     if is_table:
@@ -136,7 +144,7 @@ def _until_stopped(steps: Iterator[RunStep]) -> Iterator[RunStep | None]:
     try:
         yield from steps
     except RowStopped as stopped:
-        click.echo(f"segue: {in_program_words(str(stopped), converts=True)}", err=True)
+        print_line(f"segue: {in_program_words(str(stopped), converts=True)}")
         yield None
 
 
@@ -161,7 +169,7 @@ def _to_file(job: Job, source: Input, output: str | None, settings: RunSettings)
     if named is not None and (named[1] or named[0] == "rows"):
         if shard is None:
             raise click.UsageError("standard input is written to a plain file; name one that ends in .jsonl")
-        job = job._replace(details=named[0] == "rows")
+        job = job._replace(details=named[0] == "rows", ids=named[0] != "rows")
         folder, name = str(Path(output).parent), Path(output).name
         return _to_shard(job, shard._replace(name=name), folder, settings)
     return _to_resumable(job, source, shard, output, settings)
@@ -281,7 +289,8 @@ def _to_batch(job: Job, source: Input, output: str | None, settings: RunSettings
         raise click.UsageError("--engine, --shard and --resume do not work with --as batch; run it without them")
     folder, stem = _batch_place(output)
     files, job = files_at(folder), job._replace(details=True)
-    shards = [] if source.opened is not None and source.path is None else plan(source.name, span=sys.maxsize).shards
+    is_pipe = source.opened is not None and source.path is None
+    shards, ignored = ([], []) if is_pipe else plan(source.name, span=sys.maxsize)
     out, total = BatchFiles(files, folder, stem, job.model), Summary()
     bad_rows = files.begin(folder, f"{stem}.jsonl{BAD}")
     read = (
@@ -318,6 +327,7 @@ def _to_batch(job: Job, source: Input, output: str | None, settings: RunSettings
         files.remove(folder, f"{stem}.jsonl{BAD}")
     note = ShardNote(output=f"{stem}.jsonl", file=source.name, job=job.description(), summary=rounded(total))
     write_note(files, folder, note)
+    _print_ignored(ignored)
     if settings.form == "table":
         click.echo(f"{counted(len(out.names), 'batch file')}: {', '.join(out.names[:3])}", err=True)
         _print_total(total, f"{stem}.jsonl{BAD}")
@@ -344,15 +354,20 @@ def _status(found: object) -> Status:
     return Status.FOUND if found else Status.SUCCESS
 
 
+def _print_ignored(names: list[str]) -> None:
+    for name in names:
+        click.echo(f"segue: {name}: left out, because its ending is not known", err=True)
+
+
 def _print_batch(batch: Batch, file: str, *, listed: int, is_one: bool = True) -> None:
     """Print the bad lines of a batch, the first ones of a run, and its reports; these name a file if there are more."""
     for number, row in enumerate(batch.bad, listed):
         if number < _LISTED:
-            click.echo(f"segue: {file}: line {row.line}: {in_program_words(row.reason, converts=True)}", err=True)
+            print_line(f"segue: {file}: line {row.line}: {in_program_words(row.reason, converts=True)}")
         elif number == _LISTED:
-            click.echo("segue: more lines are bad; the quarantine file has all of them", err=True)
+            print_line("segue: more lines are bad; the quarantine file has all of them")
     for line, report in batch.reports:
-        sys.stderr.buffer.write(numbered_report(line, report, "" if is_one else file))
+        print_line(numbered_report(line, report, "" if is_one else file))
 
 
 def _print_total(total: Summary, quarantine: str | None) -> None:

@@ -56,8 +56,8 @@ def main() -> None:
 def _run() -> int:
     try:
         return _run_program()
-    except KeyboardInterrupt:
-        _print("Aborted!")
+    except KeyboardInterrupt as interrupted:
+        _print(f"segue: interrupted{interrupted}")  # a command may say how to go on
         return Status.INTERRUPTED
     except BrokenPipeError:
         _discard_output()
@@ -93,8 +93,14 @@ def _run_program() -> int:
         return ended.exit_code
     except click.Abort:
         raise KeyboardInterrupt from None
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        return error.exit_code
+    except click.ClickException as error:
+        text = error.format_message()
+        _print(f"segue: {text[:1].lower()}{text[1:]}" if text[1:2].islower() else f"segue: {text}")
+        if isinstance(error, click.UsageError) and error.ctx is not None:
+            _print(f"Try '{error.ctx.command_path} --help'.")
         return error.exit_code
     except SegueError as error:
         from segue.cli.wording import in_program_words

@@ -16,6 +16,7 @@ from segue.cli.history_outputs import (
     run_commands,
     save_fresh,
 )
+from segue.cli.inputs import EXAMPLE, check_input, example_option
 from segue.cli.reports import ReportForm, report_option
 from segue.cli.sessions import in_order, pick_one
 from segue.cli.targets import TO, catalogue_option, complete_model, find_target, name_option, reasoning_option
@@ -32,6 +33,7 @@ from segue.projection.report import Report
 
 @click.command("handover")
 @click.argument("source", required=False)
+@example_option
 @click.option("--to", "target", metavar="AGENT", required=True, help="The agent that continues the session.")
 @click.option(
     "--model",
@@ -66,6 +68,7 @@ def command(
     ctx: click.Context,
     *,
     source: str | None,
+    example: bool,
     target: str,
     model: str | None,
     cwd: str | None,
@@ -91,6 +94,9 @@ def command(
     if record.write is None or record.kind != "agent":
         names = ", ".join(each.name for each in all_formats() if each.write is not None and each.kind == "agent")
         raise click.UsageError(f"--to {target}: no session can be continued there; choose one of {names}")
+    check_input(source, example=example, is_required=False, name="SOURCE")
+    if example:
+        source = str(EXAMPLE)
     if source is None:
         picked = pick_one(in_order(find_sessions()))
         if picked is None:

@@ -26,16 +26,16 @@ def example_option(command: _Command) -> _Command:
     )
 
 
-def check_input(file: object | None, *, example: bool, is_required: bool = True) -> None:
+def check_input(file: object | None, *, example: bool, is_required: bool = True, name: str = "FILE") -> None:
     """Check the input of a command that has the option `--example`.
 
     Raises:
         UsageError: there is a file as well, or neither and one is required.
     """
     if example and file is not None:
-        raise click.UsageError("--example is the input; leave out FILE, or leave out --example")
+        raise click.UsageError(f"--example is the input; leave out {name}, or leave out --example")
     if is_required and not example and file is None:
-        raise click.UsageError("name a FILE to read, or use --example")
+        raise click.UsageError(f"name a {name} to read, or use --example")
 
 
 def choose_input(file: BinaryIO | None, *, example: bool) -> BinaryIO:

@@ -6,7 +6,12 @@ import sys
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
+
+import click
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 _REFRESH: Final = 0.1
 """Seconds between two refreshes of the bar."""
@@ -17,6 +22,21 @@ class Advance(Protocol):
 
     def __call__(self, read: int, rows: int, messages: int) -> None:
         """Add to the progress."""
+
+
+_bars: Final[list[Progress]] = []
+"""The bar that is shown; a line that is printed over it would be mixed with it."""
+
+
+def print_line(text: str | bytes) -> None:
+    """Print a line to standard error, above the bar if one is shown; bytes are not flushed, there may be many."""
+    if _bars:
+        shown = text if isinstance(text, str) else text.decode()
+        _bars[-1].console.print(shown, markup=False, highlight=False, soft_wrap=True)
+    elif isinstance(text, str):
+        click.echo(text, err=True)
+    else:
+        sys.stderr.buffer.write(text + b"\n")
 
 
 @contextmanager
@@ -50,4 +70,8 @@ def show_progress(total: int | None, *, shows: bool = True) -> Generator[Advance
                 shown = time.monotonic()
                 bar.refresh()
 
-        yield advance
+        _bars.append(bar)
+        try:
+            yield advance
+        finally:
+            _bars.remove(bar)

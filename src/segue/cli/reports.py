@@ -150,4 +150,4 @@ def length_json(length: Length) -> dict[str, object]:
 def numbered_report(line: int, report: bytes, file: str = "") -> bytes:
     """Add the line number to an encoded report, as its first field, after the file if there are several."""
     named = b'"file":%b,' % encode_valid_json(file) if file else b""
-    return b'{%b"line":%d,%b\n' % (named, line, report.removeprefix(b"{"))
+    return b'{%b"line":%d,%b' % (named, line, report.removeprefix(b"{"))

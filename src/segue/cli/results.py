@@ -47,10 +47,25 @@ FAILURES: Final = ".failures.jsonl"
     help="The model that answered.  [default: that of the table of ids or of the requests]",
 )
 @click.option("-o", "--output", metavar="FILE", required=True, type=click.Path(dir_okay=False), help="The output.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["segue", "openai"]),
+    default="segue",
+    show_default=True,
+    help="segue: stored conversations with their answers. openai: lines of results as OpenAI returns them.",
+)
 @catalogue_option
 @click.pass_context
 def command(
-    ctx: click.Context, *, results: tuple[str, ...], sent: str, name: str | None, output: str, catalogue: str | None
+    ctx: click.Context,
+    *,
+    results: tuple[str, ...],
+    sent: str,
+    name: str | None,
+    output: str,
+    form: str,
+    catalogue: str | None,
 ) -> None:
     """Write the conversations of a batch with their answers, in the order of BATCH; one stored conversation a line.
 
@@ -67,7 +82,7 @@ def command(
     except DecodeError as error:
         raise_named(error, sent)
     found, unnamed = _read_results(results)
-    outcomes, cost = _join(Joiner(given, table, known), requests, found, unnamed, output)
+    outcomes, cost = _join(Joiner(given, table, known), requests, (found, unnamed), output, form)
     others = [f"{times:,} {outcome}" for outcome, times in sorted(outcomes.items()) if outcome != "succeeded"]
     price = f", ${cost:,.4f} at batch price" if cost is not None else ""
     click.echo(", ".join([f"{outcomes['succeeded']:,} answered", *others]) + price, err=True)
@@ -84,9 +99,14 @@ def command(
 
 
 def _join(
-    joiner: Joiner, requests: list[SentLine], found: dict[str, ResultLine], unnamed: list[ResultLine], output: str
+    joiner: Joiner,
+    requests: list[SentLine],
+    results: tuple[dict[str, ResultLine], list[ResultLine]],
+    output: str,
+    form: str,
 ) -> tuple[Counter[str], float | None]:
-    """Write conversations and failures; results that were used are taken out of `found`."""
+    """Write conversations and failures; results that were used are taken out of those with an id."""
+    found, unnamed = results
     outcomes: Counter[str] = Counter()
     costs: list[float] = []
     folder, name = str(Path(output).parent), Path(output).name
@@ -98,7 +118,10 @@ def _join(
             key = next((each for each in joiner.names_of(request) if each in found), None)
             joined = joiner.join(request, placed if key is None else found.pop(key))
             outcomes[joined.outcome] += 1
-            if joined.conversation is not None:
+            is_done = joined.conversation is not None
+            if form == "openai":
+                (done if is_done else failed).file.write(joined.openai_line(request))
+            elif joined.conversation is not None:
                 done.file.write(joined.conversation + b"\n")
             else:
                 failed.file.write(joined.failure_line())

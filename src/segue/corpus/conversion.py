@@ -172,6 +172,7 @@ def convert_piece(converter: RowConverter, piece: ShardPiece) -> Batch:
     details: list[RowDetails] = []
     reports: list[tuple[int, bytes]] = []
     bad: list[BadRow] = []
+    has_ids = job.ids and job.purpose == "requests" and not isinstance(piece.rows, RowSpan)
     read = _read_rows(piece, job)
     for line, (offset, raw, read_row) in enumerate(read, 1):
         summary.lines = line
@@ -191,9 +192,13 @@ def convert_piece(converter: RowConverter, piece: ShardPiece) -> Batch:
             if job.stop:
                 break
             continue
-        output += (made.content, b"\n")
+        content = made.content
+        if has_ids and made.id is not None:
+            content = b'{"id":%b,%b' % (encode_json(made.id), content[1:])
+            summary.bytes_written += len(content) - len(made.content)
+        output += (content, b"\n")
         if job.details:
-            changes, size = made.changes(), len(made.content) + 1
+            changes, size = made.changes(), len(content) + 1
             details.append(
                 RowDetails(made.id, line, changes, made.messages, made.tokens, size, made.given_id, made.tool_names)
             )

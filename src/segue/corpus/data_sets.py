@@ -10,6 +10,7 @@ from typing import Final, final
 import msgspec
 
 from segue.conversation.context import Options
+from segue.corpus.training import INVENTED, invented_content
 from segue.errors import ProjectionError
 from segue.histories.api import write_history
 from segue.histories.opening import Document
@@ -42,12 +43,15 @@ class DataSetRows:
         """Make the row of a conversation.
 
         Raises:
-            ProjectionError: the conversation does not end with the assistant.
+            ProjectionError: the conversation does not end with the assistant, or would need something invented.
         """
         context = document.prompt.context
         if not context.messages or context.messages[-1].role != "assistant":
             raise ProjectionError("a training conversation has to end with a turn of the assistant; add the answer")
         written = write_history(context, format=self._name)
+        invented = next((change for change in written.report.changes if change.code in INVENTED), None)
+        if invented is not None:
+            raise invented_content(invented)
         row: object = msgspec.json.decode(written.files[0].data)
         projection = Projection(context=context, options=Options(), report=written.report)
         return Request(projection, self._endpoint, self._codec, encode_json(row))

@@ -16,6 +16,7 @@ from segue.conversation.limits import parse_json
 from segue.errors import DecodeError, LoadError
 from segue.histories.data_rows import (
     ANSWERS,
+    PICTURES,
     TOOLS,
     TURNS,
     answer_to_prompt,
@@ -34,7 +35,7 @@ Fields: TypeAlias = dict[str, object]
 
 ID_COLUMN: Final = "id"
 """The column with the id of a row, unless another one is named. No protocol has this key in a request."""
-_BESIDE: Final = (*TOOLS, "system")
+_BESIDE: Final = (*TOOLS, *PICTURES, "system")
 """What belongs to a conversation although it stands beside the column with its turns."""
 
 

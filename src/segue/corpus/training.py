@@ -16,12 +16,13 @@ from msgspec.structs import replace
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import Message
 from segue.errors import ProjectionError, ProjectionRefused, render_path
+from segue.histories.kit.entries import WEIGHT, find_weight
 from segue.histories.opening import Document
 from segue.json_text import encode_json
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.projector import project, prompt_of
-from segue.projection.report import SENTENCES, ChangeCode
+from segue.projection.report import SENTENCES, Change, ChangeCode
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.facts import TrainingForm
 from segue.protocols.registry import find_protocol, get_protocol, resolve_rules
@@ -41,7 +42,6 @@ INVENTED: Final = frozenset(
 
 
 _DEFAULT: Final = TrainingForm()
-_WEIGHT: Final = "weight"
 _CONTENT: Final = frozenset({"tools", "toolConfig", "functions"})
 """Keys that cannot be left out without a loss."""
 
@@ -89,10 +89,16 @@ class Training:
             "last_assistant": True,
             "call_signature": "free",
             "refused_final_space": False,
-            "portable_extra": rules.portable_extra | {_WEIGHT},
+            "portable_extra": rules.portable_extra | {WEIGHT},
+            **self._form.rules,
         }
         self._target = replace(self._model, rules={**self._model.rules, **relaxed})
-        self._policy = replace(policy, trailing_calls="open", fit=None, refuse=policy.refuse | INVENTED)
+        # Thinking that is sent as text would be learned as part of the answer.
+        has_channel = self._model.reasoning and resolve_rules(self._target).reasoning_replay in ("open", "required")
+        reasoning = "drop" if policy.reasoning == "auto" and not has_channel else policy.reasoning
+        self._policy = replace(
+            policy, trailing_calls="open", fit=None, refuse=policy.refuse | INVENTED, reasoning=reasoning
+        )
         self._endpoint = resolve_endpoint(self._model)
         self._codec = get_protocol(self._model.protocol)
 
@@ -106,7 +112,7 @@ class Training:
         messages = prompt.context.messages
         if not messages or messages[-1].role != "assistant":
             raise ProjectionError("a training conversation has to end with a turn of the assistant; add the answer")
-        context = _with_weights(prompt.context, self._model.protocol)
+        context = self._with_weights(prompt.context)
         options = Options(parallel_tool_calls=prompt.options.parallel_tool_calls)
         try:
             projection = project(context, self._target, options=options, policy=self._policy)
@@ -126,31 +132,44 @@ class Training:
         # Nothing is sent: a line has no field of a transport, such as the version of the API.
         return Request(projection, self._endpoint, self._codec, encode_json(kept), is_opened=False)
 
+    def _with_weights(self, context: Context) -> Context:
+        """Move the weights of messages to the protocol that is written.
 
-def _with_weights(context: Context, protocol: str) -> Context:
-    """Move the weights of messages to the protocol that is written, if its lines have them."""
-    if not has_weights(protocol):
-        return context
-    messages = tuple(_with_weight(message, protocol) for message in context.messages)
-    return context if all(map(is_, messages, context.messages)) else replace(context, messages=messages)
+        Raises:
+            ProjectionError: its lines have none, so that a masked turn would be trained.
+        """
+        has_them = has_weights(self._model.protocol)
+        for index, message in enumerate(context.messages):
+            weight = None if has_them or message.role != "assistant" else find_weight(message)
+            if weight not in (None, 1):
+                raise ProjectionError(
+                    f"messages[{index}]: training lines for {self._model.full_name()} have no `weight`, so this turn"
+                    f" with weight {weight} would be trained; remove the turn, or choose another target"
+                )
+        protocol = self._model.protocol if has_them else None
+        messages = tuple(_with_weight(message, protocol) for message in context.messages)
+        return context if all(map(is_, messages, context.messages)) else replace(context, messages=messages)
 
 
-def _with_weight(message: Message, protocol: str) -> Message:
-    extra = message.extra or {}
-    found = next((name for name, part in extra.items() if name != protocol and _WEIGHT in part), None)
-    if found is None:
+def _with_weight(message: Message, protocol: str | None) -> Message:
+    """Move the weight of a message to the protocol that is written; without one, remove it."""
+    weight = find_weight(message)
+    if weight is None or message.extra is None:
         return message
-    others = {key: value for key, value in extra[found].items() if key != _WEIGHT}
-    moved = {**extra.get(protocol, {}), _WEIGHT: extra[found][_WEIGHT]}
-    parts = {**extra, found: others, protocol: moved}
-    return replace(message, extra={name: part for name, part in parts.items() if part})
+    parts = {name: {key: value for key, value in part.items() if key != WEIGHT} for name, part in message.extra.items()}
+    if protocol is not None:
+        parts[protocol] = {**parts.get(protocol, {}), WEIGHT: weight}
+    return replace(message, extra={name: part for name, part in parts.items() if part} or None)
 
 
 def _explained(refused: ProjectionRefused) -> ProjectionError:
     """Name the first change that would invent something."""
-    for change in refused.report.changes:
-        if change.code in INVENTED:
-            return ProjectionError(
-                f"{render_path(change.path)}: a training line must not have invented content: {SENTENCES[change.code]}"
-            )
-    return refused
+    change = next((change for change in refused.report.changes if change.code in INVENTED), None)
+    return refused if change is None else invented_content(change)
+
+
+def invented_content(change: Change) -> ProjectionError:
+    """Explain a change that would invent something."""
+    return ProjectionError(
+        f"{render_path(change.path)}: a training line must not have invented content: {SENTENCES[change.code]}"
+    )

@@ -16,6 +16,8 @@ Facts this file rests on (data cards and loaders, read 2026-11-16):
                                                                      (TRL pull request 5307; datasets 5.2.0)
 - LLaMA-Factory writes a tool as a bare function: name, description, parameters. (README of its data, 2026-11-15)
 - TRL's prompt-completion rows have `prompt` and `completion`; preference rows `chosen` and `rejected`. (TRL, formats)
+- Pictures stand in a column of their own, `images` or `image`: a URL, base64, or `{bytes, path}` as `datasets` keeps
+  them. In the messages, `{"type": "image"}` marks the place of the next one.     (TRL, vision data sets, 2026-11-17)
 - Roles are also written `human` and `gpt`, or with capital letters. A codec keeps a message of an unknown role as user
   content, so an answer would become a question.
 """
@@ -27,7 +29,9 @@ from typing import Final, NamedTuple, TypeAlias, cast, final
 
 import msgspec
 
-from segue.errors import DecodeError
+from segue.conversation.media_sources import encode_bytes, is_base64
+from segue.conversation.media_types import type_of_data
+from segue.errors import DecodeError, Path
 
 Fields: TypeAlias = dict[str, object]
 
@@ -37,6 +41,8 @@ ANSWERS: Final = ("chosen", "rejected")
 """Columns of a preference row."""
 _HISTORY: Final = "history"
 _SYSTEM: Final = "system"
+PICTURES: Final = ("images", "image")
+"""Columns of the pictures of a row; no protocol has a field of that name."""
 _PROMPT: Final = "system_prompt"
 """The column of instructions beside `messages`; no protocol has a field of that name."""
 
@@ -80,6 +86,8 @@ _KNOWN: Final = frozenset({"user", "assistant", "system", "developer", "tool", "
 
 def has_other_form(row: Mapping[str, object]) -> bool:
     """Whether a row may have one of these forms, by its keys and the role of its first message."""
+    if not row.keys().isdisjoint(PICTURES):
+        return True
     if "messages" in row:
         return isinstance(row.get(_PROMPT), str) or has_other_roles(row["messages"])
     return not _KEYS.isdisjoint(row)
@@ -121,7 +129,81 @@ def as_messages(row: Fields) -> Fields:
     if isinstance(prompt, str) and prompt and isinstance(turns, list):
         system = {"role": "system", "content": prompt}
         row = {**_without(row, _PROMPT), "messages": [system, *cast("list[object]", turns)]}
-    return row
+    return row if row.keys().isdisjoint(PICTURES) else _with_pictures(row)
+
+
+def _with_pictures(row: Fields) -> Fields:
+    """Put the pictures of a row in the place of their marks; the same row if it has no mark.
+
+    Raises:
+        DecodeError: the row has fewer or more pictures than marks, or one that cannot be read.
+    """
+    turns = row.get("messages")
+    messages = cast("list[object]", turns) if isinstance(turns, list) else []
+    marks = sum(map(_is_mark, (block for message in messages for block in _blocks_of(message))))
+    if not marks:
+        return row
+    column = next(name for name in PICTURES if name in row)
+    given = row[column]
+    addresses = iter(picture_addresses(given, column))
+    found = len(cast("list[object]", given)) if isinstance(given, list) else 1
+    if found != marks:
+        raise DecodeError(f"the messages have {marks} places for pictures, and this column has {found}", path=(column,))
+    filled: list[object] = []
+    for message in messages:
+        blocks = _blocks_of(message)
+        if any(map(_is_mark, blocks)):
+            content = [_picture(next(addresses)) if _is_mark(block) else block for block in blocks]
+            filled.append({**cast("Fields", message), "content": content})
+        else:
+            filled.append(message)
+    return {**_without(row, column), "messages": filled}
+
+
+def _blocks_of(message: object) -> list[object]:
+    content = cast("Fields", message).get("content") if isinstance(message, dict) else None
+    return cast("list[object]", content) if isinstance(content, list) else []
+
+
+def _is_mark(block: object) -> bool:
+    """Whether a block marks the place of a picture: it has the type, and nothing of the picture."""
+    fields = cast("Fields", block) if isinstance(block, dict) else {}
+    return fields.get("type") == "image" and all(
+        value is None for key, value in fields.items() if key not in ("type", "index")
+    )
+
+
+def _picture(address: str) -> Fields:
+    return {"type": "image_url", "image_url": {"url": address}}
+
+
+def picture_addresses(value: object, column: str) -> list[str]:
+    """Give the pictures of a column as URLs: those that it names, and data URLs of the bytes that it holds.
+
+    Raises:
+        DecodeError: a picture is a name of a file, or nothing that is known.
+    """
+    items = cast("list[object]", value) if isinstance(value, list) else [value]
+    return [_address_of(item, (column, at)) for at, item in enumerate(items)]
+
+
+def _address_of(item: object, path: Path) -> str:
+    data = cast("Fields", item).get("bytes") if isinstance(item, dict) else item
+    if isinstance(data, str) and is_address(data):
+        return data
+    text = encode_bytes(data) if isinstance(data, bytes) else data
+    mime_type = type_of_data(text) if isinstance(text, str) and is_base64(text) else None
+    if mime_type is None or not mime_type.startswith("image/"):
+        shown = f", not {item[:60]!r}" if isinstance(item, str) else ""
+        raise DecodeError(
+            f"expected a picture as a URL, base64 or bytes{shown}; put the picture into the row", path=path
+        )
+    return f"data:{mime_type};base64,{text}"
+
+
+def is_address(text: str) -> bool:
+    """Whether a text is a URL, of data or of a server."""
+    return text.startswith(("data:", "http://", "https://", "gs://", "s3://"))
 
 
 def _with_messages(row: Fields) -> Fields:

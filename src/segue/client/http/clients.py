@@ -5,7 +5,8 @@ The functions `complete` and `stream` make a client for one request; for several
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final, Self, Unpack
 
 from msgspec.structs import replace
@@ -14,11 +15,21 @@ from segue.client.flow.attempts import Attempt
 from segue.client.flow.request_flow import Ask, Prepare, prepare_request
 from segue.client.flow.shortening import window_key, with_window
 from segue.client.flow.steps import Broken, Head
+from segue.client.flow.tool_loop import Run, ToolLoop
 from segue.client.http.async_sending import AsyncWire, find_direct
 from segue.client.http.async_streams import AsyncStream, AsyncSummariseStep, Settle, count_tokens_async, fetch_async
 from segue.client.http.counting import Counting
 from segue.client.http.loops import HttpByLoop
 from segue.client.http.outgoing_request import RequestBuilder
+from segue.client.http.running import (
+    Growing,
+    RunEvent,
+    RunSettings,
+    last_of,
+    last_of_async,
+    run_tools,
+    run_tools_async,
+)
 from segue.client.http.sending import Wire
 from segue.client.http.settings import ClientSettings, OnAttempt, Setup, import_httpx2, shared_tls
 from segue.client.http.shell import OnEnd
@@ -224,6 +235,56 @@ class Client(_BaseClient):
             on_end=on_end,
         )
 
+    def run(
+        self,
+        context: ContextInput,
+        model: Model | str,
+        *,
+        fallback_models: Sequence[Model | str] = (),
+        **settings: Unpack[RunSettings],
+    ) -> Run:
+        """Send a conversation, run the calls of the reply, and ask again, until a reply has none.
+
+        The `Run` has the whole conversation. Calls of the conversation that are pending run first.
+
+        Raises:
+            RunLimitReached: a limit was reached; its `run.context` can be run again.
+            RequestFailed, EmptyConversation, ProjectionRefused, UnknownModel: as in `complete`.
+        """
+        return last_of(self._run(context, model, fallback_models, settings, emits=False))
+
+    def run_stream(
+        self,
+        context: ContextInput,
+        model: Model | str,
+        *,
+        fallback_models: Sequence[Model | str] = (),
+        **settings: Unpack[RunSettings],
+    ) -> Iterator[RunEvent]:
+        """Give what happens in a loop like `run`: events, results of calls, and at the end the `Run`."""
+        return self._run(context, model, fallback_models, settings, emits=True)
+
+    def _run(
+        self,
+        context: ContextInput,
+        model: Model | str,
+        fallback_models: Sequence[Model | str],
+        settings: RunSettings,
+        *,
+        emits: bool,
+    ) -> Iterator[RunEvent]:
+        loop = ToolLoop(settings["tools"], settings.get("limits"))
+        begin = partial(
+            self.begin,
+            model=model,
+            options=settings.get("options"),
+            policy=settings.get("policy"),
+            fallback_models=fallback_models,
+            emits=emits,
+        )
+        place = Growing(loop.with_tools(read_input(context)), begin).place()
+        return run_tools(loop, place, settings.get("approve"), emits=emits)
+
     def begin(
         self,
         context: ContextInput,
@@ -347,6 +408,49 @@ class AsyncClient(_BaseClient):
             on_attempt=on_attempt,
             on_end=on_end,
         )
+
+    async def run(
+        self,
+        context: ContextInput,
+        model: Model | str,
+        *,
+        fallback_models: Sequence[Model | str] = (),
+        **settings: Unpack[RunSettings],
+    ) -> Run:
+        """Send a conversation and run the calls of the replies, like `Client.run`."""
+        return await last_of_async(self._run(context, model, fallback_models, settings, emits=False))
+
+    def run_stream(
+        self,
+        context: ContextInput,
+        model: Model | str,
+        *,
+        fallback_models: Sequence[Model | str] = (),
+        **settings: Unpack[RunSettings],
+    ) -> AsyncIterator[RunEvent]:
+        """Give what happens in a loop like `run`: events, results of calls, and at the end the `Run`."""
+        return self._run(context, model, fallback_models, settings, emits=True)
+
+    def _run(
+        self,
+        context: ContextInput,
+        model: Model | str,
+        fallback_models: Sequence[Model | str],
+        settings: RunSettings,
+        *,
+        emits: bool,
+    ) -> AsyncIterator[RunEvent]:
+        loop = ToolLoop(settings["tools"], settings.get("limits"))
+        begin = partial(
+            self.begin,
+            model=model,
+            options=settings.get("options"),
+            policy=settings.get("policy"),
+            fallback_models=fallback_models,
+            emits=emits,
+        )
+        place = Growing(loop.with_tools(read_input(context)), begin).place()
+        return run_tools_async(loop, place, settings.get("approve"), emits=emits)
 
     def begin(
         self,

@@ -138,9 +138,9 @@ class Stream(Shell):
 
     def _send(self, request: Request) -> Answer:
         builder, hook = self._builder, self._builder.setup.on_request
-        body = None if hook is None else cast("Body | None", _refuse_awaitable(hook(request), "on_request"))
+        body = None if hook is None else cast("Body | None", refuse_awaitable(hook(request), "on_request"))
         auth = builder.find_auth(request.model, self._first)
-        token = None if auth is None else cast("Token", _refuse_awaitable(ask_auth(auth, request.model), "auth"))
+        token = None if auth is None else cast("Token", refuse_awaitable(ask_auth(auth, request.model), "auth"))
         try:
             outgoing = builder.write(request, body, token, self._first)
             if isinstance(outgoing, Broken):
@@ -155,7 +155,7 @@ class Stream(Shell):
 def count_tokens(counting: Counting, builder: RequestBuilder, wire: Wire) -> int:
     """Let the provider count, and estimate where it does not."""
     auth = None if counting.request is None else builder.find_auth(counting.model, counting.model.provider)
-    token = None if auth is None else cast("Token", _refuse_awaitable(ask_auth(auth, counting.model), "auth"))
+    token = None if auth is None else cast("Token", refuse_awaitable(ask_auth(auth, counting.model), "auth"))
     outgoing = counting.write(token)
     if outgoing is None:
         return counting.estimate()
@@ -174,7 +174,7 @@ def count_tokens(counting: Counting, builder: RequestBuilder, wire: Wire) -> int
     return counting.estimate() if tokens is None else tokens
 
 
-def _refuse_awaitable(value: _Value, name: str) -> _Value:
+def refuse_awaitable(value: _Value, name: str) -> _Value:
     """Check that a hook returned a value and not an awaitable."""
     if isawaitable(value):
         if iscoroutine(value):

@@ -12,6 +12,7 @@ from weakref import ref
 from segue.client.flow.attempts import Attempt
 from segue.client.flow.steps import Summarise as SummariseStep
 from segue.client.flow.steps import Summarised
+from segue.client.flow.tool_loop import ToolLoop, pending_calls
 from segue.client.http.clients import AsyncClient, Client
 from segue.client.http.shell import Shell
 from segue.client.session.history import History, new_result, new_user_message
@@ -223,13 +224,7 @@ class BaseConversation:
 
     def pending_calls(self) -> tuple[ToolCall, ...]:
         """List the calls of the last answer that have no result yet."""
-        answered: set[str] = set()
-        for message in reversed(self.messages):
-            if message.role == "toolResult":
-                answered.add(message.tool_call_id)
-            elif message.role == "assistant":
-                return tuple(call for call in message.tool_calls() if call.id not in answered)
-        return ()
+        return pending_calls(self.messages)
 
     def _running(self) -> Shell | None:
         """Return the reply that has not ended, unless it is no longer referenced."""
@@ -252,6 +247,7 @@ class BaseConversation:
         options: Options | None,
         policy: Policy | None,
         emits: bool,
+        tools: ToolLoop | None = None,
     ) -> _Reply:
         """Make a request. The user message is stored before anything is sent."""
         with self._turn:
@@ -264,8 +260,9 @@ class BaseConversation:
                 if turn.is_stored:  # otherwise nothing was sent
                     self._keep(message, attempts, is_override=model is not None)
 
+            context = self.context.add(*messages)
             reply = begin(
-                self.context.add(*messages),
+                context if tools is None else tools.with_tools(context),
                 self.model if model is None else self.find_model(model),
                 options=options or self._options,
                 policy=policy or self._policy,

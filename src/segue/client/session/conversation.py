@@ -6,14 +6,26 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing
 from functools import partial
 from inspect import isawaitable, iscoroutinefunction
 from typing import Self, Unpack, cast
 
 from segue.client.flow.steps import Summarise as SummariseStep
 from segue.client.flow.steps import Summarised
+from segue.client.flow.tool_loop import Run, ToolLoop
 from segue.client.http.async_streams import AsyncStream
 from segue.client.http.clients import AsyncClient, Client
+from segue.client.http.running import (
+    RunEvent,
+    RunPlace,
+    RunSettings,
+    last_of,
+    last_of_async,
+    run_tools,
+    run_tools_async,
+)
 from segue.client.http.streams import Stream
 from segue.client.session.async_history import AsyncHistory
 from segue.client.session.base_conversation import BaseConversation, Turn, check_client
@@ -102,6 +114,37 @@ class Conversation(BaseConversation):
     ) -> Stream:
         """Send a user message, if any, and return the events of the answer. The answer is stored however it ends."""
         return self._ask(Turn(), self._client.begin, content, model=model, options=options, policy=policy, emits=True)
+
+    def run(
+        self, *content: str | UserContent, model: Model | str | None = None, **settings: Unpack[RunSettings]
+    ) -> Run:
+        """Send a user message, if any, run the calls of the answer, and ask again, until an answer has none.
+
+        Calls that are pending run first: a loop that was stopped goes on.
+
+        Raises:
+            RunLimitReached: a limit was reached; `run` again goes on.
+            RequestFailed, OSError: as in `ask`.
+        """
+        return last_of(self._run(content, model, settings, emits=False))
+
+    def run_stream(
+        self, *content: str | UserContent, model: Model | str | None = None, **settings: Unpack[RunSettings]
+    ) -> Iterator[RunEvent]:
+        """Give what happens in a loop like `run`: events, results of calls, and at the end the `Run`."""
+        return self._run(content, model, settings, emits=True)
+
+    def _run(
+        self, content: tuple[str | UserContent, ...], model: Model | str | None, settings: RunSettings, *, emits: bool
+    ) -> Iterator[RunEvent]:
+        loop, begin, given = ToolLoop(settings["tools"], settings.get("limits")), self._client.begin, [content]
+
+        def ask() -> Stream:
+            asked, options, policy = given.pop() if given else (), settings.get("options"), settings.get("policy")
+            return self._ask(Turn(), begin, asked, model=model, options=options, policy=policy, emits=emits, tools=loop)
+
+        place = RunPlace[Stream](lambda: self.context, self.add, ask)
+        return run_tools(loop, place, settings.get("approve"), emits=emits)
 
     def _perform_summary(self, turn: Turn, step: SummariseStep) -> Summarised | None:
         try:
@@ -196,6 +239,35 @@ class AsyncConversation(BaseConversation):
         turn = Turn()
         begin = partial(self._client.begin, settle=partial(self._settle, turn))
         return self._ask(turn, begin, content, model=model, options=options, policy=policy, emits=True)
+
+    async def run(
+        self, *content: str | UserContent, model: Model | str | None = None, **settings: Unpack[RunSettings]
+    ) -> Run:
+        """Send a user message, if any, and run the calls of the answers, like `Conversation.run`."""
+        return await last_of_async(self._run(content, model, settings, emits=False))
+
+    def run_stream(
+        self, *content: str | UserContent, model: Model | str | None = None, **settings: Unpack[RunSettings]
+    ) -> AsyncIterator[RunEvent]:
+        """Give what happens in a loop, like `Conversation.run_stream`."""
+        return self._run(content, model, settings, emits=True)
+
+    async def _run(
+        self, content: tuple[str | UserContent, ...], model: Model | str | None, settings: RunSettings, *, emits: bool
+    ) -> AsyncIterator[RunEvent]:
+        await self._history.wait_until_open()
+        loop, given = ToolLoop(settings["tools"], settings.get("limits")), [content]
+
+        def ask() -> AsyncStream:
+            turn, asked = Turn(), given.pop() if given else ()
+            begin = partial(self._client.begin, settle=partial(self._settle, turn))
+            options, policy = settings.get("options"), settings.get("policy")
+            return self._ask(turn, begin, asked, model=model, options=options, policy=policy, emits=emits, tools=loop)
+
+        place = RunPlace[AsyncStream](lambda: self.context, self.add, ask)
+        async with aclosing(run_tools_async(loop, place, settings.get("approve"), emits=emits)) as events:
+            async for event in events:
+                yield event
 
     async def _perform_summary(self, turn: Turn, step: SummariseStep) -> Summarised | None:
         try:

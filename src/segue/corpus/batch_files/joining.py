@@ -20,10 +20,12 @@ from segue.json_text import encode_json
 from segue.models.catalogue import Catalogue, get_model
 from segue.models.model import Model
 from segue.models.price import batch_share, reduce_cost
-from segue.protocols.api import decode_request, decode_response
+from segue.projection.replies.projector import project_reply
+from segue.protocols.api import decode_request, decode_response, encode_response
 from segue.protocols.detection import detect_reply
-from segue.protocols.kit.batch_results import Fields, Outcome, ResultLine
-from segue.protocols.registry import get_protocol
+from segue.protocols.kit.batch_results import Fields, Outcome, ResultLine, read_http_result
+from segue.protocols.registry import DEFAULT_PROTOCOL, get_protocol
+from segue.reply_encoding import encode_error
 
 
 @final
@@ -49,6 +51,22 @@ class Joined(NamedTuple):
         """Write the failure as a line of JSON."""
         failure = cast("dict[str, object]", {} if self.failure is None else msgspec.to_builtins(self.failure))
         return encode_json({"id": self.id, "outcome": self.outcome, **failure}) + b"\n"
+
+    def openai_line(self, sent: SentLine) -> bytes:
+        """Write the result as OpenAI's batches have it; a reply in the protocol of the request, if that is OpenAI's."""
+        own = [name for name, form in batch_forms() if form.read_result is read_http_result and form.for_others]
+        protocol = sent.protocol if sent.protocol in own else DEFAULT_PROTOCOL
+        line: Fields = {"id": f"batch_req_{self.id}", "custom_id": self.id, "response": None, "error": None}
+        if self.conversation is not None and self.message is not None:
+            shown = project_reply(self.message, protocol=protocol).message
+            line["response"] = {"status_code": 200, "body": encode_response(shown, protocol=protocol)}
+        elif self.outcome == "errored" and self.failure is not None:
+            status, _, body = encode_error(self.failure, protocol=protocol)
+            line["response"] = {"status_code": status, "body": body}
+        else:
+            reason = "" if self.failure is None else self.failure.message
+            line["error"] = {"code": f"batch_{self.outcome}", "message": reason}
+        return encode_json(line) + b"\n"
 
 
 def read_sent(lines: Iterable[tuple[int, bytes]]) -> Iterator[SentLine]:

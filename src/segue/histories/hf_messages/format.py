@@ -5,12 +5,14 @@ It is the form of Hugging Face's chat templates and of OpenAI's fine-tuning file
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, cast
 
+from segue.conversation.messages import Message
 from segue.histories.kit.chat_messages import ChatForm, read_tools, write_functions
 from segue.histories.kit.documents import LINES
-from segue.histories.kit.entries import Entry
+from segue.histories.kit.entries import Entry, Writing, with_weight
 from segue.histories.kit.format import Draft
 from segue.histories.kit.framework import EntryList, Framework, framework_format, give_json, items_of, list_of
 from segue.histories.kit.lines import object_of, text_of
@@ -63,8 +65,15 @@ def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> objec
     return made
 
 
+_CODEC: Final = ChatForm(name=NAME, title="a data set", text_arguments=False, thinking="thinking").codec()
+
+
+def _write(messages: Sequence[Message], writing: Writing) -> list[Entry]:
+    return with_weight(_CODEC.write(messages, writing), messages[0], NAME)
+
+
 FRAMEWORK: Final = Framework(
-    codec=ChatForm(name=NAME, title="a data set", text_arguments=False, thinking="thinking").codec(),
+    codec=replace(_CODEC, write=_write),
     title="a data set",
     open=_open,
     close=_close,

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from math import inf
 from typing import Any, Final, NamedTuple, TypeAlias, cast, final
 
 import msgspec
@@ -40,6 +41,8 @@ BEFORE: Final = "before"
 """The field of the envelope with entries before the run that are no part of the conversation."""
 AFTER: Final = "after"
 """The same for entries after the last run."""
+WEIGHT: Final = "weight"
+"""The field of a turn of a data set that says whether it is trained: 0 masks it."""
 
 
 @final
@@ -72,13 +75,16 @@ class Writing:
         self._answered: dict[int, ToolCall] = {}
         self._answering: dict[tuple[int, int], ToolResultMessage] = {}
         self._first: set[int] = set()
-        calls: dict[str, tuple[int, int, ToolCall]] = {}
+        self._ranks: dict[int, int] = {}
+        calls: dict[str, tuple[int, int, ToolCall, int]] = {}
+        count = 0
         for message in messages:
             if message.role == "assistant":
                 for at, call in enumerate(message.tool_calls()):
-                    calls[call.id] = (id(message), at, call)
+                    calls[call.id] = (id(message), at, call, count)
+                    count += 1
             elif message.role == "toolResult" and message.tool_call_id in calls:
-                owner, at, call = calls[message.tool_call_id]
+                owner, at, call, self._ranks[id(message)] = calls[message.tool_call_id]
                 self._answered[id(message)] = call
                 if self._answering.setdefault((owner, at), message) is message:
                     self._first.add(id(message))
@@ -90,6 +96,10 @@ class Writing:
     def result_of(self, message: Message, at: int) -> ToolResultMessage | None:
         """Give the first result of a call of a message, by the position of the call among the calls."""
         return self._answering.get((id(message), at))
+
+    def rank_of(self, result: ToolResultMessage) -> float:
+        """Give the position of the call that a result answers among all calls; behind them if there is none."""
+        return self._ranks.get(id(result), inf)
 
     def is_first(self, result: ToolResultMessage) -> bool:
         """Whether a result is the first one of its call."""
@@ -207,6 +217,8 @@ def _with_patches(codec: EntryCodec, runs: Sequence[_Run], named: Sequence[Messa
         writing = writing or Writing(named, Notes())
         default = codec.write(messages, writing)
         envelope: dict[str, object] = {RUN: at, **around}
+        if WEIGHT in run[0]:
+            envelope[WEIGHT] = run[0][WEIGHT]
         patch = None if _is_plainly_equal(default, run) else difference(default, run)
         if patch is not None:
             if not same(apply(default, patch), run):
@@ -226,6 +238,19 @@ def _is_plainly_equal(default: list[Entry], run: list[Entry]) -> bool:
             if type(value) is not str:
                 return False
     return True
+
+
+def find_weight(message: Message, *, outside: str = "") -> object:
+    """Give the weight of a turn of a training set, in the part of any format but `outside`; None if it has none."""
+    parts = () if message.extra is None else message.extra.items()
+    return next((part[WEIGHT] for name, part in parts if name != outside and WEIGHT in part), None)
+
+
+def with_weight(entries: list[Entry], message: Message, name: str) -> list[Entry]:
+    """Give entries the weight of a message that another format stored; a patch restores one of the same format."""
+    weight = find_weight(message, outside=name)
+    is_own = find_envelope(message, name) is not None
+    return entries if weight is None or is_own else [{**entry, WEIGHT: weight} for entry in entries]
 
 
 def write_entries(codec: EntryCodec, messages: Sequence[Message], writing: Writing) -> list[Entry]:

@@ -11,7 +11,8 @@ Facts this file rests on (LLaMA-Factory and data sets in this form, 2026-11-15):
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby, zip_longest
 from typing import Any, Final
 
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolCall, UserContent
@@ -26,7 +27,7 @@ from segue.conversation.messages import (
 )
 from segue.errors import LoadError
 from segue.histories.kit.chat_messages import take_call
-from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
+from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, with_weight
 from segue.histories.kit.framework import items_of
 from segue.histories.kit.lines import object_of, text_of
 from segue.histories.kit.pieces import (
@@ -139,7 +140,50 @@ def _read_calls(value: str, reading: Reading) -> list[ToolCall]:
 
 
 def _write(messages: Sequence[Message], writing: Writing) -> list[Entry]:
-    return [entry for message in messages for entry in _write_message(message, writing)]
+    entries: list[Entry] = []
+    for message, missing_of in _in_order(messages, writing):
+        if message is not None:
+            entries += with_weight(_write_message(message, writing), message, NAME)
+        elif missing_of is not None:
+            writing.note(missing_of, ChangeCode.RESULT_MISSING, Loss.NONE, "an empty result is written")
+            entries.append({"from": "observation", "value": ""})
+    return entries
+
+
+def _in_order(
+    messages: Sequence[Message], writing: Writing
+) -> Iterator[tuple[Message, None] | tuple[None, AssistantMessage]]:
+    """Give the results in the order of their calls, because that order alone says whose they are.
+
+    For a result that is missing, give the turn with its call: the results behind it would be read as those of others.
+    """
+    waiting: list[tuple[AssistantMessage, int]] = []
+    written: set[int] = set()
+    for is_result, group in groupby(messages, _is_result):
+        run = [message for message in group if id(message) not in written]
+        if not is_result:
+            yield from ((message, None) for message in run)
+            turns = [message for message in run if message.role == "assistant"]
+            waiting += [(turn, at) for turn in turns for at in range(len(turn.tool_calls()))]
+            continue
+        expected = [(owner, writing.result_of(owner, at)) for owner, at in waiting]
+        written |= {id(result) for _, result in expected}
+        rest = [message for message in run if message.role == "toolResult" and id(message) not in written]
+        sent = [*(result for _, result in expected if result is not None), *sorted(rest, key=writing.rank_of)]
+        for result, given in zip_longest(sent, run):
+            if result is not None and result is not given:
+                writing.note(result, ChangeCode.RESULT_MOVED, Loss.NONE, f"{TITLE} has no ids")
+        yield from ((None, owner) if result is None else (result, None) for owner, result in expected)
+        yield from ((result, None) for result in sent[len(sent) - len(rest) :])
+        waiting = []
+
+
+def _is_result(message: Message) -> bool:
+    return message.role == "toolResult"
+
+
+def _together(messages: Sequence[Message]) -> list[list[Message]]:
+    return [list(messages)] if messages else []
 
 
 def _write_message(message: Message, writing: Writing) -> list[Entry]:
@@ -201,4 +245,4 @@ def _write_assistant(message: AssistantMessage, writing: Writing) -> list[Entry]
     return entries
 
 
-CODEC: Final = EntryCodec(name=NAME, read=_read, write=_write, read_plain=_read_plain)
+CODEC: Final = EntryCodec(name=NAME, read=_read, write=_write, join=_together, read_plain=_read_plain)

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from segue.conversation.limits import parse_json
-from segue.errors import LoadError
+from segue.errors import DecodeError, LoadError
+from segue.histories.data_rows import PICTURES, picture_addresses
 from segue.histories.kit.chat_messages import read_tools, write_functions
 from segue.histories.kit.documents import LINES, load_value
 from segue.histories.kit.entries import Entry
@@ -56,12 +57,17 @@ def _open_row(value: object, session: str | None, files: Neighbours | None) -> E
         return None
     at = int(session) if session is not None and session.isdecimal() and int(session) < len(rows) else 0
     row, entries = rows[at]
-    images = row.get(IMAGES)
-    names = [name for name in items_of(images) if isinstance(name, str)]
+    column = next((name for name in PICTURES if row.get(name)), IMAGES)
+    images = items_of(row.get(column)) or ([row[column]] if row.get(column) else [])
+    names = [name for name in images if isinstance(name, str)]
     addresses, changes = _find_images(names, files)
-    if images and images != names:
-        reason = f"`{IMAGES}` is not a list of names"
-        changes.append(Change(code=ChangeCode.LINE_UNREADABLE, path=(IMAGES,), loss=Loss.CONTENT, detail=reason))
+    if images != names:
+        names = []
+        try:
+            addresses, changes = picture_addresses(images, column), []
+        except DecodeError as error:
+            reason = str(error)
+            changes.append(Change(code=ChangeCode.LINE_UNREADABLE, path=(column,), loss=Loss.CONTENT, detail=reason))
     if addresses:
         entries = _with_images(entries, addresses)
     rest = {key: item for key, item in row.items() if key not in {"conversations", IMAGES}}
@@ -125,7 +131,7 @@ def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> objec
     tools = draft.history.context.tools
     if tools and read_tools(_parsed(rest.get("tools"))) != tools:
         made["tools"] = encode_json(write_functions(tools))
-    return {**made, IMAGES: images} if images else made
+    return {**made, IMAGES: images} if images and made.keys().isdisjoint(PICTURES) else made
 
 
 FRAMEWORK: Final = Framework(

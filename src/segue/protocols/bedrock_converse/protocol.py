@@ -88,8 +88,14 @@ PROTOCOL: Final = Protocol(
     # As at Anthropic, whose thinking this protocol has.
     state_slots=StateSlots(thinking="plain", insert="thinking", is_ordered=True, is_redacted=True, prefix="tooluse_"),
     training_forms=(
-        # Anthropic cookbook: fine-tuning on Bedrock, read 2026-11-16: `system` and `messages`, no other key
-        TrainingForm(keys=frozenset({"system", "messages"}), writer="anthropic-messages", ids="claude"),
+        # Anthropic cookbook: fine-tuning on Bedrock, read 2026-11-16: `system` and `messages`, no other key; user and
+        # assistant take turns, and a content is text.
+        TrainingForm(
+            keys=frozenset({"system", "messages"}),
+            writer="anthropic-messages",
+            ids="claude",
+            rules={"alternate": True, "reasoning_replay": "none"},
+        ),
         TrainingForm(keys=frozenset({"system", "messages", "toolConfig"})),
     ),
     signatures=SignatureForm(

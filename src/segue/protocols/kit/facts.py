@@ -64,13 +64,14 @@ class TrainingForm(msgspec.Struct, frozen=True, kw_only=True):
     """A line of a training file: the keys that it has, and whether its messages have weights.
 
     `writer` is the protocol that writes the line, if it is another one; `ids` is a pattern of the ids of the models
-    that have this form.
+    that have this form; `rules` are those of its turns that requests of the writing protocol do not have.
     """
 
     keys: frozenset[str] = frozenset({"system", "messages", "tools"})
     writer: str | None = None
     ids: str = ""
     has_weights: bool = False
+    rules: Mapping[str, object] = {}
 
 
 NO_SLOTS: Final = StateSlots()

@@ -25,6 +25,7 @@ from segue.testing.emulator.prices import Bill as Bill
 from segue.testing.emulator.running import serve_in_thread as serve_in_thread
 from segue.testing.emulator.script import EmulatedCall as EmulatedCall
 from segue.testing.emulator.script import Step as Step
+from segue.testing.emulator.script import StepInput as StepInput
 from segue.testing.emulator.script import load_steps as load_steps
 
 
@@ -38,7 +39,7 @@ class EmulatorServer(NamedTuple):
 
 @contextmanager
 def emulate(
-    *steps: Step,
+    *steps: StepInput,
     key: str = "emulator",
     account: Literal["old", "new"] = "new",
     organizations: Mapping[str, str] | None = None,

@@ -33,7 +33,7 @@ from segue.testing.emulator.bodies import BodyReader
 from segue.testing.emulator.claude import claude_of
 from segue.testing.emulator.prices import Bill
 from segue.testing.emulator.prompt_cache import PromptCache
-from segue.testing.emulator.script import Script, Step, load_steps
+from segue.testing.emulator.script import Script, StepInput, load_steps
 from segue.testing.emulator.signing import Signer
 from segue.testing.emulator.versions import refuse_by_version
 
@@ -105,7 +105,7 @@ class Emulator:
 
     def __init__(
         self,
-        *steps: Step,
+        *steps: StepInput,
         key: str = "emulator",
         account: Literal["old", "new"] = "new",
         organizations: Mapping[str, str] | None = None,
@@ -137,7 +137,7 @@ class Emulator:
         headers: Mapping[str, str],
         body: bytes,
         *,
-        step: Step | None = None,
+        step: StepInput | None = None,
         is_recorded: bool = True,
     ) -> Reply:
         """Answer a request without a server, whole and without delays; `path` has the query.

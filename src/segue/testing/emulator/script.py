@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeAlias, cast, final
 
 import msgspec
 
@@ -51,6 +51,10 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     model: str | None = None
 
 
+StepInput: TypeAlias = Step | Mapping[str, Any]
+"""A step, or a dict with its fields."""
+_FIELDS: Final = ", ".join(Step.__struct_fields__)
+
 UNSCRIPTED: Final = Step(thinking="The user expects an answer.")
 """The answer without a script; thinking is in it where a request asks for it."""
 
@@ -62,24 +66,52 @@ def load_steps(data: bytes) -> tuple[Step, ...]:
         SettingsError: it is no list of steps.
     """
     try:
-        return msgspec.json.decode(data, type=tuple[Step, ...])
+        given: object = msgspec.json.decode(data)
     except msgspec.DecodeError as error:
         raise SettingsError(f"the script cannot be read: {error}; it is a JSON list of steps", key="script") from error
+    if not isinstance(given, list):
+        raise SettingsError("the script is no list; it is a JSON list of steps", key="script")
+    return read_steps(cast("list[StepInput]", given))
+
+
+def read_steps(steps: Iterable[StepInput]) -> tuple[Step, ...]:
+    """Check steps; a dict with the fields of a step, with hyphens or underscores, is one.
+
+    Raises:
+        SettingsError: one is no step, or has a field or value that steps do not have.
+    """
+    return tuple(_read_step(number, step) for number, step in enumerate(steps, 1))
+
+
+def _read_step(number: int, step: object) -> Step:
+    given: object = msgspec.to_builtins(step) if isinstance(step, Step) else step
+    if not isinstance(given, Mapping):
+        kind = type(step).__name__
+        raise SettingsError(f"step {number} is of type {kind}; pass a Step, or a dict with its fields", key="steps")
+    fields = {str(key).replace("_", "-"): value for key, value in cast("Mapping[object, object]", given).items()}
+    try:
+        return msgspec.convert(fields, Step)
+    except msgspec.ValidationError as error:
+        raise SettingsError(f"step {number}: {error}; the fields of a step are {_FIELDS}", key="steps") from error
 
 
 class Script:
     """The steps that are left. A step is taken by the first request that it fits."""
 
-    def __init__(self, steps: tuple[Step, ...] = ()) -> None:
-        self._steps: list[Step] = list(steps)
+    def __init__(self, steps: Iterable[StepInput] = ()) -> None:
+        self._steps: list[Step] = list(read_steps(steps))
 
-    def add(self, *steps: Step) -> None:
-        """Add steps at the end."""
-        self._steps.extend(steps)
+    def add(self, *steps: StepInput) -> None:
+        """Add steps at the end.
 
-    def add_first(self, step: Step) -> None:
-        """Add a step before all others."""
-        self._steps.insert(0, step)
+        Raises:
+            SettingsError: one is no step.
+        """
+        self._steps.extend(read_steps(steps))
+
+    def add_first(self, step: StepInput) -> None:
+        """Add a step before all others, like `add`."""
+        self._steps[:0] = read_steps((step,))
 
     def names(self, model: str) -> bool:
         """Whether a step is for this model, so that it is served."""
