@@ -47,7 +47,7 @@ def test_sessions_are_listed_searched_and_read(home):
     assert row["project"] == "/home/user/project"
     (found,) = ask(server, "search_sessions", text="READ BOTH files", agent="claude-code")
     assert found["source"] == row["source"]
-    assert "Read both files." in found["found"][0]
+    assert "Read both files." in found["found"]
     assert ask(server, "search_sessions", text="nothing says this") == []
     page = ask(server, "read_session", source=row["source"], first=-2, count=1)
     messages = read_history(row["source"]).context.messages
@@ -111,6 +111,8 @@ def test_nothing_is_written_unless_it_is_allowed(home):
     before = snapshot(home)
     assert "Unknown tool" in ask(build_server(), "hand_over", source=source, to="pi")
     assert snapshot(home) == before
+    refused = ask(build_server(allows_writes=True), "hand_over", source=source, to="langchain")
+    assert "no session can be continued there; choose one of claude-code" in refused
     written = ask(build_server(allows_writes=True), "hand_over", source=source, to="pi")
     assert "continue with: cd /home/user/project && pi " in written
     assert set(snapshot(home)) > set(before)

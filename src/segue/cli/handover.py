@@ -23,7 +23,7 @@ from segue.cli.targets import TO, catalogue_option, complete_model, find_target,
 from segue.errors import LoadError
 from segue.histories.api import find_sessions, keep_originals, restore_history
 from segue.histories.kit.format import Format
-from segue.histories.kit.history import History
+from segue.histories.kit.history import History, Written
 from segue.histories.registry import all_formats, get_format
 from segue.models.model import Model
 from segue.plurals import counted
@@ -90,10 +90,7 @@ def command(
     Standard output has only the command; with --run it is run in the folder of the project. A session that comes back
     from another agent gets its own messages back, with their reasoning, and the turns that the other one added.
     """
-    record = get_format(target)
-    if record.write is None or record.kind != "agent":
-        names = ", ".join(each.name for each in all_formats() if each.write is not None and each.kind == "agent")
-        raise click.UsageError(f"--to {target}: no session can be continued there; choose one of {names}")
+    record = agent_format(target)
     check_input(source, example=example, is_required=False, name="SOURCE")
     if example:
         source = str(EXAMPLE)
@@ -111,22 +108,51 @@ def command(
     if first is not None:
         history = _from_message(history, first)
     chosen = default_model(record, history, model, catalogue)
-    folder = output
-    if folder is None and (record.place is None or not record.place.patterns):
-        folder = Path(mkdtemp(prefix="segue-"))  # the program takes the file into its database
-    written, paths = save_fresh(history, record, chosen, cwd, folder, policy=Policy(reasoning=reasoning))
-    if output is None and folder is not None:
-        keep_originals(written)
+    written, paths, commands = hand_over(
+        history, record, chosen, cwd, output=output, policy=Policy(reasoning=reasoning)
+    )
     click.echo(f"Written: {', '.join(map(str, paths))}, for {chosen.full_name()}", err=True)
     print_report(Report((*history.report.changes, *written.report.changes)), form, converts=True)
     place = cwd or history.cwd
-    commands = commands_of(written, paths[0], elsewhere=folder is not None)
     if not commands:
         click.echo(f"{record.title} continues only sessions of its own folder; leave out -o", err=True)
         ctx.exit(2 if run else 0)
     click.echo(render_commands(commands, place))
     if run:
         ctx.exit(run_commands(commands, place))
+
+
+def agent_format(name: str) -> Format:
+    """Find the format of an agent that can continue sessions.
+
+    Raises:
+        UnknownFormat: no format has that name.
+        UsageError: no session can be continued there.
+    """
+    record = get_format(name)
+    if record.write is None or record.kind != "agent":
+        names = ", ".join(each.name for each in all_formats() if each.write is not None and each.kind == "agent")
+        raise click.UsageError(f"--to {name}: no session can be continued there; choose one of {names}")
+    return record
+
+
+def hand_over(
+    history: History,
+    record: Format,
+    model: Model,
+    cwd: str | None,
+    *,
+    output: Path | None = None,
+    policy: Policy | None = None,
+) -> tuple[Written, tuple[Path, ...], list[list[str]]]:
+    """Store a history for an agent; also gives the files, and the commands that continue it there."""
+    folder = output
+    if folder is None and (record.place is None or not record.place.patterns):
+        folder = Path(mkdtemp(prefix="segue-"))  # the program takes the file into its database
+    written, paths = save_fresh(history, record, model, cwd, folder, policy=policy)
+    if output is None and folder is not None:
+        keep_originals(written)
+    return written, paths, commands_of(written, paths[0], elsewhere=folder is not None)
 
 
 def _from_message(history: History, first: int) -> History:

@@ -14,21 +14,23 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar, final
 from urllib.parse import quote
 
+import click
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import Resource, ToolAnnotations
 
 from segue.checking import check
-from segue.cli.handover import default_model
+from segue.cli.handover import agent_format, default_model, hand_over
 from segue.cli.history_inputs import open_history
-from segue.cli.history_outputs import commands_of, render_commands, save_fresh
+from segue.cli.history_outputs import render_commands
+from segue.cli.sessions import search_sessions
 from segue.conversation.content import AnyContent
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import Message
 from segue.errors import DoesNotFit, SegueError, render_path
-from segue.histories.api import find_sessions
+from segue.histories.api import find_sessions, restore_history
 from segue.histories.kit.history import History, Session
-from segue.histories.registry import find_format, get_format
+from segue.histories.registry import find_format
 from segue.json_text import encode_valid_json
 from segue.models.catalogue import get_model
 from segue.models.model import Model
@@ -47,7 +49,6 @@ _LONGEST = 4_000
 """Characters of one text or one result that a page shows; `whole` shows all of it."""
 _AROUND = 80
 """Characters on both sides of a text that was found."""
-_EXCERPTS = 3
 _RESOURCES = 50
 _BRIEFING = 12_000
 """Tokens of a session that the prompt for another agent may have."""
@@ -67,6 +68,8 @@ def _with_reasons(function: Callable[_Given, _Result]) -> Callable[_Given, _Resu
             return function(*args, **kwargs)
         except SegueError as error:
             raise ToolError(str(error)) from error
+        except click.ClickException as error:
+            raise ToolError(error.format_message()) from error
 
     return call
 
@@ -82,8 +85,8 @@ class SessionRow:
     updated: int | None
     models: list[str]
     messages: int | None
-    found: list[str]
-    """Of a search: the text around the first places."""
+    found: str = ""
+    """Of a search: the text around the first place."""
 
 
 @final
@@ -180,17 +183,8 @@ class _Tools:
         self, text: str, agent: str | None = None, project: str | None = None, limit: int = 10
     ) -> dict[str, list[SessionRow]]:
         """Find the sessions that contain a text, in any case of its letters, the newest first, with where it stands."""
-        found: list[SessionRow] = []
-        for session in self._sessions(agent, project):
-            if len(found) >= limit:
-                break
-            try:
-                messages = open_history(_source(session), view="full").context.messages
-            except SegueError:
-                continue
-            if excerpts := list(islice(_find_text(messages, text), _EXCERPTS)):
-                found.append(_row(session, excerpts))
-        return {"sessions": found}
+        found = search_sessions(list(self._sessions(agent, project)), text)
+        return {"sessions": [_row(session, around) for session, around in islice(found, max(0, limit))]}
 
     @_with_reasons
     def read_session(
@@ -260,10 +254,9 @@ class _Tools:
     @_with_reasons
     def hand_over(self, source: str, to: str, model: str | None = None, project: str | None = None) -> str:
         """Write a session for another agent, as a new session of it, and give the command that continues it there."""
-        record = get_format(to)
-        history = self._open(source, "active")
-        written, paths = save_fresh(history, record, default_model(record, history, model, None), project, None)
-        commands = commands_of(written, paths[0], elsewhere=False)
+        record = agent_format(to)
+        history = restore_history(self._open(source, "active"))
+        written, paths, commands = hand_over(history, record, default_model(record, history, model, None), project)
         lines = [f"written: {', '.join(map(str, paths))}"]
         if commands:
             lines.append(f"continue with: {render_commands(commands, project or history.cwd)}")
@@ -310,7 +303,7 @@ def _source(session: Session) -> str:
     return f"{session.format}:{session.id}"
 
 
-def _row(session: Session, found: Sequence[str] = ()) -> SessionRow:
+def _row(session: Session, found: str = "") -> SessionRow:
     return SessionRow(
         source=_source(session),
         title=session.title or "",
@@ -318,7 +311,7 @@ def _row(session: Session, found: Sequence[str] = ()) -> SessionRow:
         updated=session.updated,
         models=list(session.models),
         messages=session.messages,
-        found=list(found),
+        found=found,
     )
 
 
@@ -332,17 +325,6 @@ def _shorten(context: Context) -> Context:
     answers = [message for message in context.messages if message.role == "assistant" and message.model]
     target = Model(answers[-1].model, answers[-1].provider, answers[-1].protocol, reasoning=True) if answers else None
     return context if target is None else project(context, target, policy=Policy(fit=Fit(window=_BRIEFING))).context
-
-
-def _find_text(messages: Sequence[Message], text: str) -> Iterator[str]:
-    """Give the text around each place."""
-    wanted = text.casefold()
-    for at, message in enumerate(messages):
-        shown = _render(message, None)
-        place = shown.casefold().find(wanted)
-        if place >= 0:
-            around = shown[max(0, place - _AROUND) : place + len(text) + _AROUND]
-            yield f"{at}: {' '.join(around.split())}"
 
 
 def _numbered(messages: Sequence[Message], start: int, limit: int | None) -> list[str]:

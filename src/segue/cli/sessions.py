@@ -70,7 +70,7 @@ def command(
         ]
     texts: list[str] = []
     if grep is not None:
-        matching = [each for _, each in zip(range(limit or len(found)), _search(found, grep), strict=False)]
+        matching = [each for _, each in zip(range(limit or len(found)), search_sessions(found, grep), strict=False)]
         found, texts = [session for session, _ in matching], [text for _, text in matching]
     found = found[:limit]
     if count:
@@ -122,7 +122,7 @@ def _show(sessions: Sequence[Session], found: Sequence[str]) -> None:
     click.echo(counted(len(sessions), "session"), err=True)
 
 
-def _search(sessions: Sequence[Session], text: str) -> Iterator[tuple[Session, str]]:
+def search_sessions(sessions: Sequence[Session], text: str) -> Iterator[tuple[Session, str]]:
     """Find the sessions with a text in a message, and what stands around it.
 
     A file without its words is not read as a conversation, which takes most of the time.
