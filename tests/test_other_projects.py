@@ -22,7 +22,8 @@ import httpx2
 GOOD, BAD = {GOOD!r}, {BAD!r}
 
 def test_the_emulator_answers(segue_emulator):
-    reply = httpx2.post(segue_emulator.url + "/v1/responses", headers={{"authorization": "Bearer any"}}, json=GOOD)
+    headers = {{"authorization": "Bearer any"}}
+    reply = httpx2.post(segue_emulator.url + "/v1/responses", headers=headers, json=GOOD, timeout=60)
     assert reply.status_code == 200
     assert segue_emulator.emulator.requests[0].refusal is None
 
@@ -127,3 +128,34 @@ def test_the_hook_of_pre_commit_and_the_installed_plug_in(tmp_path):
     # The default protocol of the hook is another one than that of the files.
     assert hook.returncode == 1, hook.stdout
     assert "requests/bad.json" in hook.stdout
+
+
+@pytest.mark.proof
+def test_the_wheel_runs_without_an_installation(tmp_path):
+    """With `uvx` and `pipx`, from the wheel that a release would publish."""
+    environment = tmp_path / "env"
+    venv.create(environment, with_pip=True)
+    programs = environment / "bin"
+    done = subprocess.run([programs / "pip", "install", "--quiet", "build", "uv", "pipx"], check=False)
+    if done.returncode:
+        pytest.skip("with packages of the index (they cannot be installed)")
+    subprocess.run(
+        [programs / "python", "-m", "build", "--wheel", "--outdir", tmp_path, ROOT], check=True, capture_output=True
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    given = {
+        **os.environ,
+        "HOME": str(tmp_path),
+        "UV_CACHE_DIR": str(tmp_path / "uv"),
+        "PIPX_HOME": str(tmp_path / "pipx"),
+    }
+    for words in (
+        [programs / "uv", "tool", "run", "--from", f"{wheel}[cli]", "segue", "handover", "--help"],
+        [programs / "pipx", "run", "--spec", f"{wheel}[cli]", "segue", "handover", "--help"],
+    ):
+        shown = subprocess.run(words, env=given, capture_output=True, text=True, check=False)
+        assert "Write the session SOURCE for another agent" in shown.stdout, shown.stderr
+    plain = [programs / "uv", "tool", "run", "--from", wheel, "segue", "handover", "--help"]
+    refused = subprocess.run(plain, env=given, capture_output=True, text=True, check=False)
+    assert "pip install 'segue[cli]'" in refused.stderr
+    assert "Traceback" not in refused.stderr

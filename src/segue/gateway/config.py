@@ -18,7 +18,7 @@
     team-b.key = "env:OPENAI_KEY_B"
 
     [state]
-    store = "sqlite:gateway.db"          # or "postgresql://...", or "none"
+    store = "sqlite:gateway.db"          # or "postgresql://...", "none", or "env:NAME" of one of them
 
 Keys are names of environment variables (`env:NAME`) or files (`file:PATH`), so that the file itself has no secret.
 """

@@ -69,7 +69,10 @@ class Gateway:
         self.runtime: Runtime = Runtime(config, environment=self.environment, place=place)
         """What the next request uses. A request keeps the runtime that it began with."""
         self.intake: Intake = Intake()
-        store = open_store(config.state.store)
+        name = config.state.store
+        if name.startswith(("env:", "file:")):  # the address of a database has its password
+            name = read_secret(name, self.environment, key="state.store")
+        store = open_store(name)
         limits = Limits(
             round(config.state.days * DAY), config.state.megabytes * 1_000_000, round(config.state.request_days * DAY)
         )
