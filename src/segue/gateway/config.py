@@ -51,6 +51,8 @@ class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class Listen(_Table, frozen=True, kw_only=True):
     """Where the gateway listens; the keys that clients have to send; further Host headers that are accepted.
 
+    `metrics_key` is the key for `/metrics`, which counts the requests of all clients: their own keys do not open it.
+
     `provider_ids`: clients with a key may name files, containers, stored conversations and the like that the operator's
     accounts have. Else they may name only those of which they got the id in a reply of this gateway.
     """
@@ -58,6 +60,7 @@ class Listen(_Table, frozen=True, kw_only=True):
     address: str = "127.0.0.1:8787"
     keys: tuple[str, ...] = ()
     host_names: tuple[str, ...] = ()
+    metrics_key: str | None = None
     provider_ids: bool = False
 
 

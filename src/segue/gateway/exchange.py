@@ -30,10 +30,9 @@ from segue.gateway.records import RequestRow, attempt_rows, change_rows, describ
 from segue.gateway.responses import is_stored, keep_id, keep_made_ids, keep_reply
 from segue.gateway.routing import name_of
 from segue.gateway.service import Gateway, now_ms
-from segue.gateway.store.store import StoredRow, StoredState
+from segue.gateway.store.store import StoredState
 from segue.gateway.straight import straight_request
 from segue.gateway.transport import TAP
-from segue.json_text import encode_valid_json
 from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.replies.projector import ReplyProjector
@@ -380,7 +379,7 @@ class Exchange:
             drift=drift,
             notes=asked.routed.notes,
         )
-        self.gateway.keep_row(StoredRow(self.id, asked.tenant, encode_valid_json(row), row.time))
+        self.gateway.keep_row(row, asked.tenant)
 
     def _find_saving(self) -> float | None:
         """Give what the provider's cache saved."""

@@ -66,6 +66,11 @@ class Intake:
         self._turns: dict[str, asyncio.Lock] = {}
         self._parsing: asyncio.Lock | None = None
 
+    @property
+    def running(self) -> int:
+        """How many requests are being answered."""
+        return sum(self._running.values())
+
     @contextmanager
     def admitted(self, tenant: str, runtime: Runtime) -> Generator[Admission]:
         """Count a request while it runs.

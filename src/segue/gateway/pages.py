@@ -1,4 +1,4 @@
-"""The endpoints of the gateway itself: health, rows of requests, conversations, and a page to switch models.
+"""The endpoints of the gateway itself: health, metrics, rows of requests, conversations, and a page to switch models.
 
 They show rows without content. Where clients need a key, these endpoints need it, too; otherwise they answer only to
 this machine, because the gateway then listens nowhere else.
@@ -19,6 +19,7 @@ from segue.conversation.messages import Usage
 from segue.errors import UnknownModel
 from segue.gateway.guarding import find_tenant, is_own_host, is_remote
 from segue.gateway.intake import Refused
+from segue.gateway.metrics import CONTENT_TYPE
 from segue.gateway.service import Gateway, now_ms
 from segue.gateway.store.database import StoreError
 from segue.json_text import encode_valid_json
@@ -66,6 +67,7 @@ def pages(gateway: Gateway) -> list[Route]:
     async def root(_: Request) -> Response:
         return Response(_GREETING, media_type="text/plain")
 
+    ready, metrics = _operator_endpoints(gateway)
     requests, one_request = _request_endpoints(gateway)
     conversations, choose = _conversation_endpoints(gateway)
 
@@ -95,6 +97,8 @@ def pages(gateway: Gateway) -> list[Route]:
     return [
         Route("/", root),
         Route("/health", health),
+        Route("/readyz", ready),
+        Route("/metrics", metrics),
         Route("/segue", page),
         Route("/segue/page/{name}", page),
         Route("/segue/requests", guarded(requests)),
@@ -102,6 +106,32 @@ def pages(gateway: Gateway) -> list[Route]:
         Route("/segue/conversations", guarded(conversations)),
         Route("/segue/conversations/{name}", guarded(choose), methods=["PUT", "POST"]),
     ]
+
+
+def _operator_endpoints(gateway: Gateway) -> tuple[_Endpoint, _Endpoint]:
+    """Give the endpoints for who runs the gateway: whether it can take requests, and its counters."""
+
+    async def ready(_: Request) -> Response:
+        if gateway.has_store and not gateway.store.is_available:
+            return _away()
+        return _json({"status": "ready"})
+
+    async def metrics(request: Request) -> Response:
+        runtime = gateway.runtime
+        digests = runtime.metrics_digests
+        if not digests and (runtime.key_digests or gateway.authenticated):
+            return _json({"error": "these are counts of all clients; set listen.metrics_key"}, 403)
+        if not is_own_host(dict(request.headers), runtime.host_names):
+            return _json({"error": "the Host or Origin header is not one of this gateway"}, 403)
+        if find_tenant(request.headers, "", digests) is None:
+            return _json({"error": "the key is not that of listen.metrics_key"}, 401)
+        gauges = {
+            "requests_running": gateway.intake.running,
+            "store_available": gateway.store.is_available or not gateway.has_store,
+        }
+        return Response(gateway.metrics.render(gauges), media_type=CONTENT_TYPE)
+
+    return ready, metrics
 
 
 def _request_endpoints(gateway: Gateway) -> tuple[_TenantEndpoint, _TenantEndpoint]:

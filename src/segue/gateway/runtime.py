@@ -7,7 +7,7 @@ is complete before it replaces another one: a file with any error changes nothin
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from typing import Final
@@ -43,7 +43,11 @@ class Runtime:
         named = read_address(config.listen.address)
         check_reach(config, named if place is None else place)
         self.config: Config = config
-        self.key_digests: frozenset[bytes] = _read_client_keys(config, environment)
+        self.key_digests: frozenset[bytes] = _digest_keys(config.listen.keys, environment, "listen.keys")
+        given = config.listen.metrics_key
+        self.metrics_digests: frozenset[bytes] = _digest_keys(
+            () if given is None else (given,), environment, "listen.metrics_key"
+        )
         self.host_names: frozenset[str] = frozenset(name.lower() for name in config.listen.host_names)
         self.router: Router = Router(config, catalogue_of(config))
         _check_targets(config, self.router)
@@ -76,12 +80,11 @@ class Runtime:
             call()
 
 
-def _read_client_keys(config: Config, environment: Mapping[str, str]) -> frozenset[bytes]:
-    keys = [read_secret(given, environment, key="listen.keys") for given in config.listen.keys]
+def _digest_keys(given: Sequence[str], environment: Mapping[str, str], name: str) -> frozenset[bytes]:
+    keys = [read_secret(each, environment, key=name) for each in given]
     if any(len(key) < _SHORTEST_CLIENT_KEY for key in keys):
         raise SettingsError(
-            f"a key in listen.keys has fewer than {_SHORTEST_CLIENT_KEY} characters; use a long random one",
-            key="listen.keys",
+            f"a key in {name} has fewer than {_SHORTEST_CLIENT_KEY} characters; use a long random one", key=name
         )
     return frozenset(sha256(key.encode()).digest() for key in keys)
 

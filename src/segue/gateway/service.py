@@ -22,12 +22,15 @@ from segue.gateway.config import Config, read_config, read_secret
 from segue.gateway.conversations import Conversations
 from segue.gateway.defaults import Address, read_address
 from segue.gateway.intake import Intake
+from segue.gateway.metrics import Metrics
+from segue.gateway.records import RequestRow
 from segue.gateway.routing import Router
 from segue.gateway.runtime import Runtime
 from segue.gateway.store.opening import open_store
 from segue.gateway.store.private_files import read_or_make_secret
 from segue.gateway.store.service import StoreService
 from segue.gateway.store.store import DAY, Limits, StoredRow
+from segue.json_text import encode_valid_json
 from segue.plurals import counted
 
 LOG: Final = logging.getLogger("segue.gateway")
@@ -81,6 +84,7 @@ class Gateway:
         self.digests: DigestCache = DigestCache()
         """What was digested of the conversations that clients send again with each request."""
         self.envelopes: Envelopes = Envelopes(self._read_envelope_keys(config))
+        self.metrics: Metrics = Metrics()
         self.drift: Counter[str] = Counter()
         """How many replies had something that the provider's SDK does not know, by its name, since the start."""
         self._rows: OrderedDict[str, StoredRow] = OrderedDict()
@@ -123,14 +127,16 @@ class Gateway:
             if name in self.drift or len(self.drift) < _MOST_NAMES:
                 self.drift[name] += 1
 
-    def keep_row(self, row: StoredRow) -> None:
-        """Keep the row of a request: it is stored later, and can be found at once."""
+    def keep_row(self, row: RequestRow, tenant: str) -> None:
+        """Count a request and keep its row: it is stored later, and can be found at once."""
+        self.metrics.add(row)
         if not self.has_store:
             return
-        self._rows[row.id] = row
+        stored = StoredRow(row.id, tenant, encode_valid_json(row), row.time)
+        self._rows[row.id] = stored
         if len(self._rows) > _RECENT_ROWS:
             self._rows.popitem(last=False)
-        self.store.put_later(row, now_ms())
+        self.store.put_later(stored, now_ms())
 
     def find_recent_row(self, name: str, tenant: str) -> bytes | None:
         """Find a row that may not be stored yet."""

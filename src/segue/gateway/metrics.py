@@ -1,0 +1,136 @@
+"""Counters for Prometheus, from the rows of requests: no content, no names of clients, a bounded number of labels.
+
+Facts this file rests on:
+- The text format: one HELP and TYPE line for a metric, `le` buckets that add up, escapes in labels.
+                                              (Prometheus documentation: exposition formats, version 0.0.4, 2026-11-17)
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Final, TypeAlias, final
+
+from segue.gateway.records import RequestRow
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_BUCKETS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
+_MOST_MODELS: Final = 200
+_OTHER: Final = "other"
+"""The label of models after the first ones: a client may ask for any name."""
+
+_Labels: TypeAlias = tuple[tuple[str, str], ...]
+
+
+@final
+class _Histogram:
+    def __init__(self) -> None:
+        self.counts = [0] * (len(_BUCKETS) + 1)
+        self.sum = 0.0
+
+    def add(self, seconds: float) -> None:
+        self.counts[bisect_left(_BUCKETS, seconds)] += 1
+        self.sum += seconds
+
+
+@final
+class Metrics:
+    """What happened since the start of this process."""
+
+    def __init__(self) -> None:
+        self._counters: dict[str, Counter[_Labels]] = {name: Counter() for name in _COUNTERS}
+        self._histograms: dict[str, dict[_Labels, _Histogram]] = {name: {} for name in _HISTOGRAMS}
+        self._models: set[str] = set()
+
+    def add(self, row: RequestRow) -> None:
+        """Count a request."""
+        model = self._label(row.model)
+        self._count("requests", 1, protocol=row.protocol, model=model, status=str(row.status), outcome=row.outcome)
+        for attempt in row.attempts:
+            if attempt.kind is not None:
+                self._count("failed_attempts", 1, model=self._label(attempt.model), kind=attempt.kind)
+        self._count("changes", sum(change.loss != "none" for change in row.changes), model=model)
+        self._count("unstored", row.unstored)
+        self._count("drift", len(row.drift), model=model)
+        if (usage := row.usage) is not None:
+            for kind in ("input", "output", "cache_read", "cache_write"):
+                self._count("tokens", getattr(usage, kind), model=model, type=kind)
+            if usage.cost is not None:
+                self._count("cost_dollars", usage.cost.total, model=model)
+            self._count("cache_saved_dollars", max(0.0, row.saved or 0.0), model=model)
+        self._time("request_seconds", row.duration_ms, model=model)
+        if row.first_byte_ms is not None:
+            self._time("first_byte_seconds", row.first_byte_ms, model=model)
+
+    def render(self, gauges: Mapping[str, float]) -> str:
+        """Write all of it; `gauges` are what holds at this moment."""
+        return "\n".join((*self._lines(gauges), ""))
+
+    def _lines(self, gauges: Mapping[str, float]) -> Iterator[str]:
+        for name, counter in self._counters.items():
+            yield from _head(f"{name}_total", "counter", _COUNTERS[name])
+            for labels, value in sorted(counter.items()):
+                yield f"segue_{name}_total{_render(labels)} {value:g}"
+        for name, found in self._histograms.items():
+            yield from _head(name, "histogram", _HISTOGRAMS[name])
+            for labels, histogram in sorted(found.items(), key=lambda item: item[0]):
+                so_far = 0
+                for edge, count in zip((*map(str, _BUCKETS), "+Inf"), histogram.counts, strict=True):
+                    so_far += count
+                    yield f"segue_{name}_bucket{_render((*labels, ('le', edge)))} {so_far}"
+                yield f"segue_{name}_sum{_render(labels)} {histogram.sum:g}"
+                yield f"segue_{name}_count{_render(labels)} {so_far}"
+        for name, value in gauges.items():
+            yield from _head(name, "gauge", _GAUGES[name])
+            yield f"segue_{name} {value:g}"
+
+    def _count(self, name: str, value: float, **labels: str) -> None:
+        if value:
+            self._counters[name][tuple(labels.items())] += value  # pyright: ignore[reportArgumentType] - dollars too
+
+    def _time(self, name: str, milliseconds: int, **labels: str) -> None:
+        key = tuple(labels.items())
+        self._histograms[name].setdefault(key, _Histogram()).add(milliseconds / 1000)
+
+    def _label(self, model: str | None) -> str:
+        if model is None:
+            return ""
+        if model not in self._models and len(self._models) >= _MOST_MODELS:
+            return _OTHER
+        self._models.add(model)
+        return model
+
+
+_COUNTERS: Final[Mapping[str, str]] = {
+    "requests": "Requests of clients, by how they ended.",
+    "failed_attempts": "Requests to providers that failed, also those after which another one answered.",
+    "tokens": "Tokens as the providers count them.",
+    "cost_dollars": "What the replies cost by the prices of the catalogue, in US dollars.",
+    "cache_saved_dollars": "What prompt caches of providers saved, in US dollars.",
+    "changes": "Changes of projection that lose something.",
+    "unstored": "Replies whose state could not be stored.",
+    "drift": "Names in replies that the SDK of the provider does not know.",
+}
+_HISTOGRAMS: Final[Mapping[str, str]] = {
+    "request_seconds": "How long requests of clients took.",
+    "first_byte_seconds": "How long clients waited for the first byte.",
+}
+_GAUGES: Final[Mapping[str, str]] = {
+    "requests_running": "Requests of clients that are being answered.",
+    "store_available": "1 if the database answers or there is none, 0 if it is away.",
+}
+
+
+def _head(name: str, kind: str, text: str) -> tuple[str, str]:
+    return f"# HELP segue_{name} {text}", f"# TYPE segue_{name} {kind}"
+
+
+def _render(labels: _Labels) -> str:
+    if not labels:
+        return ""
+    parts = (f'{name}="{value.translate(_ESCAPES)}"' for name, value in labels)
+    return f"{{{','.join(parts)}}}"
+
+
+_ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
