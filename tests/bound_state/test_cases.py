@@ -125,7 +125,10 @@ def test_a_changed_system_prompt_comes_back(walk: Walk) -> None:
     assert all(request.status == 200 for request in walk.emulator.requests)
 
 
-def test_an_imported_session_is_asked_about_once(walk: Walk) -> None:
+@pytest.mark.parametrize("has_instructions", [True, False], ids=["other instructions", "no system prompt, no tools"])
+def test_an_imported_session_is_asked_about_once(walk: Walk, has_instructions: bool) -> None:
+    if not has_instructions:
+        walk.change(system_prompt=None, tools=())
     walk.import_session(3)
     talk(walk, 4)
     asked = [request for request in walk.emulator.requests if "block_binding" in json.dumps(request.body)]
@@ -185,6 +188,20 @@ def test_switching_away_and_back_keeps_it(walk: Walk, other: Model, way: str) ->
     assert sent, "the newest run is sent"
     if other in (GPT, GEMINI):
         assert sent == made
+
+
+@pytest.mark.parametrize("way", EVERY_WAY)
+@pytest.mark.parametrize("is_continued", [True, False], ids=["continued", "a user message follows"])
+def test_a_reply_that_paused_in_a_tool_of_the_provider(walk: Walk, is_continued: bool, way: str) -> None:
+    talk(walk, 1, way=way)
+    walk.ask("search", Step(thinking="Search.", text="I search.", paused=True), way=way)
+    paused = walk.signatures()[-1]
+    if not is_continued:  # the unfinished call cannot be sent, and its thinking only with the whole turn
+        walk.unusable.add(paused)
+    walk.ask(None if is_continued else "never mind", THINK, way=way)
+    assert (paused in walk.sent_signatures()) == is_continued
+    talk(walk, 2, way=way)
+    assert len(walk.sent_signatures()) == 3 + is_continued
 
 
 def test_a_fork_keeps_what_is_before_it(walk: Walk) -> None:

@@ -100,9 +100,6 @@ class Conversations:
         joined = tuple(dict.fromkeys((*known.refused, *marks)))[-_MOST_REFUSED:]
         if joined != known.refused:
             self._keep_later(known._replace(refused=joined), now)
-            self._refused.update(dict.fromkeys((tenant, mark) for mark in joined))
-            while len(self._refused) > _MOST_REFUSED_OF_ALL:
-                self._refused.popitem(last=False)
 
     def refused(self, conversation: str, tenant: str, messages: Sequence[Message]) -> frozenset[str]:
         """Give the marks of a history that a provider refused, without those that its replies remember.
@@ -205,6 +202,11 @@ class Conversations:
         self._put(_Known(found.tenant, row, learned.refused))
 
     def _put(self, known: _Known) -> None:
+        old = self._rows.get(known.row.id)
+        if known.refused and (old is None or old.refused != known.refused):
+            self._refused.update(dict.fromkeys((known.tenant, mark) for mark in known.refused))
+            while len(self._refused) > _MOST_REFUSED_OF_ALL:
+                self._refused.popitem(last=False)
         self._rows[known.row.id] = known
         self._rows.move_to_end(known.row.id)
         if len(self._rows) > _MOST:
