@@ -5,22 +5,23 @@ A reply that was said to be stored is there afterwards, with its own text and it
 
 from __future__ import annotations
 
-import os
-import subprocess
+import multiprocessing
+import socket
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from itertools import cycle
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Self
 
 import httpx2
 import pytest
+import uvicorn
 
 from gateway.faults import FaultyDatabase
-from gateway.real_clients import free_port, kill, wait_for
 from gateway.test_durability import _fill, _small_disk
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
@@ -145,34 +146,38 @@ def test_a_database_that_fails_under_load_loses_nothing_that_was_acknowledged(
             load.check(url)
 
 
-def _start(config: Path, port: int) -> subprocess.Popen[bytes]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "segue", "serve", "--config", str(config)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    wait_for(port)
-    return process
+def serve(config: str, listener: socket.socket, folder: str) -> None:
+    """Run a gateway, in a process of its own."""
+    gateway = Gateway(load_config(config), environment={"XDG_STATE_HOME": folder})
+    settings = uvicorn.Config(create_app(gateway=gateway), lifespan="on", log_level="critical", access_log=False)
+    uvicorn.Server(settings).run(sockets=[listener])
 
 
-@pytest.mark.parametrize("rounds", [1, pytest.param(100, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("rounds", [2, pytest.param(100, marks=pytest.mark.proof)])
 def test_a_killed_replica_loses_nothing_that_was_acknowledged(rounds: int, tmp_path: Path) -> None:
-    ports = (free_port(), free_port())
-    configs = [tmp_path / f"{port}.toml" for port in ports]
-    for config, port in zip(configs, ports, strict=True):
-        config.write_text(ECHO.format(store=tmp_path / "g.db", port=port))
-    urls = [f"http://127.0.0.1:{port}" for port in ports]
-    processes = [_start(config, port) for config, port in zip(configs, ports, strict=True)]
-    try:
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload([__name__])
+    with ExitStack() as stack:
+        listeners = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
+        urls = [f"http://127.0.0.1:{listener.getsockname()[1]}" for listener in listeners]
+        config = ECHO.format(store=tmp_path / "g.db", port=1)
+
+        def start(listener: socket.socket) -> BaseProcess:
+            process = processes.Process(target=serve, args=(config, listener, str(tmp_path)), daemon=True)
+            process.start()
+            stack.callback(process.join, 10)
+            stack.callback(process.kill)
+            return process
+
+        running = [start(listener) for listener in listeners]
+        for url in urls:
+            assert httpx2.get(f"{url}/health", timeout=60).status_code == 200
         with Load(urls) as load:
             for number in range(rounds):
                 time.sleep(2 * PAUSE)
-                kill(processes[number % 2])
-                processes[number % 2] = _start(configs[number % 2], ports[number % 2])
+                running[number % 2].kill()
+                running[number % 2].join(10)
+                running[number % 2] = start(listeners[number % 2])
         assert load.stored
         for url in urls:
             load.check(url)
-    finally:
-        for process in processes:
-            kill(process)
