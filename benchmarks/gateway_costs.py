@@ -82,12 +82,17 @@ def measure_gateway(*, quick: bool = False, sources: Sequence[str] = ()) -> list
             _load(server, streamed, streams, streams)  # compiled, connected, and caches filled
             _load(server, whole, 64, 32)
         figures: list[Figure] = []
+        spent: dict[str, list[float]] = {}
         for at_once in (1, 32):
             spent = _spend(servers, whole, rounds, count, at_once)
             what = f"{len(whole) // 1000} KB, Messages to Chat, {at_once} at a time"
             figures += _compare(f"gateway.request.{at_once}", what, "a request", spent, count)
+        requests = {name: min(times) / count * streams for name, times in spent.items()}
         spent = _spend(servers, streamed, max(2, rounds // 2), streams, streams)
-        figures += _compare("gateway.event", f"{streams} live streams", "an event", spent, streams * (EVENTS + 3))
+        what, events = f"{streams} live streams", streams * (EVENTS + 3)
+        figures += _compare("gateway.event", what, "an event with its share of the request", spent, events)
+        alone = {name: [max(1.0, each - requests[name]) for each in times] for name, times in spent.items()}
+        figures += _compare("", f"{what} without their requests", "an event", alone, events)
         firsts: dict[str, list[float]] = {name: [] for name in servers}
         for _ in range(rounds * 5):
             for name, server in servers.items():

@@ -1,12 +1,14 @@
 """Real agent programs through a gateway to a Claude model that binds its thinking to the conversation.
 
 Each program runs a loop of twenty tool steps, continues the session in a new process after the gateway was restarted,
-uses another provider's model and comes back, and compacts the conversation. The provider refuses nothing, and all
-thinking that it would accept is sent. Programs that are not installed are installed first; see `agent_programs`.
+uses another provider's model and comes back, and compacts the conversation. The provider refuses nothing, all thinking
+that it would accept is sent, and every request asks for prompt caching. Programs that are not installed are installed
+first; see `agent_programs`.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any, NamedTuple, cast, final
@@ -75,6 +77,9 @@ class Session:
         known = self.emulator.ledger.bound() if self.has_store else ()
         for request in self.main(first):
             assert not self.emulator.withheld(request, known), "valid thinking was given up"
+            assert "cache_control" in json.dumps(request.body), "the prompt is paid in full"
+        others = [each for each in self.emulator.requests[first:] if each.model == OTHER and find_shell(each.body)]
+        assert all("prompt_cache_key" in cast("dict[str, Any]", each.body) for each in others)
 
     def main(self, first: int = 0) -> list[RecordedRequest]:
         """Give the requests of the conversation itself to Claude."""

@@ -348,7 +348,7 @@ def make(folder: Path) -> Gateway:
     return Gateway(load_config(text), environment=environment)
 
 
-@pytest.mark.parametrize("count", [400, pytest.param(10_000, marks=pytest.mark.proof)])
+@pytest.mark.parametrize("count", [250, pytest.param(10_000, marks=pytest.mark.proof)])
 def test_whatever_is_sent_the_answer_has_the_form_of_the_wire(
     count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

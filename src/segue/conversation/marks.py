@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from binascii import b2a_base64
 from functools import lru_cache
 from hashlib import sha256
@@ -25,7 +26,11 @@ def stored_digest(digest: bytes) -> str:
 
 def digest_value(value: object) -> str:
     """Give the digest of a JSON value. Key order does not count."""
-    return stored_digest(sha256(_ENCODE(value)).digest())
+    try:
+        data = _ENCODE(value)
+    except UnicodeEncodeError:  # half a surrogate pair
+        data = json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+    return stored_digest(sha256(data).digest())
 
 
 @lru_cache(maxsize=4096)

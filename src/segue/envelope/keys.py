@@ -42,9 +42,11 @@ class TurnKeys(NamedTuple):
     keys: tuple[str, ...]
 
 
-def make_key(kind: str, tenant: bytes, *parts: bytes) -> str:
-    """Make a key of a kind."""
-    framed = b"".join([len(part).to_bytes(8, "big") + part for part in parts])
+def make_key(kind: str, tenant: bytes, part: bytes, more: bytes = b"") -> str:
+    """Make a key of a kind, of one part or of two."""
+    framed = len(part).to_bytes(8, "big") + part
+    if more:
+        framed += len(more).to_bytes(8, "big") + more
     return f"{kind}:{sha256(tenant + framed).hexdigest()[:40]}"
 
 

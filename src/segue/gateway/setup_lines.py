@@ -319,7 +319,11 @@ def _goose(url: str, key: str, model: Model) -> ClientSetup:
 
 
 def _crush(url: str, key: str, model: Model) -> ClientSetup:
-    """Set up crush, by its schema: it was not run here (charmbracelet/crush: schema.json, 2026-11-17)."""
+    """Set up crush, by its schema and source: it was not run here (charmbracelet/crush: schema.json, 2026-11-17).
+
+    Its session counts `cost_per_1m_in_cached` for tokens written to a cache, and `cost_per_1m_out_cached` for tokens
+    read from one (internal/agent: the cost of a step).
+    """
     price = model.cost
     entry = {
         "id": model.id,

@@ -72,7 +72,8 @@ def straight_request(
         if codec.check_options is not None and any(codec.check_options(body, endpoint)):
             return None
         stamp = pass_body(codec, body, context.messages, Sender(endpoint, account, refused, cache))
-    except (KeyError, TypeError, AttributeError):  # a body in which blocks are not blocks; projection reads it
+    except (KeyError, TypeError, AttributeError, UnicodeEncodeError):
+        # A body in which blocks are not blocks, or with half a surrogate pair: projection reads it.
         return None
     if stamp is None:
         return None

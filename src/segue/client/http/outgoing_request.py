@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-import msgspec
-
 from segue.client.flow.steps import Broken
 from segue.client.http.accounts import Accounts
 from segue.client.http.addressing import (
@@ -34,6 +32,7 @@ from segue.client.http.settings import Body, Setup
 from segue.client.http.signing import AwsSigner
 from segue.errors import SettingsError
 from segue.failures.failure import FailureKind
+from segue.json_text import encode_json
 from segue.models.catalogue import get_model, installed_catalogue
 from segue.models.model import Model
 from segue.models.provider import Provider
@@ -176,7 +175,7 @@ class RequestBuilder:
             secret = {}
         headers |= secret | login
         hidden = secret | {name: value for name, value in headers.items() if _SECRET_NAME.search(name)}
-        content = request.content if body is None else msgspec.json.encode(body)
+        content = request.content if body is None else encode_json(body)
         secrets = secrets_in(hidden | query_secrets(url))
         outgoing = OutgoingRequest(url, headers, content, secrets, is_signed=is_signed)
         outgoing.service = dialect.aws_service
