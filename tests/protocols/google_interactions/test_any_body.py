@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from protocols.any_bodies import (
@@ -127,6 +127,7 @@ def test_any_body_that_can_be_read_comes_out_as_it_was(body, endpoint):
 
 
 @settings(max_examples=150)
+@example(body={"steps": [{"type": "text"}]}, endpoint=NEWER)  # a content where a step belongs
 @given(body=REPLY, endpoint=ENDPOINTS)
 def test_any_reply_that_can_be_read_comes_out_as_it_was(body, endpoint):
     assert_reply_comes_back(CODEC, body, endpoint)
