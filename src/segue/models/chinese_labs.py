@@ -162,6 +162,7 @@ CHINESE_LABS: Final[tuple[Provider, ...]] = (
                 "tool_types": frozenset({"function"}),  # "unknown variant `web_search`, expected `function`"
                 "refused_roles": frozenset({"developer", "function"}),  # "unknown variant `developer`, expected ..."
                 "refused_extra": frozenset({"response_format.type=json_schema"}),  # "... type is unavailable now"
+                "refused_options": frozenset({"output_schema"}),
                 "body_fields": "typed",  # "missing field `content`", "expected a string" (deepseek4j #41)
                 "string_content": frozenset({"tool", "assistant"}),  # "expected a string" (forgecode #2008)
                 "json_word": True,

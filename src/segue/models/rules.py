@@ -49,6 +49,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     functions_with_thinking: Literal["allowed", "unset", "off"] = "allowed"
     """Whether functions may be sent while the model thinks: always; only if the request sets no level; only if it
     disables thinking explicitly. Projection disables thinking then, so that the tools are kept."""
+    minimal_with_server_tools: bool = True
+    """Whether the provider's own tools may be sent with the level `minimal`; otherwise it becomes `low`."""
     choice_of_functions: bool = False
     """Whether a tool choice is refused if all tools are the provider's own."""
     paired_calls: bool = True

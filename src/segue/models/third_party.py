@@ -163,7 +163,13 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="https://api.cerebras.ai/v1",
         key_variables=("CEREBRAS_API_KEY",),
-        rules={"openai-chat": {"reasoning_replay": "open"}},
+        rules={
+            "openai-chat": {
+                "reasoning_replay": "open",
+                # "Unsupported JSON schema fields: {'minItems', 'items'}" (claude-code-router #708, 2025-08-26)
+                "strict_refused": frozenset({"minItems", "maxItems"}),
+            }
+        },
         dialect={"openai-chat": {"reasoning_field": "reasoning"}},
         source="qwen-code #11045, vercel/ai #15042; Cerebras documentation: reasoning",
         read=_READ,

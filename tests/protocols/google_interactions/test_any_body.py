@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from property_testing import scaled_examples
@@ -128,6 +128,7 @@ def test_any_body_that_can_be_read_comes_out_as_it_was(body, endpoint):
 
 
 @scaled_examples(4)
+@example(body={"steps": [{"type": "text"}]}, endpoint=NEWER)  # a content where a step belongs
 @given(body=REPLY, endpoint=ENDPOINTS)
 def test_any_reply_that_can_be_read_comes_out_as_it_was(body, endpoint):
     assert_reply_comes_back(CODEC, body, endpoint)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+import segue
 from projection.histories import TARGETS, make_options, ugly_contexts
 from property_testing import scaled_examples
 from protocols.every_protocol import vouched_for
@@ -581,3 +582,50 @@ def test_the_schema_of_a_tool_always_has_a_type(schema):
     assert request.body["options"]["tools"][0]["inputSchema"]["type"] == "object"
     assert request.report.of(ChangeCode.TOOL_SCHEMA)
     assert CODEC.check(request.body, EDITOR) == []
+
+
+# -- results in an assistant message -----------------------------------------------------------------------------------
+
+
+def part_of_text(value):
+    return {"$": "text", "value": value}
+
+
+def part_of_call(call_id):
+    return {"$": "toolCall", "callId": call_id, "name": "f", "input": {}}
+
+
+def part_of_result(call_id, value):
+    return {"$": "toolResult", "callId": call_id, "content": [part_of_text(value)]}
+
+
+ANSWERED_AT_ONCE = {
+    "a call, its result and a text": [part_of_call("1"), part_of_result("1", "42"), part_of_text("done")],
+    "two calls in turn": [part_of_call("1"), part_of_result("1", "42"), part_of_call("2"), part_of_result("2", "43")],
+    "two calls and their results": [
+        *(part_of_call("1"), part_of_call("2")),
+        *(part_of_result("1", "42"), part_of_result("2", "43")),
+    ],
+}
+
+
+@pytest.mark.parametrize("content", ANSWERED_AT_ONCE.values(), ids=ANSWERED_AT_ONCE.keys())
+def test_a_result_behind_its_call_in_an_assistant_message_is_a_result(content):
+    turns = [
+        {"role": "user", "content": [part_of_text("hi")]},
+        {"role": "assistant", "content": content},
+        {"role": "user", "content": [part_of_text("ok")]},
+    ]
+    prompt = segue.decode_request({"messages": turns}, protocol="vscode-lm")
+    assert segue.encode_request(prompt, protocol="vscode-lm")["messages"] == turns
+    converted = segue.convert({"messages": turns}, source="vscode-lm", target="anthropic/claude-opus-4-8")
+    blocks = [block for turn in converted.body["messages"] for block in turn["content"]]
+    results = [block["content"][0]["text"] for block in blocks if block["type"] == "tool_result"]
+    assert results == [part["content"][0]["value"] for part in content if part["$"] == "toolResult"]
+    assert not converted.report.changes
+
+
+def test_a_result_without_its_call_stays_where_it_was():
+    turns = [{"role": "assistant", "content": [part_of_result("9", "x"), part_of_text("y")]}]
+    prompt = segue.decode_request({"messages": turns}, protocol="vscode-lm")
+    assert segue.encode_request(prompt, protocol="vscode-lm")["messages"] == turns

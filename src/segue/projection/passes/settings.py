@@ -274,6 +274,7 @@ class _Options:
             return replace(given, **self.changed) if self.changed else given
         self.fit_thinking(given)
         self.disable_thinking(given)
+        self.raise_minimal(given)
         fitted = replace(given, **self.changed)
         thinks = is_thinking(fitted)
         has_off = self.model.reasoning or self.rules.functions_with_thinking == "off"
@@ -308,6 +309,13 @@ class _Options:
             return
         if any(tool.kind == "function" for tool in self.tools):
             self.clamp("thinking", "off", Loss.CONTENT, "off: the target refuses functions while thinking is on")
+
+    def raise_minimal(self, given: Options) -> None:
+        """Raise the level `minimal` where the target refuses its own tools beside it."""
+        fitted = self.changed.get("thinking", given.thinking)
+        has_native = any(tool.kind == "native" for tool in self.tools)
+        if fitted == "minimal" and has_native and not self.rules.minimal_with_server_tools:
+            self.clamp("thinking", "low", Loss.NONE, "low: the target refuses its own tools beside minimal")
 
     def remove_refused(self, given: Options, *, thinks: bool) -> None:
         chosen: str | None = None

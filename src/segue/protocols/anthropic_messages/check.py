@@ -262,12 +262,7 @@ def _check_combinations(body: Mapping[str, object], endpoint: Endpoint) -> Itera
     """Features that exclude each other (Anthropic documentation of each, read 2026-11-17)."""
     if endpoint.model.provider != PROVIDER:
         return
-    output = object_of(body.get("output_config")).get("format")
-    messages = [*objects_of(body.get("messages"))]
-    if output is not None and messages and messages[-1][1].get("role") == "assistant":
-        # Structured outputs: incompatible with prefilling
-        message = "an output format cannot be combined with the beginning of an answer; remove the last message"
-        yield Violation(code="format_prefill", path=("messages", messages[-1][0]), message=message)
+    messages = objects_of(body.get("messages"))
     documents = [
         (("messages", index, "content", at), object_of(block.get("citations")).get("enabled") is True)
         for index, turn in messages

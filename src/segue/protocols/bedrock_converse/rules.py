@@ -215,6 +215,12 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=r"amazon\.nova-(?!2)",
+        rules={"schema_refused": frozenset({"definitions", "$defs"})},
+        source="'inputSchema/json: extraneous key [definitions] is not permitted' (zed #28521, 2025-04-10)",
+        read="2026-11-17",
+    ),
+    Family(
         pattern=r"amazon\.nova-2",
         rules={
             "refused_with_thinking": frozenset({"max_tokens", *_SAMPLING}),

@@ -34,6 +34,7 @@ from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 
 OUTPUT: Final = "model_output"
 _STEP: Final = "step"
+_PLACE: Final = "place"
 _DEFAULT_STEP: Final[Block] = {"type": OUTPUT}
 _THOUGHT_KEYS: Final = frozenset({"signature", "summary"})
 _NO_NAMES: Final[Mapping[str, str]] = {}
@@ -64,6 +65,9 @@ class TurnReader:
                 return (_read_thought(step),)
             case "function_call":
                 return (self._read_call(step),)
+            case kind if kind in CONTENTS:  # a content that stands where a step belongs goes back there
+                extra = keep(PROTOCOL, EMPTY, EMPTY, choices=choose(_PLACE, OUTPUT, _STEP))
+                return (replace(native_step(step), extra=extra),)
             case _:
                 return (native_step(step),)
 
@@ -142,7 +146,7 @@ def write_turn(steps: list[Wire], content: Sequence[AssistantContent], endpoint:
     index = 0
     try:
         for index, piece in enumerate(content):  # noqa: B007 - the place of a failure
-            if piece.kind == "text" or (piece.kind == "native" and kind_of(piece.block) in CONTENTS):
+            if piece.kind == "text" or (piece.kind == "native" and _is_in_output(piece)):
                 contents = _write_content(piece, steps, contents)
                 continue
             contents = None
@@ -154,6 +158,10 @@ def write_turn(steps: list[Wire], content: Sequence[AssistantContent], endpoint:
                 steps.append(dict(native_block(PROTOCOL, piece)))
     except EncodeError as error:
         raise EncodeError(error.reason, path=(index, *error.path)) from error
+
+
+def _is_in_output(piece: NativeContent) -> bool:
+    return kind_of(piece.block) in CONTENTS and chosen(piece.extra, PROTOCOL, _PLACE, OUTPUT) == OUTPUT
 
 
 def _write_content(piece: TextContent | NativeContent, steps: list[Wire], contents: list[Wire] | None) -> list[Wire]:

@@ -123,11 +123,7 @@ def find_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool 
       #1666, trae-agent #173); "For 'object' type, 'additionalProperties' must be explicitly set to false" (Anthropic:
       veryfront-code #3918, 2026-08-21), "For 'integer' type, property 'maximum' is not supported".
     """
-    if output and strict and schema.get("type") != "object" and rules.strict_closed:
-        # "schema must be a JSON Schema of 'type: \"object\"', got 'type: \"array\"'." (OpenAI API)
-        yield Fault("schema_root", (), "the root of the schema must have the type object; wrap it in one")
-    if rules.schema_properties and not output and schema.get("type") == "object" and "properties" not in schema:
-        yield Fault("schema_root", (), "the root of the schema needs `properties`; add it, also empty")
+    yield from _find_root_faults(schema, rules, strict=strict, output=output)
     refused = rules.schema_refused | rules.strict_refused if strict else rules.schema_refused
     optional = 0
     for path, one in walk_schema(schema):
@@ -159,6 +155,14 @@ def find_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool 
         yield Fault("schema_recursive", (), "the schema refers to itself; write out the levels")
     if strict:
         yield from _find_excess(schema, rules)
+
+
+def _find_root_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool) -> Iterator[Fault]:
+    if output and strict and schema.get("type") != "object" and rules.strict_closed:
+        # "schema must be a JSON Schema of 'type: \"object\"', got 'type: \"array\"'." (OpenAI API)
+        yield Fault("schema_root", (), "the root of the schema must have the type object; wrap it in one")
+    if rules.schema_properties and not output and schema.get("type") == "object" and "properties" not in schema:
+        yield Fault("schema_root", (), "the root of the schema needs `properties`; add it, also empty")
 
 
 def _find_unsupported(schema: JsonObject, path: Path, rules: Rules, *, strict: bool) -> Iterator[Fault]:

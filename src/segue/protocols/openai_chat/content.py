@@ -89,8 +89,10 @@ def dump_value(content: object) -> str | None:
 
 
 def is_plain(piece: AnyContent) -> bool:
-    """Whether content is a text and nothing else."""
-    return piece.kind == "text" and piece.extra is None and piece.cache_mark is None
+    """Whether content is a text and nothing else on this wire; fields of other protocols are not written."""
+    if piece.kind != "text" or piece.cache_mark is not None:
+        return False
+    return piece.extra is None or PROTOCOL not in piece.extra
 
 
 def _is_string(content: Sequence[UserContent], *, joined: bool) -> bool:

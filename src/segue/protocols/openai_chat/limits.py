@@ -286,7 +286,7 @@ LIMITS: Final = Limits(
         Limit(
             "messages",
             '"The input messages do not contain elements with the role of user" (agentscope-java #613, 2026-01-21)',
-            needs=('messages.*.role="user"',),
+            needs=tuple(f'messages.*.role="{role}"' for role in ("user", "assistant", "tool")),
             providers=("alibaba",),
         ),
         Limit(

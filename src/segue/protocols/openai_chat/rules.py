@@ -176,7 +176,8 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=r"gpt-5\.[1-9]-chat",
-        rules={"refused_extra": ["max_tokens"]},
+        # "'reasoning_effort' does not support 'high' with this model. Supported values are: 'medium'." (chatwise #1257)
+        rules={"refused_extra": ["max_tokens"], "thinking_levels": frozenset({"medium"})},
         providers=("openai", "azure"),
         source="the same: gpt-5-chat accepts it, gpt-5.1-chat and gpt-5.2-chat do not (meetily #364, 2026-02-23)",
         read="2026-11-17",

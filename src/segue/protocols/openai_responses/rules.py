@@ -72,6 +72,7 @@ RULES: Final = Rules(
     final_thinking="drop",  # "was provided without its required following item"
     # -- settings
     refused_options=frozenset({"stop", "seed"}),  # openai 3.49.0: no such parameters
+    minimal_with_server_tools=False,  # "cannot be used with reasoning.effort 'minimal': web_search." (OpenAI API)
     min_max_tokens=16,  # openai-openapi 2.3.0: max_output_tokens
     user_id_keys=frozenset({"user", "safety_identifier"}),  # openai 3.49.0; the lengths differ by provider
     max_session_id=64,  # openai-openapi 2.3.0: prompt_cache_key

@@ -4,6 +4,7 @@ Facts this file relies on:
 - There are two roles, user and assistant. Tool results are parts of a user message that follows the call.
                                                                                (@types/vscode 1.140.0, read 2026-11-15)
 - The content of a message may be a string.                                                                 (the same)
+- Extensions also send a result right behind its call, in the assistant message. It is a result all the same.
 
 By default the results of a batch share one wire message, and what the user writes next is a wire message of its own: so
 a request that ends with results is a prefix of the next one. The choice `turn` is "new" for a user message or result
@@ -24,7 +25,7 @@ from segue.errors import DecodeError, EncodeError, Path
 from segue.models.origin import new_assistant_message
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
-from segue.protocols.kit.reading import expect_objects, is_of_reply
+from segue.protocols.kit.reading import expect_objects, is_of_reply, text_of
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 from segue.protocols.vscode_lm.content import KIND, RESULT, decode_assistant_part, decode_user_part, encode_parts
 from segue.protocols.vscode_lm.rules import PROTOCOL
@@ -64,16 +65,37 @@ class TurnReader:
                 raise DecodeError(f"the role {role!r} is unknown; use user or assistant", path=(*path, "role"))
 
     def _read_assistant(self, turn: Block, path: Path) -> None:
-        pieces = decode_assistant_content(turn, path)
-        calls = [piece for piece in pieces if piece.kind == "toolCall"]
-        self._names = {call.id: call.name for call in calls}
+        """Read an assistant turn; a result of one of its calls ends a message, and the next one continues the turn."""
+        self._names = {}
+        extra = _keep_turn(turn)
+        pieces: list[AssistantContent] = []
+        opened = len(self.messages)
+        for part in _parts_of(turn, path):
+            is_result = part.get(KIND) == RESULT and text_of(part.get("callId")) in self._names and extra is None
+            result = self._read_result(part) if is_result else None
+            if result is None:
+                piece = decode_assistant_part(part)
+                pieces.append(piece)
+                self._names |= {piece.id: piece.name} if piece.kind == "toolCall" else {}
+                continue
+            if pieces:
+                self._add_assistant(pieces, opened, extra)
+                pieces = []
+            self._add_result(turn, opened, result, part)
+        if pieces or len(self.messages) == opened:
+            self._add_assistant(pieces, opened, extra)
+
+    def _add_assistant(self, pieces: Sequence[AssistantContent], opened: int, extra: Extra | None) -> None:
+        if len(self.messages) > opened:
+            extra = keep(PROTOCOL, EMPTY, EMPTY, choices=choose(_TURN, _NEW, _SAME))
+        has_calls = any(piece.kind == "toolCall" for piece in pieces)
         self.messages.append(
             replace(
-                new_assistant_message(self.endpoint.model, content=pieces),
+                new_assistant_message(self.endpoint.model, content=tuple(pieces)),
                 protocol=PROTOCOL,
                 model=self.model,
-                stop_reason=StopReason.TOOL_USE if calls else StopReason.STOP,
-                extra=_keep_turn(turn),
+                stop_reason=StopReason.TOOL_USE if has_calls else StopReason.STOP,
+                extra=extra,
             )
         )
 
@@ -134,11 +156,14 @@ def decode_assistant_content(turn: Block, path: Path, *, reply: bool = False) ->
     Raises:
         DecodeError: it is neither a string nor a list of parts.
     """
+    return tuple(decode_assistant_part(part, reply=reply) for part in _parts_of(turn, path))
+
+
+def _parts_of(turn: Block, path: Path) -> Sequence[Block]:
     content = turn.get("content")
     if isinstance(content, str):
-        return (TextContent(text=content),)
-    parts = expect_objects(content, (*path, "content"))
-    return tuple(decode_assistant_part(part, reply=reply) for part in parts)
+        return ({KIND: "text", "value": content},)
+    return expect_objects(content, (*path, "content"))
 
 
 def _keep_turn(turn: Block) -> Extra | None:
@@ -182,20 +207,26 @@ class _Turns:
 
     def __init__(self) -> None:
         self.wire: list[Wire] = []
-        self.open: list[Wire] | None = None  # the parts of the last wire message, if it is the user's
+        self.open: list[Wire] | None = None  # the parts of the last wire message, if they are a list
         self.after_result = False
 
     def add_assistant(self, message: AssistantMessage, path: Path) -> None:
-        wire: Wire = {"role": "assistant", "content": encode_parts(message.content, (*path, "content"))}
+        parts = encode_parts(message.content, (*path, "content"))
+        open_parts = self._find_open(message.extra, _NEW)
+        self.after_result = False
+        if open_parts is not None and self.wire[-1]["role"] == "assistant":
+            open_parts += parts
+            return
+        wire: Wire = {"role": "assistant", "content": parts}
         if message.extra is not None and not is_of_reply(message.extra):
             restore(wire, message.extra, PROTOCOL)
         self.wire.append(wire)
-        self.open, self.after_result = None, False
+        self.open = parts if wire["content"] is parts else None
 
     def add_user(self, message: UserMessage, path: Path) -> None:
         parts = encode_parts(message.content, (*path, "content"))
         open_parts = self._find_open(message.extra, _NEW)
-        if open_parts is not None:
+        if open_parts is not None and self.wire[-1]["role"] == "user":
             open_parts += parts
         else:
             wire: Wire = {"role": "user", "content": parts}
