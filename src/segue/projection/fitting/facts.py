@@ -184,9 +184,9 @@ def names_of(message: Message) -> frozenset[str]:
 
 
 def _names(text: str) -> Iterator[str]:
-    for chunk in set(text.replace("://", _SCHEME).translate(_SEPARATORS).split()):
-        if chunk.isalpha() and chunk[1:].islower():
-            continue  # a plain word, as most are
+    chunks = set(text.replace("://", _SCHEME).translate(_SEPARATORS).split())
+    # Most are plain words.
+    for chunk in [chunk for chunk in chunks if not chunk.islower() or not chunk.isalpha()]:
         name = chunk.replace(_SCHEME, "://").lstrip(_BEFORE).rstrip(_BEHIND)[:_LONGEST_NAME]
         if len(name) > _SHORTEST_NAME and _IS_NAME.search(name):
             yield name
