@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import random
-import string
-from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -33,95 +31,6 @@ CLASSES: dict[str, tuple[str, str]] = {
 }
 
 
-Text = Callable[[random.Random, int], str]
-
-
-def rows(values: Callable[[random.Random], object], *, separator: str = " ") -> Text:
-    def make(chance: random.Random, size: int) -> str:
-        lines = (separator.join(str(values(chance)) for _ in range(30)) for _ in range(size // 30 + 1))
-        return "\n".join(lines)[:size]
-
-    return make
-
-
-DENSE: dict[str, Text] = {
-    "a grid of digits": rows(lambda chance: chance.randint(0, 9)),
-    "a grid with commas": rows(lambda chance: chance.randint(0, 9), separator=", "),
-    "a grid without spaces": rows(lambda chance: chance.randint(0, 9), separator=","),
-    "a column of digits": rows(lambda chance: chance.randint(0, 9), separator="\n"),
-    "a grid of numbers": rows(lambda chance: chance.randint(0, 99)),
-    "measurements": rows(lambda chance: f"{chance.random():.3f}"),
-    "single letters": rows(lambda chance: chance.choice("abcdefghijkl")),
-    "short words": rows(lambda chance: chance.choice(("it", "is", "so", "we", "go", "by", "ox"))),
-    "short words and digits": rows(lambda chance: chance.choice(("it", "is", "7", "so", "4", "x"))),
-    "a dump of bytes": rows(lambda chance: f"{chance.getrandbits(8):02x}"),
-    "digests": rows(lambda chance: f"{chance.getrandbits(256):064x}", separator="\n"),
-    "digests in capitals": rows(lambda chance: f"{chance.getrandbits(256):064X}", separator="\n"),
-}
-"""Texts with more tokens than their classes of characters give, because a token never spans two words or numbers."""
-
-
-LETTERS = string.ascii_letters
-
-
-def at_random(alphabet: Sequence[str], lengths: tuple[int, int], *, separator: str = " ") -> Text:
-    def make(chance: random.Random, size: int) -> str:
-        count = size // (lengths[0] + len(separator)) + 1
-        return separator.join("".join(chance.choices(alphabet, k=chance.randint(*lengths))) for _ in range(count))[
-            :size
-        ]
-
-    return make
-
-
-def minified(chance: random.Random, size: int) -> str:
-    def name() -> str:
-        return chance.choice(string.ascii_lowercase)
-
-    statements = (
-        lambda: f"function {name()}({name()},{name()}){{return {name()}[{name()}]||{name()}.{name()}({name()})}}",
-        lambda: f"for({name()}=0;{name()}<{name()};{name()}++){name()}[{name()}]={name()}^{name()}>>>3;",
-        lambda: f"if(!{name()}&&{name()}!=={name()}){{{name()}.push({name()})}}",
-    )
-    return "".join(chance.choice(statements)() for _ in range(size // 20))[:size]
-
-
-RANDOM: dict[str, Text] = {
-    "small letters": at_random(string.ascii_lowercase, (3, 9)),
-    "small letters without spaces": at_random(string.ascii_lowercase, (60, 60), separator=""),
-    "capitals": at_random(string.ascii_uppercase, (3, 9)),
-    "letters": at_random(LETTERS, (3, 9)),
-    "letters and digits": at_random(LETTERS + string.digits, (20, 20), separator=","),
-    "consonants": at_random("bcdfghjklmnpqrstvwxz", (3, 8)),
-    "vowels": at_random("aeiou", (3, 8)),
-    "syllables": at_random([first + second for first in "bdfgklmnprstvz" for second in "aeiou"], (2, 4)),
-    "names with underscores": at_random([*string.ascii_lowercase, "_"], (9, 20)),
-    "genes": at_random("ACGT", (60, 60), separator="\n"),
-    "punctuation": at_random(string.punctuation, (1, 12)),
-    "punctuation without spaces": at_random(string.punctuation, (60, 60), separator=""),
-    "brackets": at_random("()[]{}<>", (1, 8)),
-    "punctuation and letters": at_random(string.punctuation + string.ascii_lowercase, (60, 60), separator=""),
-    "short words in lines": at_random(("it", "is", "so", "we"), (1, 1), separator="\n"),
-    "short words with commas": at_random(("it", "is", "so", "we"), (1, 1), separator=","),
-    "base64 in lines": at_random(LETTERS + string.digits + "+/", (76, 76), separator="\n"),
-    "minified code": minified,
-    "control characters": at_random([*map(chr, range(1, 9))], (1, 5)),
-    "Cyrillic": at_random([*map(chr, range(0x430, 0x450))], (2, 8)),
-    "Greek": at_random([*map(chr, range(0x3B1, 0x3CA))], (2, 8)),
-    "Arabic": at_random([*map(chr, range(0x621, 0x64B))], (2, 8)),
-    "Devanagari": at_random([*map(chr, range(0x905, 0x93A))], (2, 8)),
-    "Ethiopic": at_random([*map(chr, range(0x1200, 0x1248))], (2, 8)),
-    "Latin with accents": at_random([*map(chr, range(0xC0, 0x250))], (2, 8)),
-    "kana": at_random([*map(chr, range(0x3041, 0x3097))], (4, 30)),
-    "Han": at_random([*map(chr, range(0x4E00, 0x9F00))], (2, 8)),
-    "Hangul": at_random([*map(chr, range(0xAC00, 0xD7A4))], (2, 8)),
-    "emoji": at_random([*map(chr, range(0x1F300, 0x1F650))], (1, 9)),
-    "mathematical letters": at_random([*map(chr, range(0x1D400, 0x1D4FF))], (3, 9)),
-    "several scripts": at_random("aZ7{éßжλשعक漢か한🌍→ǣ뇑", (2, 9)),
-}
-"""Texts with more tokens than the same characters in words have: nothing of them is in a vocabulary."""
-
-
 @pytest.mark.parametrize(("character", "field"), CLASSES.values(), ids=CLASSES.keys())
 @pytest.mark.parametrize("name", TOKENIZERS)
 def test_each_class_has_its_own_weight(name, character, field):
@@ -147,7 +56,7 @@ def test_bytes_and_text_are_counted_alike():
 
 def test_the_bound_of_joined_texts_is_never_below_their_estimates():
     chance = random.Random(7)
-    kinds = (*texts.KINDS.values(), *DENSE.values(), *RANDOM.values())
+    kinds = (*texts.KINDS.values(), *texts.DENSE.values(), *texts.RANDOM.values())
     joined = [[make(chance, size) for size in (3, 40, 700, 4000)] + [chance.choice("a7{é漢🌍")] for make in kinds]
     for tokenizer in TOKENIZERS.values():
         for parts in joined:
@@ -159,7 +68,7 @@ def test_the_bound_of_joined_texts_is_never_below_their_estimates():
 
 def test_no_character_counts_more_than_the_widest():
     chance = random.Random(3)
-    made = [make(chance, 2000) for make in (*texts.KINDS.values(), *DENSE.values(), *RANDOM.values())]
+    made = [make(chance, 2000) for make in (*texts.KINDS.values(), *texts.DENSE.values(), *texts.RANDOM.values())]
     for tokenizer in TOKENIZERS.values():
         for text in made:
             assert estimate_text(text, tokenizer) <= len(text) * tokenizer.widest()
@@ -209,19 +118,19 @@ def test_no_kind_of_text_is_estimated_much_too_low(kind, name):
 
 @exact.needed
 @pytest.mark.parametrize("name", exact.NAMES)
-@pytest.mark.parametrize("kind", DENSE)
+@pytest.mark.parametrize("kind", texts.DENSE)
 def test_texts_of_many_short_pieces_are_not_estimated_too_low(kind, name):
-    text = DENSE[kind](random.Random(7), 20_000)
+    text = texts.DENSE[kind](random.Random(7), 20_000)
     assert 0.95 < estimate_text(text, TOKENIZERS[name]) / exact.count(text, name) < 1.45
 
 
 @exact.needed
 @pytest.mark.parametrize("name", ["o200k", "gemma3", "tekken"])
-@pytest.mark.parametrize("kind", RANDOM)
+@pytest.mark.parametrize("kind", texts.RANDOM)
 def test_texts_at_random_are_not_estimated_too_low(kind, name):
     """A request is cut at 0.85 of the limit, which is 7/8 of the window: above 0.75 it does not exceed the window."""
     chance = random.Random(7)
-    for pieces in ([RANDOM[kind](chance, 300) for _ in range(6)], [RANDOM[kind](chance, 3000)]):
+    for pieces in ([texts.RANDOM[kind](chance, 300) for _ in range(6)], [texts.RANDOM[kind](chance, 3000)]):
         estimated = sum(estimate_text(piece, TOKENIZERS[name]) for piece in pieces)
         assert 0.75 < estimated / sum(exact.count(piece, name) for piece in pieces) < 3.0
 

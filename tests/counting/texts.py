@@ -6,9 +6,12 @@ import base64
 import gzip
 import json
 import random
+import string
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+Text = Callable[[random.Random, int], str]
 _SAMPLES = Path(__file__).resolve().parent / "samples"
 
 SENTENCES = {
@@ -117,3 +120,89 @@ KINDS = {
     "European languages": lambda chance, size: speech(chance, size, EUROPEAN),
     "East Asian languages": lambda chance, size: speech(chance, size, EAST_ASIAN),
 }
+
+
+def rows(values: Callable[[random.Random], object], *, separator: str = " ") -> Text:
+    def make(chance: random.Random, size: int) -> str:
+        lines = (separator.join(str(values(chance)) for _ in range(30)) for _ in range(size // 30 + 1))
+        return "\n".join(lines)[:size]
+
+    return make
+
+
+DENSE: dict[str, Text] = {
+    "a grid of digits": rows(lambda chance: chance.randint(0, 9)),
+    "a grid with commas": rows(lambda chance: chance.randint(0, 9), separator=", "),
+    "a grid without spaces": rows(lambda chance: chance.randint(0, 9), separator=","),
+    "a column of digits": rows(lambda chance: chance.randint(0, 9), separator="\n"),
+    "a grid of numbers": rows(lambda chance: chance.randint(0, 99)),
+    "measurements": rows(lambda chance: f"{chance.random():.3f}"),
+    "single letters": rows(lambda chance: chance.choice("abcdefghijkl")),
+    "short words": rows(lambda chance: chance.choice(("it", "is", "so", "we", "go", "by", "ox"))),
+    "short words and digits": rows(lambda chance: chance.choice(("it", "is", "7", "so", "4", "x"))),
+    "a dump of bytes": rows(lambda chance: f"{chance.getrandbits(8):02x}"),
+    "digests": rows(lambda chance: f"{chance.getrandbits(256):064x}", separator="\n"),
+    "digests in capitals": rows(lambda chance: f"{chance.getrandbits(256):064X}", separator="\n"),
+}
+"""Texts with more tokens than their classes of characters give, because a token never spans two words or numbers."""
+
+
+LETTERS = string.ascii_letters
+
+
+def at_random(alphabet: Sequence[str], lengths: tuple[int, int], *, separator: str = " ") -> Text:
+    def make(chance: random.Random, size: int) -> str:
+        count = size // (lengths[0] + len(separator)) + 1
+        return separator.join("".join(chance.choices(alphabet, k=chance.randint(*lengths))) for _ in range(count))[
+            :size
+        ]
+
+    return make
+
+
+def minified(chance: random.Random, size: int) -> str:
+    def name() -> str:
+        return chance.choice(string.ascii_lowercase)
+
+    statements = (
+        lambda: f"function {name()}({name()},{name()}){{return {name()}[{name()}]||{name()}.{name()}({name()})}}",
+        lambda: f"for({name()}=0;{name()}<{name()};{name()}++){name()}[{name()}]={name()}^{name()}>>>3;",
+        lambda: f"if(!{name()}&&{name()}!=={name()}){{{name()}.push({name()})}}",
+    )
+    return "".join(chance.choice(statements)() for _ in range(size // 20))[:size]
+
+
+RANDOM: dict[str, Text] = {
+    "small letters": at_random(string.ascii_lowercase, (3, 9)),
+    "small letters without spaces": at_random(string.ascii_lowercase, (60, 60), separator=""),
+    "capitals": at_random(string.ascii_uppercase, (3, 9)),
+    "letters": at_random(LETTERS, (3, 9)),
+    "letters and digits": at_random(LETTERS + string.digits, (20, 20), separator=","),
+    "consonants": at_random("bcdfghjklmnpqrstvwxz", (3, 8)),
+    "vowels": at_random("aeiou", (3, 8)),
+    "syllables": at_random([first + second for first in "bdfgklmnprstvz" for second in "aeiou"], (2, 4)),
+    "names with underscores": at_random([*string.ascii_lowercase, "_"], (9, 20)),
+    "genes": at_random("ACGT", (60, 60), separator="\n"),
+    "punctuation": at_random(string.punctuation, (1, 12)),
+    "punctuation without spaces": at_random(string.punctuation, (60, 60), separator=""),
+    "brackets": at_random("()[]{}<>", (1, 8)),
+    "punctuation and letters": at_random(string.punctuation + string.ascii_lowercase, (60, 60), separator=""),
+    "short words in lines": at_random(("it", "is", "so", "we"), (1, 1), separator="\n"),
+    "short words with commas": at_random(("it", "is", "so", "we"), (1, 1), separator=","),
+    "base64 in lines": at_random(LETTERS + string.digits + "+/", (76, 76), separator="\n"),
+    "minified code": minified,
+    "control characters": at_random([*map(chr, range(1, 9))], (1, 5)),
+    "Cyrillic": at_random([*map(chr, range(0x430, 0x450))], (2, 8)),
+    "Greek": at_random([*map(chr, range(0x3B1, 0x3CA))], (2, 8)),
+    "Arabic": at_random([*map(chr, range(0x621, 0x64B))], (2, 8)),
+    "Devanagari": at_random([*map(chr, range(0x905, 0x93A))], (2, 8)),
+    "Ethiopic": at_random([*map(chr, range(0x1200, 0x1248))], (2, 8)),
+    "Latin with accents": at_random([*map(chr, range(0xC0, 0x250))], (2, 8)),
+    "kana": at_random([*map(chr, range(0x3041, 0x3097))], (4, 30)),
+    "Han": at_random([*map(chr, range(0x4E00, 0x9F00))], (2, 8)),
+    "Hangul": at_random([*map(chr, range(0xAC00, 0xD7A4))], (2, 8)),
+    "emoji": at_random([*map(chr, range(0x1F300, 0x1F650))], (1, 9)),
+    "mathematical letters": at_random([*map(chr, range(0x1D400, 0x1D4FF))], (3, 9)),
+    "several scripts": at_random("aZ7{éßжλשعक漢か한🌍→ǣ뇑", (2, 9)),
+}
+"""Texts with more tokens than the same characters in words have: nothing of them is in a vocabulary."""

@@ -70,10 +70,13 @@ class Verdict:
         return 1 + self.tokens / ((POLICY_FIT.high - self.low) * self.limit)
 
 
-def play(messages: tuple[Message, ...], model: Model, sizes: ExactSizes, *, checks: int = 5) -> Verdict:
+def play(
+    messages: tuple[Message, ...], model: Model, sizes: ExactSizes, *, checks: int = 5, in_window: bool = False
+) -> Verdict:
     """Send the request of every point through one projector.
 
     `checks` requests after a cut are prepared and checked as bodies, and compared with the projection of the whole.
+    `in_window`: a request may take what is reserved for the reply, but no more than the window.
     """
     verdict, projector, plain = Verdict(), Projector(model), Projector(model, UNCUT)
     fixed: float | None = None
@@ -103,7 +106,8 @@ def play(messages: tuple[Message, ...], model: Model, sizes: ExactSizes, *, chec
             verdict.most = max(verdict.most, size / window.limit)
             # Above the high mark stands only what cannot be cut, a long user message for example: then the tokens that
             # are reserved for the reply make up for the error of the estimate.
-            most = window.limit if window.estimate <= POLICY_FIT.high * window.limit else window.window
+            is_low = window.estimate <= POLICY_FIT.high * window.limit and not in_window
+            most = window.limit if is_low else window.window
             if size > most:
                 verdict.overflows.append(f"{point}: {size:.0f} of {window.limit} tokens, {window}")
         if last is not None:

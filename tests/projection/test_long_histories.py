@@ -6,15 +6,19 @@ every request point, 240,000 requests.
 
 from __future__ import annotations
 
+import random
 from collections import defaultdict
 
 import pytest
 from msgspec.structs import replace
 
-from counting import exact
+from counting import exact, texts
 from projection.fitting_judge import ExactSizes, Verdict, play
 from projection.long_histories import HISTORIES, history
+from segue.conversation.content import TextContent, ToolCall
+from segue.conversation.messages import Message, StopReason, ToolResultMessage, UserMessage
 from segue.models.model import Model
+from segue.models.origin import new_assistant_message
 
 pytestmark = exact.needed
 
@@ -30,6 +34,7 @@ TARGETS = {
 WINDOWS = (16_000, 32_000, 128_000, 200_000, 400_000, 1_000_000)
 LEAST_REUSED = {32_000: 0.85, 128_000: 0.95, 200_000: 0.97, 400_000: 0.985}
 """The share of tokens that a prompt cache can have from the request before, by window."""
+QUICK = ("a grid of digits", "digests", "short words", "small letters", "punctuation", "Han", "emoji", "minified code")
 
 
 def run(name: str, target: str, sizes: ExactSizes, window: int, scale: float) -> Verdict:
@@ -57,6 +62,33 @@ def test_every_request_of_a_long_history_fits(name):
     assert verdict.requests > 10
     assert verdict.cuts > 0
     assert len(verdict.too_small) <= verdict.requests / 20
+
+
+def play_results(kind: str, target: str, steps: int) -> Verdict:
+    """Play a session in which a tool gives texts of one kind, short and long ones."""
+    chance, make = random.Random(11), {**texts.DENSE, **texts.RANDOM}[kind]
+    model = replace(TARGETS[target][0], context_window=8_000, max_input=0)
+    messages: list[Message] = [UserMessage.of("Go on.")]
+    for number in range(steps):
+        call = ToolCall(id=f"call{number:05}", name="read", arguments={"path": f"data/{number}.txt"})
+        found = TextContent(text=make(chance, chance.choice((200, 600, 900, 2500))))
+        messages.append(replace(new_assistant_message(model, content=(call,)), stop_reason=StopReason.TOOL_USE))
+        messages.append(ToolResultMessage(tool_call_id=call.id, tool_name="read", content=(found,)))
+    return play(tuple(messages), model, sizes_for(target), checks=1, in_window=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "target"),
+    [
+        pytest.param(kind, target, marks=() if kind in QUICK and target == "o200k" else pytest.mark.proof)
+        for kind in (*texts.DENSE, *texts.RANDOM)
+        for target in ("o200k", "gemma3", "tekken")
+    ],
+)
+def test_no_request_of_texts_with_many_tokens_exceeds_the_window(kind, target):
+    verdict = play_results(kind, target, 40)
+    assert (verdict.overflows, verdict.unreported, verdict.faults) == ([], [], [])
+    assert verdict.cuts > 0
 
 
 @pytest.mark.proof

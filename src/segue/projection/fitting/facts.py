@@ -23,7 +23,7 @@ from typing import Final, cast
 from segue.conversation.messages import Message
 from segue.counting.counter import TokenCounter
 
-_LOOKED_AT: Final = 300
+_LOOKED_AT: Final = 200
 """How many of the messages that are left out are looked at, from the newest on."""
 _HEAD, _TAIL = 6000, 2000
 """The characters of a long text that are looked at."""
@@ -32,7 +32,10 @@ _LONGEST_LINE: Final = 160
 _DECAY: Final = 0.99
 """How much less a mention counts for each message that follows."""
 _WEIGHTS: Final = {"user": 4.0, "assistant": 3.0, "toolResult": 1.0}
-_CHUNK: Final = re.compile(r"(?:https?://)?[^\s\"'`()\[\]{}<>,;:|=\\*]{4,100}")
+_SEPARATORS: Final = str.maketrans(dict.fromkeys("\"'`()[]{}<>,;:|=\\*", " "))
+_SCHEME: Final = "\x00"
+"""Stands for `://` while a text is split: a colon separates names otherwise."""
+_SHORTEST_NAME, _LONGEST_NAME = 3, 100
 _IS_NAME: Final = re.compile(r"[_/.@#\d\-]|[^\W\d_][a-z]+[A-Z]|[a-z][A-Z]")
 _BEFORE: Final = "!?-#+&$%^~"
 _BEHIND: Final = _BEFORE + "./"
@@ -177,13 +180,15 @@ def _order(item: tuple[str, float]) -> tuple[float, str]:
 
 def names_of(message: Message) -> frozenset[str]:
     """Give the names in a message."""
-    return frozenset(name for text in _texts(message) for name in _names(text))
+    return frozenset(_names("\n".join(_texts(message))))
 
 
 def _names(text: str) -> Iterator[str]:
-    for chunk in set(_CHUNK.findall(text)):
-        name = chunk.lstrip(_BEFORE).rstrip(_BEHIND)
-        if len(name) > 3 and _IS_NAME.search(name):
+    chunks = set(text.replace("://", _SCHEME).translate(_SEPARATORS).split())
+    # Most are plain words.
+    for chunk in [chunk for chunk in chunks if not chunk.islower() or not chunk.isalpha()]:
+        name = chunk.replace(_SCHEME, "://").lstrip(_BEFORE).rstrip(_BEHIND)[:_LONGEST_NAME]
+        if len(name) > _SHORTEST_NAME and _IS_NAME.search(name):
             yield name
 
 

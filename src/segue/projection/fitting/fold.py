@@ -175,8 +175,8 @@ class Fold:
     # -- a cut ---------------------------------------------------------------------------------------------------------
 
     def _cut(self, marks: Marks, point: int) -> None:
-        reasoning = self.sizes.reasoning
-        low, running = self.plan.low_after(reasoning[point] - reasoning[marks.since]), self._unit_before(point)
+        reasoning, turn = self.sizes.reasoning, 2 * self.sizes.full[point] / point
+        low, running = self.plan.low_after(turn, reasoning[point] - reasoning[marks.since]), self._unit_before(point)
         before, tight = (marks.gone, marks.lean, len(marks.running)), marks.tight
         marks.tight = 0
         newest = self._newest_part(point, running)

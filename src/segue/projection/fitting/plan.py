@@ -37,8 +37,9 @@ _DEEPEST: Final = 0.25
 """The low mark of a cut that loses reasoning is not below this."""
 _CACHE_PRICES: Final = (0.1, 1.25)
 """Where prices are not known: what reading from the cache and writing to it cost, compared with plain input."""
-_NEW: Final = 1 / 56
-"""The new tokens of a turn, as a part of the limit: 500 in a window of 32,000. (77 recorded sessions, 2026-11)"""
+_NEW, _MOST_NEW = 1 / 56, 1 / 40
+"""The new tokens of a turn, as a part of the limit: 500 in a window of 32,000. Where turns are longer, cuts go further
+down, or they would follow each other too soon; with 700 tokens as far as they go. (77 recorded sessions, 2026-11)"""
 _WORTH: Final = 1.34
 """How many per cent of the price of input a hundredth of the limit has to save, else it is kept. Of what the next call
 quotes word for word, a hundredth holds 0.2 to 0.4 %. (the same)"""
@@ -59,6 +60,7 @@ class FitPlan:
     """The limits of one target under one policy, resolved once."""
 
     __slots__ = (
+        "_price",
         "above",
         "counter",
         "edit",
@@ -67,7 +69,6 @@ class FitPlan:
         "keep",
         "least_head",
         "limit",
-        "low",
         "low_share",
         "quotas",
         "reasoning_price",
@@ -94,8 +95,8 @@ class FitPlan:
         self.edit: ServerEdit | None = _server_edit(fit, rules, self.limit)
         if self.edit is not None:
             self.high = float(self.limit)  # the server counts for itself; what is more than it can take is cut here
-        self.low_share: float = _low_by_price(model.cost, fit.high, fit.keep) if fit.low is None else fit.low
-        self.low: float = min(self.limit * self.low_share, self.high * _DEEP_ENOUGH)
+        self._price: Price = model.cost
+        self.low_share: float = _low_by_price(model.cost, fit.high, fit.keep, _NEW) if fit.low is None else fit.low
         self.keep: float = self.limit * fit.keep
         self.least_head: float = self.limit / 10
         """The first user message is kept whole if it is not larger than this."""
@@ -111,15 +112,20 @@ class FitPlan:
         """What a token of reasoning is worth that a cut loses, in tokens that are read anew instead of from the cache;
         0 where a cut loses none."""
 
-    def low_after(self, lost: float) -> float:
-        """Give the low mark of a cut that loses so many tokens of reasoning.
+    def low_after(self, turn: float, lost: float) -> float:
+        """Give the low mark of a cut where turns have so many tokens, and which loses so many tokens of reasoning.
 
         A cut reads what is left anew, and the model has to think again. The mark is lowered, not below the newest part
         that stays nor 0.25, until a token of the room that the cut makes costs no more than without reasoning.
         """
+        fit, share = self.fit, self.low_share
+        if fit.low is None and turn > _NEW * self.limit:
+            new = round(min(_MOST_NEW, turn / self.limit), 3)
+            share = _low_by_price(self._price, fit.high, fit.keep, new)
+        low = min(self.limit * share, self.high * _DEEP_ENOUGH)
         price = lost * self.reasoning_price
-        least = max(self.keep, min(self.low, self.limit * _DEEPEST))
-        return max(least, self.low - price * (self.high - self.low) / self.high) if price else self.low
+        least = max(self.keep, min(low, self.limit * _DEEPEST))
+        return max(least, low - price * (self.high - low) / self.high) if price else low
 
 
 _last: tuple[Model, Rules, Policy, FitPlan] | None = None
@@ -158,7 +164,7 @@ def _input_limit(model: Model, fit: Fit, window: int) -> int:
 
 
 @lru_cache(maxsize=64)
-def _low_by_price(price: Price, high: float, keep: float) -> float:
+def _low_by_price(price: Price, high: float, keep: float, new: float) -> float:
     """Choose the low mark by the prices of the cache: the cheaper it is to read, the further down a cut goes.
 
     With marks at `high` and `low`, a turn reads their middle on average, and writes its new tokens; and for each token
@@ -172,7 +178,7 @@ def _low_by_price(price: Price, high: float, keep: float) -> float:
         read, write = _CACHE_PRICES
 
     def cost(low: float) -> float:
-        return read * (high + low) / 2 + max(0.0, write - read) * _NEW * high / (high - low)
+        return read * (high + low) / 2 + max(0.0, write - read) * new * high / (high - low)
 
     low = min(_LARGEST_LOW, max(keep, high - 0.2))
     while low > max(_SMALLEST_LOW, keep) and cost(low) - cost(low - 0.01) >= _WORTH / 100 * cost(low):
