@@ -15,7 +15,7 @@ from segue.conversation.messages import Usage
 from segue.gateway.caching import find_saving, with_caching
 from segue.testing.emulator import Bill, EmulatedCall, Step
 
-STEPS = 20
+STEPS = 12
 SYSTEM = "You are a careful engineer. " + "Read every file before you change it. " * 400
 RESULT = "def area(radius):\n    return 3.14159 * radius ** 2\n" * 12
 UNCACHED = '\n[models."plain-anthropic"]\ntry = ["anthropic/claude-opus-4-8"]\ncaching = false\n'

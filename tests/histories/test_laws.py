@@ -11,7 +11,12 @@ from segue.histories.registry import FORMATS
 from segue.testing import format_cases
 from segue.testing.damaged_files import DamagedFiles
 
-CASES = [(name, case) for name in FORMATS for case in format_cases(FORMATS[name])]
+CASES = [
+    pytest.param(case, id=f"{name}: {case}", marks=marks)
+    for mutations, histories, marks in ((20, 8, ()), (60, 21, pytest.mark.proof))
+    for name in FORMATS
+    for case in format_cases(FORMATS[name], mutations=mutations, histories=histories)
+]
 DAMAGED = {
     f"{name}: {sample.name}": (name, at) for name in FORMATS for at, sample in enumerate(FORMATS[name].samples())
 }
@@ -19,7 +24,7 @@ FILES = 100_000
 """How many damaged files the heavy test reads, of all samples together."""
 
 
-@pytest.mark.parametrize("case", [case for _, case in CASES], ids=[f"{name}: {case}" for name, case in CASES])
+@pytest.mark.parametrize("case", CASES)
 def test_law(case):
     case()
 
