@@ -157,5 +157,5 @@ def test_the_wheel_runs_without_an_installation(tmp_path):
         assert "Write the session SOURCE for another agent" in shown.stdout, shown.stderr
     plain = [programs / "uv", "tool", "run", "--from", wheel, "segue", "handover", "--help"]
     refused = subprocess.run(plain, env=given, capture_output=True, text=True, check=False)
-    assert "pip install 'segue[cli]'" in refused.stderr
+    assert 'pip install "segue[cli]"' in refused.stderr
     assert "Traceback" not in refused.stderr
