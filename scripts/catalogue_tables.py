@@ -313,8 +313,11 @@ ROW_PROVIDERS: Final[Mapping[str, RowProvider]] = {
 CHAT_ONLY: Final = r"search|audio"
 """Models of OpenAI that only Chat Completions serves. (openai 3.49.0; OpenAI documentation: models)"""
 
-NOT_LISTED: Final = r"^ft:|embed|moderation|/|^claude-(?:2\.1|instant|.*:0$)"
-"""Keys of litellm's table that are not listed: fine-tuned models as a pattern, regions of a cloud, ids of two forms."""
+NOT_LISTED: Final = r"^ft:|embed|moderation|/|^claude-(?:2\.1|instant|.*:0$|3-(?:5-)?[a-z]+$)"
+"""Keys of litellm's table that are not listed: fine-tuned models as a pattern, regions of a cloud, ids of two forms.
+
+Claude 3 without a date is retired, and without a provider it would be the model of a cloud.
+"""
 
 
 class AddedModel(NamedTuple):
