@@ -7,7 +7,8 @@ import random
 import pytest
 
 from counting import exact, texts
-from segue.counting.tokenizers import O200K, TOKENIZERS, Tokenizer, bound_text, estimate_bytes, estimate_text
+from segue.counting.text_estimates import bound_text, estimate_bytes, estimate_text
+from segue.counting.tokenizers import O200K, TOKENIZERS, Tokenizer
 
 CLASSES: dict[str, tuple[str, str]] = {
     "small letters": ("a", "lower"),

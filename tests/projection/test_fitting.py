@@ -23,11 +23,12 @@ from segue.conversation.messages import AssistantMessage, Message, ToolResultMes
 from segue.errors import DoesNotFit, SettingsError
 from segue.models.model import Model, Price
 from segue.outbox import Outbox
+from segue.projection.fitting.plan import FitPlan
 from segue.projection.policy import Fit, Policy
 from segue.projection.projector import Projection, Projector, project
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.requirements import SummaryWanted
-from segue.protocols.api import check
+from segue.protocols.api import check, resolve_endpoint
 from segue.protocols.registry import PROTOCOLS
 from segue.request import prepare
 from segue.testing.history_laws import check_fits
@@ -511,6 +512,21 @@ def test_the_price_of_the_cache_chooses_how_far_a_cut_goes(price, least, most):
         last = window.gone
     assert len(found) > 2
     assert least - 0.06 < min(found) <= max(found) <= most, "a cut ends between two units"
+
+
+def test_a_cut_goes_further_down_where_turns_are_long():
+    """Else the next cut would follow soon. A mark that the caller sets stays, and where nothing is cached all do."""
+    plans = {
+        (cost, low): FitPlan(replace(CLAUDE, cost=cost), resolve_endpoint(CLAUDE).rules, Policy(fit=Fit(low=low)))
+        for cost, low in ((Price(input=1, cache_read=0.1), None), (Price(input=1), None), (Price(), 0.5))
+    }
+    lows = {
+        key: [round(plan.low_after(plan.limit / turns, 0) / plan.limit, 2) for turns in (400, 56, 48, 40, 10)]
+        for key, plan in plans.items()
+    }
+    dear, uncached, fixed = lows.values()
+    assert dear[0] == dear[1] > dear[2] > dear[3] == dear[4] >= 0.33
+    assert len(set(uncached)) == len(set(fixed)) == 1
 
 
 def test_old_results_are_shortened_before_steps_are_left_out():

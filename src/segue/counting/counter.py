@@ -18,8 +18,8 @@ from segue.conversation.messages import AssistantMessage, Message
 from segue.counting.estimates import NOTHING_LEARNT, Calibration, Estimate
 from segue.counting.families import family_of
 from segue.counting.media import count_pages, default_size, image_size
+from segue.counting.text_estimates import bound_text, estimate_bytes, estimate_text
 from segue.counting.token_family import TokenFamily
-from segue.counting.tokenizers import bound_text, estimate_bytes, estimate_text
 from segue.models.model import Model
 
 TextCounter: TypeAlias = Callable[[str], int]
