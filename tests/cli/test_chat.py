@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -14,7 +15,12 @@ from cli.running import SESSION, run
 from cli.terminal import NO_KEYS, Terminal
 from client.wires import WIRES
 from segue import AssistantMessage, TextContent, UserMessage, append_message, read_session
+from segue.cli import answers
+from segue.cli.chat_session import ChatSession
 from segue.cli.prompt import read_question
+from segue.client.http.clients import Client
+from segue.conversation.context import Options
+from segue.models.catalogue import get_model, installed_catalogue
 from servers.scripted import ScriptedServer
 
 pytest.importorskip("httpx2")
@@ -121,7 +127,7 @@ def test_a_pasted_text_that_begins_with_a_slash_is_no_command(tmp_path):
     try:
         terminal.wait_for("/help lists.*> ")
         terminal.type("\x1b[200~/usr/bin/x\nfails\x1b[201~\r")
-        terminal.wait_for(r"fails.*fails\r\n.*> ")
+        terminal.wait_for(r"fails.*fails *\r\n.*> ")
         terminal.type("\x04")
         terminal.process.wait(timeout=60)
     finally:
@@ -318,3 +324,79 @@ def test_an_answer_without_a_model_does_not_choose_one(tmp_path):
     last = read_session(session).messages[-1]
     assert last.role == "assistant"
     assert last.model == "echo"
+
+
+def test_a_line_that_ends_with_a_backslash_goes_on():
+    typed, asked = iter(["one \\", "two\\", "three"]), []
+
+    def read(prompt: str) -> str:
+        asked.append(prompt)
+        return next(typed)
+
+    assert read_question(read) == "one \ntwo\nthree"
+    assert asked == ["> ", "… ", "… "]
+
+
+def test_tokens_and_cost_are_shown_and_added_up(tmp_path):
+    chatted = chat("one\ntwo\n/cost\n", "echo", "--usage")
+    assert chatted.err.count("(1 tokens in, 1 out, price not known)") == 2
+    assert "2 answers: " in chatted.out
+    asked = run("ask", "-m", "echo", "one", "--usage", env=NO_KEYS)
+    assert (asked.out, asked.err) == ("one\n", "(1 tokens in, 1 out, price not known)\n")
+    assert "tokens" not in run("ask", "-m", "echo", "one", env=NO_KEYS).err
+    assert json.loads(run("ask", "-m", "echo", "one", "--json", env=NO_KEYS).out)["usage"]["output"] == 1
+
+
+@pytest.mark.parametrize(("name", "begins"), [("c.md", "# c\n"), ("c.html", "<!doctype html>")])
+def test_a_chat_is_exported_for_people_and_never_over_a_file(tmp_path, name, begins):
+    path = tmp_path / name
+    chatted = chat(f"hello\n/export {path}\n/export {path}\n/export\n", "echo")
+    assert path.read_text().startswith(begins)
+    assert "hello" in path.read_text()
+    assert f"{path} already exists and was not changed" in chatted.out
+    assert "/export needs a path" in chatted.out
+
+
+def test_tab_completes_commands_and_models():
+    with Client() as client:
+        session = ChatSession(
+            client, get_model("echo"), installed_catalogue(), path=None, system_prompt=None, options=Options()
+        )
+        try:
+            assert session.complete("/co") == ["/cost"]
+            assert set(session.complete("/mo")) == {"/model", "/models"}
+            assert "/model anthropic/claude-opus-4-8" in session.complete("/model anthropic/claude-opus-4-8")
+            assert session.complete("hello ") == session.complete("") == session.complete("/undo x") == []
+        finally:
+            session.close()
+
+
+BLOCKS = {
+    "a paragraph that is not complete": ("one\ntwo", None),
+    "a paragraph": ("one\n\ntwo", 4),
+    "blank lines first": ("\n\none\n\n", 6),
+    "a blank line in code": ("```\na\n\nb", None),
+    "code that is closed": ("```\na\n\nb\n```\n\nrest", 13),
+    "another fence in code": ("~~~\n```\n\n~~~\n\n", 13),
+}
+
+
+@pytest.mark.parametrize(("text", "end"), BLOCKS.values(), ids=BLOCKS.keys())
+def test_a_block_of_markdown_ends_at_a_blank_line_outside_of_code(text, end):
+    assert answers._end_of_block(text) == end
+
+
+def test_an_answer_in_a_terminal_is_drawn_as_markdown_with_its_words_wrapped():
+    server = AnsweringServer(text="**Yes.** " + "word " * 30 + "\n\n- one\n- two")
+    arguments = ("x/m", "--protocol", "openai-chat", "--base-url", server.url, "--key", "k")
+    terminal = Terminal("chat", *arguments, term="xterm", columns=60)
+    try:
+        terminal.wait_for("/help lists.*> ")
+        terminal.type("Go\r")
+        seen = terminal.wait_for(r"•.*two.*> ")
+    finally:
+        terminal.close()
+        server.close()
+    assert "**Yes.**" not in seen
+    assert "\x1b[1mYes." in seen
+    assert all(len(re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", line)) <= 60 for line in seen.split("\r\n") if "word" in line)

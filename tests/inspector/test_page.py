@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -170,7 +171,7 @@ def test_results_are_announced(page):
     assert status.get_attribute("role") == "status"
     sync_api.expect(status).to_contain_text("3 targets inspected")
     page.keyboard.press("3")
-    sync_api.expect(status).to_contain_text(f"{SUGGESTED[2]}: 2 content dropped")
+    sync_api.expect(status).to_contain_text(f"{SUGGESTED[2]}: content dropped: 2 messages")
     assert page.locator("#problem").get_attribute("role") == "alert"
 
 
@@ -229,6 +230,92 @@ def test_what_does_not_fit_is_red(bare):
     card = bare.locator(".card", has_text="openai/gpt-4")
     over = card.locator(".over, .chip.content").first
     sync_api.expect(over).to_be_visible()
+
+
+CUT = [
+    {"role": role, "content": f"message {number} {'word ' * 200}{'needle' if number == 40 else ''}"}
+    for number, role in enumerate(["user", "assistant"] * 60)
+]
+
+
+def test_a_run_that_is_not_sent_is_one_row_and_a_search_finds_what_is_in_it(bare):
+    inspect(bare, stored(*CUT, {"role": "user", "content": "And now?"}), "openai/gpt-4")
+    chip = bare.locator(".card", has_text="openai/gpt-4").locator(".chip.content")
+    sync_api.expect(chip).to_contain_text(re.compile(r"content dropped: \d+ messages, [\d,]+ tokens"))
+    fold = bare.locator("li.fold")
+    sync_api.expect(fold).to_contain_text(re.compile(r"\d+ messages, from messages\[\d+\]"))
+    assert bare.locator("#rows li").count() < 60
+    bare.locator("h1").click()  # keys are those of the page while no field has the focus
+    bare.keyboard.press("/")
+    bare.keyboard.insert_text("needle")
+    bare.keyboard.press("Enter")
+    sync_api.expect(bare.locator("#found")).to_contain_text("1 of")
+    sync_api.expect(bare.locator("li.here")).to_contain_text("message 40")
+    assert bare.locator("li.fold").count() == 0
+    bare.fill("#find", "nowhere in it")
+    bare.press("#find", "Enter")
+    sync_api.expect(bare.locator("#found")).to_have_text("not found")
+
+
+def test_two_targets_stand_side_by_side(page):
+    page.select_option("#beside", SUGGESTED[1])
+    row = page.locator('li.row[data-at="2"]')  # an answer of Claude, signed
+    sync_api.expect(row.locator(".side.stored")).to_contain_text("signature")
+    sync_api.expect(row.locator(".side.sent")).to_contain_text("without signature")
+    assert page.locator("ul.changes").count() == 0
+    page.select_option("#beside", "")
+    sync_api.expect(page.locator("ul.changes").first).to_be_visible()
+
+
+def test_a_link_holds_the_view(page, new_page):
+    page.keyboard.press("2")
+    sync_api.expect(page.locator("#sent-to")).to_have_text(f"Sent to {SUGGESTED[1]}")
+    page.wait_for_selector("#rows[data-done]")
+    page.keyboard.press("o")
+    page.keyboard.press("j")
+    sync_api.expect(page.locator("#place")).to_contain_text("1 of")
+    page.click("#link")
+    other = new_page(page.evaluate("navigator.clipboard.readText()"))
+    sync_api.expect(other.locator("#sent-to")).to_have_text(f"Sent to {SUGGESTED[1]}")
+    sync_api.expect(other.locator("#only")).to_have_attribute("aria-pressed", "true")
+    here = page.locator("li.here").get_attribute("data-at")
+    sync_api.expect(other.locator("li.here")).to_have_attribute("data-at", here)
+
+
+def test_the_empty_page_opens_the_example_and_a_question_mark_lists_the_keys(bare):
+    bare.click("#example")
+    sync_api.expect(bare.locator("#name")).to_have_text("example.jsonl")
+    bare.wait_for_selector("#result[data-inspected]")
+    bare.keyboard.press("?")
+    sync_api.expect(bare.locator("#keys-box")).to_contain_text("next and previous change")
+    bare.keyboard.press("Escape")
+    sync_api.expect(bare.locator("#keys-box")).not_to_be_visible()
+
+
+def test_an_error_is_where_the_user_looks(page):
+    page.evaluate("window.scrollTo(0, document.body.scrollHeight)")
+    page.fill("#target", "no/such-model")
+    page.press("#target", "Enter")
+    sync_api.expect(page.locator("#problem")).to_contain_text("no model")
+    box = page.locator("#problem").bounding_box()
+    assert 0 <= box["y"] < 200
+
+
+def test_the_page_has_five_sizes_of_text(page):
+    page.click("#other")
+    sizes = page.evaluate(
+        "[...new Set([...document.querySelectorAll('body *')].map((node) => getComputedStyle(node).fontSize))]"
+    )
+    assert {"12px", "13px", "14px", "16px"} >= set(sizes) - {"22px"}
+
+
+MONEY = {0.4: "$0.40", 3.3456: "$3.35", 0.0072: "$0.0072", 0: "$0"}
+
+
+def test_prices_have_cents(page):
+    for dollars, shown in MONEY.items():
+        found = page.evaluate(f"import('./targets.js').then(({{ money }}) => money({dollars}))")
+        assert found == shown
 
 
 def test_every_control_has_an_accessible_name(page):

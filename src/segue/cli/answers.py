@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 
@@ -12,7 +13,7 @@ from segue.cli.statuses import Status
 from segue.cli.wording import in_program_words
 from segue.client.flow.attempts import Attempt
 from segue.client.http.streams import Stream
-from segue.conversation.messages import AssistantMessage
+from segue.conversation.messages import AssistantMessage, Usage
 from segue.failures.failure import FailureKind
 
 
@@ -25,6 +26,7 @@ def print_answer(
     """
     has_begun = thinks = False
     clean = printable if sys.stdout.isatty() else str
+    blocks = MarkdownBlocks() if _shows_markdown() else None
     ends_line = True
     try:
         for event in stream:
@@ -39,15 +41,85 @@ def print_answer(
                 if thinks:
                     click.echo(err=thinking_to_stderr)
                     thinks = False
+                if blocks is not None:
+                    blocks.feed(clean(event.delta))
+                    continue
                 click.echo(clean(event.delta), nl=False)
                 ends_line = event.delta.endswith("\n")
     except KeyboardInterrupt:
         stream.close()
+    if blocks is not None and not quiet:
+        blocks.finish()
+        return stream.message
     if thinks:
         click.echo(err=thinking_to_stderr)
     if not quiet and not (thinking_to_stderr and ends_line):
         click.echo()
     return stream.message
+
+
+def _shows_markdown() -> bool:
+    """Whether answers are drawn: in a terminal that can do so."""
+    return sys.stdout.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+class MarkdownBlocks:
+    """Prints Markdown while it arrives: each paragraph, list or block of code when it is complete, words wrapped."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self._console = Console(highlight=False)
+        self._text = ""
+
+    def feed(self, text: str) -> None:
+        """Print the blocks that are complete with this text."""
+        self._text += text
+        while (end := _end_of_block(self._text)) is not None:
+            self._print(self._text[:end])
+            self._text = self._text[end:]
+
+    def finish(self) -> None:
+        """Print the rest."""
+        self._print(self._text)
+        self._text = ""
+
+    def _print(self, block: str) -> None:
+        from rich.markdown import Markdown
+
+        if block.strip():
+            self._console.print(Markdown(block.strip("\n"), hyperlinks=False))
+            self._console.print()
+
+
+def _end_of_block(text: str) -> int | None:
+    """Find the first blank line that is not in a block of code."""
+    fence, at = "", 0
+    for line in text.splitlines(keepends=True):
+        if not line.endswith("\n"):
+            return None
+        mark = line.lstrip()[:3]
+        if mark in ("```", "~~~") and fence in ("", mark):
+            fence = "" if fence else mark
+        elif not fence and not line.strip() and text[:at].strip():
+            return at
+        at += len(line)
+    return None
+
+
+def describe_usage(usage: Usage | None) -> str:
+    """Say how many tokens were used, and what they cost."""
+    if usage is None:
+        return "tokens not known"
+    cached = f", {usage.cache_read:,} from the cache" if usage.cache_read else ""
+    read = usage.input + usage.cache_read + usage.cache_write
+    cost = "price not known" if usage.cost is None else f"${usage.cost.total:.4f}"
+    return f"{read:,} tokens in{cached}, {usage.output:,} out, {cost}"
+
+
+def print_usage(usage: Usage | None) -> None:
+    """Print on standard error what an answer used."""
+    click.secho(f"({describe_usage(usage)})", dim=True, err=True)
 
 
 def print_end(message: AssistantMessage) -> None:

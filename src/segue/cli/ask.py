@@ -53,6 +53,7 @@ from segue.projection.report import Report
     help="The JSON schema of the answer: a file, or the schema itself. The answer is JSON.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the answer with its model, tokens and cost as JSON.")
+@click.option("--usage", is_flag=True, help="Print tokens and cost to standard error.")
 @sending_options
 @click.pass_context
 def command(
@@ -64,6 +65,7 @@ def command(
     session: Path | None,
     schema: str | None,
     as_json: bool,
+    usage: bool,
     protocol: str | None,
     base_url: str | None,
     key: str | None,
@@ -80,7 +82,7 @@ def command(
     Exit status: 0 for an answer, 1 if it is not JSON with --schema, 2 for wrong usage, 3 without a valid API key, 4 if
     the request failed or the answer is incomplete, 130 after Ctrl-C.
     """
-    from segue.cli.answers import print_answer, print_end, status_of
+    from segue.cli.answers import print_answer, print_end, print_usage, status_of
     from segue.client.http.clients import Client
     from segue.client.session.conversation import Conversation
 
@@ -106,6 +108,8 @@ def command(
         message = print_answer(stream, on_first=_nothing, thinking_to_stderr=True, quiet=as_json)
         answered, report, status = stream.model, stream.report, status_of(message, stream.attempts)
     print_end(message)
+    if usage:
+        print_usage(message.usage)
     if message.tool_calls():
         names = ", ".join(call.name for call in message.tool_calls())
         click.echo(f"segue: the model calls a tool ({names}), and `segue ask` runs none", err=True)

@@ -24,6 +24,9 @@ from segue.models.catalogue import Catalogue
     type=click.Path(dir_okay=False, path_type=Path),
     help="Continue this session file; create it if needed.",
 )
+@click.option(
+    "--usage", is_flag=True, help="In a pipe as well, print tokens and cost of each answer to standard error."
+)
 @sending_options
 @click.pass_context
 def command(
@@ -31,6 +34,7 @@ def command(
     *,
     model: str | None,
     session: Path | None,
+    usage: bool,
     protocol: str | None,
     base_url: str | None,
     key: str | None,
@@ -61,12 +65,20 @@ def command(
         base_url=None if base_url is None else {start.provider: base_url},
         catalogue=known,
     ) as client:
-        session_chat = ChatSession(client, start.model, known, path=session, system_prompt=system, options=options)
+        session_chat = ChatSession(
+            client,
+            start.model,
+            known,
+            path=session,
+            system_prompt=system,
+            options=options,
+            usage=usage or (sys.stdin.isatty() and sys.stderr.isatty()),
+        )
         try:
             reason = f" ({start.reason})" if start.reason else ""
             name = session_chat.model.full_name()
             click.echo(f"Chatting with {name}{reason}. /help lists the commands.", err=True)
-            for line in read_questions():
+            for line in read_questions(session_chat.complete):
                 if not session_chat.handle(line):
                     break
         finally:

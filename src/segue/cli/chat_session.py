@@ -12,7 +12,7 @@ from typing import Final
 
 import click
 
-from segue.cli.answers import print_answer, print_end, status_of
+from segue.cli.answers import describe_usage, print_answer, print_end, print_usage, status_of
 from segue.cli.attachments import read_attachment
 from segue.cli.statuses import Status
 from segue.cli.targets import IN_CHAT, explain_unknown, find_near
@@ -23,9 +23,11 @@ from segue.client.session.recorded_models import storable_model
 from segue.conversation.content import FileContent, ImageContent
 from segue.conversation.context import Context, Options
 from segue.conversation.messages import UserMessage
+from segue.conversation.pages import PAGES
 from segue.errors import SegueError, UnknownModel
 from segue.models.catalogue import Catalogue, installed_catalogue
 from segue.models.model import Model
+from segue.models.price import add_usage
 from segue.plurals import counted
 from segue.projection.projector import project
 from segue.sessions import append_model, read_session_models, write_session
@@ -34,10 +36,16 @@ _HELP: Final = """\
 /model NAME   send your next messages to another model, and show what changes
 /models QUERY list the models of the catalogue whose names contain QUERY
 /image PATH   attach an image or another file to your next message
+/cost         show the tokens and the cost of this conversation
 /undo         remove your last message and the answer
 /save PATH    write the conversation to a session file; /save! PATH overwrites an existing file
+/export PATH  write the conversation for people to read: Markdown, or a page if PATH ends in .html
 /help         show this list
-/quit         end the chat; Ctrl-D does the same"""
+/quit         end the chat; Ctrl-D does the same
+A line that ends with \\ goes on in the next one. Tab completes commands and names of models, arrow keys bring back
+earlier lines."""
+_COMPLETED: Final = 200
+"""How many names of models a completion offers at most."""
 _NEXT: Final = "(your next message)"
 
 
@@ -53,7 +61,9 @@ class ChatSession:
         path: Path | None,
         system_prompt: str | None,
         options: Options,
+        usage: bool = False,
     ) -> None:
+        self._usage = usage
         self._client = client
         self._catalogue = catalogue
         self._path = path
@@ -66,6 +76,8 @@ class ChatSession:
             "/model": self._switch,
             "/models": self._list,
             "/image": self._attach,
+            "/cost": self._cost,
+            "/export": self._export,
             "/undo": self._undo,
             "/save": self._save,
             "/save!": self._save_over,
@@ -125,6 +137,8 @@ class ChatSession:
             answered = stream.attempts[-1].model
             self._answered[answered.full_name()] = answered
         print_end(message)
+        if self._usage and message.usage is not None:
+            print_usage(message.usage)
 
     def _report_switch(self) -> None:
         """Report that another model answers than before, when its first answer begins."""
@@ -164,6 +178,33 @@ class ChatSession:
         path = Path(name).expanduser()
         self._attached.append(read_attachment(path))
         click.echo(f"{path.name} will be sent with your next message.")
+
+    def complete(self, text: str) -> list[str]:
+        """Give what a line that is being typed can be completed to: commands, and names of models behind /model."""
+        command, space, rest = text.partition(" ")
+        if not space:
+            return [name for name in (*self._commands, "/quit") if name.startswith(command) and command]
+        if command not in ("/model", "/models"):
+            return []
+        return [f"{command} {model.full_name()}" for model in self._catalogue.find(rest or None)[:_COMPLETED]]
+
+    def _cost(self, _: str) -> None:
+        usages = [message.usage for message in self.context.messages if message.role == "assistant" and message.usage]
+        click.echo(f"{counted(len(usages), 'answer')}: {describe_usage(add_usage(usages))}")
+
+    def _export(self, name: str) -> None:
+        if not name:
+            click.echo("/export needs a path: /export PATH")
+            return
+        path = Path(name).expanduser()
+        form = "html" if path.suffix in (".html", ".htm") else "markdown"
+        try:
+            with path.open("x", encoding="utf-8", errors="replace") as file:
+                file.write(PAGES[form](self.context, title=path.stem))
+        except FileExistsError:
+            click.echo(f"{path} already exists and was not changed; name another file.")
+            return
+        click.echo(f"Written to {path}.")
 
     def _undo(self, _: str) -> None:
         messages = self.context.messages

@@ -19,6 +19,7 @@ from segue.cli.history_outputs import (
 )
 from segue.cli.reports import ReportForm, report_option
 from segue.cli.targets import catalogue_option, complete_model
+from segue.conversation.pages import PAGES
 from segue.errors import LoadError
 from segue.histories.kit.history import Written
 from segue.histories.registry import all_formats, get_format
@@ -61,8 +62,20 @@ def command(
 ) -> None:
     """Write FILE in the format of an agent or a framework, and report what could not be kept.
 
+    `--to markdown` and `--to html` write it for people to read: html is a page that stands alone, with thinking and
+    calls folded.
+
     FILE is a session file of segue, a request, or any SOURCE of `segue import`. A file that exists is never changed.
     """
+    if target in PAGES:
+        history = open_history(source, session=session)
+        page = PAGES[target](history.context, title=history.title or Path(source).name).encode("utf-8", "replace")
+        if output is None or dry_run:
+            click.echo(counted(len(page), "byte") if dry_run else page, nl=dry_run)
+        else:
+            store_new(output, page)
+            click.echo(output)
+        return
     record = get_format(target)
     if record.write is None:
         names = ", ".join(each.name for each in all_formats() if each.write is not None)

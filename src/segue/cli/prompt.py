@@ -15,6 +15,7 @@ import select
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from typing import Final, Literal
 
@@ -30,13 +31,16 @@ _WAIT: Final = 0.05
 Editor = Literal["readline", "libedit", "none"]
 
 
-def read_questions() -> Iterator[str]:
-    """Yield the typed questions; Ctrl-C at the prompt clears the line, Ctrl-D ends. Of a pipe, each line is one."""
+def read_questions(complete: Callable[[str], list[str]] | None = None) -> Iterator[str]:
+    """Yield the typed questions; Ctrl-C at the prompt clears the line, Ctrl-D ends. Of a pipe, each line is one.
+
+    `complete` gives what a line can be completed to.
+    """
     if not sys.stdin.isatty():
         for line in sys.stdin:  # noqa: UP028 - `yield from` would close the input with this generator
             yield line
         return
-    editor = _load_editor()
+    editor = _load_editor(complete)
     asks_for_marks = editor == "none" and _marks_pastes() and sys.stderr.isatty()
     try:
         while True:
@@ -58,8 +62,13 @@ def read_question(read: Callable[[str], str], more: Callable[[], bool] | None = 
     """Read a line, and the lines of a pasted text that began in it; `more` tells whether another one is waiting."""
     text = read("> ")
     with suppress(EOFError):
-        while text.count(BEGIN) > text.count(END) or (more is not None and more()):
-            text += "\n" + read("")
+        while True:
+            if text.count(BEGIN) > text.count(END) or (more is not None and more()):
+                text += "\n" + read("")
+            elif text.endswith("\\"):
+                text = text[:-1] + "\n" + read("… ")
+            else:
+                break
     return text.replace(BEGIN, "").replace(END, "")
 
 
@@ -68,19 +77,29 @@ def is_waiting() -> bool:
     return sys.platform != "win32" and bool(select.select([sys.stdin], [], [], _WAIT)[0])
 
 
-def _load_editor() -> Editor:
-    """Load line editing and a history, if the system has them."""
+def _load_editor(complete: Callable[[str], list[str]] | None) -> Editor:
+    """Load line editing, completion and a history, if the system has them."""
     try:
         readline = import_module("readline")
     except ImportError:
         return "none"
     if not sys.stdout.isatty():
         return "none"  # `input` uses it only in a terminal
-    if "libedit" in (readline.__doc__ or ""):
+    is_libedit = "libedit" in (readline.__doc__ or "")
+    if complete is not None:
+        readline.set_completer(partial(_nth_completion, complete))
+        readline.set_completer_delims("")  # a whole line is completed
+        readline.parse_and_bind("bind ^I rl_complete" if is_libedit else "tab: complete")
+    if is_libedit:
         return "libedit"
     if _marks_pastes():
         readline.parse_and_bind("set enable-bracketed-paste on")
     return "readline"
+
+
+def _nth_completion(complete: Callable[[str], list[str]], text: str, at: int) -> str | None:
+    found = complete(text)
+    return found[at] if at < len(found) else None
 
 
 def _marks_pastes() -> bool:

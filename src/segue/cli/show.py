@@ -15,6 +15,7 @@ from segue.cli.targets import FOR, catalogue_option, complete_model, find_target
 from segue.conversation.content import AnyContent, FileContent, ImageContent
 from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, Usage
+from segue.conversation.pages import PAGES
 from segue.errors import LoadError, UnknownModel
 from segue.histories.opening import BadLine, Document, How, open_line
 from segue.json_text import encode_valid_json
@@ -61,6 +62,14 @@ _SHORT: Final = 2000
     is_flag=True,
     help="Print only what the models given with --for would not see, those messages first that matter most.",
 )
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", *PAGES]),
+    default="text",
+    show_default=True,
+    help="text for a terminal, or a document: html is a page that stands alone.",
+)
 @catalogue_option
 def command(
     *,
@@ -72,6 +81,7 @@ def command(
     full: bool,
     targets: tuple[str, ...],
     dropped: bool,
+    form: str,
     catalogue: str | None,
 ) -> None:
     """Print FILE: messages and their models, tool calls and results, tokens and costs. Thinking is shortened.
@@ -86,6 +96,9 @@ def command(
     if nth is not None and line is not None:
         raise click.UsageError("--nth and --line both choose a conversation; use one of them")
     document, position = _pick(file, source, nth, line)
+    if form != "text":
+        click.echo(PAGES[form](document.prompt.context), nl=False)
+        return
     models = [find_target(name, None, catalogue, FOR) for name in targets]
     if dropped:
         if not models:

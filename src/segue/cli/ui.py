@@ -100,6 +100,7 @@ def command(
         names=frozenset(names),
         allowed=proxies,
         shows_sessions=is_loopback(host) and not proxies,
+        example=EXAMPLE,
     )
     uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off")).run(sockets=[listener])
 

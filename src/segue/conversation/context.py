@@ -113,6 +113,12 @@ class Context(Value, frozen=True, kw_only=True):
                 raise ConversationError(f"there is no message {index} to pin; the conversation has {count}, from 0 on")
         return msgspec.structs.replace(self, pins=tuple(sorted({*self.pins, *(at % count for at in indexes)})))
 
+    def _repr_html_(self) -> str:
+        """Show the conversation in a notebook."""
+        from segue.conversation.pages import render_fragment  # few programs are notebooks
+
+        return render_fragment(self)
+
     def unpin(self, *indexes: int) -> Context:
         """Give a new conversation without these pins; without an index, with none."""
         removed = {at % len(self.messages) if at < 0 and self.messages else at for at in indexes} or {*self.pins}

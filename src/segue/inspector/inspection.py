@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import groupby
 from typing import Final, NamedTuple, cast, final
 
 import msgspec
@@ -40,12 +41,14 @@ from segue.inspector.pieces import (
     show_pair,
     show_pieces,
 )
+from segue.json_text import encode_valid_json
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
+from segue.plurals import counted
 from segue.projection.dropped import find_dropped
 from segue.projection.policy import Policy
 from segue.projection.projector import Projection, project
-from segue.projection.report import SENTENCES, Change, ChangeCode, Loss, describe_loss
+from segue.projection.report import SENTENCES, Change, ChangeCode, Loss, describe_loss, describe_size
 from segue.projection.workspace.ownership import Ownership
 from segue.protocols.registry import PROTOCOLS, get_protocol
 from segue.request import Request
@@ -58,6 +61,8 @@ _COMMON_TARGETS: Final = ("anthropic/claude-opus-4-8", "openai/gpt-5.4", "google
 _MOST_VIOLATIONS: Final = 20
 _MOST_CHANGES: Final = 50
 """How many of the violations of a request, and of the changes of one message, the page gets."""
+_FOLDED: Final = 4
+"""How many messages in a row that are not sent become one row."""
 _LONGEST_LINE: Final = 120
 """The characters of a message that is listed because the model no longer sees it."""
 _UNSENDABLE: Final = (ConversationError, ProjectionError)
@@ -202,9 +207,9 @@ def wire_json(document: Document, model: Model, policy: Policy) -> bytes:
 
 @final
 class Inspection:
-    """A conversation as one target would get it."""
+    """A conversation as one target would get it, beside the stored one, or beside what another target gets."""
 
-    def __init__(self, document: Document, model: Model, policy: Policy) -> None:
+    def __init__(self, document: Document, model: Model, policy: Policy, beside: Inspection | None = None) -> None:
         self._document = document
         self._model = model
         self._policy = policy
@@ -216,11 +221,12 @@ class Inspection:
         except _UNSENDABLE as error:
             self._problem = str(error)
         self._request = request
-        self._sent = request.projection.context if request is not None else Context()
-        rows = align(self._given.messages, self._sent.messages)
+        self.sent: Context = request.projection.context if request is not None else Context()
+        self._left = self._given if beside is None else beside.sent
+        rows = align(self._left.messages, self.sent.messages)
         self._rows = [AlignedPair(None, None, same=self._has_same_instructions()), *rows]
         self._changes = request.report.changes if request is not None else ()
-        self._by_row = self._place_changes()
+        self._by_row = self._place_changes() if beside is None else {}
 
     def summary(self) -> Json:
         """Give what the page shows of the target, without the rows."""
@@ -230,6 +236,7 @@ class Inspection:
             "name": self._model.full_name(),
             "protocol": self._model.protocol,
             "counts": {loss.value: counts[loss.value] for loss in Loss},
+            "sizes": {loss.value: self._size(loss) for loss in Loss},
             "kinds": [
                 {
                     "code": code.value,
@@ -243,9 +250,40 @@ class Inspection:
             "rows": len(self._rows),
             "changed": self._changed_rows(),
             "stored": [row.stored for row in self._rows],
+            "notSent": self._runs_not_sent(),
             "length": self._length(),
         }
         return about | ({"problem": self._problem} if self._problem is not None else {})
+
+    def _size(self, loss: Loss) -> str:
+        """Say how many messages, and of a cut how many tokens, the changes of one loss concern."""
+        changes = [change for change in self._changes if change.loss == loss]
+        places = {change.path[1] for change in changes if change.messages}
+        if not places:
+            return counted(len(changes), "change")
+        return describe_size([change for change in changes if change.tokens]) or counted(len(places), "message")
+
+    def _runs_not_sent(self) -> list[tuple[int, int]]:
+        """Give the first and the last row of each long run of messages that are not sent."""
+        runs: list[tuple[int, int]] = []
+        for is_gone, run in groupby(enumerate(self._rows), lambda each: bool(each[0]) and each[1].sent is None):
+            places = [at for at, _ in run]
+            if is_gone and len(places) >= _FOLDED and self._request is not None:
+                runs.append((places[0], places[-1]))
+        return runs
+
+    def find(self, text: str) -> list[int]:
+        """Give the rows with a text, on either side."""
+        wanted = text.casefold()
+        found: list[int] = []
+        for at, row in enumerate(self._rows):
+            sides = (
+                None if row.stored is None else self._left.messages[row.stored],
+                None if row.sent is None or row.same else self.sent.messages[row.sent],
+            )
+            if any(side is not None and wanted in _words_of(side).casefold() for side in sides):
+                found.append(at)
+        return found
 
     @cached_property
     def facts(self) -> Json:
@@ -316,13 +354,13 @@ class Inspection:
             shown["moreChanges"] = len(changes) - _MOST_CHANGES
         if at == 0:
             head: Json = {"role": "instructions"}
-            stored = instruction_pieces(self._given, keep)
+            stored = instruction_pieces(self._left, keep)
             if row.same:
                 return shown | {"stored": head | {"pieces": show_pieces(stored, length)}}
-            before, after = show_pair(stored, instruction_pieces(self._sent, keep), length)
+            before, after = show_pair(stored, instruction_pieces(self.sent, keep), length)
             return shown | {"stored": head | {"pieces": before}, "sent": head | {"pieces": after}}
-        given = None if row.stored is None else self._given.messages[row.stored]
-        sent = None if row.sent is None else self._sent.messages[row.sent]
+        given = None if row.stored is None else self._left.messages[row.stored]
+        sent = None if row.sent is None else self.sent.messages[row.sent]
         old = [] if given is None else message_pieces(given, keep)
         if row.same or sent is None:
             before, after = show_pieces(old, length), []
@@ -337,7 +375,7 @@ class Inspection:
     def _has_same_instructions(self) -> bool:
         if self._request is None:
             return False
-        return self._given.system_prompt == self._sent.system_prompt and self._given.tools == self._sent.tools
+        return self._left.system_prompt == self.sent.system_prompt and self._left.tools == self.sent.tools
 
     def _changed_rows(self) -> list[int]:
         if self._request is None:
@@ -395,6 +433,24 @@ class Inspection:
             (at for at, (was, now) in enumerate(zip(old, new, strict=False)) if was != now), min(len(old), len(new))
         )
         return {"turns": same, "of": len(new), "sentBefore": len(old)}
+
+
+def _words_of(message: Message) -> str:
+    """Give everything in a message that can be read."""
+    words: list[str] = []
+    for piece in message.content:
+        match piece.kind:
+            case "text":
+                words.append(piece.text)
+            case "thinking":
+                words.append(piece.thinking)
+            case "toolCall":
+                words += (piece.name, piece.id, encode_valid_json(piece.arguments).decode())
+            case "file":
+                words.append(piece.name or "")
+            case "image" | "native":
+                pass
+    return "\n".join(words)
 
 
 def _is_own(message: Message, ownership: Ownership) -> bool:

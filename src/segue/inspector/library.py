@@ -41,7 +41,7 @@ class OpenConversation:
         self.opened: OpenedConversation = opened
         self.document: Document = opened.document
         self._catalogue = catalogue
-        self._inspections: OrderedDict[tuple[str, str], Inspection] = OrderedDict()
+        self._inspections: OrderedDict[tuple[str, str, str], Inspection] = OrderedDict()
         self._images: OrderedDict[str, str] = OrderedDict()
         self._lock = Lock()
 
@@ -61,8 +61,10 @@ class OpenConversation:
         inspection = self.inspect(self.suggested[0], "auto")
         return {"summary": inspection.summary(), "rows": inspection.rows(range(CHUNK), SHORT, self.keep_image)}
 
-    def inspect(self, target: str, reasoning: ReasoningPolicy) -> Inspection:
+    def inspect(self, target: str, reasoning: ReasoningPolicy, beside: str = "") -> Inspection:
         """Inspect the conversation for a target, or return the inspection that was made before.
+
+        `beside` names another target: then its request stands in the place of the stored conversation.
 
         Raises:
             UnknownModel: there is no such target.
@@ -71,11 +73,12 @@ class OpenConversation:
         if not target.strip():
             raise SettingsError("no target is chosen; add a model, or a protocol, to see its request", key="target")
         model = find_target(target, self.document, self._catalogue)
+        other = self.inspect(beside, reasoning) if beside else None
         with self._lock:
-            known = _get(self._inspections, (target, reasoning))
+            known = _get(self._inspections, (target, reasoning, beside))
             if known is None:
-                known = Inspection(self.document, model, Policy(reasoning=reasoning))
-                _put(self._inspections, (target, reasoning), known, _MOST_INSPECTIONS)
+                known = Inspection(self.document, model, Policy(reasoning=reasoning), other)
+                _put(self._inspections, (target, reasoning, beside), known, _MOST_INSPECTIONS)
             return known
 
     def inspect_suggested(self) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from importlib.resources import files
+from pathlib import Path
 from secrets import token_urlsafe
 from typing import Final, TypeVar, final
 
@@ -47,6 +48,10 @@ class _Query(msgspec.Struct, frozen=True, kw_only=True):
     reasoning: ReasoningPolicy = "auto"
     rows: tuple[int, ...] = ()
     length: int = SHORT
+    beside: str = ""
+    """Another target, whose request is shown in the place of the stored conversation."""
+    text: str = ""
+    """What to find."""
     before: str = ""
     """The key of another open conversation: the request before."""
 
@@ -73,14 +78,17 @@ def make_app(
     names: frozenset[str],
     allowed: frozenset[str],
     shows_sessions: bool = False,
+    example: Path | None = None,
 ) -> ASGIApp:
     """Make the server; `Guard` explains `names` and `allowed`.
 
-    `shows_sessions` lets the page list and read the sessions of agents on this machine.
+    `shows_sessions` lets the page list and read the sessions of agents on this machine. `example` is a session that the
+    page offers to open.
     """
 
     async def start(_: Request) -> Response:
-        return Response(await run_in_threadpool(_start, library), media_type="application/json")
+        begun = await run_in_threadpool(_start, library, has_example=example is not None)
+        return Response(begun, media_type="application/json")
 
     async def models(_: Request) -> Response:
         return _json([[model.full_name(), model.protocol] for model in catalogue.models])
@@ -94,6 +102,8 @@ def make_app(
                 other = _find(library, key)
                 nth = int(given["nth"]) if given.get("nth", "").isdecimal() else 1
                 name, found = other.name, other.opened.open_nth(nth, protocol)
+            elif "example" in given and example is not None:
+                name, found = example.name, open_conversation(example.read_bytes(), example.name, None)
             else:
                 name = given.get("name", "")
                 try:
@@ -140,6 +150,7 @@ def make_app(
         Route("/api/inspect", inspected(_summary), methods=["POST"]),
         Route("/api/facts", inspected(_facts), methods=["POST"]),
         Route("/api/rows", inspected(_rows), methods=["POST"]),
+        Route("/api/find", inspected(_matches), methods=["POST"]),
         Route("/api/before", inspected(compared), methods=["POST"]),
         Route("/api/wire", inspected(wire), methods=["POST"]),
         Route("/api/images/{document}/{image}", image),
@@ -181,14 +192,18 @@ def _find(library: Library, key: str) -> OpenConversation:
     return found
 
 
-def _start(library: Library) -> bytes:
+def _start(library: Library, *, has_example: bool) -> bytes:
     first = library.first
     opened = None if first is None else {**first.describe(), "first": first.first_screen()}
-    return encode_valid_json({"protocols": list(PROTOCOLS), "opened": opened})
+    return encode_valid_json({"protocols": list(PROTOCOLS), "opened": opened, "example": has_example})
 
 
 def _summary(query: _Query, found: OpenConversation) -> bytes:
-    return encode_valid_json(found.inspect(query.target, query.reasoning).summary())
+    return encode_valid_json(found.inspect(query.target, query.reasoning, query.beside).summary())
+
+
+def _matches(query: _Query, found: OpenConversation) -> bytes:
+    return encode_valid_json(found.inspect(query.target, query.reasoning, query.beside).find(query.text))
 
 
 def _facts(query: _Query, found: OpenConversation) -> bytes:
@@ -197,7 +212,7 @@ def _facts(query: _Query, found: OpenConversation) -> bytes:
 
 def _rows(query: _Query, found: OpenConversation) -> bytes:
     length = min(max(query.length, 1), _LONGEST)
-    inspection = found.inspect(query.target, query.reasoning)
+    inspection = found.inspect(query.target, query.reasoning, query.beside)
     return encode_valid_json(inspection.rows(query.rows[:_MOST_ROWS], length, found.keep_image))
 
 

@@ -476,6 +476,19 @@ class Report(msgspec.Struct, frozen=True):
             lines.append(f"Changed without a loss: {', '.join(forms)}.")
         return "\n".join(lines)
 
+    def _repr_html_(self) -> str:
+        """Show the report in a notebook: a row for each change, the worst first."""
+        from html import escape  # few programs are notebooks
+
+        rows = [
+            f"<tr><td>{describe_loss(each.code, each.loss)}</td><td><code>{each.code.value}</code></td>"
+            f"<td><code>{escape(render_path(each.path))}</code></td>"
+            f"<td>{escape(SENTENCES[each.code])}{f' ({escape(each.detail)})' if each.detail else ''}</td></tr>"
+            for each in sorted(self.changes, key=lambda change: weight_of((change,)))
+        ]
+        head = "<tr><th>dropped</th><th>change</th><th>at</th><th>meaning</th></tr>"
+        return f"<table>{head}{''.join(rows)}</table>" if rows else "<p>Nothing was changed.</p>"
+
     def to_json(self) -> bytes:
         """Write the report as JSON: a list of changes with code, path, loss, detail."""
         return encode_valid_json(self)

@@ -30,9 +30,19 @@ export function makeRow(row, size, actions, short) {
   });
   const newId = row.stored && row.sent && row.stored.id !== row.sent.id; // of a tool result
   const context = { at: row.at, actions, short, newId };
-  item.append(makeSide(row.stored, "stored", "Not stored: added for this target", context));
+  item.append(makeSide(row.stored, "stored", actions.isBeside ? "Not sent" : "Not stored: added for this target", context));
   if (row.same) item.append(make("div", { class: "side sent unchanged" }, "sent unchanged"));
   else item.append(makeSide(row.sent, "sent", "Not sent", context));
+  if (row.changes.length) item.append(makeChanges(row));
+  return item;
+}
+
+// A run of messages that are not sent, as one row.
+export function makeFold(row, last, size, actions) {
+  const item = make("li", { class: "row changed fold worst-content", "data-at": row.at, "aria-posinset": row.at + 1, "aria-setsize": size, tabindex: "-1" },
+    make("div", { class: "side stored" }, `${plural(last - row.at + 1, "message")}, from messages[${row.stored?.number}]`,
+      make("button", { type: "button", class: "expand", onclick: () => actions.unfold(row.at) }, "show them")),
+    make("div", { class: "side sent absent" }, "Not sent"));
   if (row.changes.length) item.append(makeChanges(row));
   return item;
 }

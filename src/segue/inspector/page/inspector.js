@@ -9,10 +9,15 @@ import { describeCounts, describeLength, drawFacts, drawMatrix, makeCard } from 
 const SHOWN_WIRE = 200_000; // characters of a body that are shown; copying takes all of it
 
 // `generation` counts changes of the conversation and of the settings: answers to earlier questions are dropped.
-const state = { document: null, targets: [], selected: null, chosen: false, generation: 0, wire: new Map() };
+const state = { document: null, targets: [], selected: null, chosen: false, generation: 0, wire: new Map(), unfolded: new Set(), sessions: [] };
 
 const list = new RowList($("rows"), {
-  load: (rows, length) => ask("api/rows", { ...question(state.selected), rows, length }),
+  load: (rows, length) => ask("api/rows", { ...question(state.selected), beside: $("beside").value, rows, length }),
+  unfold: async (at) => {
+    state.unfolded.add(at);
+    await drawRows();
+    await list.mark(at);
+  },
   imageUrl: (key) => `api/images/${state.document.document}/${key}`,
   fail: (error) => showProblem(error.message),
 });
@@ -60,12 +65,20 @@ async function open(body, parameters) {
 }
 
 async function listSessions() {
-  const sessions = await ask("api/sessions");
-  $("session").replaceChildren(...sessions.map((each) => {
-    const words = [each.source.split(":")[0], each.title, ...(each.project ? [each.project] : [])].join(" · ");
-    return make("option", { value: each.source, "data-title": each.title }, words);
-  }));
-  $("sessions").hidden = sessions.length === 0;
+  state.sessions = (await ask("api/sessions")).map((each) => {
+    const date = each.updated ? new Date(each.updated).toLocaleString("en-CA", { dateStyle: "short", timeStyle: "short", hour12: false }) : "";
+    return { ...each, words: [date, each.source.split(":")[0], each.title, each.project].filter(Boolean).join(" · ") };
+  });
+  $("sessions").hidden = state.sessions.length === 0;
+  filterSessions();
+}
+
+function filterSessions() {
+  const wanted = $("session-filter").value.toLowerCase().split(/\s+/);
+  const shown = state.sessions.filter(({ words }) => wanted.every((word) => words.toLowerCase().includes(word)));
+  $("session").replaceChildren(...shown.map((each) => make("option", { value: each.source, "data-title": each.title }, each.words)));
+  $("session").selectedIndex = shown.length ? 0 : -1;
+  $("session-count").textContent = plural(shown.length, "session");
 }
 
 async function openSession() {
@@ -89,6 +102,8 @@ async function showAnswer(answer) {
 
 async function showDocument(opened) {
   state.document = opened;
+  state.unfolded.clear();
+  $("find").value = $("found").textContent = "";
   await list.show([], 0); // what is shown would be taken for the new conversation
   $("name").textContent = opened.name || "Pasted text";
   $("about").textContent = [opened.source, plural(opened.messages, "message"), ...(opened.tools ? [plural(opened.tools, "tool")] : [])].join(" · ");
@@ -102,10 +117,73 @@ async function showDocument(opened) {
   document.title = `${opened.name || "Pasted text"} · segue inspector`;
   toggleForm(false);
   if (!state.chosen) {
-    state.targets = opened.targets.map((name) => ({ name }));
-    state.selected = opened.targets[0] ?? null;
+    const linked = readLink();
+    const names = [...new Set([...opened.targets, ...linked.getAll("target")])];
+    state.targets = names.map((name) => ({ name }));
+    state.selected = linked.get("target") ?? names[0] ?? null;
+    if (linked.get("thinking")) $("reasoning").value = linked.get("thinking");
+    if (linked.has("only")) $("only").setAttribute("aria-pressed", "true");
   }
   await inspectAll(opened.first);
+  const row = Number(readLink().get("row"));
+  if (row) await list.mark(row);
+}
+
+// -- the address of a view: the target, the settings, and the message that is marked -----------------------------------
+
+function readLink() {
+  return new URLSearchParams(location.hash.slice(1));
+}
+
+function writeLink() {
+  const link = new URLSearchParams();
+  if (state.selected) link.set("target", state.selected);
+  if ($("reasoning").value !== "auto") link.set("thinking", $("reasoning").value);
+  if ($("only").getAttribute("aria-pressed") === "true") link.set("only", "1");
+  if (list.here !== null && list.here !== undefined) link.set("row", list.here);
+  history.replaceState(null, "", `#${link}`);
+}
+
+async function copyLink() {
+  writeLink();
+  try {
+    await navigator.clipboard.writeText(location.href);
+    announce("The link is copied.");
+  } catch {
+    showProblem("The browser does not allow copying; copy the address of this page.");
+  }
+}
+
+// -- the search: the server finds, because only a part of the rows is in the page ----------------------------------------
+
+const search = { text: "", rows: [], at: -1 };
+
+async function find(by) {
+  const text = $("find").value.trim();
+  if (!text || !summary()) {
+    Object.assign(search, { text: "", rows: [], at: -1 });
+    $("found").textContent = "";
+    return;
+  }
+  const key = `${state.generation} ${state.selected} ${$("beside").value} ${text}`;
+  if (search.text !== key) {
+    const rows = await ask("api/find", { ...question(state.selected), beside: $("beside").value, text });
+    Object.assign(search, { text: key, rows, at: by > 0 ? -1 : rows.length });
+  }
+  if (!search.rows.length) {
+    $("found").textContent = "not found";
+    return;
+  }
+  search.at = (search.at + by + search.rows.length) % search.rows.length;
+  const row = search.rows[search.at];
+  $("found").textContent = `${number(search.at + 1)} of ${number(search.rows.length)}`;
+  if (!list.rows.includes(row)) { // it is folded, or not changed
+    for (const [first] of summary().notSent) state.unfolded.add(first);
+    $("only").setAttribute("aria-pressed", "false");
+    await drawRows();
+  }
+  await list.mark(row, { focus: false });
+  showPlace();
 }
 
 function toggleForm(shown = $("open").hidden) {
@@ -127,14 +205,14 @@ function toggleForm(shown = $("open").hidden) {
 async function inspectAll(begun) {
   const generation = ++state.generation;
   state.wire.clear();
-  for (const target of state.targets) target.summary = target.problem = target.facts = null;
+  for (const target of state.targets) target.summary = target.problem = target.facts = target.besides = null;
   $("result").hidden = false;
   const first = state.targets.find((target) => target.name === state.selected);
   const order = [first, ...state.targets.filter((target) => target !== first)].filter(Boolean);
   drawTargets();
   if (!order.length) await showSelected({});
   for (const target of order) {
-    const known = target === first && begun?.summary && $("reasoning").value === "auto" ? begun : null; // browsers restore forms
+    const known = target === first && begun?.summary?.name === target.name && $("reasoning").value === "auto" ? begun : null; // browsers restore forms
     if (known) target.summary = known.summary;
     else await inspectTarget(target, generation);
     if (generation !== state.generation) return;
@@ -142,6 +220,7 @@ async function inspectAll(begun) {
     if (target === first) await showSelected({ first: known?.rows });
   }
   const names = state.targets.filter((target) => target.summary).map((target) => `${target.name}: ${describeCounts(target.summary)}${fitsWords(target.summary)}`);
+  drawBeside();
   if (names.length) announce(`${plural(names.length, "target")} inspected. ${names.join(". ")}.`);
   $("result").dataset.inspected = generation;
   await showFacts(state.targets.find((target) => target.name === state.selected));
@@ -221,6 +300,7 @@ async function select(name) {
   showProblem("");
   drawTargets();
   scrollToCard();
+  writeLink();
   await showSelected({ stored });
   const target = state.targets.find((other) => other.name === name);
   if (target?.summary) announce(`${name}: ${describeCounts(target.summary)}. ${describeLength(target.summary.length).length}${fitsWords(target.summary)}.`);
@@ -241,7 +321,9 @@ async function showSelected({ stored, first }) {
   }
   drawFacts(target.summary, target.facts ?? {}, state.document.source);
   before.refresh();
-  await drawRows(first);
+  drawBeside();
+  if ($("beside").value) await showBeside();
+  else await drawRows(first);
   if (typeof stored === "number") await list.reveal(target.summary.stored.indexOf(stored), "start");
   if ($("result").dataset.inspected === String(state.generation)) await showFacts(target);
 }
@@ -257,7 +339,28 @@ async function showFacts(target) {
 }
 
 function summary() {
-  return state.targets.find((target) => target.name === state.selected)?.summary;
+  const target = state.targets.find((other) => other.name === state.selected);
+  return $("beside").value && target?.summary ? target.besides?.get($("beside").value) ?? target.summary : target?.summary;
+}
+
+// Puts the request for another target in the place of the stored conversation.
+async function showBeside() {
+  const name = $("beside").value;
+  const target = state.targets.find((other) => other.name === state.selected);
+  list.actions.isBeside = Boolean(name);
+  if (name && target?.summary) {
+    target.besides ??= new Map();
+    if (!target.besides.has(name)) target.besides.set(name, await ask("api/inspect", { ...question(target.name), beside: name }));
+  }
+  await drawRows();
+}
+
+function drawBeside() {
+  const chosen = $("beside").value;
+  const others = state.targets.filter((target) => target.summary && target.name !== state.selected);
+  $("beside").replaceChildren(make("option", { value: "" }, "Stored"), ...others.map(({ name }) => make("option", { value: name }, `Sent to ${name}`)));
+  $("beside").value = others.some(({ name }) => name === chosen) ? chosen : "";
+  list.actions.isBeside = Boolean($("beside").value);
 }
 
 async function drawRows(first) {
@@ -267,7 +370,11 @@ async function drawRows(first) {
   $("nothing").textContent = problem ? `Cannot be sent: ${problem}` : "Nothing is changed: this target gets every message as it is stored.";
   $("previous").disabled = $("next").disabled = !changed.length;
   showPlace();
-  await list.show(only ? changed : Array.from({ length: rows }, (_, at) => at), rows, only ? undefined : first);
+  const all = only ? changed : Array.from({ length: rows }, (_, at) => at);
+  list.folds = new Map(summary().notSent.filter(([start]) => !state.unfolded.has(start)));
+  const hidden = new Set([...list.folds].flatMap(([start, end]) => Array.from({ length: end - start }, (_, at) => start + 1 + at)));
+  const isWhole = !only && !hidden.size;
+  await list.show(hidden.size ? all.filter((at) => !hidden.has(at)) : all, rows, isWhole ? first : undefined);
 }
 
 function showPlace() {
@@ -278,7 +385,8 @@ function showPlace() {
 }
 
 async function moveChange(by) {
-  const changed = summary()?.changed ?? [];
+  const shown = new Set(list.rows);
+  const changed = (summary()?.changed ?? []).filter((at) => shown.has(at));
   if (!changed.length) return;
   let here = list.here;
   if (here === null) {
@@ -288,6 +396,7 @@ async function moveChange(by) {
   const to = by > 0 ? changed.find((at) => at > here) ?? changed[0] : changed.findLast((at) => at < here) ?? changed.at(-1);
   await list.mark(to);
   showPlace();
+  writeLink();
 }
 
 // -- the request -------------------------------------------------------------------------------------------------------
@@ -323,6 +432,11 @@ async function copyWire() {
 
 // -- keys and the start ------------------------------------------------------------------------------------------------
 
+const KEYS = {
+  j: () => moveChange(1), k: () => moveChange(-1), w: () => showWire(), b: () => before.focus(), o: () => $("only").click(),
+  "/": () => $("find").focus(), "?": () => $("keys-box").showModal(),
+};
+
 function pressKey(event) {
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !$("open").hidden) {
     event.preventDefault();
@@ -335,7 +449,7 @@ function pressKey(event) {
   }
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog") || $("result").hidden) return;
   const at = /^[1-9]$/.test(event.key) ? Number(event.key) - 1 : -1;
-  const act = state.targets[at] ? () => select(state.targets[at].name) : { j: () => moveChange(1), k: () => moveChange(-1), w: showWire, b: () => before.focus() }[event.key];
+  const act = state.targets[at] ? () => select(state.targets[at].name) : KEYS[event.key];
   if (act) {
     event.preventDefault();
     act();
@@ -361,9 +475,24 @@ function listen() {
     addTarget($("target").value.trim());
   });
   $("reasoning").addEventListener("change", () => inspectAll());
+  $("beside").addEventListener("change", () => showBeside());
+  $("example").addEventListener("click", () => showAnswer(openDocument(null, { example: "1" })));
+  $("session-filter").addEventListener("input", filterSessions);
+  $("session").addEventListener("dblclick", () => openSession());
+  $("session").addEventListener("keydown", (event) => event.key === "Enter" && openSession());
+  $("find").addEventListener("keydown", (event) => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    find(event.shiftKey ? -1 : 1).catch((error) => showProblem(error.message));
+  });
+  $("find").addEventListener("search", () => $("find").value || find(1));
+  $("link").addEventListener("click", copyLink);
+  $("keys").addEventListener("click", () => $("keys-box").showModal());
+  $("keys-close").addEventListener("click", () => $("keys-box").close());
   $("only").addEventListener("click", () => {
     $("only").setAttribute("aria-pressed", String($("only").getAttribute("aria-pressed") !== "true"));
     drawRows();
+    writeLink();
   });
   $("next").addEventListener("click", () => moveChange(1));
   $("previous").addEventListener("click", () => moveChange(-1));
@@ -390,6 +519,7 @@ async function start() {
   listen();
   const begun = await (await request("api/start")).json();
   $("source").append(...begun.protocols.map((name) => make("option", { value: name }, `${name} request`)));
+  $("example").hidden = !begun.example;
   if (begun.opened) await showDocument(begun.opened);
   const models = await ask("api/models");
   $("models").append(...begun.protocols.map((name) => make("option", { value: name })), ...models.map(([name, protocol]) => make("option", { value: name }, protocol)));

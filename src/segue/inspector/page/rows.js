@@ -1,7 +1,7 @@
 // The list of messages. Only the part around the screen is in the page: rows are in chunks, a chunk is filled when it
 // comes near the screen and emptied, with its height kept, when it leaves. So the work does not grow with the conversation.
 
-import { make, makeRow } from "./elements.js";
+import { make, makeFold, makeRow } from "./elements.js";
 
 const CHUNK = 24; // rows that are loaded and drawn together; library.py has the same numbers
 const NEAR = 900; // pixels around the screen in which chunks are filled
@@ -9,12 +9,14 @@ const SHORT = 1200; // characters of a text that are shown at first
 const LONGER = 30; // how many times as many each time more is asked for
 
 export class RowList {
-  // `load(rows, length)` gives the data of rows; `imageUrl(key)` the address of an image; `fail(error)` shows a problem.
-  constructor(box, { load, imageUrl, fail }) {
+  // `load(rows, length)` gives the data of rows; `imageUrl(key)` the address of an image; `fail(error)` shows a problem;
+  // `unfold(at)` shows the rows of a run that is shown as one.
+  constructor(box, { load, imageUrl, fail, unfold }) {
     this.box = box;
     this.load = load;
     this.fail = fail;
-    this.actions = { imageUrl, expand: (at, piece, longer) => this.expand(at, piece, longer) };
+    this.actions = { imageUrl, expand: (at, piece, longer) => this.expand(at, piece, longer), unfold };
+    this.folds = new Map(); // the first row of a run that is one row -> the last one
     this.rows = [];
     this.size = 0;
     this.generation = 0;
@@ -80,7 +82,7 @@ export class RowList {
   }
 
   draw(chunk, rows) {
-    const items = rows.map((row) => makeRow(row, this.size, this.actions, SHORT));
+    const items = rows.map((row) => (this.folds.has(row.at) ? makeFold(row, this.folds.get(row.at), this.size, this.actions) : makeRow(row, this.size, this.actions, SHORT)));
     const from = rows[0]?.at, to = rows.at(-1)?.at;
     chunk.replaceChildren(make("ol", { "aria-label": `Stored and sent messages, side by side: ${from + 1} to ${to + 1} of ${this.size}` }, ...items));
     chunk.classList.remove("empty");
@@ -104,7 +106,7 @@ export class RowList {
     const place = this.rows.indexOf(at);
     if (place < 0) return null;
     const chunk = this.chunks[Math.floor(place / CHUNK)];
-    if (chunk.classList.contains("empty")) {
+    for (let tries = 0; tries < 3 && chunk.classList.contains("empty"); tries += 1) { // the observer may call it far while it loads
       chunk.near = true;
       await this.fill(chunk);
     }
@@ -113,12 +115,12 @@ export class RowList {
     return found;
   }
 
-  async mark(at) {
+  async mark(at, { focus = true } = {}) {
     this.box.querySelector("li.here")?.classList.remove("here");
     this.here = at;
     const item = await this.reveal(at);
     item?.classList.add("here");
-    item?.focus({ preventScroll: true });
+    if (focus) item?.focus({ preventScroll: true });
   }
 
   // The row at the top of the screen, below what is pinned there.

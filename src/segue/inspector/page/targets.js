@@ -7,7 +7,7 @@ const SHORT_WORDS = { content: "content dropped", opaque: "provider data", none:
 
 export function describeCounts(summary) {
   if (summary.problem) return `cannot be sent: ${summary.problem}`;
-  const counts = LOSSES.filter((loss) => summary.counts[loss]).map((loss) => `${number(summary.counts[loss])} ${FULL_WORDS[loss]}`);
+  const counts = LOSSES.filter((loss) => summary.counts[loss]).map((loss) => `${FULL_WORDS[loss]}: ${summary.sizes[loss]}`);
   return counts.join(", ") || "no changes";
 }
 
@@ -18,7 +18,7 @@ export function describeLength(length, isShort = false) {
   const share = limit ? Math.round((100 * whole) / limit) : 0;
   const percent = whole && !share ? (isShort ? "<1" : "under 1") : number(share);
   const words = limit ? `${number(whole)} of ${isShort ? compact(limit) : number(limit)} tokens (${percent} %)` : `${number(whole)} tokens`;
-  return { length: words, cost: cost === undefined ? "price not known" : `≈ ${money(cost)}`, cut: fits ? "" : describeCut(length), fits };
+  return { length: words, cost: cost === undefined ? "price not known" : `≈ ${money(cost)} for the input`, cut: fits ? "" : describeCut(length), fits };
 }
 
 function describeCut({ sent, tooSmall, shortened, leftOut }) {
@@ -33,7 +33,7 @@ function compact(count) {
 }
 
 export function money(dollars) {
-  if (dollars >= 1) return `$${dollars.toFixed(2)}`;
+  if (dollars >= 0.1) return `$${dollars.toFixed(2)}`;
   return dollars ? `$${Number(dollars.toPrecision(2))}` : "$0";
 }
 
@@ -51,7 +51,7 @@ export function makeCard(target, { selected, at, select, remove }) {
 function makeChips(summary) {
   if (summary.problem) return make("span", { class: "chips" }, make("span", { class: "chip content" }, "cannot be sent"));
   const chips = LOSSES.filter((loss) => summary.counts[loss]).map((loss) =>
-    make("span", { class: `chip ${loss}`, title: FULL_WORDS[loss] }, `${number(summary.counts[loss])} ${SHORT_WORDS[loss]}`));
+    make("span", { class: `chip ${loss}`, title: FULL_WORDS[loss] }, `${SHORT_WORDS[loss]}: ${summary.sizes[loss]}`));
   return make("span", { class: "chips" }, ...(chips.length ? chips : [make("span", { class: "chip none" }, "no changes")]));
 }
 
@@ -85,7 +85,7 @@ export function drawFacts(summary, facts, source) {
   const { length, cost, cut, fits } = describeLength(summary.length);
   const rows = [["Protocol", summary.protocol], ["Source format", source]];
   if (summary.problem) rows.push(["Cannot be sent", summary.problem]);
-  rows.push(["Estimated length", fits ? length : `does not fit: ${length}; ${cut}`], ["Estimated cost of the input", cost]);
+  rows.push(["Estimated length", fits ? length : `does not fit: ${length}; ${cut}`], ["Estimated cost", cost]);
   const line = [summary.protocol];
   if (facts.bytes !== undefined) {
     rows.push(["URL", facts.url ?? "none: this model has no base URL"], ["Body", `${number(facts.bytes)} bytes`], ["Prompt cache", describeCache(facts.cache)]);
