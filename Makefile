@@ -48,10 +48,10 @@ demo: $(LIBRARY) ## show an example conversation that ran over several providers
 	@$(PY) examples/first_minute.py
 
 quick: $(TOOLS) ## run the tests of the core with few examples, to run between edits (under a minute)
-	$(PY) -m pytest -n auto -q --hypothesis-profile=quick -m 'not proof and not traffic' $(QUICK) $(PYTEST)
+	$(PY) -m pytest -n auto -q --merge-cases --hypothesis-profile=quick -m 'not proof and not traffic' $(QUICK) $(PYTEST)
 
 test: $(TOOLS) ## run all tests but the heavy ones; the same examples every time (about 9 minutes)
-	$(PY) -m pytest -n auto $(PYTEST)
+	$(PY) -m pytest -n auto --merge-cases $(PYTEST)
 
 explore: $(TOOLS) ## look for failing examples of the property tests, at random, for EXPLORE_MINUTES
 	$(PY) scripts/explore.py --minutes $(EXPLORE_MINUTES)

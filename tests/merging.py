@@ -80,6 +80,7 @@ def _merged(rows: Sequence[pytest.Function]) -> pytest.Function:
 
     first = rows[0]
     name = f"{first.originalname}[{first.callspec.id} and {len(rows) - 1} more]"
+    assert first.parent is not None
     made = pytest.Function.from_parent(first.parent, name=name, callobj=run_rows)
     made.own_markers += _marks(first)
     made.keywords.update((mark.name, mark) for mark in made.own_markers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar
 
 import click
@@ -44,11 +44,6 @@ def report_option(command: _Command) -> _Command:
         help="How to print the report to standard error.",
     )
     return option(command)
-
-
-def kinds_of(changes: Iterable[Change]) -> list[tuple[Loss, ChangeCode]]:
-    """Return the loss and the code of each change, for counting."""
-    return [(change.loss, change.code) for change in changes]
 
 
 def open_console(*, stderr: bool = False) -> Console:

@@ -39,10 +39,6 @@ _TYPES: Final = {
 }
 
 
-class ClientGone(Exception):
-    """The client closed its connection."""
-
-
 async def send_json(
     send: Send,
     status: int,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final, final
 
 import msgspec
@@ -156,8 +155,3 @@ def read_table(data: bytes, path: str) -> BatchTable:
         return msgspec.json.decode(data, type=BatchTable)
     except msgspec.DecodeError as error:
         raise CorpusError(f"{path}: this is not a table of ids: {error}; remove it to match ids directly") from None
-
-
-def invert(table: BatchTable | None) -> Mapping[str, str]:
-    """Give the id of the file for each id of a row."""
-    return {} if table is None else {sent.id: name for name, sent in table.requests.items()}

@@ -28,8 +28,6 @@ from segue.models.model import Model
 from segue.plurals import counted
 from segue.projection.report import Change, ChangeCode, Loss
 
-_ACTIONS: Final = ("stateDelta", "artifactDelta", "requestedAuthConfigs", "requestedToolConfirmations")
-"""Actions that every event has, empty where nothing was done."""
 _VERBATIM: Final = frozenset(
     {"args", "response", "stateDelta", "artifactDelta", "customMetadata", "requestedAuthConfigs", "agentState",
      "requestedToolConfirmations"}

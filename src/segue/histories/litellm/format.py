@@ -23,8 +23,6 @@ from segue.histories.kit.lines import text_of
 from segue.histories.kit.samples import read_samples
 
 _ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
-_OWN: Final = ("thinking_blocks", "provider_specific_fields")
-"""Fields that LiteLLM adds to the messages of Chat."""
 
 
 def _is_message(entry: Mapping[str, Any]) -> bool:

@@ -27,8 +27,6 @@ from segue.histories.mcp_sampling.codec import BLOCKS, CODEC, TITLE
 _FORM: Final = "form"
 _PROMPT: Final = "systemPrompt"
 _PACKAGES: Final = ("mcp", "mcp_types")
-_ONLY_HERE: Final = frozenset({"mimeType", "toolUseId", "structuredContent", "_meta"})
-"""Fields of blocks that the messages of no other format with these types have."""
 
 
 def _is_message(entry: Mapping[str, Any]) -> bool:

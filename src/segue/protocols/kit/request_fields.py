@@ -37,8 +37,6 @@ _WEIGHT: Final = "weight"
 """A key of messages in training lines, which are checked as requests."""
 _MARKS: Final = ("type", "role")
 """Keys that name the kind of an object among several."""
-FIELD_CODES: Final = frozenset({"field_unknown", "field_missing", "type_wrong", "value_unknown"})
-"""The codes of what this file finds."""
 _SHOWN: Final = 8
 """How many values a message lists."""
 _NAMES: Final[Mapping[str, str]] = {
