@@ -66,7 +66,17 @@ CONTENTS: Final = {
         "frameworks/README",
         "speed",
     ),
-    "Programs": ("command-line", "gateway", "clients/README", "emulator", "provider-that-says-no", "checks", "probe", "mcp", "inspector"),
+    "Programs": (
+        "command-line",
+        "gateway",
+        "clients/README",
+        "emulator",
+        "provider-that-says-no",
+        "checks",
+        "probe",
+        "mcp",
+        "inspector",
+    ),
     "Look up": ("types", "reference/README", "names", "glossary", "protocols/README", "vendors", "rules"),
     "The project": ("stability", "decisions/README", "benchmarks/README", "first-minutes", "contributing", "changelog"),
 }
