@@ -200,7 +200,10 @@ def _openai_responses() -> dict[str, Any]:
         part["list"] = {"union": [*part["list"]["union"], "#ResponseOutputTextParam", "#ResponseOutputRefusalParam"]}
     for name in ("ToolSearchCall", "ResponseToolSearchCallParam"):
         reader.objects.get(name, {}).pop("required", None)  # recorded 200s without the arguments
-    return _file(reader, "ResponseCreateParamsStreaming", "openai", optional=("stream",), added={"stream": "boolean"})
+    # codex sends these two to OpenAI itself, and the SDK does not have them. (codex @343074d4, 2026-08-22; codex 0.166)
+    reader.objects["StreamOptions"]["fields"]["reasoning_summary_delivery"] = "string"
+    added: Mapping[str, Field] = {"stream": "boolean", "client_metadata": "object"}
+    return _file(reader, "ResponseCreateParamsStreaming", "openai", optional=("stream",), added=added)
 
 
 def _anthropic() -> dict[str, Any]:

@@ -6,6 +6,7 @@ The upstream is the strict emulator, which accepts thinking only behind what it 
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from collections.abc import AsyncIterator, Generator
 from contextlib import ExitStack, contextmanager
@@ -27,7 +28,10 @@ MODELS = (OPUS, OPUS, OPUS, "claude-sonnet-5-5", "claude-opus-5", "m-responses",
 """Two models that bind thinking to its prefix, the second also to the account; one that does not; two of others."""
 _LONGEST = 24
 """Entries of a history; behind that, the conversation begins again, so that a step stays cheap."""
-ACTIONS = ("none",) * 6 + ("date", "tools", "edit", "rewind", "compact", "switch", "back", "restart", "quiet", "cut")
+ACTIONS = (
+    *("none",) * 6,
+    *("date", "tools", "edit", "rewind", "compact", "switch", "back", "restart", "quiet", "cut", "import"),
+)
 
 
 class Served:
@@ -187,6 +191,8 @@ class Walk:
         self.bound = len(self.emulator.ledger.bound())
         self.keeps_state = wire not in ("ollama", "chat, ids only") or server.store != "none"
         """Whether all state comes back: without a store, these clients have no field for it, or not in each reply."""
+        self.imported: set[str] = set()
+        """Signatures of replies that the gateway did not see."""
         self.allowed = 0
         """Requests that may be refused: one for each time that the prefix of some reasoning was not known."""
 
@@ -231,8 +237,32 @@ class Walk:
                 self.thinks = not self.thinks
             case "restart" if chance.random() < 0.4:
                 self.restart()
+            case "import" if self.wire == "messages" and chance.random() < 0.4:
+                self.import_session()
             case _:
                 pass
+
+    def import_session(self) -> None:
+        """Continue a session that was held with the provider itself, with other instructions."""
+        self.history.clear()
+        messages: list[Any] = []
+        for _ in range(self.random.choice((1, 2))):
+            messages.append({"role": "user", "content": f"imported {self.seed} {self.next()}"})
+            body = {"model": OPUS, "max_tokens": 99, "system": "An agent.", "messages": messages}
+            reply = self.emulator.respond(
+                "POST",
+                "/v1/messages",
+                {"x-api-key": "emulator", "anthropic-version": "2023-06-01"},
+                json.dumps(body).encode(),
+                step=Step(thinking="Hm.", text=f"answer {self.next()}"),
+                is_recorded=False,
+            )
+            content = json.loads(reply.body)["content"]
+            self.imported.add(content[0]["signature"])
+            self.history.append(Entry("user", messages[-1:]))
+            messages.append({"role": "assistant", "content": content})
+            self.history.append(Entry("reply", messages[-1:]))
+        self.allowed += 1
 
     def shorten(self, at: int) -> None:
         """Replace the results of a tool, as clients do that clear old ones."""
@@ -306,17 +336,27 @@ class Walk:
         assert len(refused) <= self.allowed, f"refused for state: {[request.refusal for request in refused]}"
         assert new[-1].status == 200, new[-1].refusal
         for request in new:
-            dropped = [change for change in request.transformations if change["reason"] != "prefix_binding_mismatch"]
+            dropped = [
+                change
+                for change in request.transformations
+                if change["reason"] != "prefix_binding_mismatch"
+                and signature_at(request.body, change["path"]) not in self.imported  # nobody knows which model made it
+            ]
             assert not dropped, f"foreign state was sent: {dropped}"
             if "block_binding" in str(request.body):
                 sent = str(request.body)
-                unknown = [each for each in self.emulator.ledger.unbound() if each in sent]
+                unknown = [each for each in (*self.emulator.ledger.unbound(), *self.imported) if each in sent]
                 assert unknown, "the server was asked about state whose prefix is known"
-            gone = [signature_at(request.body, change["path"]) for change in request.transformations]
+            gone = [
+                signature_at(request.body, change["path"])
+                for change in request.transformations
+                if change["reason"] == "prefix_binding_mismatch"
+            ]
             assert self.dropped.isdisjoint(gone), "state that the server dropped was sent again"
             self.dropped.update(gone)
         if self.keeps_state and not refused:
-            known = [each for each in self.emulator.ledger.bound()[self.bound :] if each not in self.dropped]
+            unknown = self.dropped | self.imported
+            known = [each for each in self.emulator.ledger.bound()[self.bound :] if each not in unknown]
             given_up = self.emulator.withheld(new[-1], known)
             assert not given_up, f"{len(given_up)} valid blocks were given up"
 

@@ -313,6 +313,12 @@ ACCEPTED: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         "voxtral-small-latest",
         {"messages": [user(SOUND)]},
     ),
+    "what codex sends besides the fields of the SDK": responses(
+        "gpt-5.4",
+        client_metadata={"thread_id": "t"},
+        stream=True,
+        stream_options={"reasoning_summary_delivery": "sequential_cutoff"},
+    ),
     "log probabilities of a model that does not reason": chat("openai", "gpt-4o", logprobs=True, top_logprobs=2),
     "log probabilities with effort none": chat("openai", "gpt-5.2", logprobs=True, reasoning_effort="none"),
     "default values of refused parameters": chat("openai", "gpt-5", presence_penalty=0, logprobs=False),
