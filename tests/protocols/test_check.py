@@ -224,6 +224,26 @@ CASES: dict[str, tuple[dict[str, Any], Model, set[str]]] = {
         responses("gpt-5.4"),
         set(),
     ),
+    "a limit of one value": ({"messages": [{**USER, "name": "a b"}]}, chat("gpt-4.1"), {"pattern"}),
+    "usage of a stream without a stream": (
+        {"messages": [USER], "stream_options": {"include_usage": True}},
+        chat("gpt-4.1"),
+        {"needs"},
+    ),
+    "usage of a stream": (
+        {"messages": [USER], "stream": True, "stream_options": {"include_usage": True}},
+        chat("gpt-4.1"),
+        set(),
+    ),
+    "metadata that are not stored": ({"messages": [USER], "metadata": {"a": "b"}}, chat("gpt-4.1"), {"needs"}),
+    "metadata": ({"messages": [USER], "metadata": {"a": "b"}, "store": True}, chat("gpt-4.1"), set()),
+    "a model of the Responses API alone": ({"messages": [USER]}, chat("gpt-5-codex"), {"setting_refused"}),
+    "Responses: a search with the lowest effort": (
+        {"input": "hi", "reasoning": {"effort": "minimal"}, "tools": [{"type": "web_search"}]},
+        responses("gpt-5"),
+        {"excludes"},
+    ),
+    "Responses: an id of another kind": ({"input": "hi", "previous_response_id": "x"}, responses("gpt-5"), {"pattern"}),
     "Responses: a field of another protocol": (
         {"input": "hi", "max_tokens": 9},
         responses("gpt-5.4"),

@@ -70,3 +70,18 @@ def test_a_streamed_function_call_is_written_as_one() -> None:
 def test_a_body_for_venice_is_one_of_openai_although_the_model_is_of_mistral() -> None:
     body = {"model": "mistral-31-24b", "messages": HI, "venice_parameters": {"enable_web_search": "auto"}}
     assert detect_protocol(body) == "openai-chat"
+
+
+@pytest.mark.parametrize(
+    ("fields", "losses"),
+    [({}, {Loss.NONE}), ({"content": None}, {Loss.NONE}), ({"content": None, "vendor": 1}, {Loss.NONE, Loss.OPAQUE})],
+    ids=["nothing else", "null", "a field of a vendor"],
+)
+def test_a_system_message_without_content_is_kept_and_its_fields_are_reported(
+    fields: Mapping[str, object], losses: set[Loss]
+) -> None:
+    body = {"model": "gpt-5.4", "messages": [{"role": "system", **fields}, *HI]}
+    prompt = decode_request(body, protocol="openai-chat")
+    assert encode_request(prompt, protocol="openai-chat")["messages"] == body["messages"]
+    converted = convert(body, source="openai-chat", target="anthropic/claude-opus-4-8")
+    assert {change.loss for change in converted.report.changes} == losses

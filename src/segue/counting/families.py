@@ -8,7 +8,8 @@ Facts this file rests on: the usage of 2,086 recorded requests, compared with ex
   `additionalProperties` count for nothing, and with 90 more on Chat from GPT-5 on. Gemini and Claude count the
   punctuation of schemas too.
                                                       (182 recorded requests with tools, 2026-11-17)
-- Claude: tools add a hidden prompt, a forced choice another one; a call with its result adds 55 to 65 tokens.
+- Claude: tools add a hidden prompt, a forced choice another one; a call with its result adds 55 to 65 tokens. The
+  prompt of Haiku 3 and 3.5 is smaller: 264, 340 forced. (Anthropic documentation: tool use, token counts, 2026-11-17)
 - Gemini: 1 a content from 2.5 on; on Vertex nothing, and tools next to nothing. Output schemas are not counted.
 - Signatures count on the Gemini API from Gemini 3 on, one token for 4.8 characters beyond the first 120, in
   every turn; not on Vertex.
@@ -31,6 +32,7 @@ from segue.models.model import Model
 from segue.models.model_ids import (
     CLAUDE,
     CLAUDE_3,
+    CLAUDE_3_HAIKU,
     CLAUDE_4_5_AND_4_6,
     CLAUDE_UP_TO_4_5,
     GEMINI_3_ON,
@@ -60,6 +62,22 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         schema_factor=1.8,
         page=2600,
         schema=80,
+        spread=90,
+    ),
+    TokenFamily(
+        name="Claude 3 Haiku",
+        pattern=CLAUDE_3_HAIKU,
+        tokenizer="claude",
+        base=5,
+        message=2,
+        tools=264,
+        forced=76,
+        tool=0,
+        tool_factor=1.0,
+        tool_key=1.0,
+        call=60,
+        schema_factor=1.5,
+        page=2600,
         spread=90,
     ),
     TokenFamily(

@@ -73,6 +73,7 @@ def first_party_prefixes(provider: str) -> tuple[str, ...]:
 # Regular expressions, searched in an id, case ignored. All were read on 2026-11-15.
 
 CLAUDE: Final = r"claude-"
+CLAUDE_3_HAIKU: Final = r"claude-(?:3-(?:5-)?haiku|haiku-3)"
 CLAUDE_3: Final = r"claude-3-(?:haiku|opus|sonnet)"
 CLAUDE_UP_TO_4_5: Final = (
     r"claude-(?:instant|v?[123](?:[-.:@]|$)"

@@ -1,4 +1,4 @@
-"""An output schema keeps its name, its description and `strict` when a request is converted."""
+"""Schemas: an output schema keeps its name, its description and `strict`, and dialects are named and adapted."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+import segue
 from segue.models.model import Model
-from segue.protocols.api import decode_request
-from segue.protocols.kit.schemas import is_closed, schema_name
+from segue.protocols.api import decode_request, resolve_endpoint
+from segue.protocols.kit.schemas import find_faults, is_closed, schema_name
 from segue.request import convert
 
 CLOSED = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
@@ -85,3 +86,64 @@ OPEN = {
 def test_an_open_schema_cannot_be_strict(schema: dict[str, object]):
     assert not is_closed(schema)
     assert is_closed(CLOSED)
+
+
+# -- dialects: what check names, projection adapts ---------------------------------------------------------------------
+
+TEXT = {"type": "string"}
+REFERENCE = {"$ref": "#/$defs/A", "description": "d"}
+GPT = Model("gpt-4.1", "openai", "openai-chat")
+GEMINI = Model("gemini-2.5-flash", "google", "google-genai")
+KIMI = Model("kimi-k2.6", "moonshotai", "openai-chat")
+
+DIALECTS = {
+    "a format that Gemini does not have": (GEMINI, {"a": {**TEXT, "format": "uri"}}, False, "schema_format"),
+    "an enumeration of numbers for Gemini": (
+        GEMINI,
+        {"a": {"type": "integer", "enum": ["1", "2"]}},
+        False,
+        "schema_enum",
+    ),
+    "an empty value for Gemini": (GEMINI, {"a": {**TEXT, "enum": ["", "b"]}}, False, "schema_enum"),
+    "a list without items for Gemini": (GEMINI, {"a": {"type": "array"}}, False, "schema_invalid"),
+    "a type beside anyOf for Kimi": (
+        KIMI,
+        {"a": {"type": "object", "anyOf": [{"properties": {}}]}},
+        False,
+        "schema_union",
+    ),
+    "a property without a type for Kimi": (KIMI, {"a": {"description": "d"}}, False, "schema_untyped"),
+    "a reference with a description in a strict schema": (GPT, {"a": REFERENCE}, True, "schema_reference"),
+    "a format that strict mode does not have": (GPT, {"a": {**TEXT, "format": "uri"}}, True, "schema_format"),
+}
+
+
+@pytest.mark.parametrize(("model", "properties", "strict", "code"), DIALECTS.values(), ids=DIALECTS.keys())
+def test_what_a_dialect_refuses_is_named_and_adapted(model, properties, strict, code):
+    schema = {"type": "object", "properties": properties, "required": ["a"]}
+    if strict:
+        definitions = {"A": {**CLOSED}}
+        schema |= {"additionalProperties": False, "$defs": definitions}
+    rules = resolve_endpoint(model).rules
+    assert code in {fault.code for fault in find_faults(schema, rules, strict=strict)}
+    tool = segue.ToolDefinition(name="f", description="d", parameters=schema, strict=strict)
+    context = segue.Context(tools=(tool,)).add(segue.UserMessage.of("hi"))
+    request = segue.prepare(context, model)
+    assert not segue.check(request.body, protocol=model.protocol, model=model)
+    assert any(change.path[:1] == ("tools",) for change in request.report.changes)
+
+
+SIZES = {
+    "too deep": {"type": "object", "properties": {"a": CLOSED}},
+    "too many properties": {"type": "object", "properties": {str(at): TEXT for at in range(5001)}},
+    "too many values": {"type": "object", "properties": {"a": {**TEXT, "enum": [str(at) for at in range(1001)]}}},
+}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_a_strict_schema_that_is_too_large_is_named(name):
+    schema: dict[str, object] = SIZES[name]
+    for _ in range(10 if name == "too deep" else 0):
+        schema = {"type": "object", "properties": {"a": schema}}
+    faults = find_faults(schema, resolve_endpoint(GPT).rules, strict=True)
+    assert "schema_size" in {fault.code for fault in faults}

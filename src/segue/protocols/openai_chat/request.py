@@ -58,7 +58,7 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
     frame = restore(_encode_frame(context, endpoint), context.extra, PROTOCOL, model=target)
     system = frame.pop("system", None) if context.system_prompt is not None else None
     messages = encode_messages(context.messages, endpoint)
-    if system is not None:
+    if system is not None and "role" in cast("Wire", system):
         messages.insert(0, cast("Wire", system))
     body: Wire = {"messages": messages, "model": endpoint.model.id if prompt.model is None else prompt.model}
     body.update({key: value for key, value in frame.items() if key in _TOOL_KEYS})
@@ -133,7 +133,12 @@ def _keep_frame(context: Context, system: Block | None, body: Block, endpoint: E
         # Tools keep their own format, so only null and an empty list are compared here.
         received[key] = default[key] if body[key] and key in default else body[key]
     known = [key for key in _TOOL_KEYS if isinstance(body.get(key), list)]
-    return keep(PROTOCOL, received, default, known, only_for=target)
+    extra = keep(PROTOCOL, received, default, known, only_for=target)
+    if system is None or default.get("system") is not None or extra is None:
+        return extra
+    # A message without content is kept as a form; what it has besides is data, so that its loss is reported.
+    data = {key: value for key, value in system.items() if key not in ("role", "content")}
+    return {PROTOCOL: {**extra[PROTOCOL], "system": data}} if data else extra
 
 
 def _is_common(context: Context, system: Block | None, body: Block, endpoint: Endpoint) -> bool:
