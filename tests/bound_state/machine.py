@@ -149,7 +149,7 @@ class Walk:
         self.answered: set[str] = set()
         """Those of them that a request contained: the library may know the answer."""
         self.unusable: set[str] = set()
-        """Signatures of replies that paused in a tool of the provider and were not continued."""
+        """Signatures of turns that paused in a tool of the provider and were not continued."""
         self.ownerless: dict[str, str | None] = {}
         """Encrypted reasoning whose account the library cannot know, with the id of the reply that told it."""
         self.clients = {key: self._client(key) for key in ORGANIZATIONS}
@@ -377,7 +377,8 @@ class Walk:
         if messages and _is_paused(messages[-1]):
             is_looping = chance.random() < 0.7
             if not is_looping:  # without the call of the server's tool, the provider refuses the thinking of the turn
-                self.unusable.update(block.signature for block in signed_blocks(messages[-1:]))
+                begin = max(at for at, each in enumerate((None, *messages)) if each is None or each.role != "assistant")
+                self.unusable.update(block.signature for block in signed_blocks(messages[begin:]))
         step = self._random_step()
         self.ask(None if is_looping else f"question {chance.randrange(5)}", step, way=way)
         if self.context.messages[-1].role == "assistant" and self.context.messages[-1].tool_calls():
