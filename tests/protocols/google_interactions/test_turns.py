@@ -263,3 +263,10 @@ def test_a_withheld_reply_names_the_filter():
     message = segue.decode_response(body, protocol=NAME, model=NEWER.model)
     assert (message.raw_stop_reason, message.error_message) == ("safety", "blocked")
     assert segue.classify(message).kind == segue.FailureKind.REFUSED
+
+
+def test_the_kind_of_a_file_is_that_of_its_type_in_any_case():
+    context = segue.Context().add(segue.UserMessage.of(segue.FileContent(data="AAAA", mime_type="VIDEO/mp4; x=1")))
+    model = segue.Model("gemini-3-pro-preview", "google", "google-interactions", input=("text", "video"))
+    (step,) = segue.prepare(context, model).body["input"]
+    assert step["content"] == [{"type": "video", "data": "AAAA", "mime_type": "video/mp4"}]

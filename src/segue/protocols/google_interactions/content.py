@@ -17,6 +17,7 @@ from typing import Final, assert_never, cast
 from msgspec.structs import replace
 
 from segue.conversation.content import FileContent, ImageContent, NativeContent, TextContent, UserContent
+from segue.conversation.media_types import plain_type
 from segue.errors import EncodeError
 from segue.protocols.google_interactions.rules import PROTOCOL
 from segue.protocols.kit.json_values import Block, Wire
@@ -117,7 +118,7 @@ def encode_content(piece: UserContent) -> Wire:
 
 def _encode_media(piece: ImageContent | FileContent) -> Wire:
     mime = piece.mime_type
-    kind = "image" if piece.kind == "image" else (mime or "").partition("/")[0]
+    kind = "image" if piece.kind == "image" else plain_type(mime).partition("/")[0]
     wire: Wire = {"type": kind if kind in MEDIA else "document"}
     uri = piece.url if piece.url is not None or piece.kind == "image" else piece.file_id
     if piece.data is not None:
@@ -127,7 +128,7 @@ def _encode_media(piece: ImageContent | FileContent) -> Wire:
     else:
         raise EncodeError("an image or file has no data, URL or file id; set one of them")
     if mime is not None and not mime.endswith("/*"):
-        wire["mime_type"] = mime
+        wire["mime_type"] = plain_type(mime)  # others are no values of the types (google-genai 3.1.0)
     if kind == "video" and cast("FileContent", piece).name is not None:
         wire["name"] = cast("FileContent", piece).name
     return wire
