@@ -80,7 +80,7 @@ _BYTES_TO_DECIDE: Final = (60, 300)
 """Below the first number of letters a text is taken for English, above the second its letters decide."""
 _SAMPLE: Final = 256
 
-_LEAST_LETTERS: Final = 100
+_LEAST_LOWER: Final = 100
 _SHARES: Final = (0.12, 0.40, 0.52)
 """Of the small letters of a text, so many are not frequent ones. Below the first and above the last number they are
 at random, between the last two in part."""
@@ -171,12 +171,12 @@ def estimate_bytes(data: bytes, tokenizer: Tokenizer) -> float:
     else:
         tokens = lower * tokenizer.lower + spaces * tokenizer.space + other * tokenizer.other
         tokens += upper * tokenizer.upper + breaks * tokenizer.control
-        if lower > _LEAST_LETTERS:
+        if lower > _LEAST_LOWER:
             middle = len(data) // 2
             look = data[middle : middle + _FIRST_LOOK]
             unusual = (len(look) - len(look.translate(None, _UNUSUAL))) * len(data)
-            letters = lower * len(look)
-            if unusual < _PLAIN[0] * letters or unusual > _PLAIN[1] * letters:
+            lower_there = lower * len(look)
+            if unusual < _PLAIN[0] * lower_there or unusual > _PLAIN[1] * lower_there:
                 share = _share_of_random(data)
             elif other + digits + spaces < _FEW_ENDS * lower:
                 share = _share_of_even(data)
@@ -264,7 +264,7 @@ def _share_of_even(data: bytes) -> float:
         return 0.0
     counts = [count for count in map(data[:: len(data) // _ENOUGH + 1].lower().count, _LOWER) if count]
     size, (few, many) = sum(counts), _EVEN
-    if size < _LEAST_LETTERS:
+    if size < _LEAST_LOWER:
         return 0.0
     same = sum(count * (count - 1) for count in counts) * len(counts) / (size * (size - 1))
     return min(1.0, max(0.0, (many - same) / (many - few)))
@@ -325,8 +325,8 @@ def _estimate_rest(data: bytes, rest: bytes, tokenizer: Tokenizer) -> float:
         tokens += 0.0 if is_random else len(_RARE_SCRIPTS.findall(beyond)) * (_RARE - 1)
     if not is_random:
         return tokens + _estimate_beyond_ascii(rest, tokenizer)
-    most, letters = 0.0, max(1.0, tokenizer.hebrew * _RANDOM_HEBREW)
-    for members, weight in (*_RANDOM_LEADS, (_HEBREW, letters), (_OF_TWO, 1.0), (_OF_THREE, _RARE)):
+    most, hebrew = 0.0, max(1.0, tokenizer.hebrew * _RANDOM_HEBREW)
+    for members, weight in (*_RANDOM_LEADS, (_HEBREW, hebrew), (_OF_TWO, 1.0), (_OF_THREE, _RARE)):
         size = len(rest)
         rest = rest.translate(None, members)
         most += (size - len(rest)) * weight

@@ -38,6 +38,8 @@ from segue.projection.policy import Texts
 
 _SHARE_OF_HEAD: Final = 2 / 3
 """How much of a shortened result of the running unit is its beginning."""
+_FEWEST: Final = 40
+"""Of fewer messages it is not known how many tokens a turn has: one long result would decide."""
 _SMALLEST_RESULT: Final = 300
 """Results of the running unit are not shortened to fewer characters."""
 
@@ -175,7 +177,7 @@ class Fold:
     # -- a cut ---------------------------------------------------------------------------------------------------------
 
     def _cut(self, marks: Marks, point: int) -> None:
-        reasoning, turn = self.sizes.reasoning, 2 * self.sizes.full[point] / point
+        reasoning, turn = self.sizes.reasoning, 2 * self.sizes.full[point] / point if point >= _FEWEST else 0.0
         low, running = self.plan.low_after(turn, reasoning[point] - reasoning[marks.since]), self._unit_before(point)
         before, tight = (marks.gone, marks.lean, len(marks.running)), marks.tight
         marks.tight = 0

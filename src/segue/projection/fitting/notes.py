@@ -72,12 +72,12 @@ class Notes:
 
     def size(self, marks: Marks) -> float:
         """Give the most tokens that the note can have."""
-        sums = self._sizes.user_words
-        words = min(self._users_room(marks), sums[marks.gone] - sums[self.head])
+        sums, room = self._sizes.user_words, self._room(marks)
+        size = room + min(self._users_room(marks), sums[marks.gone] - sums[self.head])
+        if self.pinned:
+            size += sum(self.pinned[at] for at in self.pinned_in(marks))
         found = self.summary(marks) if self.summaries else None
-        room = self._room(marks)
-        words += sum(self.pinned[at] for at in self.pinned_in(marks))
-        return words + (room if found is None else max(room, _FRAME + found[1]))
+        return size if found is None else size + max(0.0, _FRAME + found[1] - room)
 
     def write(self, marks: Marks, summary: Summary | None, count: int, sent: Callable[[int, int], Message]) -> str:
         """Write the note for so many messages; `sent` gives a message, by its index, as it was sent at the cut."""

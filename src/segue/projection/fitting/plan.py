@@ -39,7 +39,7 @@ _CACHE_PRICES: Final = (0.1, 1.25)
 """Where prices are not known: what reading from the cache and writing to it cost, compared with plain input."""
 _NEW, _MOST_NEW = 1 / 56, 1 / 40
 """The new tokens of a turn, as a part of the limit: 500 in a window of 32,000. (77 recorded sessions, 2026-11) Where
-turns are longer, cuts go further down, else they follow each other too soon; with 700 tokens as far as they go."""
+turns are longer, cuts go further down, else they would follow each other soon; with 700 tokens as far as they go."""
 _WORTH: Final = 1.34
 """How many per cent of the price of input a hundredth of the limit has to save, else it is kept. Of what the next call
 quotes word for word, a hundredth holds 0.2 to 0.4 %. (the same)"""
