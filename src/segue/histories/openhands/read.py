@@ -167,7 +167,7 @@ class _Reader:
             yield from self._older(event, fields, time)
         elif event.get("tool_call_id"):
             yield _result(event, text_of(event.get("tool_call_id")) or "", fields, time)
-        elif "action" in event and (words := _spoken(event)):
+        elif "action" in event and (words := _action_texts(event)):
             if event.get("source") == "user":
                 yield with_envelope(UserMessage.of("\n".join(words), timestamp=time), NAME, fields)
             else:
@@ -193,8 +193,8 @@ class _Reader:
         reply = object_of(about.get("model_response"))
         choices = objects_of(reply.get("choices"))
         message = object_of(choices[0].get("message")) if choices else dict[str, Any]()
-        said = [*_thinking(message), *_texts(message.get("content")), *_calls(message.get("tool_calls"))]
-        pieces = said or [TextContent(text=text) for text in _spoken(event)]
+        found = [*_thinking(message), *_texts(message.get("content")), *_calls(message.get("tool_calls"))]
+        pieces = found or [TextContent(text=text) for text in _action_texts(event)]
         model = text_of(reply.get("model"))
         yield self._answer(pieces, text_of(reply.get("id")), fields, time, model)
 
@@ -214,7 +214,7 @@ class _Reader:
         return with_envelope(set_origin(message, origin), NAME, fields)
 
 
-def _spoken(event: Mapping[str, Any]) -> list[str]:
+def _action_texts(event: Mapping[str, Any]) -> list[str]:
     """Give what an older action says."""
     arguments = object_of(event.get("args"))
     names = ("content", "final_thought", "thought")
