@@ -29,5 +29,7 @@ def _place(record: Format) -> str:
     place = record.place
     if place is None:
         return "a file" if record.kind != "framework" else "JSON, or objects of the framework"
+    if place.projects:
+        return "the project: " + ", ".join(f"`{name}`" for name in place.projects)
     variables = ", ".join(f"`{name}`" for name in place.variables)
     return f"`~/{place.folder}`" + (f", or the folder in {variables}" if variables else "")

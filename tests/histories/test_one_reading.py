@@ -181,7 +181,7 @@ def test_the_commands_do_the_same_with_a_source_as_with_its_import(sample, tmp_p
     assert found == again
     for given, folder in ((path, "one"), (session, "other")):
         invoke("handover", given, "--to", "pi", "--cwd", "/p", "-o", tmp_path / folder, "--report", "none")
-    (one,), (other,) = (list((tmp_path / folder).iterdir()) for folder in ("one", "other"))
+    (one,), (other,) = (list((tmp_path / folder).glob("*.jsonl")) for folder in ("one", "other"))
     assert one.read_text().splitlines()[1:] == other.read_text().splitlines()[1:]
 
 

@@ -26,6 +26,14 @@ SAMPLES = {
     "the opencode written in Go": ("opencode-go", "opencode"),
     "chat messages, one a line": ("messages-jsonl", "chat"),
     "Copilot CLI": ("copilot-cli", "events"),
+    "Copilot Chat in VS Code": ("vscode-copilot-chat", "chatSessions"),
+    "OpenHands": ("openhands", "conversation"),
+    "OpenHands before its SDK": ("openhands", "trajectory-v0"),
+    "Cursor, its database": ("cursor", "state"),
+    "Cursor, a transcript": ("cursor", "transcript"),
+    "Cursor, an export": ("cursor", "export"),
+    "SpecStory, by its command line": ("specstory", "cli"),
+    "SpecStory, by its extension": ("specstory", "extension"),
     "a fan of parallel calls": ("claude-code", "c0000000-0001-4000-8000-000000000002"),
     "parallel calls under results and progress": ("claude-code", "c0000000-0001-4000-8000-000000000003"),
 }
@@ -100,7 +108,10 @@ def test_a_sample_is_read_as_expected(folder, name):
     wanted = expected(folder, name)
     history = read_history(WILD / folder / wanted["files"][0])
     names = {"opencode-go": "crush", "messages-jsonl": "openai-chat"}
-    assert history.origin.format == names.get(wanted["format"], wanted["format"])
+    name = str(wanted["format"])
+    assert history.origin.format == names.get(
+        name, name.partition(" (")[0].removesuffix("-transcript").removesuffix("-export")
+    )
     assert_read(history, wanted)
 
 

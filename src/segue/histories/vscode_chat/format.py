@@ -1,0 +1,34 @@
+"""The record of Copilot Chat in VS Code."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.histories.kit.format import Format, Place
+from segue.histories.kit.samples import read_samples
+from segue.histories.vscode_chat.read import KNOWN_RECORDS, NAME, describe, read
+
+FORMAT: Final = Format(
+    name=NAME,
+    title="Copilot Chat in VS Code",
+    read=read,
+    describe=describe,
+    place=Place(
+        folder=".config/Code/User",
+        system_folders={
+            "darwin": "Library/Application Support/Code/User",
+            "win32": "AppData/Roaming/Code/User",
+        },
+        patterns=(
+            "workspaceStorage/*/chatSessions/*.json",
+            "workspaceStorage/*/chatSessions/*.jsonl",
+            "globalStorage/emptyWindowChatSessions/*.json",
+            "globalStorage/emptyWindowChatSessions/*.jsonl",
+        ),
+    ),
+    reads_lines=False,
+    known_records=KNOWN_RECORDS,
+    samples=read_samples(__package__),
+    source="microsoft/vscode, microsoft/vscode-copilot-chat",
+    read_on="2026-11-16",
+)
