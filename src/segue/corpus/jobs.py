@@ -31,12 +31,12 @@ class Job(NamedTuple):
     """Whether to make a report for each conversation."""
     details: bool = False
     """Whether the output needs id, changes and tokens of each row."""
-    ids: bool = True
-    """Whether a line of the output has the `id` that its row has."""
     span: int = SPAN
     """The most bytes of a shard."""
     form: str | None = None
     """The format of a training set; None is that of the model."""
+    ids: bool = True
+    """Whether a line of the output has the `id` that its row has."""
 
     def description(self) -> JobDescription:
         """Describe what decides about the bytes of the output."""
