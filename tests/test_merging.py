@@ -1,4 +1,4 @@
-"""`--merge-cases`: all rows of a table run, a failure names its row, and rows that need a test of their own have one."""
+"""`--merge-cases`: every row of a table runs, a failure names its row, and rows with a fixture or a mark stay apart."""
 
 from __future__ import annotations
 
