@@ -39,7 +39,7 @@ def test_a_stream_that_is_read_and_closed_at_the_same_moment_ends_once(server: S
                 reader = threading.Thread(target=lambda events=events, stream=stream: events.extend(stream))
                 reader.start()
                 stream.close()
-                reader.join(10)
+                reader.join(60)
                 assert not reader.is_alive()
                 Received([*events, *stream], stream.message, stream.attempts, idle_connections(client)).check()
     finally:

@@ -45,7 +45,7 @@ def _faulty(tmp_path: Path, *steps: Step) -> Iterator[tuple[Running, FaultyDatab
 
 
 def _wait_until_available(gateway: Running) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while not gateway.gateway.store.is_available:
         assert time.monotonic() < end
         time.sleep(0.02)

@@ -67,7 +67,7 @@ def raw(url: str, headers: dict[str, str] | None = None) -> Generator[Any]:
 
 def exchange(connection: Any, message: object) -> dict[str, Any]:
     connection.send(message if isinstance(message, (str, bytes)) else json.dumps(message))
-    return json.loads(connection.recv(timeout=10))
+    return json.loads(connection.recv(timeout=60))
 
 
 @pytest.mark.parametrize("store", [False, True])
@@ -225,14 +225,14 @@ def test_the_key_is_checked_before_the_upgrade_and_at_each_message(tmp_path: Pat
             with raw(url, {"authorization": f"Bearer {CLIENT_KEYS['KEY_A']}"}) as connection:
                 assert exchange(connection, {"type": "response.steer"})["type"] == "response.steer.failed"
                 path.write_text(text.replace('"env:KEY_A", ', ""))
-                for _ in range(400):  # the file is watched
+                for _ in range(1200):  # the file is watched
                     answer = exchange(connection, {"type": "response.steer"})
                     if answer["type"] == "error":
                         break
                     time.sleep(0.05)
                 assert answer["status"] == 401
                 with pytest.raises(websockets.exceptions.ConnectionClosed):
-                    connection.recv(timeout=10)
+                    connection.recv(timeout=60)
 
 
 def test_one_client_cannot_continue_the_reply_of_another(tmp_path: Path) -> None:
@@ -267,7 +267,7 @@ def test_a_message_over_a_limit_is_refused(tmp_path: Path, case: str) -> None:
     ):
         assert exchange(connection, message)["status"] == status
         with pytest.raises(websockets.exceptions.ConnectionClosed):
-            connection.recv(timeout=10)
+            connection.recv(timeout=60)
         assert made.gateway.intake.held == 0
 
 
@@ -282,13 +282,13 @@ def test_connections_are_counted_and_end_when_they_are_idle_or_old(tmp_path: Pat
         raw(made.url) as connection,
         pytest.raises(websockets.exceptions.ConnectionClosedOK),
     ):
-        connection.recv(timeout=10)
+        connection.recv(timeout=60)
     line = "[limits]\nsocket_minutes = 0.001"
     with running(store=f"sqlite:{tmp_path}/h.db", more=line) as made, raw(made.url) as connection:
-        error = json.loads(connection.recv(timeout=10))
+        error = json.loads(connection.recv(timeout=60))
         assert error["error"]["code"] == "websocket_connection_limit_reached"
         with pytest.raises(websockets.exceptions.ConnectionClosedOK):
-            connection.recv(timeout=10)
+            connection.recv(timeout=60)
 
 
 def test_a_client_that_leaves_ends_the_request_to_the_provider(tmp_path: Path) -> None:
@@ -298,7 +298,7 @@ def test_a_client_that_leaves_ends_the_request_to_the_provider(tmp_path: Path) -
         with serve_in_thread(create_app(gateway=gateway)) as url:
             with raw(url) as connection:
                 connection.send(json.dumps({"type": "response.create", "model": "m-anthropic", "input": "hi"}))
-                while json.loads(connection.recv(timeout=10))["type"] != "response.output_text.delta":
+                while json.loads(connection.recv(timeout=60))["type"] != "response.output_text.delta":
                     pass
             with raw(url) as other:  # the gateway serves on
                 assert exchange(other, {"type": "response.steer"})["type"] == "response.steer.failed"
@@ -308,20 +308,20 @@ def test_a_client_that_leaves_ends_the_request_to_the_provider(tmp_path: Path) -
 
 
 def test_a_connection_outlives_the_time_of_a_head_and_is_counted_to_its_end(tmp_path: Path) -> None:
-    more = "[limits]\nhead_seconds = 0.2\nconnections = 2"
+    more = "[limits]\nhead_seconds = 1\nconnections = 2"
     with emulate() as upstream:
         made = make_gateway(load_config(config_text(upstream.url, store=f"sqlite:{tmp_path}/g.db", more=more)))
         settings = guarded_protocols(lambda: made.config.limits)
         app = create_app(gateway=made)
         with serve_in_thread(app, protocol=settings["http"], sockets=settings["ws"]) as url:
-            for _ in range(3):
+            for _ in range(2):
                 with raw(url) as one, raw(url) as two:
                     with pytest.raises((OSError, websockets.exceptions.WebSocketException)), raw(url):
                         pass
-                    time.sleep(0.5)
+                    time.sleep(1.2)
                     for connection in (one, two):
                         assert exchange(connection, {"type": "response.steer"})["type"] == "response.steer.failed"
-                for _ in range(200):  # the server learns of the end a moment later
+                for _ in range(1200):  # the server learns of the end a moment later
                     if not settings["http"].counts.all:
                         break
                     time.sleep(0.05)

@@ -91,7 +91,7 @@ def _waiting_for(service: StoreService) -> int:
 
 
 async def _until(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while not is_so():
         assert time.monotonic() < end, "it did not happen in time"
         await asyncio.sleep(0.02)

@@ -10,7 +10,6 @@ from segue.client.flow.request_flow import Ask
 from segue.client.flow.steps import Answer, Broken, Head, Step, Summarise, Summarised
 from segue.client.http.async_sending import AsyncWire
 from segue.client.http.counting import Counting
-from segue.client.http.keys import ask_auth
 from segue.client.http.outgoing_request import OutgoingRequest, RequestBuilder
 from segue.client.http.settings import OnAttempt
 from segue.client.http.shell import TERMINAL, OnEnd, Shell, read_moment
@@ -152,18 +151,12 @@ class AsyncStream(Shell):
             await self._settle()
         builder, hook = self._builder, self._builder.setup.on_request
         body = None if hook is None else await _await_if_needed(hook(request))
-        auth = builder.find_auth(request.model, self._first)
-        token = None if auth is None else await _await_if_needed(ask_auth(auth, request.model))
+        token = await _await_if_needed(builder.ask_auth(request.model, self._first))
         try:
             outgoing = builder.write(request, body, token, self._first)
             if isinstance(outgoing, Broken):
                 return outgoing
-            if not outgoing.is_signed:
-                import anyio
-
-                await anyio.to_thread.run_sync(
-                    builder.sign, outgoing
-                )  # fetching credentials would block the event loop
+            await _sign(outgoing, builder)
         except SettingsError as error:
             return builder.explain(error)
         return None if self._is_closing else await self._wire.send(outgoing)
@@ -171,9 +164,7 @@ class AsyncStream(Shell):
 
 async def count_tokens_async(counting: Counting, builder: RequestBuilder, wire: AsyncWire) -> int:
     """Let the provider count, and estimate where it does not."""
-    auth = None if counting.request is None else builder.find_auth(counting.model, counting.model.provider)
-    token = None if auth is None else await _await_if_needed(ask_auth(auth, counting.model))
-    outgoing = counting.write(token)
+    outgoing = counting.write(await _await_if_needed(counting.ask_auth()))
     if outgoing is None:
         return counting.estimate()
     try:
@@ -189,8 +180,7 @@ async def fetch_async(
 ) -> tuple[Head | Broken, bytes]:
     """Send a request to an endpoint below that of replies, and read the whole answer."""
     request = prepare(Context(messages=(UserMessage.of("-"),)), model)
-    auth = builder.find_auth(model, model.provider)
-    token = None if auth is None else await _await_if_needed(ask_auth(auth, model))
+    token = await _await_if_needed(builder.ask_auth(model, model.provider))
     outgoing = builder.write(request, None, token, model.provider, url=request.url + path)
     if isinstance(outgoing, Broken):
         return outgoing, b""
@@ -201,10 +191,7 @@ async def fetch_async(
 async def _send_whole(
     outgoing: OutgoingRequest, builder: RequestBuilder, wire: AsyncWire
 ) -> tuple[Head | Broken, bytes]:
-    if not outgoing.is_signed:
-        import anyio
-
-        await anyio.to_thread.run_sync(builder.sign, outgoing)
+    await _sign(outgoing, builder)
     body = bytearray()
     try:
         head = await wire.send(outgoing)
@@ -213,6 +200,13 @@ async def _send_whole(
     finally:
         await wire.close()
     return head, bytes(body)
+
+
+async def _sign(outgoing: OutgoingRequest, builder: RequestBuilder) -> None:
+    if not outgoing.is_signed:
+        import anyio
+
+        await anyio.to_thread.run_sync(builder.sign, outgoing)  # fetching credentials would block the event loop
 
 
 async def _await_if_needed(value: _Value | Awaitable[_Value]) -> _Value:

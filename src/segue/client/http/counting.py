@@ -8,6 +8,8 @@ Facts this file relies on:
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from msgspec.structs import replace
 
 from segue.client.flow.reading import parse_body
@@ -44,6 +46,10 @@ class Counting:
         except (EmptyConversation, EncodeError):
             return None
         return None if request.count_body is None else request
+
+    def ask_auth(self) -> Token | Awaitable[Token] | None:
+        """Ask the `auth` function for the model, if there is something to send."""
+        return None if self.request is None else self._builder.ask_auth(self.model, self.model.provider)
 
     def write(self, token: Token | None) -> OutgoingRequest | None:
         """Build the HTTP request; None if there is none to send."""

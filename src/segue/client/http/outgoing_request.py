@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -20,6 +20,7 @@ from segue.client.http.addressing import (
 from segue.client.http.keys import (
     Auth,
     Token,
+    ask_auth,
     choose_for,
     choose_key,
     conceal,
@@ -109,6 +110,11 @@ class RequestBuilder:
     def find_auth(self, model: Model, first: str) -> Auth | None:
         """Find the `auth` function for a model."""
         return choose_for(self.setup.auth, model.provider, first)
+
+    def ask_auth(self, model: Model, first: str) -> Token | Awaitable[Token] | None:
+        """Ask the `auth` function for a model, if there is one."""
+        auth = self.find_auth(model, first)
+        return None if auth is None else ask_auth(auth, model)
 
     def has_key(self, model: Model) -> bool:
         """Whether a request to a model would carry a key, a token or a signature."""

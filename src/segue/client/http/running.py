@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from inspect import isawaitable
-from typing import Generic, NamedTuple, Required, TypeAlias, TypedDict, TypeVar, cast
+from typing import Generic, NamedTuple, Required, TypeAlias, TypedDict, TypeVar
 
 from segue.client.flow.tool_loop import (
     Run,
@@ -125,7 +125,7 @@ async def run_tools_async(
 
 
 def _decide(call: ToolCall, approve: Approve | None) -> Verdict:
-    return True if approve is None else cast("Verdict", refuse_awaitable(approve(call), "approve"))
+    return True if approve is None else refuse_awaitable(approve(call), "approve")
 
 
 async def _decide_async(call: ToolCall, approve: Approve | None) -> Verdict:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from inspect import isawaitable, iscoroutine
 from threading import Lock
 from typing import Self, TypeAlias, TypeVar, cast
@@ -10,10 +10,9 @@ from typing import Self, TypeAlias, TypeVar, cast
 from segue.client.flow.request_flow import Ask
 from segue.client.flow.steps import Answer, Broken, Step, Summarise, Summarised
 from segue.client.http.counting import Counting
-from segue.client.http.keys import Token, ask_auth
 from segue.client.http.outgoing_request import RequestBuilder
 from segue.client.http.sending import Wire
-from segue.client.http.settings import Body, OnAttempt
+from segue.client.http.settings import OnAttempt
 from segue.client.http.shell import TERMINAL, OnEnd, Shell, read_moment
 from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage
@@ -138,9 +137,8 @@ class Stream(Shell):
 
     def _send(self, request: Request) -> Answer:
         builder, hook = self._builder, self._builder.setup.on_request
-        body = None if hook is None else cast("Body | None", refuse_awaitable(hook(request), "on_request"))
-        auth = builder.find_auth(request.model, self._first)
-        token = None if auth is None else cast("Token", refuse_awaitable(ask_auth(auth, request.model), "auth"))
+        body = None if hook is None else refuse_awaitable(hook(request), "on_request")
+        token = refuse_awaitable(builder.ask_auth(request.model, self._first), "auth")
         try:
             outgoing = builder.write(request, body, token, self._first)
             if isinstance(outgoing, Broken):
@@ -154,9 +152,7 @@ class Stream(Shell):
 
 def count_tokens(counting: Counting, builder: RequestBuilder, wire: Wire) -> int:
     """Let the provider count, and estimate where it does not."""
-    auth = None if counting.request is None else builder.find_auth(counting.model, counting.model.provider)
-    token = None if auth is None else cast("Token", refuse_awaitable(ask_auth(auth, counting.model), "auth"))
-    outgoing = counting.write(token)
+    outgoing = counting.write(refuse_awaitable(counting.ask_auth(), "auth"))
     if outgoing is None:
         return counting.estimate()
     try:
@@ -174,7 +170,7 @@ def count_tokens(counting: Counting, builder: RequestBuilder, wire: Wire) -> int
     return counting.estimate() if tokens is None else tokens
 
 
-def refuse_awaitable(value: _Value, name: str) -> _Value:
+def refuse_awaitable(value: _Value | Awaitable[_Value], name: str) -> _Value:
     """Check that a hook returned a value and not an awaitable."""
     if isawaitable(value):
         if iscoroutine(value):
@@ -183,4 +179,4 @@ def refuse_awaitable(value: _Value, name: str) -> _Value:
             f"{name}= is an async function, which Client cannot await; use AsyncClient, or pass a sync function",
             key=name,
         )
-    return value
+    return cast("_Value", value)
