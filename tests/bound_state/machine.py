@@ -149,7 +149,7 @@ class Walk:
         self.answered: set[str] = set()
         """Those of them that a request contained: the library may know the answer."""
         self.unusable: set[str] = set()
-        """Signatures of turns that paused in a tool of the provider and were not continued."""
+        """Signatures of turns that paused in a tool of the provider and that the same model did not continue."""
         self.ownerless: dict[str, str | None] = {}
         """Encrypted reasoning whose account the library cannot know, with the id of the reply that told it."""
         self.clients = {key: self._client(key) for key in ORGANIZATIONS}
@@ -374,9 +374,10 @@ class Walk:
         self.log.append(f"{event}, {way} to {self.target.full_name()}")
         messages = self.context.messages
         is_looping = bool(messages) and messages[-1].role in ("toolResult", "user")
-        if messages and _is_paused(messages[-1]):
+        if messages and messages[-1].role == "assistant" and _is_paused(messages[-1]):
             is_looping = chance.random() < 0.7
-            if not is_looping:  # without the call of the server's tool, the provider refuses the thinking of the turn
+            if not is_looping or (self.model.provider, self.model.id) != (messages[-1].provider, messages[-1].model):
+                # Without the call of the server's tool and its result, the provider refuses the thinking of the turn.
                 begin = max(at for at, each in enumerate((None, *messages)) if each is None or each.role != "assistant")
                 self.unusable.update(block.signature for block in signed_blocks(messages[begin:]))
         step = self._random_step()
