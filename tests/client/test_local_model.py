@@ -275,11 +275,6 @@ def test_a_conversation_beyond_the_window_of_a_real_model_is_shortened(real: str
 
 
 @pytest.mark.proof
-def test_a_real_model_calls_a_tool_in_the_grammar_of_its_schema(real: str):
-    call_in_grammar(real)
-
-
-@pytest.mark.proof
 def test_a_conversation_goes_from_claude_to_a_real_model_and_back(real: str):
     thinking = Options(max_tokens=4_000, thinking="medium")
     steps = (Step(thinking="A city.", text="I live in Bergen."), Step(thinking="Again.", text="Back again."))
