@@ -330,7 +330,7 @@ def test_a_schema_is_changed_to_what_the_target_accepts(model, given, expected):
         assert projection.context.tools[0] is tool
 
 
-CLOSED = {"type": "object", "properties": {"a": {}}, "required": ["a"], "additionalProperties": False}
+CLOSED = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
 OPEN = {**CLOSED, "required": []}
 PROMISES = {
     "a schema that can be": (GPT, CLOSED, True),
