@@ -399,4 +399,6 @@ def test_an_answer_in_a_terminal_is_drawn_as_markdown_with_its_words_wrapped():
         server.close()
     assert "**Yes.**" not in seen
     assert "\x1b[1mYes." in seen
-    assert all(len(re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", line)) <= 60 for line in seen.split("\r\n") if "word" in line)
+    assert all(
+        len(re.sub(r"\x1b\[[\d;?]*[a-zA-Z]|\r", "", line)) <= 60 for line in seen.split("\r\n") if "word" in line
+    )
