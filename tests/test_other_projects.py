@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import venv
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -51,12 +52,14 @@ def assert_findings(out: str) -> None:
     assert "request 2 does not continue request 1" in out
 
 
-def test_the_fixtures_of_the_plug_in(tmp_path):
-    from importlib.metadata import entry_points
-
+def load_plug_in() -> tuple[str, ...]:
+    """Give the option that loads the plug-in, where the installed package is older than its entry point."""
     loaded = [each.value for each in entry_points(group="pytest11")]
-    named = () if "segue.pytest_plugin" in loaded else ("-p", "segue.pytest_plugin")
-    assert_findings(run_pytest(tmp_path, *named))
+    return () if "segue.pytest_plugin" in loaded else ("-p", "segue.pytest_plugin")
+
+
+def test_the_fixtures_of_the_plug_in(tmp_path):
+    assert_findings(run_pytest(tmp_path, *load_plug_in()))
 
 
 def test_the_plug_in_imports_nothing_of_segue_for_other_tests(tmp_path):
@@ -65,9 +68,9 @@ def test_the_plug_in_imports_nothing_of_segue_for_other_tests(tmp_path):
         "    names = {name for name in sys.modules if name.startswith('segue.')}\n"
         "    assert names <= {'segue._lazy', 'segue.pytest_plugin'}\n"
     )
-    words = [sys.executable, "-m", "pytest", "-q", "-p", "segue.pytest_plugin", "-p", "no:cacheprovider"]
+    words = [sys.executable, "-m", "pytest", "-q", *load_plug_in(), "-p", "no:cacheprovider"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def write_requests(project: Path) -> tuple[Path, Path]:

@@ -33,8 +33,9 @@ def segue_emulator() -> Iterator[EmulatorServer]:
 @pytest.fixture
 def assert_accepted() -> Callable[[Mapping[str, object], str], None]:
     """Give a function that fails if a provider would refuse a request body, for a model or a protocol."""
-    from segue import check, get_model
+    from segue.checking import check
     from segue.errors import render_path
+    from segue.models.catalogue import get_model
     from segue.protocols.registry import PROTOCOLS
 
     def accepted(body: Mapping[str, object], target: str) -> None:

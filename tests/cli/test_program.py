@@ -151,7 +151,7 @@ def test_the_example_is_named_without_its_folder():
 def test_the_example_can_be_handed_over(tmp_path):
     made = run("handover", "--example", "--to", "codex", "-o", tmp_path, "--report", "none")
     assert made.status == 0, made.err
-    assert len(list(tmp_path.iterdir())) == 1
+    assert [path.suffix for path in tmp_path.iterdir() if path.is_file()] == [".jsonl"]
     both = run("handover", SESSION, "--example", "--to", "codex")
     assert "leave out SOURCE, or leave out --example" in both.err
 

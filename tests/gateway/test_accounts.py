@@ -19,7 +19,7 @@ import pytest
 from msgspec.structs import replace
 
 from bound_state.inbound import Chat, Inbound, Messages, Responses, show
-from gateway.bound_clients import WIRES
+from gateway.bound_clients import WIRES, WireClient
 from gateway.bound_walk import Walk
 from gateway.running import KEYS, config_text
 from segue import Client, Context, Model, UserMessage
@@ -96,6 +96,9 @@ class Served:
         for provider in ("anthropic", "openai"):
             text += f"\n[providers.{provider}.accounts]\n{accounts}"
         return text
+
+    def connect(self, wire: str) -> WireClient:
+        return WIRES[wire](self.url)
 
     def restart(self) -> None:
         self._gateways.close()

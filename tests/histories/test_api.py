@@ -273,7 +273,13 @@ def test_the_policy_supplies_media_that_no_provider_can_read():
     assert b"iVBORw0KGgo=" in written.files[0].data
 
 
-FILES = [(name, sample) for name in FORMATS for sample in FORMATS[name].samples() if sample.source.data is not None]
+FILES = [
+    (name, sample)
+    for name in FORMATS
+    for sample in FORMATS[name].samples()
+    if sample.source.data is not None
+    if not sample.source.neighbours.find("*events/*")  # a folder is no file that an editor saves
+]
 
 
 @pytest.mark.parametrize(("name", "sample"), FILES, ids=[f"{name}: {sample.name}" for name, sample in FILES])

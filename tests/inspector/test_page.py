@@ -262,7 +262,7 @@ def test_two_targets_stand_side_by_side(page):
     row = page.locator('li.row[data-at="2"]')  # an answer of Claude, signed
     sync_api.expect(row.locator(".side.stored")).to_contain_text("signature")
     sync_api.expect(row.locator(".side.sent")).to_contain_text("without signature")
-    assert page.locator("ul.changes").count() == 0
+    sync_api.expect(page.locator("ul.changes")).to_have_count(0)
     page.select_option("#beside", "")
     sync_api.expect(page.locator("ul.changes").first).to_be_visible()
 
@@ -272,8 +272,11 @@ def test_a_link_holds_the_view(page, new_page):
     sync_api.expect(page.locator("#sent-to")).to_have_text(f"Sent to {SUGGESTED[1]}")
     page.wait_for_selector("#rows[data-done]")
     page.keyboard.press("o")
+    sync_api.expect(page.locator("#only")).to_have_attribute("aria-pressed", "true")
+    page.wait_for_selector("#rows[data-done]")
     page.keyboard.press("j")
     sync_api.expect(page.locator("#place")).to_contain_text("1 of")
+    sync_api.expect(page.locator("li.here")).to_have_count(1)
     page.click("#link")
     other = new_page(page.evaluate("navigator.clipboard.readText()"))
     sync_api.expect(other.locator("#sent-to")).to_have_text(f"Sent to {SUGGESTED[1]}")

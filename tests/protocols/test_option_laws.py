@@ -139,7 +139,10 @@ def test_a_value_out_of_range_is_clamped_or_removed_and_reported(models, options
     for model in models[list(OUT_OF_RANGE.values()).index(options) % step % len(models) :: step]:
         codec, endpoint = get_protocol(model.protocol), resolve_endpoint(model)
         request = prepare(HELLO, model, options=options)
-        assert codec.check(request.body, endpoint) == [], model.full_name()
+        # Some models refuse every plain question, such as those that take only sound.
+        assert codec.check(request.body, endpoint) == codec.check(prepare(HELLO, model).body, endpoint), (
+            model.full_name()
+        )
         kept = request.projection.options
         changed = {name for name in kept.__struct_fields__ if getattr(kept, name) != getattr(options, name)}
         assert changed == {change.path[1] for change in request.report.changes}, model.full_name()

@@ -154,13 +154,24 @@ def test_the_gateway_itself() -> None:
 def test_the_command_prints_a_card_and_writes_a_catalogue(tmp_path):
     path = tmp_path / "mine.json"
     with emulate() as server:
-        done = run("probe", f"{server.url}/v1", "--model", "gpt-4o", "--provider", "mine", "-o", path)
+        done = run(
+            "probe",
+            f"{server.url}/v1",
+            "--protocol",
+            "openai-chat",
+            "--model",
+            "gpt-4o",
+            "--provider",
+            "mine",
+            "-o",
+            path,
+        )
         assert done.status == 0, done.err
         assert "unknown model refused" in done.out
         assert load_catalogue(path).get("mine/gpt-4o").protocol == "openai-chat"
-        again = run("probe", f"{server.url}/v1", "--model", "gpt-4o", "-o", path)
+        again = run("probe", f"{server.url}/v1", "--protocol", "openai-chat", "--model", "gpt-4o", "-o", path)
         assert (again.status, "is there already" in again.err) == (2, True)
-    assert run("probe", f"{server.url}/v1", "--model", "gpt-4o").status == Status.FAILED
-    assert "nowhere is no address" in run("probe", "nowhere").err
-    unset = run("probe", server.url, "--key-variable", "NO_SUCH_KEY")
+    assert run("probe", f"{server.url}/v1", "--protocol", "openai-chat", "--model", "gpt-4o").status == Status.FAILED
+    assert "nowhere is no address" in run("probe", "nowhere", "--protocol", "openai-chat").err
+    unset = run("probe", server.url, "--protocol", "openai-chat", "--key-variable", "NO_SUCH_KEY")
     assert (unset.status, "is not set" in unset.err) == (2, True)

@@ -25,7 +25,7 @@ _SHOWN = 160
 
 @click.command("probe")
 @click.argument("url")
-@click.option("--protocol", type=PROTOCOL_NAMES, default="openai-chat", show_default=True, help="How it is asked.")
+@click.option("--protocol", type=PROTOCOL_NAMES, required=True, help="The protocol that it is asked in.")
 @click.option(
     "--model", "name", metavar="ID", default="default", show_default=True, help="The model that is asked for."
 )

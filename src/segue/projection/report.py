@@ -312,6 +312,7 @@ HISTORY_CODES: Final = frozenset(
         ChangeCode.ID_MADE,
         ChangeCode.TIME_MADE,
         ChangeCode.MODEL_UNKNOWN,
+        ChangeCode.ORIGINAL_NOT_RESTORED,
         ChangeCode.FILE_MISSING,
     }
 )

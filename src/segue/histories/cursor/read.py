@@ -204,7 +204,7 @@ def _read_transcript(source: Source, notes: Notes) -> History:
             pieces: list[AssistantContent] = []
             for block in blocks:
                 if block.get("type") == "tool_use":
-                    pieces.append(make_call(f"call_{line.number}_{calls}", block.get("name"), block.get("input")))
+                    pieces.append(make_call(f"call_{calls}", block.get("name"), block.get("input")))
                     calls += 1
                 elif text := text_of(block.get("text")):
                     pieces.append(TextContent(text=text))
@@ -226,7 +226,7 @@ def _read_transcript(source: Source, notes: Notes) -> History:
 
 
 def _read_export(source: Source, notes: Notes) -> History:
-    text = (source.data or b"").decode("utf-8", "replace").replace("\r\n", "\n")
+    text = (source.data or b"").decode("utf-8", "replace").replace("\r\n", "\n").strip()
     starts = list(_TURN.finditer(text))
     head = text[: starts[0].start()] if starts else text
     title = head.split("\n", 1)[0].removeprefix("# ").strip() if head.startswith("# ") else None
@@ -237,7 +237,7 @@ def _read_export(source: Source, notes: Notes) -> History:
     messages: list[Message] = []
     for at, found in enumerate(starts):
         end = starts[at + 1].start() if at + 1 < len(starts) else len(text)
-        words = text[found.end() : end].strip("\n")
+        words = text[found.end() : end].strip()
         if found[1] == "User":
             message: Message = UserMessage.of(words)
         else:

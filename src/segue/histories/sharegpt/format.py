@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from segue.conversation.limits import parse_json
 from segue.errors import DecodeError, LoadError
-from segue.histories.data_rows import PICTURES, picture_addresses
 from segue.histories.kit.chat_messages import read_tools, write_functions
 from segue.histories.kit.documents import LINES, load_value
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
 from segue.histories.kit.framework import EntryList, Framework, framework_format, give_json, items_of, list_of
 from segue.histories.kit.lines import object_of
+from segue.histories.kit.pictures import PICTURES, picture_addresses
 from segue.histories.kit.pieces import encode_json
 from segue.histories.kit.samples import read_samples
 from segue.histories.kit.source import Neighbours, Source

@@ -51,6 +51,8 @@ class _Part(NamedTuple):
     """The lines below one header."""
 
     number: int
+    index: int
+    """Its line, and its place among the headers."""
     role: str
     about: str
     is_side: bool
@@ -103,7 +105,7 @@ def _split(text: str) -> tuple[list[str], list[_Part]]:
         elif is_tool or _TOOL.match(line):
             is_tool = _END not in line
         elif found := _HEADER.fullmatch(line):
-            parts.append(_Part(number, found[1], found[3] or "", bool(found[2]), []))
+            parts.append(_Part(number, len(parts), found[1], found[3] or "", bool(found[2]), []))
             continue
         (parts[-1].lines if parts else heading).append(line)
     return heading, parts
@@ -174,7 +176,7 @@ def _read_pieces(part: _Part) -> Iterator[tuple[AssistantContent, ToolResultMess
             yield ThinkingContent(thinking=found[1]), None
             continue
         end = _end_of_tool(text, at)
-        yield _read_tool(found[2], text[at:end], f"call_{part.number}_{count}", _time_of(part))
+        yield _read_tool(found[2], text[at:end], f"call_{part.index}_{count}", _time_of(part))
         at = end + len(_END)
     if words := _trim(text[at:].split("\n")):
         yield TextContent(text=words), None

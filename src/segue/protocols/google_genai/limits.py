@@ -65,7 +65,7 @@ LIMITS: Final = Limits(
             f"{_CONFIG}.thinkingConfig",
             '"Thinking is not enabled for models/gemini-2.0-flash" (Gemini API; documentation: thinking, models)',
             refused=True,
-            models=r"gemini-(?:1\.|2\.0)|gemma-[123]",
+            models=r"gemini-(?:1\.|2\.0(?!\S*thinking))|gemma-[123]",
             providers=_GEMINI,
             advice="remove it",
         ),

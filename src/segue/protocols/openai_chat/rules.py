@@ -160,6 +160,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=r"search-(?:preview|api)",
+        rules={"refused_options": _SAMPLING | {"seed"}},
+        providers=("openai", "azure"),
+        source="'Model incompatible request argument supplied: temperature' (ruby_llm #155, 2025-05-07; BoltAI #302)",
+        read="2026-11-17",
+    ),
+    Family(
         pattern=r"gpt-oss",
         rules={"server_tools": frozenset({"browser_search", "code_interpreter"})},
         providers=("groq",),
