@@ -50,7 +50,7 @@ demo: $(LIBRARY) ## show an example conversation that ran over several providers
 quick: $(TOOLS) ## run the tests of the core with few examples, to run between edits (under a minute)
 	$(PY) -m pytest -n auto -q --merge-cases --hypothesis-profile=quick -m 'not proof and not traffic' $(QUICK) $(PYTEST)
 
-test: $(TOOLS) ## run all tests but the heavy ones; the same examples every time (about 5 minutes on two cores)
+test: $(TOOLS) ## run all tests but the heavy ones; the same examples every time (about 7 minutes on two cores)
 	$(PY) -m pytest -n auto --merge-cases $(PYTEST)
 
 explore: $(TOOLS) ## look for failing examples of the property tests, at random, for EXPLORE_MINUTES

@@ -26,6 +26,7 @@ from segue import (
     save_history,
     write_history,
 )
+from segue.histories import places
 from segue.models.catalogue import get_model
 from segue.projection.report import ChangeCode
 
@@ -200,3 +201,9 @@ def test_a_session_that_did_not_fit_comes_back_whole(tmp_path):
         there = hand_over(first, other, tmp_path / other)
         assert len(texts(there.context.messages)) < 4_000_000, other
         assert restore_history(there).context.messages == first.context.messages, other
+
+
+@pytest.mark.parametrize("name", ["../outside", "in/side"])
+def test_an_id_that_is_no_name_of_a_file_keeps_no_originals(tmp_path, name):
+    places.save_originals(name, b"{}\n", tmp_path / "folder")
+    assert list(tmp_path.rglob("*")) == []

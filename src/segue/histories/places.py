@@ -510,7 +510,7 @@ def save_files(written: Written, folder: Path, *, flat: bool) -> tuple[Path, ...
 def save_originals(session_id: str, data: bytes, folder: Path | None) -> None:
     """Store the originals of a written session: in a hidden folder beside its file, or in segue's own folder."""
     path = _originals_folder(folder) / f"{session_id}.jsonl"
-    if not path.exists():
+    if path.name == f"{session_id}.jsonl" and not path.exists():  # an id with a separator names no file here
         store_file(path, data)
 
 
