@@ -51,7 +51,7 @@ class _Part(NamedTuple):
     """The lines below one header."""
 
     number: int
-    index: int
+    order: int
     """Its line, and its place among the headers."""
     role: str
     about: str
@@ -176,7 +176,7 @@ def _read_pieces(part: _Part) -> Iterator[tuple[AssistantContent, ToolResultMess
             yield ThinkingContent(thinking=found[1]), None
             continue
         end = _end_of_tool(text, at)
-        yield _read_tool(found[2], text[at:end], f"call_{part.index}_{count}", _time_of(part))
+        yield _read_tool(found[2], text[at:end], f"call_{part.order}_{count}", _time_of(part))
         at = end + len(_END)
     if words := _trim(text[at:].split("\n")):
         yield TextContent(text=words), None
