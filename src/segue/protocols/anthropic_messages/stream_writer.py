@@ -29,7 +29,7 @@ from segue.protocols.anthropic_messages.response import NO_USAGE, STOP_REASONS, 
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
-from segue.protocols.kit.stream_writing import FrameMaker, StreamWriter, encoder_of
+from segue.protocols.kit.stream_writing import FrameMaker, MakeEncoder, StreamWriter, encoder_of
 
 _WRITTEN: Final = frozenset({"id", "type", "role", "model", "content", "usage"})
 _BESIDE_DELTA: Final = frozenset({"context_management"})
@@ -167,4 +167,4 @@ class _Writer(StreamWriter):
         self.frames.append(encode_error(fault).body)
 
 
-stream_encoder = encoder_of(_Writer)
+stream_encoder: MakeEncoder = encoder_of(_Writer)

@@ -25,7 +25,7 @@ from segue.protocols.bedrock_converse.response import STOP_REASONS, encode_respo
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import Block, Wire, object_of
-from segue.protocols.kit.stream_writing import FrameMaker, StreamWriter, encoder_of, rest_of
+from segue.protocols.kit.stream_writing import FrameMaker, MakeEncoder, StreamWriter, encoder_of, rest_of
 
 _DELTA: Final = "contentBlockDelta"
 _INDEX: Final = "contentBlockIndex"
@@ -150,4 +150,4 @@ class _Writer(StreamWriter):
         self.frames.append(stream_exception(fault))
 
 
-stream_encoder = encoder_of(_Writer)
+stream_encoder: MakeEncoder = encoder_of(_Writer)

@@ -25,7 +25,7 @@ from segue.protocols.cohere_chat.turns import CITATIONS
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import native_block
-from segue.protocols.kit.stream_writing import StreamWriter, encoder_of, rest_of
+from segue.protocols.kit.stream_writing import MakeEncoder, StreamWriter, encoder_of, rest_of
 
 _UNNAMED: Final = "00000000-0000-0000-0000-000000000000"
 _BODY_KEYS: Final = frozenset({"id", "message", "finish_reason", "usage"})
@@ -132,4 +132,4 @@ class _Writer(StreamWriter):
         self.frames.append({"type": "message-end", "id": self._id, "delta": delta})
 
 
-stream_encoder = encoder_of(_Writer)
+stream_encoder: MakeEncoder = encoder_of(_Writer)

@@ -26,7 +26,7 @@ from segue.protocols.google_genai.response import STOP_REASONS, encode_response
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import Block, Wire, object_of
-from segue.protocols.kit.stream_writing import FrameMaker, StreamWriter, encoder_of, rest_of
+from segue.protocols.kit.stream_writing import FrameMaker, MakeEncoder, StreamWriter, encoder_of, rest_of
 
 _ENDS: Final[Mapping[str, StopReason]] = {
     **STOP_REASONS,
@@ -127,4 +127,4 @@ class _Writer(StreamWriter):
         self.frames.append(encode_error(fault).body)
 
 
-stream_encoder = encoder_of(_Writer)
+stream_encoder: MakeEncoder = encoder_of(_Writer)

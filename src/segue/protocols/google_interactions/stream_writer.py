@@ -26,7 +26,7 @@ from segue.protocols.google_interactions.turns import OUTPUT
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.reading import native_block
-from segue.protocols.kit.stream_writing import FrameMaker, StreamWriter, encoder_of
+from segue.protocols.kit.stream_writing import FrameMaker, MakeEncoder, StreamWriter, encoder_of
 from segue.protocols.kit.verbatim import chosen, data_of
 
 _END: Final = "[DONE]"
@@ -155,4 +155,4 @@ class _Writer(StreamWriter):
         self._send("error", error=error_object(fault))
 
 
-stream_encoder = encoder_of(_Writer)
+stream_encoder: MakeEncoder = encoder_of(_Writer)

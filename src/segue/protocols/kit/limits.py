@@ -62,7 +62,7 @@ class Limits:
     """The rows of one protocol."""
 
     def __init__(self, rows: Sequence[Limit] = ()) -> None:
-        self.rows = tuple(rows)
+        self.rows: tuple[Limit, ...] = tuple(rows)
         self._applicable = lru_cache(maxsize=64)(self._choose)
 
     def _choose(self, provider: str, model: str) -> tuple[Limit, ...]:

@@ -342,7 +342,10 @@ class StreamEncoder:
             self._writer.fail(self._explain(event))
 
 
-def encoder_of(writer: type[StreamWriter]) -> Callable[[Endpoint, Options | None, Explain], StreamEncoder]:
+MakeEncoder: TypeAlias = Callable[[Endpoint, Options | None, Explain], StreamEncoder]
+
+
+def encoder_of(writer: type[StreamWriter]) -> MakeEncoder:
     """Give the function `stream_encoder` of a protocol: it makes the encoder of one stream."""
 
     def stream_encoder(endpoint: Endpoint, options: Options | None, explain: Explain) -> StreamEncoder:

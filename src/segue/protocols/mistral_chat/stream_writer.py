@@ -20,7 +20,7 @@ from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.functions import encode_call
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import native_block
-from segue.protocols.kit.stream_writing import StreamWriter, encoder_of, rest_of
+from segue.protocols.kit.stream_writing import MakeEncoder, StreamWriter, encoder_of, rest_of
 from segue.protocols.mistral_chat.errors import encode_error
 from segue.protocols.mistral_chat.response import STOP_REASONS, encode_response
 from segue.protocols.mistral_chat.rules import PROTOCOL
@@ -120,4 +120,4 @@ class _Writer(StreamWriter):
         self.frames.append(_END)
 
 
-stream_encoder = encoder_of(_Writer)
+stream_encoder: MakeEncoder = encoder_of(_Writer)

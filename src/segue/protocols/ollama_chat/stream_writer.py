@@ -19,7 +19,7 @@ from segue.conversation.messages import AssistantMessage
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import TextJoint
-from segue.protocols.kit.stream_writing import StreamWriter, encoder_of, rest_of
+from segue.protocols.kit.stream_writing import MakeEncoder, StreamWriter, encoder_of, rest_of
 from segue.protocols.ollama_chat.errors import encode_error
 from segue.protocols.ollama_chat.response import STOP_REASONS, encode_response
 from segue.protocols.ollama_chat.rules import PROTOCOL
@@ -85,4 +85,4 @@ class _Writer(StreamWriter):
         self.frames.append(encode_error(fault).body)
 
 
-stream_encoder = encoder_of(_Writer)
+stream_encoder: MakeEncoder = encoder_of(_Writer)

@@ -23,7 +23,7 @@ from segue.conversation.messages import AssistantMessage
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import TextJoint
-from segue.protocols.kit.stream_writing import FrameMaker, StreamWriter, encoder_of, rest_of
+from segue.protocols.kit.stream_writing import FrameMaker, MakeEncoder, StreamWriter, encoder_of, rest_of
 from segue.protocols.openai_chat.calls import encode_call, encode_signature
 from segue.protocols.openai_chat.errors import encode_error
 from segue.protocols.openai_chat.native import encode_fields, encode_native, is_part
@@ -220,4 +220,4 @@ class _Writer(StreamWriter):
         self.frames.append(_END)
 
 
-stream_encoder = encoder_of(_Writer)
+stream_encoder: MakeEncoder = encoder_of(_Writer)

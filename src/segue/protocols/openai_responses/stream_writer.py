@@ -28,7 +28,7 @@ from segue.conversation.messages import AssistantMessage, StopReason
 from segue.protocols.kit.codec import Endpoint, Fault
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.reading import native_block
-from segue.protocols.kit.stream_writing import FrameMaker, StreamWriter, encoder_of
+from segue.protocols.kit.stream_writing import FrameMaker, MakeEncoder, StreamWriter, encoder_of
 from segue.protocols.openai_responses.errors import stream_error
 from segue.protocols.openai_responses.response import ECHOED, as_output, encode_response, item_id
 from segue.protocols.openai_responses.rules import PROTOCOL
@@ -291,7 +291,7 @@ class _Writer(StreamWriter):
         self._send("response.failed", response={**self._reply, "status": "failed", "error": stream_error(fault)})
 
 
-stream_encoder = encoder_of(_Writer)
+stream_encoder: MakeEncoder = encoder_of(_Writer)
 
 
 def _text_part(text: str) -> Wire:

@@ -14,7 +14,7 @@ from segue.conversation.messages import AssistantMessage
 from segue.errors import EncodeError
 from segue.protocols.kit.codec import Fault
 from segue.protocols.kit.json_values import Wire, object_of
-from segue.protocols.kit.stream_writing import StreamWriter, encoder_of
+from segue.protocols.kit.stream_writing import MakeEncoder, StreamWriter, encoder_of
 from segue.protocols.vscode_lm.content import KIND, encode_parts
 from segue.protocols.vscode_lm.errors import encode_error
 from segue.protocols.vscode_lm.rules import PROTOCOL
@@ -53,4 +53,4 @@ class _Writer(StreamWriter):
         self.frames.append({KIND: "error", **object_of(encode_error(fault).body["error"])})
 
 
-stream_encoder = encoder_of(_Writer)
+stream_encoder: MakeEncoder = encoder_of(_Writer)
