@@ -254,9 +254,10 @@ _CHECKS: Final = (
 def merge(found: Iterable[Violation], more: Iterable[Violation]) -> list[Violation]:
     """Add violations in places that have none yet."""
     violations = list(found)
-    places = [violation.path for violation in violations]
+    places = {violation.path for violation in violations if violation.path}
+    above = {place[:size] for place in places for size in range(len(place) + 1)}
     for violation in more:
         path = violation.path
-        if not any(path[: len(place)] == place or place[: len(path)] == path for place in places if place):
+        if path not in above and not any(path[:size] in places for size in range(1, len(path))):
             violations.append(violation)
     return violations

@@ -75,17 +75,43 @@ class Limits:
 
     def check(self, body: JsonObject, endpoint: Endpoint) -> Iterator[Violation]:
         """Find values outside of the limits of an endpoint."""
+        facts = _Facts(body)
         for limit in self._applicable(endpoint.model.provider, endpoint.model.id):
-            if not all(_holds(one, body, body) for one in limit.when if one[0] != "."):
+            if not all(facts.hold(one, body) for one in limit.when if one[0] != "."):
                 continue
             for path, value, holder in _find(body, _split(limit.path), (), body):
                 if value is None or (limit.equals is not None and value != limit.equals):
                     continue
-                if all(_holds(one, body, holder) for one in limit.when if one[0] == "."):
-                    yield from _compare(limit, path, value, body, holder)
+                if all(facts.hold(one, holder) for one in limit.when if one[0] == "."):
+                    yield from _compare(limit, path, value, facts, holder)
 
 
-def _compare(limit: Limit, path: Path, value: object, body: JsonObject, holder: Block) -> Iterator[Violation]:
+@final
+class _Facts:
+    """What holds of a whole body: looked up once, because a row may ask for each of many values."""
+
+    def __init__(self, body: JsonObject) -> None:
+        self._body = body
+        self._held: dict[Condition, bool] = {}
+        self._values: dict[str, frozenset[object]] = {}
+
+    def hold(self, condition: Condition, holder: Block) -> bool:
+        """Whether a condition holds, in the body or in the object that holds a value."""
+        if condition[0] == ".":
+            return _holds(condition, holder)
+        if condition not in self._held:
+            self._held[condition] = _holds(condition, self._body)
+        return self._held[condition]
+
+    def have(self, place: str, value: object) -> bool:
+        """Whether a place of the body has a value."""
+        if place not in self._values:
+            found = _find(self._body, _split(place), (), self._body)
+            self._values[place] = frozenset(_comparable(one) for _, one, _ in found)
+        return _comparable(value) in self._values[place]
+
+
+def _compare(limit: Limit, path: Path, value: object, facts: _Facts, holder: Block) -> Iterator[Violation]:
     name, end = f"`{path[-1]}`", f"; {limit.advice}"
     size, unit = _size(value)
     if size is not None and not (limit.least is None or size >= limit.least):
@@ -97,14 +123,14 @@ def _compare(limit: Limit, path: Path, value: object, body: JsonObject, holder: 
     if limit.allowed and not any(_equal(value, one) for one in limit.allowed):
         listed = ", ".join(map(str, limit.allowed))
         yield Violation(code="value_unknown", path=path, message=f"{name} has to be one of {listed}{end}")
-    if limit.among and not any(_equal(value, one) for _, one, _ in _find(body, _split(limit.among), (), body)):
+    if limit.among and not facts.have(limit.among, value):
         message = f"{value!r} is not in `{limit.among}`; add it there, or remove it"
         yield Violation(code="reference_unknown", path=path, message=message)
-    if limit.needs and not any(_holds(one, body, holder) for one in limit.needs):
+    if limit.needs and not any(facts.hold(one, holder) for one in limit.needs):
         wanted = " or ".join(f"`{one.lstrip('.')}`" for one in limit.needs)
         yield Violation(code="needs", path=path, message=f"{name} needs {wanted}; set it, or remove {name}")
     for one in limit.excludes:
-        if _holds(one, body, holder):
+        if facts.hold(one, holder):
             message = f"{name} cannot be combined with `{one.lstrip('.')}`; remove one of them"
             yield Violation(code="excludes", path=path, message=message)
             break
@@ -115,14 +141,14 @@ def _compare(limit: Limit, path: Path, value: object, body: JsonObject, holder: 
 
 
 def _find_twice(limit: Limit, path: Path, value: object) -> Iterator[Violation]:
-    seen: list[object] = []
+    seen: set[object] = set()
     for index, item in enumerate(cast("list[object]", value) if isinstance(value, list) else []):
         for place, one, _ in _find(item, _split(limit.unique), (*path, index), {}):
             if one is None:
                 continue
-            if any(_equal(one, other) for other in seen):
+            if _comparable(one) in seen:
                 yield Violation(code="twice", path=place, message=f"{one!r} is there already; {limit.advice}")
-            seen.append(one)
+            seen.add(_comparable(one))
 
 
 def _size(value: object) -> tuple[float | None, str]:
@@ -139,6 +165,11 @@ def _size(value: object) -> tuple[float | None, str]:
 
 def _equal(one: object, other: object) -> bool:
     return one == other and isinstance(one, bool) == isinstance(other, bool)
+
+
+def _comparable(value: object) -> object:
+    """Give what two equal JSON values have in common, and no others."""
+    return (isinstance(value, bool), value) if isinstance(value, str | int | float) else repr(value)
 
 
 @lru_cache(maxsize=1024)
@@ -173,9 +204,8 @@ def _read_condition(condition: Condition) -> tuple[tuple[str, ...], bool, object
     return _split(place), bool(equals), json.loads(value) if equals else None
 
 
-def _holds(condition: Condition, body: JsonObject, holder: Block) -> bool:
+def _holds(condition: Condition, root: Block) -> bool:
     keys, has_value, wanted = _read_condition(condition)
-    root = holder if condition[0] == "." else body
     for _, value, _ in _find(root, keys, (), root):
         if _equal(value, wanted) if has_value else value is not None and value not in ([], {}, ""):
             return True

@@ -57,7 +57,7 @@ LIMITS: Final = Limits(
         Limit(
             "messages.*.content.*.file",
             "openai 3.49.0: a file has its data or its id; OpenAI documentation: file inputs",
-            needs=("messages.*.content.*.file.file_data", "messages.*.content.*.file.file_id"),
+            needs=(".file.file_data", ".file.file_id"),
             providers=_OPENAI,
         ),
         Limit(
