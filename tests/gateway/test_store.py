@@ -17,6 +17,7 @@ from segue.gateway.store.database import StoreError
 from segue.gateway.store.opening import open_store
 from segue.gateway.store.schema import MIGRATIONS
 from segue.gateway.store.service import StoreService
+from segue.gateway.store.sqlite import SqliteDatabase
 from segue.gateway.store.store import DAY, Limits, Store, StoredConversation, StoredReply, StoredRow, StoredState
 
 NOW = 1_800_000_000_000
@@ -241,3 +242,30 @@ def test_a_rolled_back_transaction_leaves_nothing(store: Store) -> None:
     with pytest.raises(StoreError):
         fail()
     assert store.get_request("r", "t") is None
+
+
+def test_closing_waits_for_the_statements_of_other_threads(tmp_path):
+    """A connection that is closed while another thread uses it ends the process."""
+    database = SqliteDatabase(str(tmp_path / "a.db"))
+    is_inside, may_end, done = threading.Event(), threading.Event(), threading.Event()
+
+    def work() -> None:
+        with database.transaction() as transaction:
+            transaction.run("create table t (n integer)")
+            is_inside.set()
+            may_end.wait(60)
+            transaction.run("insert into t values (1)")
+        done.set()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    assert is_inside.wait(60)
+    closing = threading.Thread(target=database.close)
+    closing.start()
+    closing.join(0.2)
+    assert closing.is_alive()
+    may_end.set()
+    closing.join(60)
+    worker.join(60)
+    assert done.is_set()
+    assert SqliteDatabase(str(tmp_path / "a.db")).query("select n from t") == [(1,)]

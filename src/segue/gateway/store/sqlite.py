@@ -32,6 +32,8 @@ from segue.gateway.store.database import (
 from segue.gateway.store.private_files import make_private_file, make_private_folder, narrow
 
 _BUSY_SECONDS: Final = 1.0
+_CLOSE_SECONDS: Final = 5.0
+"""How long closing waits for statements of other threads; a connection that is in use cannot be closed safely."""
 _KINDS: Final[Mapping[int, type[StoreError]]] = {
     sqlite3.SQLITE_BUSY: StoreBusy,
     sqlite3.SQLITE_LOCKED: StoreBusy,
@@ -59,6 +61,8 @@ class SqliteDatabase:
         self._path = path
         self._local = threading.local()
         self._lock = threading.Lock()
+        self._idle = threading.Condition()
+        self._running = 0
         self._opened: list[sqlite3.Connection] = []
         if path != ":memory:":
             try:
@@ -95,10 +99,23 @@ class SqliteDatabase:
         return found
 
     @contextmanager
+    def _used(self) -> Generator[sqlite3.Connection]:
+        """Give the connection of this thread; it is not closed meanwhile."""
+        with self._idle:
+            self._running += 1
+        try:
+            yield self._connect()
+        except (sqlite3.Error, *_REFUSED) as error:
+            raise _explain(error) from error
+        finally:
+            with self._idle:
+                self._running -= 1
+                self._idle.notify_all()
+
+    @contextmanager
     def transaction(self) -> Generator[_SqliteTransaction]:
         """Begin a transaction that may write."""
-        try:
-            connection = self._connect()
+        with self._used() as connection:
             connection.execute("begin immediate")
             try:
                 yield _SqliteTransaction(connection)
@@ -107,23 +124,21 @@ class SqliteDatabase:
                 if connection.in_transaction:
                     connection.execute("rollback")
                 raise
-        except (sqlite3.Error, *_REFUSED) as error:
-            raise _explain(error) from error
 
     def query(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
         """Run one query outside of a transaction."""
-        try:
-            return _SqliteTransaction(self._connect()).read(statement, values)
-        except (sqlite3.Error, *_REFUSED) as error:
-            raise _explain(error) from error
+        with self._used() as connection:
+            return _SqliteTransaction(connection).read(statement, values)
 
     def close(self) -> None:
-        """Close the connections of all threads."""
-        with self._lock:
+        """Close the connections of all threads, when their statements have ended."""
+        with self._idle:
+            if not self._idle.wait_for(lambda: not self._running, _CLOSE_SECONDS):
+                return  # the process ends soon, and the file is whole without it
             for connection in self._opened:
                 connection.close()
             self._opened.clear()
-        self._local = threading.local()
+            self._local = threading.local()
 
 
 def _explain(error: Exception) -> StoreError:
