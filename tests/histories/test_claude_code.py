@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from segue import History, Loss, Policy, read_history, write_history
+from segue.histories.claude_code import turns as lines_module
 from segue.histories.kit.envelope import find_envelope, is_own_text, plain_text
-from segue.histories.kit.wire import TurnCodec
 from segue.projection.report import ChangeCode
 
 SESSION = "11111111-1111-4111-8111-111111111111"
@@ -401,11 +401,39 @@ UNUSUAL: dict[str, Line] = {
 
 
 @pytest.mark.parametrize("fields", UNUSUAL.values(), ids=UNUSUAL.keys())
-def test_replies_that_are_read_together_are_those_that_are_read_alone(fields, monkeypatch):
+def test_replies_on_the_fast_path_are_those_of_the_codec(fields, monkeypatch):
     reply = said("A2", "A1", "A2")
     lines = [asked("A1", None, "A1"), {**reply, "message": {**reply["message"], **fields}}, *turns("B", 1, "A2")]
-    together = read(*lines)
-    monkeypatch.setattr(TurnCodec, "decode_answers", lambda self, contents: [])
-    alone = read(*lines)
-    assert together.context.messages == alone.context.messages
-    assert together.report == alone.report
+    fast = read(*lines)
+    monkeypatch.setattr(lines_module, "plain_reply", lambda *_: None)
+    assert fast == read(*lines)
+
+
+ANSWER: Line = {"type": "tool_result", "tool_use_id": "toolu_x", "content": "x"}
+ASKED: dict[str, object] = {
+    "a text": "hello",
+    "no text": "",
+    "the text that is the name of a kind": "text",
+    "texts": [{"type": "text", "text": "x"}, {"type": "text", "text": "y"}],
+    "a result": [ANSWER],
+    "a result that is the name of a kind": [{**ANSWER, "content": "text"}],
+    "a failure": [{**ANSWER, "is_error": True}],
+    "a success": [{**ANSWER, "is_error": False}],
+    "an odd flag": [{**ANSWER, "is_error": 1}],
+    "a flag that is null": [{**ANSWER, "is_error": None}],
+    "unknown fields": [{**ANSWER, "new": 1}],
+    "a result of blocks": [{**ANSWER, "content": [{"type": "text", "text": "x"}]}],
+    "a result without content": [{"type": "tool_result", "tool_use_id": "toolu_x"}],
+    "results": [ANSWER, {**ANSWER, "tool_use_id": "toolu_y"}],
+    "a result and a text": [ANSWER, {"type": "text", "text": "x"}],
+    "no id": [{**ANSWER, "tool_use_id": None}],
+    "nothing": None,
+}
+
+
+@pytest.mark.parametrize("content", ASKED.values(), ids=ASKED.keys())
+def test_turns_of_the_user_on_the_fast_path_are_those_of_the_codec(content, monkeypatch):
+    lines = [*turns("A", 1), said("A3", "A2", call("x")), asked("A4", "A3", content), *turns("B", 1, "A4")]
+    fast = read(*lines)
+    monkeypatch.setattr(lines_module, "plain_turn", lambda _: ())
+    assert fast == read(*lines)

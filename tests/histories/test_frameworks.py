@@ -14,9 +14,14 @@ from msgspec.structs import replace
 
 from histories.truth import SHARED, beside_the_project, needs_samples
 from segue import (
+    AssistantMessage,
     Context,
     History,
+    NativeContent,
+    Sent,
     TextContent,
+    ThinkingContent,
+    ToolCall,
     UserMessage,
     framework_objects,
     read_history,
@@ -277,3 +282,46 @@ def test_messages_of_opentelemetry_have_the_fields_that_its_schema_requires(name
         for part in entry["parts"]:
             assert REQUIRED[part["type"]] <= part.keys()
             assert part.get("modality", "image") in {"image", "video", "audio", "document"}
+
+
+ORIGINS = {
+    "anthropic-messages": ("anthropic", "claude-opus-5-5"),
+    "openai-responses": ("openai", "gpt-5.4"),
+    "openai-chat": ("deepseek", "deepseek-v4-pro"),
+    "google-genai": ("google", "gemini-3.1-pro-preview"),
+    "mistral-chat": ("my-own", "my-model"),
+}
+
+
+@pytest.mark.parametrize("protocol", ORIGINS)
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [("langchain", {"output_version": "v1"}), ("pydantic-ai", {"native_blocks": "keep"})],
+    ids=["langchain", "pydantic-ai"],
+)
+def test_a_reply_keeps_what_its_provider_needs_back(name, settings, protocol):
+    """Adapters of frameworks keep their conversations in these messages alone."""
+    provider, model = ORIGINS[protocol]
+    reply = AssistantMessage(
+        content=(
+            ThinkingContent(thinking="Hm.", thinking_signature="one", extra={protocol: {"field": 1}}),
+            ThinkingContent(thinking="", thinking_signature="two", redacted=True),
+            TextContent(text="Look.", text_signature="three", phase="commentary", extra={protocol: {"field": [2]}}),
+            ToolCall(
+                id="call_1", name="look", arguments={"at": 1.0}, arguments_text='{"at": 1.0}', thought_signature="4"
+            ),
+            NativeContent(protocol=protocol, block={"type": "search", "id": "s"}),
+            TextContent(text="", text_signature="five"),
+        ),
+        protocol=protocol,
+        provider=provider,
+        model=model,
+        response_id="reply_1",
+        sent=Sent(system="a", messages="b", blocks=("c",), account="d"),
+        extra={protocol: {"tier": "fast"}},
+    )
+    written = write_history(Context(messages=(reply,)), format=name, settings=settings)
+    (found,) = read_history(written.files[0].data, format=name).context.messages
+    fields = ("content", "protocol", "provider", "model", "response_id", "sent")
+    assert {field: getattr(found, field) for field in fields} == {field: getattr(reply, field) for field in fields}
+    assert (found.extra or {})[protocol] == {"tier": "fast"}

@@ -7,7 +7,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from property_testing import scaled_examples, tiers
+from segue import read_history
 from segue.histories.registry import FORMATS
+from segue.projection.report import ChangeCode
 from segue.testing import format_cases
 from segue.testing.damaged_files import DamagedFiles
 
@@ -29,6 +31,13 @@ def test_law(case):
     case()
 
 
+@pytest.mark.parametrize("which", DAMAGED)
+def test_a_whole_file_has_no_line_that_cannot_be_read(which):
+    name, at = DAMAGED[which]
+    history = read_history(FORMATS[name].samples()[at].source, format=name)
+    assert history.report.of(ChangeCode.LINE_UNREADABLE) == ()
+
+
 def damaged_files(which: str) -> DamagedFiles:
     name, at = DAMAGED[which]
     return DamagedFiles(FORMATS[name], FORMATS[name].samples()[at])
@@ -44,7 +53,7 @@ def test_a_damaged_file_loses_nothing_in_silence(which, seed):
 
 
 @pytest.mark.parametrize("which", DAMAGED)
-@pytest.mark.parametrize("step", tiers([5], [1]))
+@pytest.mark.parametrize("step", tiers([9], [1]))
 def test_a_value_at_another_place_or_in_another_form_is_read_or_reported(which, step):
     damaged_files(which).check_other_forms(step)
 

@@ -406,7 +406,8 @@ def test_every_sample_of_a_program_is_recognised_or_honestly_unknown():
         )
         if top == "wild":
             folder = path.relative_to(SHARED).parts[1]
-            expected = {"opencode-go": "crush", "kilo-legacy": "roo-code", "entire": "claude-code"}.get(folder, folder)
+            names = {"opencode-go": "crush", "kilo-legacy": "roo-code", "entire": "claude-code", "openclaw": "pi"}
+            expected = names.get(folder, folder)
         if top == "hf":
             expected = "sharegpt" if "sharegpt" in path.name else "hf-messages"
         if (found and found != [expected]) or not messages:

@@ -79,3 +79,12 @@ def test_a_command_that_is_not_sent_is_counted():
     history = read_history(session("A", "a", {"type": "message", "id": "X", "message": message}, "B"), format="pi")
     assert words(history) == ["A", "a", "B"]
     assert "command that is not sent" in {record.kind for record in history.records}
+
+
+def test_a_copy_that_openclaw_delivered_is_no_answer():
+    copy = said("b")
+    copy["message"] = {**copy["message"], "role": "assistant", "provider": "openclaw", "model": "delivery-mirror"}
+    history = read_history(session("A", "a", {**copy, "id": "copy"}, "B"))
+    assert history.origin.format == "pi"
+    assert words(history) == ["A", "a", "B"]
+    assert [record.kind for record in history.records] == ["session", "copy of an answer"]

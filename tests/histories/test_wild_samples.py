@@ -34,6 +34,7 @@ SAMPLES = {
     "Cursor, an export": ("cursor", "export"),
     "SpecStory, by its command line": ("specstory", "cli"),
     "SpecStory, by its extension": ("specstory", "extension"),
+    "OpenClaw": ("openclaw", "session"),
     "a fan of parallel calls": ("claude-code", "c0000000-0001-4000-8000-000000000002"),
     "parallel calls under results and progress": ("claude-code", "c0000000-0001-4000-8000-000000000003"),
 }
@@ -107,12 +108,13 @@ def known(part: Shown, like: Shown) -> Shown:
 def test_a_sample_is_read_as_expected(folder, name):
     wanted = expected(folder, name)
     history = read_history(WILD / folder / wanted["files"][0])
-    names = {"opencode-go": "crush", "messages-jsonl": "openai-chat"}
+    names = {"opencode-go": "crush", "messages-jsonl": "openai-chat", "openclaw": "pi"}
     name = str(wanted["format"])
     assert history.origin.format == names.get(
         name, name.partition(" (")[0].removesuffix("-transcript").removesuffix("-export")
     )
     assert_read(history, wanted)
+    assert history.report.of(ChangeCode.LINE_UNREADABLE) == ()
 
 
 def test_every_class_of_lines_of_claude_code_goes_where_it_belongs():

@@ -281,14 +281,6 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="database", needs=("conversations.key", "conversations.value", "!conversations_v2")),
     ),
     "a session of Droid": (Form(where="lines", first=("type=session_start", "id")),),
-    "a session of OpenClaw": (
-        Form(
-            where="lines",
-            first=("type=session", "cwd"),
-            own=("customType^openclaw", "customType=model-snapshot"),
-            over=("pi",),
-        ),
-    ),
     "a session of Kiro": (Form(where="lines", needs=("kind=Prompt|AssistantMessage|ToolResults", "data")),),
     "a session of Hermes": (
         Form(where="lines", first=("role=session_meta",)),

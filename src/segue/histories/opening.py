@@ -322,7 +322,7 @@ def find_bare_id(which: str) -> Session | None:
 
 
 def _open(source: Source, record: Format | None, how: How, place: str) -> Opened:
-    if source.data is not None and not source.data.strip():
+    if source.data is not None and (not source.data or source.data.isspace()):
         raise LoadError("the file is empty; a conversation in JSON or JSON Lines is expected")
     if record is not None:
         return Opened(read_as(record, source, how))

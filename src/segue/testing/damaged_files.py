@@ -74,13 +74,28 @@ class DamagedFiles:
 
     @cached_property
     def _documents(self) -> list[object]:
-        """The JSON documents of the file: one, or one a line; none where the file is of another form."""
+        """The JSON of the file: one document, one a line, or the columns of a database; none of any other file."""
         data = self._sample.source.data or b""
+        if self._cells:
+            return [json.loads(value) for *_, value in self._cells]
         try:
             lines = [line for line in data.splitlines() if line.strip()] if self._is_lines else [data]
             return [json.loads(line) for line in lines]
         except ValueError:
             return []
+
+    @cached_property
+    def _cells(self) -> list[tuple[str, int, str, str]]:
+        """The columns of a database that hold JSON: the table, the number of the row, the column and its value."""
+        database = self._sample.source.database
+        tables = database.content.items() if isinstance(database, MemoryDatabase) else ()
+        return [
+            (table, at, column, value)
+            for table, rows in tables
+            for at, row in enumerate(rows)
+            for column, value in row.items()
+            if isinstance(value, str) and value[:1] in {"{", "["}
+        ]
 
     @cached_property
     def _is_lines(self) -> bool:
@@ -92,6 +107,12 @@ class DamagedFiles:
         return False
 
     def _written(self, documents: Sequence[object]) -> Source:
+        given = self._sample.source
+        if isinstance(given.database, MemoryDatabase):
+            content = {name: [dict(row) for row in rows] for name, rows in given.database.content.items()}
+            for (table, at, column, _), document in zip(self._cells, documents, strict=True):
+                content[table][at][column] = json.dumps(document)
+            return Source(database=MemoryDatabase(content), name=given.name, neighbours=given.neighbours)
         lines = [json.dumps(document).encode() for document in documents]
         return self._with_data(b"\n".join(lines) + b"\n")
 

@@ -20,13 +20,12 @@ from segue.conversation.content import (
     FileContent,
     NativeContent,
     TextContent,
-    ThinkingContent,
     UserContent,
 )
 from segue.conversation.context import Origin
-from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, Usage, UserMessage
+from segue.conversation.messages import AssistantMessage, Message, SystemMessage, ToolResultMessage, Usage, UserMessage
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, results_together
-from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of
+from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.origins import SEGUE, find_origin, marked_origin, origin_mark, set_origin
 from segue.histories.kit.pieces import (
     Media,
@@ -38,14 +37,17 @@ from segue.histories.kit.pieces import (
     make_call,
     media_of,
     note_unsupported,
+    read_thoughts,
     shown,
     stop_of,
     string_of,
     texts_of,
     usage_of,
     whole_input,
+    write_thought,
 )
 from segue.histories.kit.stamps import milliseconds_of
+from segue.histories.kit.templates import write_turns
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "ag2"
@@ -165,13 +167,7 @@ def _read_response(entry: Entry, time: int | None) -> AssistantMessage:
     calls = objects_of(object_of(entry.get("tool_calls")).get("calls"))
     pieces += (make_call(call.get("id"), call.get("name"), call.get("arguments")) for call in calls)
     pieces += (NativeContent(protocol=NAME, block=file) for file in objects_of(entry.get("files")))
-    for thought in objects_of(own.get("thinking")):
-        piece = ThinkingContent(
-            thinking=string_of(thought.get("thinking")) or "",
-            thinking_signature=string_of(thought.get("signature")),
-            redacted=thought.get("redacted") is True,
-        )
-        pieces.insert(integer_of(thought.get("at")), piece)
+    read_thoughts(pieces, own.get("thinking"))
     origin = marked_origin(_origin_of(entry), object_of(written.get("metadata")))
     message = AssistantMessage(
         content=tuple(pieces),
@@ -203,21 +199,16 @@ def _read_usage(counts: Mapping[str, Any], origin: Origin) -> Usage | None:
 
 
 def _write(messages: Sequence[Message], writing: Writing) -> list[Entry]:
-    entries: list[Entry] = []
-    for run in results_together(messages):
-        first = run[0]
-        if isinstance(first, AssistantMessage):
-            entries.append(_write_response(first, writing))
-            continue
-        if isinstance(first, ToolResultMessage):
-            results = [_write_result(each, writing) for each in run if isinstance(each, ToolResultMessage)]
-            event: Entry = {EVENT: RESULTS, "results": results}
-        else:
-            if first.role == "system":
-                writing.note(first, ChangeCode.SYSTEM_AS_USER, Loss.NONE, f"{TITLE} has no event for instructions")
-            event = {EVENT: REQUEST, "parts": _write_inputs(first, writing)}
-        entries.append({**event, **_stamp(None if first.role == "system" else first.timestamp)})
-    return entries
+    def results(run: list[ToolResultMessage]) -> Entry:
+        return {EVENT: RESULTS, "results": [_write_result(each, writing) for each in run], **_stamp(run[0].timestamp)}
+
+    def other(message: UserMessage | SystemMessage) -> Entry:
+        if message.role == "system":
+            writing.note(message, ChangeCode.SYSTEM_AS_USER, Loss.NONE, f"{TITLE} has no event for instructions")
+        time = None if message.role == "system" else message.timestamp
+        return {EVENT: REQUEST, "parts": _write_inputs(message, writing), **_stamp(time)}
+
+    return write_turns(messages, reply=lambda reply: _write_response(reply, writing), results=results, other=other)
 
 
 def _stamp(time: int | None) -> Entry:
@@ -275,7 +266,7 @@ def _write_response(message: AssistantMessage, writing: Writing) -> Entry:
                 texts.append(piece.text)
                 own |= {} if piece.text_signature is None else {"signature": piece.text_signature}
             case "thinking":
-                thoughts.append(_thought(piece, len(thoughts) + bool(texts) + len(calls)))
+                thoughts.append(write_thought(piece, len(thoughts) + bool(texts) + len(calls)))
             case "toolCall":
                 call: Entry = {EVENT: _CALL, "source": None, "id": piece.id, "name": piece.name}
                 calls.append({**call, "arguments": arguments_text(piece), "vendor_metadata": {}})
@@ -305,11 +296,6 @@ def _write_response(message: AssistantMessage, writing: Writing) -> Entry:
     own |= {"thinking": thoughts} if thoughts else {}
     written: Entry = {EVENT: _MESSAGE, "metadata": {SEGUE: own} if own else {}, "content": text}
     return {**entry, "message": written if text else None}
-
-
-def _thought(piece: ThinkingContent, at: int) -> Entry:
-    opaque = {"signature": piece.thinking_signature, "redacted": piece.redacted or None}
-    return {"at": at, "thinking": piece.thinking, **{key: value for key, value in opaque.items() if value is not None}}
 
 
 def _write_usage(message: AssistantMessage) -> Entry:

@@ -18,7 +18,6 @@ from segue.conversation.context import Origin
 from segue.conversation.messages import (
     AssistantMessage,
     Message,
-    StopReason,
     SystemMessage,
     ToolResultMessage,
     UserMessage,
@@ -38,6 +37,7 @@ from segue.histories.kit.pieces import (
     note_unsupported,
     read_media,
     shown,
+    stop_of,
     string_of,
     texts_of,
 )
@@ -125,9 +125,7 @@ def _read_assistant(run: list[Entry]) -> AssistantMessage:
             pieces.append(
                 make_call(call.get("id"), function.get("name"), function.get("arguments"), signature=signature)
             )
-    calls = any(piece.kind == "toolCall" for piece in pieces)
-    stop = StopReason.TOOL_USE if calls else StopReason.STOP
-    return set_origin(AssistantMessage(content=tuple(pieces), stop_reason=stop), origin)
+    return set_origin(AssistantMessage(content=tuple(pieces), stop_reason=stop_of(None, pieces)), origin)
 
 
 def _read_thinking(entry: Entry, origin: Origin) -> ThinkingContent:

@@ -11,39 +11,40 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from segue.conversation.content import AssistantContent, FileContent, TextContent, ThinkingContent, UserContent
+from segue.conversation.content import TextContent
 from segue.conversation.context import Origin
-from segue.conversation.messages import (
-    AssistantMessage,
-    Message,
-    StopReason,
-    SystemMessage,
-    ToolResultMessage,
-    Usage,
-    UserMessage,
-)
+from segue.conversation.messages import AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, results_together
 from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.origins import find_origin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.pieces import (
-    Media,
-    arguments_text,
-    is_media,
-    make_call,
-    media_address,
-    media_of,
-    note_unsupported,
-    shown,
-    string_of,
-    texts_of,
-    usage_of,
-    whole_input,
-)
+from segue.histories.kit.pieces import stop_of, texts_of
+from segue.histories.kit.templates import ContentForms, Template, TemplateJson, write_turns
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "agent-framework"
 TITLE: Final = "Agent Framework"
 _MORE: Final = "additional_properties"
+_MEDIA: Final[tuple[TemplateJson, ...]] = (
+    {"type": "data", "uri": "$data_url!", "media_type": "$any_type", _MORE: {}},
+    {"type": "uri", "uri": "$url!", "media_type": "$any_type", _MORE: {}},
+    {"type": "hosted_file", "file_id": "$file_id!", "media_type": "$mime_type?", _MORE: {}},
+)
+_FORMS: Final = ContentForms(
+    NAME,
+    TITLE,
+    tag="type",
+    text={"type": "text", "text": "$text", _MORE: {}},
+    thinking={"type": "text_reasoning", "text": "$thinking"}
+    | {"protected_data": "$thinking_signature?", _MORE: {"redacted": "$redacted?"}},
+    toolCall={"type": "function_call", "call_id": "$id", "name": "$name", "arguments": "$arguments_or_text"}
+    | {"hosted": False, _MORE: {"signature": "$thought_signature?"}},
+    media=_MEDIA,
+)
+_USAGE: Final = Template(
+    "usage",
+    {"input_token_count": "$whole_input", "output_token_count": "$output", "total_token_count": "$total_tokens"}
+    | {"cache_read_input_token_count": "$cache_read?"},
+)
 
 
 def _read(run: list[Entry], reading: Reading) -> list[Message]:  # noqa: ARG001 - a message needs nothing around it
@@ -52,70 +53,33 @@ def _read(run: list[Entry], reading: Reading) -> list[Message]:  # noqa: ARG001 
     contents = objects_of(entry.get("contents"))
     match text_of(role) or text_of(object_of(role).get("value")):
         case "system" | "developer":
-            return [SystemMessage(content=tuple(TextContent(text=text) for text in _texts(contents)))]
+            return [SystemMessage(content=_FORMS.read_texts(contents))]
         case "user":
-            return [UserMessage(content=_read_contents(contents))]
+            return [UserMessage(content=_FORMS.read_content(contents))]
         case "tool":
             return [_read_result(each) for each in contents if each.get("type") == "function_result"]
         case "assistant":
-            return [_read_assistant(contents, object_of(entry.get(_MORE)))]
+            return [_read_reply(contents, object_of(entry.get(_MORE)))]
         case _:
             return []
 
 
-def _texts(contents: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [each["text"] for each in contents if each.get("type") == "text" and isinstance(each.get("text"), str)]
-
-
-def _read_contents(contents: Sequence[Mapping[str, Any]]) -> tuple[UserContent, ...]:
-    found: list[UserContent] = []
-    for each in contents:
-        if each.get("type") == "text":
-            found.append(TextContent(text=text_of(each.get("text")) or ""))
-        elif text_of(each.get("type")) in {"data", "uri", "hosted_file"}:
-            media = media_of(each.get("media_type"), url=each.get("uri"), file_id=each.get("file_id"))
-            found += [] if media is None else [media]
-    return tuple(found)
-
-
 def _read_result(each: Mapping[str, Any]) -> ToolResultMessage:
-    content = _read_contents(objects_of(each.get("items")))
-    if all(piece == TextContent(text="") for piece in content):
-        content = ()
-    result = each.get("result")
-    if not content and isinstance(result, str) and result:
-        content = (TextContent(text=result),)
+    content = _FORMS.read_content(objects_of(each.get("items")))
     failed = each.get("exception")
-    if failed and not content:
-        content = (TextContent(text=str(failed)),)
+    if all(piece == TextContent(text="") for piece in content):
+        text = text_of(each.get("result")) or (str(failed) if failed else "")
+        content = (TextContent(text=text),) if text else ()
     call_id = text_of(each.get("call_id")) or ""
     return ToolResultMessage(tool_call_id=call_id, content=content, is_error=bool(failed))
 
 
-def _read_assistant(contents: list[dict[str, Any]], more: Mapping[str, Any]) -> AssistantMessage:
-    pieces: list[AssistantContent] = []
-    usage: Usage | None = None
-    for each in contents:
-        own = object_of(each.get(_MORE))
-        match text_of(each.get("type")):
-            case "text":
-                pieces.append(TextContent(text=text_of(each.get("text")) or ""))
-            case "text_reasoning":
-                signature, words = string_of(each.get("protected_data")), text_of(each.get("text")) or ""
-                redacted = own.get("redacted") is True
-                pieces.append(ThinkingContent(thinking=words, thinking_signature=signature, redacted=redacted))
-            case "function_call":
-                signature = string_of(own.get("signature"))
-                pieces.append(
-                    make_call(each.get("call_id"), each.get("name"), each.get("arguments"), signature=signature)
-                )
-            case "usage":
-                usage = _read_usage(object_of(each.get("usage_details")))
-            case _:
-                pass
-    calls = any(piece.kind == "toolCall" for piece in pieces)
-    stop = StopReason.TOOL_USE if calls else StopReason.STOP
-    message = AssistantMessage(content=tuple(pieces), usage=usage, stop_reason=stop)
+def _read_reply(contents: list[dict[str, Any]], more: Mapping[str, Any]) -> AssistantMessage:
+    pieces = _FORMS.read_reply(contents)
+    usages = [_USAGE.read(object_of(each.get("usage_details"))) for each in contents if each.get("type") == "usage"]
+    message = AssistantMessage(
+        content=tuple(pieces), usage=usages[-1] if usages else None, stop_reason=stop_of(None, pieces)
+    )
     return set_origin(message, marked_origin(_origin_of(more), more))
 
 
@@ -123,90 +87,35 @@ def _origin_of(more: Mapping[str, Any]) -> Origin:
     return find_origin(text_of(more.get("model")) or "")
 
 
-def _read_usage(details: Mapping[str, Any]) -> Usage | None:
-    cached = details.get("cache_read_input_token_count")
-    total = details.get("total_token_count")
-    return usage_of(details.get("input_token_count"), details.get("output_token_count"), cache_read=cached, total=total)
-
-
 def _write(messages: Sequence[Message], writing: Writing) -> list[Entry]:
-    entries: list[Entry] = []
-    for run in results_together(messages):
-        first, more = run[0], {}
-        if isinstance(first, AssistantMessage):
-            contents = _write_assistant(first, writing)
-            more = {"model": first.model} if first.model else {}
-            more |= origin_mark(first, _origin_of(more))
-        elif isinstance(first, ToolResultMessage):
-            contents = [_write_result(each, writing) for each in run if isinstance(each, ToolResultMessage)]
-        else:
-            contents = _write_contents(first, writing)
-        role = "tool" if first.role == "toolResult" else first.role
-        entries.append({"type": "message", "role": role, "contents": contents, _MORE: more})
-    return entries
+    def reply(message: AssistantMessage) -> Entry:
+        contents = _FORMS.write(message, writing)
+        if message.usage is not None:
+            contents.append({"type": "usage", "usage_details": _USAGE.write(message.usage), _MORE: {}})
+        more: Entry = {"model": message.model} if message.model else {}
+        return _entry("assistant", contents, {**more, **origin_mark(message, _origin_of(more))})
+
+    return write_turns(
+        messages,
+        reply=reply,
+        results=lambda run: _entry("tool", [_write_result(each, writing) for each in run]),
+        other=lambda message: _entry(message.role, _FORMS.write(message, writing)),
+    )
 
 
-def _content(kind: str, more: Mapping[str, Any] | None = None, **fields: object) -> Entry:
-    kept = {name: value for name, value in fields.items() if value is not None}
-    return {"type": kind, **kept, _MORE: dict(more or {})}
-
-
-def _write_contents(message: Message, writing: Writing) -> list[Entry]:
-    contents: list[Entry] = []
-    for piece in shown(message, writing):
-        if piece.kind == "text":
-            contents.append(_content("text", text=piece.text))
-        elif is_media(piece):
-            contents += _write_media(piece, message, writing)
-    return contents
-
-
-def _write_media(piece: Media, message: Message, writing: Writing) -> list[Entry]:
-    address = media_address(piece)
-    if address is not None:
-        kind = "data" if piece.data is not None else "uri"
-        mime = piece.mime_type or ("image/*" if piece.kind == "image" else "application/octet-stream")
-        return [_content(kind, uri=address, media_type=mime)]
-    if isinstance(piece, FileContent) and piece.file_id is not None:
-        return [_content("hosted_file", file_id=piece.file_id, media_type=piece.mime_type)]
-    note_unsupported(message, writing, piece, TITLE)
-    return []
+def _entry(role: str, contents: list[Entry], more: Mapping[str, Any] | None = None) -> Entry:
+    return {"type": "message", "role": role, "contents": contents, _MORE: more or {}}
 
 
 def _write_result(message: ToolResultMessage, writing: Writing) -> Entry:
     text = texts_of(message)
-    items = _write_contents(message, writing) or [_content("text", text=text)]
-    failed = "FunctionInvocationError" if message.is_error else None  # the framework replaces any other name
+    items = _FORMS.write(message, writing) or [{"type": "text", "text": text, _MORE: {}}]
+    # The framework replaces any other name.
+    failed = {"exception": "FunctionInvocationError"} if message.is_error else {}
     if message.is_error and not text:
         writing.note(message, ChangeCode.RESULT_FILLED, Loss.NONE, "an error needs a text")
-    return _content("function_result", call_id=message.tool_call_id, exception=failed, result=text, items=items)
-
-
-def _write_assistant(message: AssistantMessage, writing: Writing) -> list[Entry]:
-    contents: list[Entry] = []
-    for piece in shown(message, writing):
-        match piece.kind:
-            case "text":
-                contents.append(_content("text", text=piece.text))
-            case "thinking":
-                more = {"redacted": True} if piece.redacted else {}
-                contents.append(
-                    _content("text_reasoning", more, text=piece.thinking, protected_data=piece.thinking_signature)
-                )
-            case "toolCall":
-                more = {} if piece.thought_signature is None else {"signature": piece.thought_signature}
-                given = piece.arguments_text is not None
-                arguments: object = arguments_text(piece) if given else dict(piece.arguments)
-                call = {"call_id": piece.id, "name": piece.name, "arguments": arguments}
-                contents.append(_content("function_call", more, **call, hosted=False))
-            case "image" | "file":
-                contents += _write_media(piece, message, writing)
-    if (usage := message.usage) is not None:
-        counts = {"input_token_count": whole_input(usage), "output_token_count": usage.output}
-        counts |= {"total_token_count": usage.total_tokens}
-        counts |= {"cache_read_input_token_count": usage.cache_read} if usage.cache_read else {}
-        contents.append(_content("usage", usage_details=counts))
-    return contents
+    call: Entry = {"type": "function_result", "call_id": message.tool_call_id}
+    return {**call, **failed, "result": text, "items": items, _MORE: {}}
 
 
 CODEC: Final = EntryCodec(name=NAME, read=_read, write=_write, join=results_together)

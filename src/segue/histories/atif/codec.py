@@ -19,7 +19,6 @@ from segue.conversation.messages import (
     StopReason,
     SystemMessage,
     ToolResultMessage,
-    Usage,
     UserMessage,
 )
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
@@ -34,15 +33,17 @@ from segue.histories.kit.pieces import (
     shown,
     string_of,
     texts_of,
-    usage_of,
-    whole_input,
 )
 from segue.histories.kit.stamps import iso_of, milliseconds_of
+from segue.histories.kit.templates import Template
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "atif"
 TITLE: Final = "ATIF"
 _SIGNATURE: Final = "thinking_signature"
+_USAGE: Final = Template(
+    "usage", {"prompt_tokens": "$whole_input", "completion_tokens": "$output", "cached_tokens": "$cache_read?"}
+)
 
 
 def _read(run: list[Entry], reading: Reading) -> list[Message]:  # noqa: ARG001 - a step needs nothing around it
@@ -85,7 +86,7 @@ def _read_agent(step: Entry, content: tuple[UserContent, ...], time: int | None)
     ]
     stop = StopReason.TOOL_USE if calls else StopReason.STOP
     message = AssistantMessage(
-        content=(*pieces, *calls), usage=_read_usage(object_of(step.get("metrics"))), stop_reason=stop, timestamp=time
+        content=(*pieces, *calls), usage=_USAGE.read(object_of(step.get("metrics"))), stop_reason=stop, timestamp=time
     )
     origin = marked_origin(find_origin(text_of(step.get("model_name")) or ""), extra)
     results = objects_of(object_of(step.get("observation")).get("results"))
@@ -99,11 +100,6 @@ def _read_result(result: Mapping[str, Any], time: int | None) -> ToolResultMessa
         is_error=object_of(result.get("extra")).get("is_error") is True,
         timestamp=time,
     )
-
-
-def _read_usage(metrics: Mapping[str, Any]) -> Usage | None:
-    cached = metrics.get("cached_tokens")
-    return usage_of(metrics.get("prompt_tokens"), metrics.get("completion_tokens"), cache_read=cached)
 
 
 def _join(messages: Sequence[Message]) -> list[list[Message]]:
@@ -179,9 +175,8 @@ def _write_agent(message: AssistantMessage, writing: Writing) -> Entry:
         entry["tool_calls"] = [
             {"tool_call_id": call.id, "function_name": call.name, "arguments": dict(call.arguments)} for call in calls
         ]
-    if (usage := message.usage) is not None:
-        counts = {"prompt_tokens": whole_input(usage), "completion_tokens": usage.output}
-        entry["metrics"] = {**counts, **({"cached_tokens": usage.cache_read} if usage.cache_read else {})}
+    if message.usage is not None:
+        entry["metrics"] = _USAGE.write(message.usage)
     return {**entry, **({"extra": extra} if extra else {})}
 
 

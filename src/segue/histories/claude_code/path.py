@@ -17,36 +17,35 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from segue.histories.claude_code.tree import CONVERSATION, Boundary, LineTree, Node
-from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.stamps import milliseconds_of
 
 
-def find_leaf(tree: LineTree, notes: Notes, *, side: bool) -> Node | None:
+def find_leaf(tree: LineTree, *, side: bool) -> Node | None:
     """Give the end of the active path: the newest line of the conversation, or the checkpoint beside it."""
     found = (node for node in reversed(tree.nodes.values()) if node.type in CONVERSATION and node.side == side)
     newest = next(found, None)
     checkpoint = None if tree.checkpoint is None else tree.nodes.get(tree.checkpoint.leaf or "")
     if newest is None or side or tree.checkpoint is None or checkpoint is None or checkpoint.side:
         return newest
-    if not tree.checkpoint.explicit and _continues(tree, newest, checkpoint, notes):
+    if not tree.checkpoint.explicit and _continues(tree, newest, checkpoint):
         return newest
     return checkpoint
 
 
-def _continues(tree: LineTree, newest: Node, checkpoint: Node, notes: Notes) -> bool:
+def _continues(tree: LineTree, newest: Node, checkpoint: Node) -> bool:
     """Whether a line hangs somewhere under the checkpoint, or under another result of the same parallel calls."""
     reply: Node | None = checkpoint
     while reply is not None and reply.type in {"attachment", "system"}:
         reply = tree.nodes.get(reply.parent or "")
     calls = None
-    if reply is not None and _is_result(reply, notes):
+    if reply is not None and any(reply.results()):
         caller = tree.nodes.get(reply.parent or "")
-        calls = None if caller is None or caller.type != "assistant" else _message_id(caller, notes)
+        calls = None if caller is None or caller.type != "assistant" else caller.message_id
     seen: set[str] = set()
     node: Node | None = newest
     while node is not None and node.uuid not in seen:
-        if node is checkpoint or (calls is not None and node.type == "assistant" and _message_id(node, notes) == calls):
+        if node is checkpoint or (calls is not None and node.type == "assistant" and node.message_id == calls):
             return True
         seen.add(node.uuid)
         node = tree.nodes.get(node.parent or "")
@@ -169,7 +168,7 @@ def _kept_lines(tree: LineTree, boundary: Boundary) -> list[Node]:
     return []
 
 
-def with_results(tree: LineTree, path: list[Node], notes: Notes) -> list[Node]:
+def with_results(tree: LineTree, path: list[Node]) -> list[Node]:
     """Add what hangs beside the path: blocks of a reply that is on it, and the results of parallel calls.
 
     Results stand behind the last line of their turn, in the order of the file.
@@ -178,22 +177,22 @@ def with_results(tree: LineTree, path: list[Node], notes: Notes) -> list[Node]:
     replies: dict[str, list[Node]] = {}
     for node in tree.nodes.values():
         if node.type == "assistant" and node.uuid not in present and path and node.side == path[0].side:
-            replies.setdefault(text_of(_message_id(node, notes)) or "", []).append(node)
+            replies.setdefault(node.message_id or "", []).append(node)
     nodes: list[Node] = []
     waiting: list[Node] = []
     for node in path:
         if node.type == "assistant":
-            if waiting and not _same_turn(node, nodes, notes):
+            if waiting and not _same_turn(node, nodes):
                 nodes += sorted(waiting, key=_number)
                 waiting = []
             nodes.append(node)
-            waiting += _beside(node, replies, present, notes)
+            waiting += _beside(node, replies, present)
             continue
         if waiting and node.type in CONVERSATION:
             blocks = [each for each in waiting if each.type == "assistant"]
             results = [each for each in waiting if each.type != "assistant"]
             nodes += sorted(blocks, key=_number)
-            is_result = _is_result(node, notes)
+            is_result = any(node.results())
             nodes += sorted([*results, node] if is_result else results, key=_number)
             waiting = []
             if is_result:
@@ -207,9 +206,9 @@ def with_results(tree: LineTree, path: list[Node], notes: Notes) -> list[Node]:
     ]
 
 
-def _beside(node: Node, replies: dict[str, list[Node]], present: set[str], notes: Notes) -> list[Node]:
+def _beside(node: Node, replies: dict[str, list[Node]], present: set[str]) -> list[Node]:
     """Give the results of a reply, and its other blocks with their results, that are not on the path."""
-    reply = text_of(_message_id(node, notes))
+    reply = node.message_id
     others = replies.pop(reply, []) if reply else []
     present.update(each.uuid for each in others)
     found = list(others)
@@ -218,7 +217,7 @@ def _beside(node: Node, replies: dict[str, list[Node]], present: set[str], notes
         for child in open_nodes.pop().children:
             if child.type not in CONVERSATION:
                 open_nodes.append(child)  # the program passes over `progress`
-            elif child.uuid not in present and _is_result(child, notes):
+            elif child.uuid not in present and any(child.results()):
                 present.add(child.uuid)
                 found.append(child)
     return found
@@ -228,21 +227,10 @@ def _number(node: Node) -> int:
     return node.number
 
 
-def _same_turn(node: Node, nodes: list[Node], notes: Notes) -> bool:
+def _same_turn(node: Node, nodes: list[Node]) -> bool:
     """Whether a line is of the same reply as the calls whose results wait."""
     last = next((each for each in reversed(nodes) if each.type == "assistant"), None)
-    return last is not None and _message_id(last, notes) == _message_id(node, notes)
-
-
-def _message_id(node: Node, notes: Notes) -> object:
-    return object_of(node.fields(notes).get("message")).get("id")
-
-
-def _is_result(node: Node, notes: Notes) -> bool:
-    if node.type != "user":
-        return False
-    content = object_of(node.fields(notes).get("message")).get("content")
-    return any(block.get("type") == "tool_result" for block in objects_of(content))
+    return last is not None and last.message_id == node.message_id
 
 
 def find_ends(tree: LineTree, used: set[str], notes: Notes) -> Iterator[list[Node]]:

@@ -16,7 +16,7 @@ from segue.histories.claude_code.path import ActivePath, find_ends, find_leaf, w
 from segue.histories.claude_code.path import with_results as add_results
 from segue.histories.claude_code.tree import Boundary, LineTree, Node, read_tree
 from segue.histories.claude_code.turns import NAME, SYNTHETIC, LineReader, text_of_line
-from segue.histories.kit.envelope import find_envelope, find_title, name_results, plain_text
+from segue.histories.kit.envelope import find_envelope, find_title, plain_text
 from segue.histories.kit.history import Branch, Child, Compaction, History, HistoryOrigin
 from segue.histories.kit.lines import first_objects, text_of, title_of
 from segue.histories.kit.notes import Notes
@@ -25,16 +25,14 @@ from segue.histories.kit.stamps import milliseconds_of, time_of
 from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
-KNOWN_RECORDS: Final = frozenset(
-    {
-        "agent-name", "ai-title", "api-request", "api-request-blob", "api-request-shape", "assistant/api-error",
-        "atis-latch", "attachment/prompt_snapshot", "bridge-session", "content-replacement",
-        "cost-state", "custom-title", "file-history-snapshot", "frame-link", "history-suppression", "last-prompt",
-        "mode", "permission-mode", "pr-link", "queue-operation", "relocated", "repeated line", "resume-head-vouch",
-        "summary", "system", "system/compact_boundary", "system/informational", "system/local_command",
-        "system/turn_duration", "tag", "tools-used", "worktree-state",
-    }
-)  # fmt: skip
+KNOWN_RECORDS: Final = frozenset({
+    "agent-name", "ai-title", "api-request", "api-request-blob", "api-request-shape", "assistant/api-error",
+    "atis-latch", "attachment/prompt_snapshot", "attachment/session_context", "bridge-session", "content-replacement",
+    "cost-state", "custom-title", "file-history-snapshot", "frame-link", "history-suppression", "last-prompt", "mode",
+    "permission-mode", "pr-link", "queue-operation", "relocated", "repeated line", "resume-head-vouch", "summary",
+    "system", "system/compact_boundary", "system/informational", "system/local_command", "system/turn_duration",
+    "tag", "tools-used", "worktree-state",
+})  # fmt: skip
 """Kinds of lines that hold settings and statistics, or repeat the conversation (facts of 2.1.325, seen or in the
 program's texts)."""
 
@@ -51,23 +49,23 @@ def read(source: Source, view: View) -> History:
 def _read(source: Source, view: View, *, side: bool) -> History:
     notes = Notes(known=KNOWN_RECORDS, keep=view.keep_records)
     tree = read_tree(source.data or b"", notes)
-    leaf = _find_end(tree, view, notes, side=side)
+    leaf = _find_end(tree, view, side=side)
     reader = LineReader(notes)
     cleared = tree.is_cleared and view.branch is None and not side
     path = ActivePath([], None, []) if cleared else walk(tree, leaf, notes)
     used = {node.uuid for node in path.nodes}
     compactions, older = _read_compactions(reader, tree, path, used)
-    nodes = add_results(tree, path.nodes, notes)
+    nodes = add_results(tree, path.nodes)
     used.update(node.uuid for node in nodes)
     if view.name == "full" and older:
         kept = {node.uuid for node in path.kept}
         summary = path.boundary and _summary_node(path.boundary, nodes, notes)
         rest = [node for node in nodes if node.uuid not in kept and node is not summary]
-        messages = name_results([*older, *reader.messages(rest)])
+        messages = [*older, *reader.messages(rest)]
         summaries = tuple(compaction.summary for compaction in compactions if compaction.summary.covers)
         context = Context(messages=tuple(messages), summaries=summaries)
     else:
-        messages = name_results(reader.messages(nodes))
+        messages = reader.messages(nodes)
         context = Context(messages=tuple(messages))
         for at, compaction in enumerate(compactions):
             detail = counted(len(compaction.messages), "message")
@@ -101,12 +99,12 @@ def _stem(name: str) -> str | None:
     return name.rpartition("/")[2].removesuffix(".jsonl") or None
 
 
-def _find_end(tree: LineTree, view: View, notes: Notes, *, side: bool) -> Node:
+def _find_end(tree: LineTree, view: View, *, side: bool) -> Node:
     if view.branch is not None:
         if view.branch not in tree.nodes:
             raise LoadError(f"the session has no branch {view.branch!r}; History.branches lists them")
         return tree.nodes[view.branch]
-    leaf = find_leaf(tree, notes, side=side) or find_leaf(tree, notes, side=not side)
+    leaf = find_leaf(tree, side=side) or find_leaf(tree, side=not side)
     if leaf is None:
         raise LoadError("no conversation found: the file has no line with a type and a uuid of Claude Code")
     return leaf
@@ -139,7 +137,7 @@ def _read_compactions(
     for newer, boundary, before in reversed(steps):
         kept_count = 0
         if before is not None:
-            nodes = add_results(tree, before.nodes, notes)
+            nodes = add_results(tree, before.nodes)
             used.update(node.uuid for node in nodes)
             skipped = {node.uuid for node in before.kept}
             if before.boundary is not None and (node := _summary_node(before.boundary, nodes, notes)) is not None:
@@ -158,7 +156,7 @@ def _read_compactions(
                     origin=_last_origin(older),
                     timestamp=milliseconds_of(boundary.node.fields(notes).get("timestamp")),
                 ),
-                messages=tuple(name_results(older)[first:covers]),
+                messages=tuple(older[first:covers]),
                 id=boundary.node.uuid,
             )
         )

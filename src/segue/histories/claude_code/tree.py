@@ -17,61 +17,71 @@ from typing import Any, Final, cast, final
 
 import msgspec
 
-from segue.histories.kit.lines import Line, content_end, decode_object, object_of, text_of
+from segue.histories.kit.lines import Line, content_end, decode_object, object_of, objects_of, text_of
 from segue.histories.kit.notes import Notes
 
 CONVERSATION: Final = frozenset({"user", "assistant", "attachment", "system"})
 
 
-class _Head(msgspec.Struct, frozen=True, rename="camel"):
-    """The fields of a line that place it in the tree; the rest of a line is parsed only if it is on the path."""
-
+class _Block(msgspec.Struct, frozen=True, gc=False):
     type: str = ""
-    uuid: str | None = None
-    parent_uuid: str | None = None
-    logical_parent_uuid: str | None = None
-    is_sidechain: bool = False
-    subtype: str | None = None
-    agent_id: str | None = None
 
 
-_HEADS: Final = msgspec.json.Decoder(_Head)
-_OBJECTS: Final = msgspec.json.Decoder(dict[str, Any])
+class _Message(msgspec.Struct, frozen=True, gc=False):
+    id: str | None = None
+    content: list[_Block] | str | None = None
 
 
 @final
-class Node:
-    """One line with a uuid. Of the bytes of the line only its place in the file is kept."""
+class Node(msgspec.Struct, rename="camel"):
+    """One line with a uuid: the fields that place it in the tree.
 
-    __slots__ = (
-        "_data", "_fields", "_place", "agent", "children", "logical_parent", "number", "parent", "side", "size",
-        "subtype", "type", "uuid",
-    )  # fmt: skip
+    Of the bytes of the line only its place in the file is kept; the rest of it is parsed only if it is on the path.
+    Names with `@` are no fields of a line.
+    """
 
-    def __init__(self, head: _Head, uuid: str, number: int, data: bytes, place: slice) -> None:
-        self.type: str = head.type
-        self.uuid: str = uuid
-        self.parent: str | None = head.parent_uuid
-        self.logical_parent: str | None = head.logical_parent_uuid
-        self.side: bool = head.is_sidechain
-        self.subtype: str | None = head.subtype
-        self.agent: str | None = head.agent_id
-        self.number: int = number
-        self.size: int = place.stop - place.start
-        self.children: list[Node] = []
-        self._data: bytes = data
-        self._place: slice = place
-        self._fields: dict[str, Any] | None = None
+    type: str = ""
+    uuid: str = ""
+    parent: str | None = msgspec.field(default=None, name="parentUuid")
+    logical_parent: str | None = msgspec.field(default=None, name="logicalParentUuid")
+    side: bool = msgspec.field(default=False, name="isSidechain")
+    subtype: str | None = None
+    agent: str | None = msgspec.field(default=None, name="agentId")
+    message: _Message | None = None
+    number: int = msgspec.field(default=0, name="@number")
+    size: int = msgspec.field(default=0, name="@size")
+    children: list[Node] = msgspec.field(default_factory=list["Node"], name="@children")
+    start: int = msgspec.field(default=0, name="@start")
+    data: bytes = msgspec.field(default=b"", name="@data")
+    parsed: dict[str, Any] | None = msgspec.field(default=None, name="@parsed")
+
+    @property
+    def message_id(self) -> str | None:
+        """The id of the reply that the line is a part of."""
+        return None if self.message is None else self.message.id
+
+    def results(self) -> list[bool]:
+        """Give for each block of a line of the user whether it is the result of a tool."""
+        content = self.message.content if self.message is not None and self.type == "user" else None
+        return [block.type == "tool_result" for block in content] if isinstance(content, list) else []
 
     def fields(self, notes: Notes) -> dict[str, Any]:
-        """Parse the whole line, once."""
-        if self._fields is None:
-            data = self._data[self._place]
+        """Parse the whole line; again only behind `forget`."""
+        if self.parsed is None:
+            data = self.data[self.start : self.start + self.size]
             try:
-                self._fields = _OBJECTS.decode(data)
+                self.parsed = _OBJECTS.decode(data)
             except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
-                self._fields = decode_object(Line(self.number, data), notes) or {}
-        return self._fields
+                self.parsed = decode_object(Line(self.number, data), notes) or {}
+        return self.parsed
+
+    def forget(self) -> None:
+        """Drop what was parsed: the messages of a long session would need the memory twice."""
+        self.parsed = None
+
+
+_NODES: Final = msgspec.json.Decoder(Node)
+_OBJECTS: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 @final
@@ -141,29 +151,31 @@ def read_tree(data: bytes, notes: Notes) -> LineTree:
             continue
         line = data[begin:end]
         try:
-            head = _HEADS.decode(line)
+            node = _NODES.decode(line)
         except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
             if not line or line.isspace():
                 continue
-            head = _read_head(Line(number, line), notes, last=end >= last)
-            if head is None:
+            node = _read_node(Line(number, line), notes, last=end >= last)
+            if node is None:
                 continue
-        uuid = head.uuid
-        if not uuid or head.type == "":
-            if head.type == "last-prompt":
+        uuid = node.uuid
+        if not uuid or node.type == "":
+            if node.type == "last-prompt":
                 _note_checkpoint(tree, decode_object(Line(number, line), notes) or {})
-            elif head.type in _FACTS:
-                facts[head.type] = Line(number, line)
-            notes.record(head.type or "unknown", number, len(line), _kept(line, notes) if notes.keeps else None)
+            elif node.type in _FACTS:
+                facts[node.type] = Line(number, line)
+            notes.record(node.type or "unknown", number, len(line), _kept(line, notes) if notes.keeps else None)
         elif uuid in nodes:
             notes.record("repeated line", number, len(line), _kept(line, notes) if notes.keeps else None)
         else:
-            nodes[uuid] = Node(head, uuid, number, data, slice(begin, end))
-            if tree.checkpoint is not None and not head.is_sidechain:
-                _pass_checkpoint(tree, head)
+            nodes[uuid] = node
+            node.number, node.data, node.start, node.size = number, data, begin, end - begin
+            if tree.checkpoint is not None and not node.side:
+                _pass_checkpoint(tree, node)
     tree.facts = {kind: decode_object(line, notes) or {} for kind, line in facts.items()}
     for node in nodes.values():
         if node.parent is not None and (parent := nodes.get(node.parent)) is not None:
+            node.parent = parent.uuid  # one text in memory instead of two
             parent.children.append(node)
         if node.subtype == "compact_boundary":
             tree.boundaries[node.uuid] = _read_boundary(node, notes)
@@ -181,20 +193,22 @@ def _kept(line: bytes, notes: Notes) -> object:
     return decode_object(Line(0, line), Notes()) if notes.keeps else None
 
 
-def _read_head(line: Line, notes: Notes, *, last: bool) -> _Head | None:
-    """Read the head of a line whose fields have other types than they should."""
+def _read_node(line: Line, notes: Notes, *, last: bool) -> Node | None:
+    """Read a line whose fields have other types than they should."""
     fields = decode_object(line, notes, last=last)
     if fields is None:
         return None
-    side = fields.get("isSidechain")
-    return _Head(
+    message = object_of(fields.get("message"))
+    blocks = [_Block(text_of(block.get("type")) or "") for block in objects_of(message.get("content"))]
+    return Node(
         type=text_of(fields.get("type")) or "",
-        uuid=text_of(fields.get("uuid")),
-        parent_uuid=text_of(fields.get("parentUuid")),
-        logical_parent_uuid=text_of(fields.get("logicalParentUuid")),
-        is_sidechain=side is True,
+        uuid=text_of(fields.get("uuid")) or "",
+        parent=text_of(fields.get("parentUuid")),
+        logical_parent=text_of(fields.get("logicalParentUuid")),
+        side=fields.get("isSidechain") is True,
         subtype=text_of(fields.get("subtype")),
-        agent_id=text_of(fields.get("agentId")),
+        agent=text_of(fields.get("agentId")),
+        message=_Message(text_of(message.get("id")), blocks),
     )
 
 
@@ -207,9 +221,9 @@ def _note_checkpoint(tree: LineTree, fields: dict[str, Any]) -> None:
         tree.checkpoint = Checkpoint(None, explicit)
 
 
-def _pass_checkpoint(tree: LineTree, head: _Head) -> None:
+def _pass_checkpoint(tree: LineTree, node: Node) -> None:
     """Note a line behind the checkpoint: what the user chose holds no longer, and a compaction removes it."""
-    if tree.is_cleared or head.subtype == "compact_boundary":
+    if tree.is_cleared or node.subtype == "compact_boundary":
         tree.checkpoint = None
     elif tree.checkpoint is not None and tree.checkpoint.explicit:
         tree.checkpoint = Checkpoint(tree.checkpoint.leaf, explicit=False)

@@ -19,29 +19,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple, cast, final
+from typing import Any, Final, cast, final
 
 from msgspec.structs import replace
 
-from segue.conversation.content import TextContent, UserContent
-from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, Usage, UserMessage
+from segue.conversation.content import (
+    TextContent,
+    ToolCall,
+    UserContent,
+)
+from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, UserMessage
 from segue.errors import DecodeError
+from segue.histories.claude_code.plain import WIRE, counts_of, plain_reply, plain_turn
 from segue.histories.claude_code.tree import Node
 from segue.histories.kit.envelope import envelope_extra
-from segue.histories.kit.lines import object_of, objects_of, text_of, without
+from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.origins import SEGUE, with_marked_origin
 from segue.histories.kit.stamps import milliseconds_of
-from segue.histories.kit.wire import TurnCodec
-from segue.models.price import find_cost
 
 NAME: Final = "claude-code"
-WIRE: Final = TurnCodec("anthropic-messages", "messages")
 SYNTHETIC: Final = "<synthetic>"
 INTERRUPTED: Final = "[Request interrupted by user"
 
 _REPLY: Final = frozenset({"id", "type", "role", "model", "content", "stop_reason", "stop_sequence"})
-_COUNTS: Final = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 _WRITTEN_ANEW: Final = frozenset({"type", "parentUuid", "sessionId", "message", "toolUseResult", "rendered", SEGUE})
 """Fields of a line that are not kept beside the message: they are in the message, or a new file has others."""
 
@@ -104,59 +105,44 @@ def _reminder(text: str) -> str:
 
 
 @final
-class _Group(NamedTuple):
-    """The lines of one reply."""
-
-    id: object
-    lines: list[Node]
-
-
-@final
 class LineReader:
     """Makes messages of lines. What a line holds beside its message is kept in `extra` of the message."""
 
     def __init__(self, notes: Notes) -> None:
         self.notes: Final = notes
         self._noted: set[str] = set()
-        self._decoded: dict[str, tuple[Message, ...]] = {}
-        self._answers: dict[int, AssistantMessage] = {}
+        self._names: dict[str, str] = {}
+        """The names of the tools, by the ids of their calls."""
 
     def messages(self, nodes: Sequence[Node]) -> list[Message]:
         """Give the messages of lines; lines that hold none are noted as records."""
         made: list[Message] = []
-        groups: list[_Group | Node] = []
-        open_group: _Group | None = None
+        groups: list[list[Node]] = []  # the lines of one reply, or any other line
+        reply: list[Node] = []
         for node in nodes:
             if node.type != "assistant":
-                groups.append(node)
-                if node.type == "user" and not _only_results(node.fields(self.notes)):
-                    open_group = None
-                continue
-            message_id = object_of(node.fields(self.notes).get("message")).get("id")
-            if open_group is not None and message_id is not None and open_group.id == message_id:
-                open_group.lines.append(node)
+                groups.append([node])
+                if node.type == "user" and not ((results := node.results()) and all(results)):
+                    reply = []
+            elif reply and node.message_id is not None and reply[0].message_id == node.message_id:
+                reply.append(node)
             else:
-                open_group = _Group(message_id, [node])
-                groups.append(open_group)
-        asked = [node for node in nodes if node.type == "user" and node.uuid not in self._decoded]
-        turns = [{**object_of(node.fields(self.notes).get("message")), "role": "user"} for node in asked]
-        for node, decoded in zip(asked, WIRE.decode_users(turns), strict=False):
-            self._decoded[node.uuid] = decoded
-        replies = [group for group in groups if isinstance(group, _Group)]
-        answers = WIRE.decode_answers([_content(group, self.notes) for group in replies])
-        self._answers = {id(group): answer for group, answer in zip(replies, answers, strict=False)}
+                reply = [node]
+                groups.append(reply)
         for at, group in enumerate(groups):
-            if isinstance(group, _Group):
-                following = groups[at + 1] if at + 1 < len(groups) else None
-                made += self._assistant(group, following if isinstance(following, Node) else None)
-            elif group.type == "user":
-                made += self._user(group, self._is_own(groups, at))
-            elif group.type == "attachment":
-                made += self._attachment(group)
-            elif group.subtype == "local_command" and text_of(group.fields(self.notes).get("content")):
-                made.append(self._command(group))
-            elif group.type == "system":
-                self._record(group, f"system/{group.subtype}" if group.subtype else "system")
+            node = group[0]
+            if node.type == "assistant":
+                made += self._assistant(group, groups[at + 1][0] if at + 1 < len(groups) else None)
+            elif node.type == "user":
+                made += self._user(node, self._is_own(groups, at))
+            elif node.type == "attachment":
+                made += self._attachment(node)
+            elif node.subtype == "local_command" and text_of(node.fields(self.notes).get("content")):
+                made.append(self._command(node))
+            elif node.type == "system":
+                self._record(node, f"system/{node.subtype}" if node.subtype else "system")
+            for each in group:
+                each.forget()
         return made
 
     def _record(self, node: Node, kind: str) -> None:
@@ -170,8 +156,11 @@ class LineReader:
             self._noted.add(node.uuid)
             self.notes.unreadable(node.number, reason)
 
-    def _is_own(self, groups: Sequence[_Group | Node], at: int) -> bool:
+    def _is_own(self, groups: Sequence[list[Node]], at: int) -> bool:
         """Whether the program wrote a line of the user by itself."""
+        results = groups[at][0].results()
+        if results and all(results):
+            return False
         fields, text = self._seen(groups, at)
         if text.startswith(_LOCAL):
             return True
@@ -181,34 +170,34 @@ class LineReader:
         is_hidden = fields.get("isMeta") is True and "origin" not in fields
         return is_hidden and (text.startswith(_PROGRAM) or _CAPTION.fullmatch(text) is not None)
 
-    def _seen(self, groups: Sequence[_Group | Node], at: int) -> tuple[dict[str, Any], str]:
+    def _seen(self, groups: Sequence[list[Node]], at: int) -> tuple[dict[str, Any], str]:
         """Give the fields and the text of a line; nothing beyond the ends, and of a reply."""
-        node = groups[at] if 0 <= at < len(groups) else None
-        fields = node.fields(self.notes) if isinstance(node, Node) else {}
+        node = groups[at][0] if 0 <= at < len(groups) else None
+        fields = {} if node is None or node.type == "assistant" else node.fields(self.notes)
         return fields, text_of_line(fields)
 
     def _user(self, node: Node, own: bool) -> list[Message]:
         fields = node.fields(self.notes)
         message = object_of(fields.get("message"))
-        decoded = self._decoded.get(node.uuid)
-        if decoded is None:
-            try:
-                decoded = WIRE.decode([{**message, "role": "user"}])
-            except DecodeError as error:
-                self._unreadable(node, str(error))
-                return []
         time = milliseconds_of(fields.get("timestamp"))
-        envelope = without(fields, _WRITTEN_ANEW)
+        try:
+            decoded = plain_turn(message) or WIRE.decode([{**message, "role": "user"}])
+        except DecodeError as error:
+            self._unreadable(node, str(error))
+            return []
+        details, is_message = fields.get("toolUseResult"), isinstance(fields.get("message"), dict)
+        envelope = _envelope_of(fields)
         made: list[Message] = []
         for item in decoded:
             if not isinstance(item, (UserMessage, ToolResultMessage)):
                 continue
             extra = envelope_extra(item.extra, NAME, {"uuid": node.uuid} if made else envelope, own=own)
-            if isinstance(item, ToolResultMessage) and "toolUseResult" in fields:
-                made.append(replace(item, timestamp=time, extra=extra, details=fields["toolUseResult"]))
+            if isinstance(item, ToolResultMessage):
+                name = self._names.get(item.tool_call_id, item.tool_name)
+                made.append(replace(item, timestamp=time, extra=extra, details=details, tool_name=name))
             else:
                 made.append(replace(item, timestamp=time, extra=extra))
-        if not made or not isinstance(fields.get("message"), dict):
+        if not made or not is_message:
             self._unreadable(node, "the message has no content")
         return made
 
@@ -217,7 +206,7 @@ class LineReader:
         return UserMessage(
             content=(TextContent(text=fields["content"]),),
             timestamp=milliseconds_of(fields.get("timestamp")),
-            extra=envelope_extra(None, NAME, without(fields, _WRITTEN_ANEW), own=True),
+            extra=envelope_extra(None, NAME, _envelope_of(fields), own=True),
         )
 
     def _attachment(self, node: Node) -> list[Message]:
@@ -233,53 +222,54 @@ class LineReader:
         message = UserMessage(
             content=content,
             timestamp=milliseconds_of(fields.get("timestamp")),
-            extra=envelope_extra(None, NAME, without(fields, _WRITTEN_ANEW), own=own),
+            extra=envelope_extra(None, NAME, _envelope_of(fields), own=own),
         )
         return [message]
 
-    def _assistant(self, group: _Group, following: Node | None) -> list[Message]:
-        lines = [node.fields(self.notes) for node in group.lines]
+    def _assistant(self, group: Sequence[Node], following: Node | None) -> list[Message]:
+        lines = [node.fields(self.notes) for node in group]
         if lines[0].get("isApiErrorMessage") is True:
-            for node in group.lines:
+            for node in group:
                 self._record(node, "assistant/api-error")
             return []
         bodies = [object_of(fields.get("message")) for fields in lines]
-        for node, each in zip(group.lines, bodies, strict=True):
-            if not isinstance(each.get("content"), (str, list)):
+        blocks: list[object] = []
+        around: list[dict[str, object]] = []
+        for node, fields, each in zip(group, lines, bodies, strict=True):
+            content: object = each.pop("content", None)  # the lines are not read again
+            blocks += (given := _blocks(content))
+            if not isinstance(content, (str, list)):
                 self._unreadable(node, "the message has no content")
-        contents = [_blocks(body.get("content")) for body in bodies]
-        body = {**bodies[0], **{key: bodies[-1][key] for key in ("stop_reason", "usage") if key in bodies[-1]}}
-        body |= {"role": "assistant", "type": "message", "content": [block for blocks in contents for block in blocks]}
+            around.append(_envelope_of(fields))
+            around[-1]["blocks"] = len(given)
+        body = bodies[0]
+        body |= {key: bodies[-1][key] for key in ("stop_reason", "usage") if key in bodies[-1]}
+        body["role"], body["type"] = "assistant", "message"
         model = text_of(body.get("model")) or ""
         known_as = "" if model == SYNTHETIC else model
-        message = _quick_reply(body, self._answers.get(id(group)), known_as)
+        message = plain_reply(body, blocks, known_as)
         try:
             # All other fields of the reply are kept in the envelope; the codec would compare each with its default.
             if message is None:
                 known = {name: body[name] for name in _REPLY if name in body}
-                known["usage"] = _counts(object_of(body.get("usage")))
+                known |= {"content": blocks, "usage": counts_of(object_of(body.get("usage")))}
                 message = WIRE.decode_reply(known, known_as)
         except DecodeError as error:
-            for node in group.lines:
+            for node in group:
                 self._unreadable(node, str(error))
             return []
-        if model in {"", SYNTHETIC}:
-            message = replace(message, model=model, provider="")
-        message = with_marked_origin(message, lines[0])
-        envelope: dict[str, object] = {
-            "lines": [
-                {**without(fields, _WRITTEN_ANEW), "blocks": len(blocks)}
-                for fields, blocks in zip(lines, contents, strict=True)
-            ],
-            "reply": without(body, ("content",)),
-        }
+        for content in message.content:
+            if type(content) is ToolCall:
+                self._names[content.id] = content.name
+        named = {"model": model, "provider": ""} if model in {"", SYNTHETIC} else {}
         message = replace(
             message,
             timestamp=milliseconds_of(lines[0].get("timestamp")),
-            extra=envelope_extra(message.extra, NAME, envelope, own=model == SYNTHETIC),
+            extra=envelope_extra(message.extra, NAME, {"lines": around, "reply": body}, own=model == SYNTHETIC),
+            **named,
             **self._ending(message, body, lines, following),
         )
-        return [message]
+        return [with_marked_origin(message, lines[0]) if SEGUE in lines[0] else message]
 
     def _ending(
         self, message: AssistantMessage, body: dict[str, Any], lines: Sequence[dict[str, Any]], following: Node | None
@@ -291,83 +281,19 @@ class LineReader:
         if following is not None and following.type == "user" and not message.tool_calls():
             text = text_of_line(following.fields(self.notes))
             interrupted = interrupted or text.startswith(INTERRUPTED)
-        if interrupted:
-            return {"stop_reason": StopReason.ABORTED}
-        return {"stop_reason": StopReason.TOOL_USE if message.tool_calls() else StopReason.STOP}
+        found = StopReason.TOOL_USE if message.tool_calls() else StopReason.STOP
+        return {"stop_reason": StopReason.ABORTED if interrupted else found, "error_message": None}
 
 
-_PLAIN_STOPS: Final = {
-    "end_turn": StopReason.STOP,
-    "stop_sequence": StopReason.STOP,
-    "max_tokens": StopReason.LENGTH,
-    "tool_use": StopReason.TOOL_USE,
-}
-_PLAIN_CONTENT: Final = frozenset({"text", "thinking", "toolCall"})
-
-
-def _quick_reply(body: dict[str, Any], answer: AssistantMessage | None, model: str) -> AssistantMessage | None:
-    """Make a message of a plain reply, whose content was read together with others; None for any other reply.
-
-    The codec compares a reply with its own encoding, to find what has to be kept verbatim. That takes most of the time
-    of reading a session, and the reply is kept beside the message anyway.
-    """
-    if answer is None or answer.extra is not None or body.get("stop_sequence", "") is not None:
-        return None
-    raw, written_by = body.get("stop_reason"), body.get("model")
-    stop = _PLAIN_STOPS.get(raw) if isinstance(raw, str) else None
-    counts = _counts(object_of(body.get("usage")))
-    is_plain = stop is not None and text_of(written_by) is not None and text_of(body.get("id")) is not None
-    if not is_plain or len(counts) != len(_COUNTS) or any(type(count) is not int for count in counts.values()):
-        return None
-    kinds = {content.kind for content in answer.content}
-    if kinds - _PLAIN_CONTENT or ("toolCall" in kinds) != (raw == "tool_use"):
-        return None
-    fresh, written, cached, output = cast("tuple[int, ...]", tuple(counts.values()))
-    known = WIRE.model(model)
-    usage = Usage(
-        input=fresh,
-        output=output,
-        cache_read=cached,
-        cache_write=written,
-        total_tokens=fresh + written + cached + output,
-    )
-    return replace(
-        answer,
-        model=known.id,
-        provider=known.provider,
-        response_id=body["id"],
-        response_model=written_by,
-        usage=replace(usage, cost=find_cost(known.cost, usage)),
-        stop_reason=stop or StopReason.STOP,
-        raw_stop_reason=raw,
-    )
-
-
-def _content(group: _Group, notes: Notes) -> list[object]:
-    """Give the blocks of all lines of a reply."""
-    bodies = (object_of(node.fields(notes).get("message")) for node in group.lines)
-    return [block for body in bodies for block in _blocks(body.get("content"))]
-
-
-def _counts(usage: dict[str, Any]) -> dict[str, object]:
-    """Give the token counts of a reply in the form in which the codec writes them."""
-    counts: dict[str, object] = {name: usage.get(name) or 0 for name in _COUNTS}
-    if thinking := object_of(usage.get("output_tokens_details")).get("thinking_tokens"):
-        counts["output_tokens_details"] = {"thinking_tokens": thinking}
-    if object_of(usage.get("cache_creation")).get("ephemeral_1h_input_tokens"):
-        counts["cache_creation"] = usage["cache_creation"]
-    return counts
+def _envelope_of(fields: dict[str, Any]) -> dict[str, object]:
+    """Give what is kept beside a message: the fields of its line, but for those that are in the message."""
+    return {name: value for name, value in fields.items() if name not in _WRITTEN_ANEW}
 
 
 def _blocks(content: object) -> list[object]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     return cast("list[object]", content) if isinstance(content, list) else []
-
-
-def _only_results(fields: dict[str, Any]) -> bool:
-    blocks = objects_of(object_of(fields.get("message")).get("content"))
-    return bool(blocks) and all(block.get("type") == "tool_result" for block in blocks)
 
 
 def text_of_line(fields: dict[str, Any]) -> str:

@@ -16,8 +16,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from segue.conversation.messages import AssistantMessage, Message, StopReason
+from segue.histories.claude_code.plain import WIRE
 from segue.histories.claude_code.read import is_title
-from segue.histories.claude_code.turns import NAME, WIRE, attachment_content
+from segue.histories.claude_code.turns import NAME, attachment_content
 from segue.histories.kit.envelope import find_envelope, find_title, plain_text
 from segue.histories.kit.format import Cut, Draft, Output
 from segue.histories.kit.history import WrittenFile

@@ -62,8 +62,10 @@ KNOWN_RECORDS: Final = frozenset({
     "hook.start", "hook.end", "abort", "sub-agent",
 })  # fmt: skip
 _MESSAGES: Final = frozenset({USER, ASSISTANT, RESULT, SYSTEM})
-_REPEATED: Final = ("transformedContent", "detailedContent")
-"""Fields that repeat the text of an event for the model or for the screen."""
+_REPEATED: Final = (
+    "transformedContent", "detailedContent", "intentionSummary", "toolTelemetry", "reasoningOpaque", "encryptedContent",
+)  # fmt: skip
+"""Fields that repeat the text of an event for the model or the screen, statistics, and signatures, which are kept."""
 
 
 def read(source: Source, view: View) -> History:
@@ -178,6 +180,8 @@ def _same(before: AssistantMessage, data: Mapping[str, Any]) -> bool:
 def _without_repeated(data: dict[str, Any]) -> dict[str, Any]:
     result = object_of(data.get("result"))
     kept = without(data, _REPEATED)
+    if calls := objects_of(data.get("toolRequests")):
+        kept["toolRequests"] = [without(call, _REPEATED) for call in calls]
     return {**kept, "result": without(result, _REPEATED)} if result else kept
 
 

@@ -14,7 +14,7 @@ Facts this file rests on (sources of both programs; seven databases of public pr
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, UserContent
 from segue.conversation.context import Summary
@@ -35,6 +35,9 @@ from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "crush"
 KNOWN_RECORDS: Final = frozenset({"unfinished answer"})
+_KINDS: Final = frozenset({
+    "binary", "finish", "image_url", "reasoning", "shell_command", "text", "tool_call", "tool_result",
+})  # fmt: skip
 _TABLES: Final = frozenset({"sessions", "messages"})
 _TITLE: Final = "title-"
 _STOPS: Final = {"max_tokens": "max_tokens", "canceled": "cancelled", "error": "error"}
@@ -147,21 +150,28 @@ def _read_row(row: Mapping[str, object], number: int, notes: Notes) -> Iterator[
     if not isinstance(given, list):
         notes.unreadable(number, "`parts` of a message is a JSON list")
         return
+    for part in parts:
+        kind, data = text_of(part.get("type")), object_of(part.get("data"))
+        if kind not in _KINDS or not data or (kind == "tool_call" and not isinstance(data.get("input"), str)):
+            notes.record(f"part {kind}", number, len(json_text(part)), part)
     made = list(_messages(text_of(row.get("role")) or "", parts, row, time))
     if not made and all(part.get("type") == "finish" for part in parts):
         notes.record("unfinished answer", number, len(str(row.get("parts"))), parts if notes.keeps else None)
         return
     contents = [message.content for message in made]
-    note_unread({"parts": [_without_display(part) for part in parts]}, contents, number, notes, since=since)
+    shown = [_without_display(part) for part in cast("list[object]", given)]
+    note_unread({"parts": shown}, contents, number, notes, since=since)
     for message in made:
         yield with_envelope(message, NAME, without(dict(row), ("parts",)))
 
 
-def _without_display(part: dict[str, Any]) -> dict[str, Any]:
+def _without_display(part: object) -> object:
     """Give a part without what only the program uses."""
-    if part.get("type") == "finish":
+    fields = object_of(part)
+    if fields.get("type") == "finish":
         return {}
-    return {**part, "data": without(object_of(part.get("data")), ("metadata", "responses_data"))}
+    data = object_of(fields.get("data"))
+    return {**fields, "data": without(data, ("metadata", "responses_data"))} if data else part
 
 
 def _messages(

@@ -10,28 +10,54 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from segue.conversation.content import AssistantContent, FileContent, TextContent, ThinkingContent, UserContent
+from segue.conversation.content import TextContent
 from segue.conversation.messages import AssistantMessage, Message, SystemMessage, ToolResultMessage, Usage, UserMessage
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
 from segue.histories.kit.framework import items_of
 from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.origins import find_origin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.pieces import (
-    Media,
-    is_base64,
-    is_media,
-    make_call,
-    media_of,
-    note_unsupported,
-    shown,
-    stop_of,
-    string_of,
-    usage_of,
-    whole_input,
-)
+from segue.histories.kit.pieces import stop_of, usage_of
+from segue.histories.kit.templates import ContentForms, Template
 
 NAME: Final = "haystack"
 TITLE: Final = "Haystack"
+_FORMS: Final = ContentForms(
+    NAME,
+    TITLE,
+    media_in_replies=False,
+    text={"text": "$text"},
+    thinking={
+        "reasoning": {
+            "reasoning_text": "$thinking",
+            "extra": {"signature": "$thinking_signature?", "redacted": "$redacted?"},
+        }
+    },
+    toolCall={
+        "tool_call": {"tool_name": "$name", "arguments": "$arguments", "id": "$id"}
+        | {"extra|": {"signature": "$thought_signature?", "arguments_text": "$arguments_text?"}}
+    },
+    image={
+        "image": {"base64_image": "$base64!", "mime_type": "$mime_type"}
+        | {"detail": None, "meta": {}, "validation": False}
+    },
+    file={
+        "file": {
+            "base64_data": "$base64!",
+            "mime_type": "$mime_type",
+            "filename": "$name",
+            "extra": {},
+            "validation": False,
+        }
+    },
+)
+_RESULT: Final = Template(
+    "result",
+    {"origin": {"tool_name": "$tool_name", "arguments": "$content", "id": "$tool_call_id", "extra": None}}
+    | {"error": "$is_error"},
+)
+_USAGE: Final = Template(
+    "usage", {"prompt_tokens": "$whole_input", "completion_tokens": "$output", "total_tokens": "$total_tokens"}
+)
 
 
 def _read(run: list[Entry], reading: Reading) -> list[Message]:  # noqa: ARG001 - a message needs nothing around it
@@ -39,60 +65,27 @@ def _read(run: list[Entry], reading: Reading) -> list[Message]:  # noqa: ARG001 
     parts = objects_of(entry.get("content"))
     match text_of(entry.get("role")):
         case "system":
-            texts = [TextContent(text=part["text"]) for part in parts if isinstance(part.get("text"), str)]
-            return [SystemMessage(content=tuple(texts))]
+            return [SystemMessage(content=_FORMS.read_texts(parts))]
         case "user":
-            return [UserMessage(content=_read_parts(parts))]
+            return [UserMessage(content=_FORMS.read_content(parts))]
         case "assistant":
-            return [_read_assistant(parts, object_of(entry.get("meta")))]
+            return [_read_reply(parts, object_of(entry.get("meta")))]
         case "tool":
             return [_read_result(object_of(part["tool_call_result"])) for part in parts if "tool_call_result" in part]
         case _:
             return []
 
 
-def _read_parts(parts: Sequence[Mapping[str, Any]]) -> tuple[UserContent, ...]:
-    found: list[UserContent] = []
-    for part in parts:
-        image, file = object_of(part.get("image")), object_of(part.get("file"))
-        media = media_of(image.get("mime_type") or "image/*", data=image.get("base64_image")) if image else None
-        if file:
-            name = file.get("filename")
-            media = media_of(file.get("mime_type"), data=file.get("base64_data"), name=name)
-        if isinstance(part.get("text"), str):
-            found.append(TextContent(text=part["text"]))
-        elif media is not None:
-            found.append(media)
-    return tuple(found)
-
-
 def _read_result(result: Mapping[str, Any]) -> ToolResultMessage:
-    value, origin = result.get("result"), object_of(result.get("origin"))
-    text = (TextContent(text=value),) if isinstance(value, str) and value else ()
-    return ToolResultMessage(
-        tool_call_id=text_of(origin.get("id")) or "",
-        tool_name=text_of(origin.get("tool_name")) or "",
-        content=_read_parts(objects_of(items_of(value))) or text,
-        is_error=result.get("error") is True,
-    )
+    value = result.get("result")
+    content = _FORMS.read_content(objects_of(items_of(value)))
+    if not content and isinstance(value, str) and value:
+        content = (TextContent(text=value),)
+    return _RESULT.read(result, content)
 
 
-def _read_assistant(parts: Sequence[Mapping[str, Any]], meta: Mapping[str, Any]) -> AssistantMessage:
-    pieces: list[AssistantContent] = []
-    for part in parts:
-        reasoning, call = object_of(part.get("reasoning")), object_of(part.get("tool_call"))
-        extra = object_of(reasoning.get("extra")) or object_of(call.get("extra"))
-        signature = string_of(extra.get("signature"))
-        if reasoning:
-            words, redacted = text_of(reasoning.get("reasoning_text")) or "", extra.get("redacted") is True
-            pieces.append(ThinkingContent(thinking=words, thinking_signature=signature, redacted=redacted))
-        elif call:
-            given = string_of(extra.get("arguments_text"))
-            name, arguments = call.get("tool_name"), call.get("arguments")
-            pieces.append(make_call(call.get("id"), name, arguments, given=given, signature=signature))
-        elif isinstance(part.get("text"), str):
-            pieces.append(TextContent(text=part["text"]))
-    origin = marked_origin(find_origin(text_of(meta.get("model")) or ""), meta)
+def _read_reply(parts: Sequence[Mapping[str, Any]], meta: Mapping[str, Any]) -> AssistantMessage:
+    pieces = _FORMS.read_reply(parts)
     word = meta.get("finish_reason")
     message = AssistantMessage(
         content=tuple(pieces),
@@ -100,12 +93,12 @@ def _read_assistant(parts: Sequence[Mapping[str, Any]], meta: Mapping[str, Any])
         stop_reason=stop_of(word, pieces),
         raw_stop_reason=text_of(word),
     )
-    return set_origin(message, origin)
+    return set_origin(message, marked_origin(find_origin(text_of(meta.get("model")) or ""), meta))
 
 
 def _read_usage(usage: Mapping[str, Any]) -> Usage | None:
     if "prompt_tokens" in usage:
-        return usage_of(usage["prompt_tokens"], usage.get("completion_tokens"), total=usage.get("total_tokens"))
+        return _USAGE.read(usage)
     read, write = usage.get("cache_read_input_tokens"), usage.get("cache_creation_input_tokens")
     counts = (usage.get("input_tokens"), read, write)
     whole = sum(count for count in counts if isinstance(count, int) and count > 0)
@@ -117,72 +110,16 @@ def _write(messages: Sequence[Message], writing: Writing) -> list[Entry]:
 
 
 def _write_message(message: Message, writing: Writing) -> Entry:
-    meta: Entry = {}
-    match message.role:
-        case "toolResult":
-            parts = [{"tool_call_result": _write_result(message, writing)}]
-        case "assistant":
-            parts, meta = _write_assistant(message, writing), _write_meta(message)
-        case "user" | "system":
-            parts = _write_parts(message, writing)
-    role = "tool" if message.role == "toolResult" else message.role
+    role, meta, parts = message.role, {}, _FORMS.write(message, writing) or [{"text": ""}]
+    if message.role == "assistant":
+        meta = _write_meta(message)
+    elif message.role == "toolResult":
+        call = writing.call_of(message)
+        only_text = len(parts) == 1 and "text" in parts[0]
+        value = parts[0]["text"] if only_text else parts
+        result = {"result": value, **(_RESULT.write(message, {} if call is None else dict(call.arguments)) or {})}
+        role, parts = "tool", [{"tool_call_result": result}]
     return {"role": role, "meta": meta, "name": None, "content": parts}
-
-
-def _write_parts(message: Message, writing: Writing) -> list[Entry]:
-    parts: list[Entry] = []
-    for piece in shown(message, writing):
-        if piece.kind == "text":
-            parts.append({"text": piece.text})
-        elif is_media(piece):
-            parts += _write_media(piece, message, writing)
-    return parts or [{"text": ""}]
-
-
-def _write_media(piece: Media, message: Message, writing: Writing) -> list[Entry]:
-    if piece.data is None or not is_base64(piece.data):
-        note_unsupported(message, writing, piece, TITLE)
-        return []
-    if isinstance(piece, FileContent):
-        file: Entry = {"base64_data": piece.data, "mime_type": piece.mime_type, "filename": piece.name, "extra": {}}
-        return [{"file": {**file, "validation": False}}]
-    image: Entry = {
-        "base64_image": piece.data,
-        "mime_type": piece.mime_type,
-        "detail": None,
-        "meta": {},
-        "validation": False,
-    }
-    return [{"image": image}]
-
-
-def _write_result(message: ToolResultMessage, writing: Writing) -> Entry:
-    call = writing.call_of(message)
-    arguments = {} if call is None else dict(call.arguments)
-    origin = {"tool_name": message.tool_name, "arguments": arguments, "id": message.tool_call_id, "extra": None}
-    parts = _write_parts(message, writing)
-    only_text = len(parts) == 1 and "text" in parts[0]
-    return {"result": parts[0]["text"] if only_text else parts, "origin": origin, "error": message.is_error}
-
-
-def _write_assistant(message: AssistantMessage, writing: Writing) -> list[Entry]:
-    parts: list[Entry] = []
-    for piece in shown(message, writing):
-        match piece.kind:
-            case "text":
-                parts.append({"text": piece.text})
-            case "thinking":
-                opaque = {"signature": piece.thinking_signature, "redacted": piece.redacted or None}
-                kept = {key: value for key, value in opaque.items() if value is not None}
-                parts.append({"reasoning": {"reasoning_text": piece.thinking, "extra": kept}})
-            case "toolCall":
-                opaque = {"signature": piece.thought_signature, "arguments_text": piece.arguments_text}
-                kept = {key: value for key, value in opaque.items() if value is not None}
-                call: Entry = {"tool_name": piece.name, "arguments": dict(piece.arguments), "id": piece.id}
-                parts.append({"tool_call": {**call, "extra": kept or None}})
-            case "image" | "file":
-                note_unsupported(message, writing, piece, TITLE)
-    return parts or [{"text": ""}]
 
 
 def _write_meta(message: AssistantMessage) -> Entry:
@@ -191,9 +128,8 @@ def _write_meta(message: AssistantMessage) -> Entry:
         meta["model"] = message.model
     if message.raw_stop_reason is not None:
         meta["finish_reason"] = message.raw_stop_reason
-    if (usage := message.usage) is not None:
-        counts = {"prompt_tokens": whole_input(usage), "completion_tokens": usage.output}
-        meta["usage"] = {**counts, "total_tokens": usage.total_tokens}
+    if message.usage is not None:
+        meta["usage"] = _USAGE.write(message.usage)
     return {**meta, **origin_mark(message, find_origin(message.model))}
 
 

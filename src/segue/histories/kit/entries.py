@@ -66,10 +66,17 @@ class Reading:
 
 @final
 class Writing:
-    """What a codec knows while it writes: the report, and the call that each result answers."""
+    """What a codec knows while it writes: the report, the settings, and the call that each result answers."""
 
-    def __init__(self, messages: Sequence[Message], notes: Notes, positions: Sequence[int | None] = ()) -> None:
+    def __init__(
+        self,
+        messages: Sequence[Message],
+        notes: Notes,
+        positions: Sequence[int | None] = (),
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         self._notes = notes
+        self.settings: Final[Mapping[str, str]] = settings or {}
         places = positions if len(positions) == len(messages) else range(len(messages))
         self._places = {id(message): at for message, at in zip(messages, places, strict=True)}
         self._answered: dict[int, ToolCall] = {}

@@ -19,6 +19,7 @@ from segue.errors import EmptyConversation, LoadError, Path
 from segue.histories.kit.documents import load_value
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, read_entries, write_entries
 from segue.histories.kit.envelope import find_envelope, find_title
+from segue.histories.kit.evidence import Form
 from segue.histories.kit.format import Draft, Format, FormatSample, Output, Place
 from segue.histories.kit.history import History, HistoryOrigin, WrittenFile
 from segue.histories.kit.lines import object_of, text_of, title_of
@@ -183,7 +184,7 @@ class Framework:
                 raise EmptyConversation("the history has no content to write: it has only instructions")
         if context.tools and not self.stores_tools:
             draft.notes.add(ChangeCode.TOOL_REMOVED, ("tools",), Loss.CONTENT, f"{self.title} stores tools elsewhere")
-        writing = Writing(messages, draft.notes, positions)
+        writing = Writing(messages, draft.notes, positions, draft.settings)
         halves = [message for message in messages if _has_half(message)]
         for message in halves:
             detail = "parsers of frameworks refuse half a character"
@@ -238,8 +239,9 @@ def framework_format(
     wire: str | None = None,
     place: Place | None = None,
     title: str | None = None,
+    forms: tuple[Form, ...] = (),
 ) -> Format:
-    """Make the record of a framework."""
+    """Make the record of a framework; `forms` are those of a package, which `histories.forms` does not have."""
     return Format(
         name=framework.name,
         title=title or framework.title,
@@ -253,6 +255,7 @@ def framework_format(
         closes_calls=False,
         reads_lines=False,
         keeps_folders=framework.further is not None,
+        forms=forms,
         samples=samples,
         example=example,
         source=source,

@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final
 
+import msgspec
 from msgspec.structs import replace
 
 from segue.conversation.context import Origin
-from segue.conversation.messages import AssistantMessage
+from segue.conversation.messages import AssistantMessage, Sent
 from segue.errors import ModelError
 from segue.histories.kit.lines import object_of, text_of
 from segue.models.catalogue import get_model
@@ -130,6 +131,27 @@ def origin_mark(message: AssistantMessage, found: Origin) -> dict[str, Any]:
     is_found = origin == {"protocol": found.protocol, "provider": found.provider, "model": found.model}
     is_known = bool(message.protocol or message.model)
     return {SEGUE: origin} if is_known and not is_found else {}
+
+
+def reply_mark(message: AssistantMessage, found: Origin) -> dict[str, Any]:
+    """Give the origin like `origin_mark`, what the reply was made after, and the fields that its protocol alone has."""
+    mark = dict(object_of(origin_mark(message, found).get(SEGUE)))
+    if message.sent is not None:
+        mark["sent"] = msgspec.to_builtins(message.sent)
+    if fields := (message.extra or {}).get(message.protocol):
+        mark["fields"] = fields
+    return {SEGUE: mark} if mark else {}
+
+
+def with_reply_mark(message: AssistantMessage, fields: Mapping[str, Any]) -> AssistantMessage:
+    """Give a reply, whose origin is set, what `reply_mark` wrote beside it; a damaged mark is ignored."""
+    mark = object_of(fields.get(SEGUE))
+    own = object_of(mark.get("fields"))
+    try:
+        sent = msgspec.convert(mark.get("sent"), Sent | None)
+    except msgspec.ValidationError:
+        sent = None
+    return replace(message, sent=sent, extra={message.protocol: own} if own else message.extra) if mark else message
 
 
 def foreign_mark(message: AssistantMessage, wire: str) -> dict[str, Any]:

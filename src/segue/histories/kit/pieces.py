@@ -20,6 +20,7 @@ import msgspec
 from segue.conversation.arguments import parse_arguments, read_arguments
 from segue.conversation.content import (
     AnyContent,
+    AssistantContent,
     FileContent,
     ImageContent,
     NativeContent,
@@ -32,7 +33,7 @@ from segue.conversation.media_types import class_of, plain_type, type_of_data
 from segue.conversation.messages import Message, StopReason, ToolResultMessage, Usage, UsageCost
 from segue.errors import LoadError
 from segue.histories.kit.entries import Writing
-from segue.histories.kit.lines import integer_of, object_of, text_of
+from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of
 from segue.projection.report import ChangeCode, Loss
 from segue.protocols.kit.json_values import same
 from segue.protocols.kit.reading import data_url, split_data_url, standard_base64
@@ -303,6 +304,26 @@ def reasoning_item(text: str, item_id: str | None, encrypted: str | None) -> Thi
     except UnicodeEncodeError:  # half a surrogate pair: no signature that a provider has written
         return ThinkingContent(thinking=text)
     return ThinkingContent(thinking=text, thinking_signature=signature)
+
+
+# -- thoughts ----------------------------------------------------------------------------------------------------------
+
+
+def read_thoughts(pieces: list[AssistantContent], thoughts: object) -> None:
+    """Insert thinking that `write_thought` wrote beside the content, for formats that have no field for it."""
+    for thought in objects_of(thoughts):
+        piece = ThinkingContent(
+            thinking=string_of(thought.get("thinking")) or "",
+            thinking_signature=string_of(thought.get("signature")),
+            redacted=thought.get("redacted") is True,
+        )
+        pieces.insert(integer_of(thought.get("at")), piece)
+
+
+def write_thought(piece: ThinkingContent, at: int) -> dict[str, Any]:
+    """Write thinking with its place in the content."""
+    opaque = {"signature": piece.thinking_signature, "redacted": piece.redacted or None}
+    return {"at": at, "thinking": piece.thinking, **{key: value for key, value in opaque.items() if value is not None}}
 
 
 # -- arguments ---------------------------------------------------------------------------------------------------------

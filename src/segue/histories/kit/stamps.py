@@ -16,9 +16,7 @@ _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 def milliseconds_of(value: object) -> int | None:
     """Read a time: ISO 8601 text, or a number of seconds or milliseconds. None if it is no time."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, (int, float)):
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
         try:
             number = int(value if value > 100_000_000_000 else value * 1000)  # seconds until the year 5138
         except (OverflowError, ValueError):

@@ -14,7 +14,6 @@ from segue.protocols.api import find_endpoint, resolve_endpoint
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.registry import get_protocol
 
-_SEPARATOR: Final = "-"
 _LEAD: Final = UserMessage.of("-")
 
 
@@ -57,35 +56,6 @@ class TurnCodec:
         except UnicodeError as error:
             raise _not_a_text(error) from error
         return prompt.context.messages[len(lead) :]
-
-    def decode_users(self, turns: Sequence[Mapping[str, object]]) -> list[tuple[Message, ...]]:
-        """Read many turns of the user at once; an empty list if one of them does not follow the protocol.
-
-        A request costs more to read than most of its turns. A turn of the model between two turns keeps them apart.
-        """
-        joined: list[object] = []
-        for turn in turns:
-            joined += (turn, {"role": "assistant", "content": _SEPARATOR})
-        try:
-            messages = self.decode(joined) if joined else ()
-        except DecodeError:
-            return []
-        groups: list[tuple[Message, ...]] = []
-        start = 0
-        for at, message in enumerate(messages):
-            if isinstance(message, AssistantMessage):
-                groups.append(messages[start:at])
-                start = at + 1
-        return groups if len(groups) == len(turns) else []
-
-    def decode_answers(self, contents: Sequence[object]) -> list[AssistantMessage]:
-        """Read the contents of many replies at once; an empty list if one of them does not follow the protocol."""
-        try:
-            messages = self.decode([{"role": "assistant", "content": content} for content in contents])
-        except DecodeError:
-            return []
-        answers = [message for message in messages if isinstance(message, AssistantMessage)]
-        return answers if len(answers) == len(messages) == len(contents) else []
 
     def model(self, model: str, provider: str | None = None) -> Model:
         """Give what is known about the model that wrote a turn."""

@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from segue.conversation.content import (
     AssistantContent,
     FileContent,
@@ -38,7 +40,8 @@ _WIRES: Final[Mapping[str, TurnCodec]] = {
 }
 """Protocols whose blocks LangChain stores as they are."""
 _STREAMING: Final = frozenset({"index", "partial_json"})
-_ITEM: Final = frozenset({"reasoning", "function_call", "text", "refusal"})
+_SIGNATURE: Final = "signature"
+"""The type of a block that stands for an empty text with a signature, which Gemini sends behind its text."""
 
 
 # -- what the user and tools say ---------------------------------------------------------------------------------------
@@ -114,12 +117,18 @@ def _as_items(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _read_standard(block: dict[str, Any], origin: Origin) -> AssistantContent:
+    content, fields = _read_fields(block, origin), object_of(object_of(block.get("extras")).get("fields"))
+    return replace(content, extra={origin.protocol: fields}) if fields else content
+
+
+def _read_fields(block: dict[str, Any], origin: Origin) -> AssistantContent:
     extras, kind = object_of(block.get("extras")), text_of(block.get("type"))
     is_item = origin.protocol == "openai-responses"
     if kind == "text" and isinstance(block.get("text"), str):
         item = item_signature(id=text_of(block.get("id"))) if is_item else None
         signature = string_of(extras.get("signature"))
-        return TextContent(text=block["text"], text_signature=item if signature is None else signature)
+        phase = string_of(extras.get("phase"))
+        return TextContent(text=block["text"], text_signature=item if signature is None else signature, phase=phase)
     if kind == "thinking":
         signature = string_of(block.get("signature", extras.get("signature")))
         return ThinkingContent(thinking=text_of(block.get("thinking")) or "", thinking_signature=signature)
@@ -136,6 +145,8 @@ def _read_standard(block: dict[str, Any], origin: Origin) -> AssistantContent:
     if kind in {"tool_call", "tool_use", "function_call"}:
         return read_call(block, extras, is_item=is_item)
     if kind == "non_standard" and isinstance(block.get("value"), dict):
+        if block["value"] == {"type": _SIGNATURE}:
+            return TextContent(text="", text_signature=string_of(extras.get("signature")))
         return NativeContent(protocol=text_of(extras.get("protocol")) or origin.protocol, block=block["value"])
     return NativeContent(protocol=origin.protocol, block=block)
 
@@ -151,8 +162,10 @@ def read_call(block: Mapping[str, Any], extras: Mapping[str, Any], *, is_item: b
     return make_call(call_id, block.get("name"), arguments, given=given, signature=signature)
 
 
-def write_blocks(message: AssistantMessage) -> tuple[str | list[dict[str, Any]], bool]:
-    """Write the content of a model, and whether it is in LangChain's own form."""
+def write_blocks(message: AssistantMessage, *, standard: bool = False) -> tuple[str | list[dict[str, Any]], bool]:
+    """Write the content of a model, and whether it is in LangChain's own form; `standard` asks for that form."""
+    if standard:
+        return [_write_standard(content, message.protocol) for content in message.content], True
     wire = _WIRES.get(message.protocol)
     if wire is not None and message.content:
         try:
@@ -166,7 +179,7 @@ def write_blocks(message: AssistantMessage) -> tuple[str | list[dict[str, Any]],
         return "", False
     if len(plain) == 1 and plain[0].kind == "text" and not plain[0].text_signature and message.content[0] is plain[0]:
         return plain[0].text, False
-    return [_write_standard(content) for content in message.content], True
+    return [_write_standard(content, message.protocol) for content in message.content], True
 
 
 def _from_items(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -186,11 +199,13 @@ def _from_items(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return blocks
 
 
-def _write_standard(content: AssistantContent) -> dict[str, Any]:
+def _write_standard(content: AssistantContent, protocol: str) -> dict[str, Any]:
     match content.kind:
         case "text":
             block: dict[str, Any] = {"type": "text", "text": content.text}
-            extras: dict[str, Any] = {"signature": content.text_signature}
+            if content.text_signature and not content.text:  # programs show every text block
+                block = {"type": "non_standard", "value": {"type": _SIGNATURE}}
+            extras: dict[str, Any] = {"signature": content.text_signature, "phase": content.phase}
         case "thinking":
             block = {"type": "reasoning", "reasoning": content.thinking}
             extras = {"signature": content.thinking_signature, "redacted": content.redacted or None}
@@ -200,6 +215,7 @@ def _write_standard(content: AssistantContent) -> dict[str, Any]:
         case "native":
             block = {"type": "non_standard", "value": dict(content.block)}
             extras = {"protocol": content.protocol}
+    extras["fields"] = (content.extra or {}).get(protocol)
     kept = {key: value for key, value in extras.items() if value is not None}
     return {**block, "extras": kept} if kept else block
 

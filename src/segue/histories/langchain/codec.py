@@ -25,15 +25,15 @@ from segue.conversation.messages import (
     StopReason,
     SystemMessage,
     ToolResultMessage,
-    Usage,
     UserMessage,
 )
 from segue.histories.kit.chat_messages import take_call
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
 from segue.histories.kit.framework import items_of
 from segue.histories.kit.lines import object_of, objects_of, text_of
-from segue.histories.kit.origins import find_origin, marked_origin, origin_mark, set_origin
-from segue.histories.kit.pieces import make_call, stop_of, usage_of, whole_input
+from segue.histories.kit.origins import find_origin, marked_origin, reply_mark, set_origin, with_reply_mark
+from segue.histories.kit.pieces import make_call, stop_of
+from segue.histories.kit.templates import Template
 from segue.histories.langchain.blocks import (
     NAME,
     read_blocks,
@@ -70,6 +70,16 @@ _STOP_WORDS: Final[Mapping[tuple[str, StopReason], str]] = {
     ("status", StopReason.LENGTH): "incomplete",
     ("finish_reason", StopReason.TOOL_USE): "tool_calls",
 }
+_USAGE: Final = Template(
+    "usage",
+    {
+        "input_tokens": "$whole_input",
+        "output_tokens": "$output",
+        "total_tokens": "$whole_total",
+        "input_token_details?": {"cache_read": "$cache_read?", "cache_creation": "$cache_write?"},
+        "output_token_details?": {"reasoning": "$reasoning?"},
+    },
+)
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -132,11 +142,11 @@ def _read_assistant(data: Mapping[str, Any], reading: Reading) -> AssistantMessa
         content=tuple(pieces),
         response_model=response_model if response_model != origin.model else None,
         response_id=text_of(meta.get("id")),
-        usage=_read_usage(object_of(data.get("usage_metadata"))),
+        usage=_USAGE.read(object_of(data.get("usage_metadata"))),
         stop_reason=stop_of(word, pieces),
         raw_stop_reason=text_of(word),
     )
-    return set_origin(message, origin)
+    return with_reply_mark(set_origin(message, origin), meta)
 
 
 def _blocks_of(content: object) -> list[dict[str, Any]]:
@@ -185,33 +195,22 @@ def _older_calls(kwargs: Mapping[str, Any], reading: Reading) -> list[AssistantC
     return calls
 
 
-def _read_usage(usage: Mapping[str, Any]) -> Usage | None:
-    before, after = object_of(usage.get("input_token_details")), object_of(usage.get("output_token_details"))
-    return usage_of(
-        usage.get("input_tokens"),
-        usage.get("output_tokens"),
-        cache_read=before.get("cache_read"),
-        cache_write=before.get("cache_creation"),
-        reasoning=after.get("reasoning"),
-        total=usage.get("total_tokens"),
-    )
-
-
 # -- writing -----------------------------------------------------------------------------------------------------------
 
 
-def _write(messages: Sequence[Message], writing: Writing) -> list[Entry]:  # noqa: ARG001 - LangChain stores any block
-    return [_write_message(message) for message in messages]
+def _write(messages: Sequence[Message], writing: Writing) -> list[Entry]:
+    standard = writing.settings.get("output_version") == "v1"
+    return [_write_message(message, standard=standard) for message in messages]
 
 
-def _write_message(message: Message) -> Entry:
+def _write_message(message: Message, *, standard: bool) -> Entry:
     match message.role:
         case "user":
             return _entry("human", _write_content(message.content))
         case "system":
             return _entry("system", _write_content(message.content))
         case "assistant":
-            return _write_assistant(message)
+            return _write_assistant(message, standard=standard)
         case "toolResult":
             fields = {
                 "tool_call_id": message.tool_call_id,
@@ -235,8 +234,8 @@ def _write_content(content: Sequence[UserContent]) -> str | list[dict[str, Any]]
     return [write_user_block(piece) for piece in content]
 
 
-def _write_assistant(message: AssistantMessage) -> Entry:
-    content, standard = write_blocks(message)
+def _write_assistant(message: AssistantMessage, *, standard: bool) -> Entry:
+    content, standard = write_blocks(message, standard=standard)
     field = _STOP_FIELDS.get(message.protocol, "finish_reason")
     word = message.raw_stop_reason or _STOP_WORDS.get((field, message.stop_reason), str(message.stop_reason))
     meta: dict[str, Any] = {}
@@ -250,25 +249,12 @@ def _write_assistant(message: AssistantMessage) -> Entry:
         meta["id"] = message.response_id
     if standard:
         meta["output_version"] = "v1"
-    meta |= origin_mark(message, _origin_of({}, meta))
+    meta |= reply_mark(message, _origin_of({}, meta))
     calls = message.tool_calls()
     entry = _entry("ai", content, tool_calls=[write_call(call) for call in calls], invalid_tool_calls=[])
-    entry["data"] |= {"response_metadata": meta, "usage_metadata": _write_usage(message.usage)}
+    usage = None if message.usage is None else _USAGE.write(message.usage)
+    entry["data"] |= {"response_metadata": meta, "usage_metadata": usage}
     return entry
-
-
-def _write_usage(usage: Usage | None) -> dict[str, Any] | None:
-    if usage is None:
-        return None
-    whole = whole_input(usage)
-    counts: dict[str, Any] = {"input_tokens": whole, "output_tokens": usage.output}
-    counts["total_tokens"] = usage.total_tokens or whole + usage.output
-    before = {"cache_read": usage.cache_read, "cache_creation": usage.cache_write}
-    if any(before.values()):
-        counts["input_token_details"] = {key: value for key, value in before.items() if value}
-    if usage.reasoning:
-        counts["output_token_details"] = {"reasoning": usage.reasoning}
-    return counts
 
 
 CODEC: Final = EntryCodec(name=NAME, read=_read, write=_write)

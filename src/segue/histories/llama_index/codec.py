@@ -13,19 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from segue.conversation.content import (
-    AssistantContent,
-    FileContent,
-    NativeContent,
-    TextContent,
-    ThinkingContent,
-    UserContent,
-)
+from segue.conversation.content import AssistantContent, ThinkingContent
 from segue.conversation.context import Origin
 from segue.conversation.messages import (
     AssistantMessage,
     Message,
-    StopReason,
     SystemMessage,
     ToolResultMessage,
     UserMessage,
@@ -35,20 +27,15 @@ from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.origins import UNKNOWN, marked_origin, origin_mark, set_origin
 from segue.histories.kit.pieces import (
     Media,
-    Shown,
-    arguments_text,
-    image_of,
-    is_base64,
-    is_media,
     item_of,
     item_signature,
     make_call,
     media_of,
     note_flag,
-    note_unsupported,
-    shown,
+    stop_of,
     string_of,
 )
+from segue.histories.kit.templates import ContentForms
 from segue.projection.report import ChangeCode
 
 NAME: Final = "llama-index"
@@ -59,6 +46,59 @@ _RESPONSES: Final = Origin(protocol="openai-responses", provider="openai", model
 _CLAUDE: Final = Origin(protocol="anthropic-messages", provider="anthropic", model="")
 
 
+def _read_timed(block: Mapping[str, Any]) -> Media | None:
+    kind = block["block_type"]
+    mime = f"{kind}/{block.get('format') or ('wav' if kind == 'audio' else 'mp4')}"
+    return media_of(mime, data=block.get(kind), url=block.get("url"))
+
+
+def _read_thinking(block: Mapping[str, Any]) -> ThinkingContent:
+    info = object_of(block.get(_INFO))
+    signature = string_of(info.get("signature"))
+    if signature is None and _origin_of([block]) is _RESPONSES:
+        signature = item_signature(id=info.get("id"), encrypted_content=info.get("encrypted_content"))
+    words = text_of(block.get("content")) or ""
+    return ThinkingContent(thinking=words, thinking_signature=signature, redacted=info.get("redacted") is True)
+
+
+def _write_thinking(piece: ThinkingContent) -> Entry:
+    info: Entry = {}
+    item = item_of(piece.thinking_signature)
+    if item and item.keys() <= {"id", "encrypted_content"}:
+        info = {**item, "type": "reasoning", "status": None}
+    elif piece.thinking_signature is not None:
+        info = {"signature": piece.thinking_signature, "type": "thinking"}
+    if piece.redacted:
+        info["redacted"] = True
+    return {"block_type": "thinking", "content": piece.thinking, "num_tokens": None, _INFO: info}
+
+
+_IMAGE: Final = {"block_type": "image", "image": "$base64", "path": None, "url": "$url"} | {
+    "image_mimetype": "$mime_type",
+    "detail": None,
+}
+_DOCUMENT: Final = {"block_type": "document", "data": "$base64", "path": None, "url": "$url", "title": "$name"} | {
+    "document_mimetype": "$mime_type"
+}
+_FORMS: Final = ContentForms(
+    NAME,
+    TITLE,
+    tag="block_type",
+    keeps=True,
+    readers={"audio": _read_timed, "video": _read_timed, "thinking": _read_thinking},
+    text={"block_type": "text", "text": "$text"},
+    toolCall={
+        "block_type": "tool_call",
+        "tool_call_id": "$id",
+        "tool_name": "$name",
+        "tool_kwargs": "$arguments_or_text",
+    },
+    thinking=_write_thinking,
+    image=(_IMAGE | {"image": "$base64!"}, _IMAGE | {"url": "$url!"}),
+    file=(_DOCUMENT | {"data": "$base64!"}, _DOCUMENT | {"url": "$url!"}),
+)
+
+
 def _read(run: list[Entry], reading: Reading) -> list[Message]:
     entry = run[0]
     blocks, kwargs = objects_of(entry.get("blocks")), object_of(entry.get(_KWARGS))
@@ -66,35 +106,18 @@ def _read(run: list[Entry], reading: Reading) -> list[Message]:
         blocks = [{"block_type": "text", "text": entry["content"]}]
     match text_of(entry.get("role")):
         case "system" | "developer":
-            texts = [TextContent(text=block["text"]) for block in blocks if isinstance(block.get("text"), str)]
-            return [SystemMessage(content=tuple(texts))]
+            return [SystemMessage(content=_FORMS.read_texts(blocks))]
         case "user":
-            return [UserMessage(content=tuple(_read_block(block) for block in blocks))]
+            return [UserMessage(content=_FORMS.read_content(blocks))]
         case "assistant" | "chatbot" | "model":
             reading.note_once(ChangeCode.MODEL_UNKNOWN, "the messages do not name their model")
             return [_read_assistant(blocks, kwargs)]
         case "tool" | "function":
-            content = tuple(_read_block(block) for block in blocks)
+            content = _FORMS.read_content(blocks)
             call_id, name = string_of(kwargs.get("tool_call_id")) or "", text_of(kwargs.get("name")) or ""
             return [ToolResultMessage(tool_call_id=call_id, tool_name=name, content=content)]
         case _:
             return []
-
-
-def _read_block(block: Mapping[str, Any]) -> UserContent:
-    kind = text_of(block.get("block_type"))
-    if kind == "text" and isinstance(block.get("text"), str):
-        return TextContent(text=block["text"])
-    media: Media | None = None
-    if kind == "image":
-        media = image_of(block.get("image_mimetype"), data=block.get("image"), url=block.get("url"))
-    elif kind == "document":
-        mime, name = block.get("document_mimetype"), block.get("title")
-        media = media_of(mime, data=block.get("data"), url=block.get("url"), name=name)
-    elif kind in {"audio", "video"}:
-        mime = f"{kind}/{block.get('format') or ('wav' if kind == 'audio' else 'mp4')}"
-        media = media_of(mime, data=block.get(kind), url=block.get("url"))
-    return media or NativeContent(protocol=NAME, block=dict(block))
 
 
 def _origin_of(blocks: Sequence[Mapping[str, Any]]) -> Origin:
@@ -110,14 +133,11 @@ def _origin_of(blocks: Sequence[Mapping[str, Any]]) -> Origin:
 
 def _read_assistant(blocks: list[dict[str, Any]], kwargs: Mapping[str, Any]) -> AssistantMessage:
     origin = marked_origin(_origin_of(blocks), kwargs)
-    pieces = tuple(_read_piece(block, origin) for block in blocks)
+    pieces = _FORMS.read_reply(blocks)
     if all(piece.kind != "toolCall" for piece in pieces):
-        pieces += tuple(_read_kwargs_call(call) for call in objects_of(kwargs.get("tool_calls")))
-        if call := object_of(kwargs.get("function_call")):
-            pieces += (_read_kwargs_call(call),)
-    calls = any(piece.kind == "toolCall" for piece in pieces)
-    stop = StopReason.TOOL_USE if calls else StopReason.STOP
-    return set_origin(AssistantMessage(content=pieces, stop_reason=stop), origin)
+        calls = [*objects_of(kwargs.get("tool_calls")), object_of(kwargs.get("function_call"))]
+        pieces += [_read_kwargs_call(call) for call in calls if call]
+    return set_origin(AssistantMessage(content=tuple(pieces), stop_reason=stop_of(None, pieces)), origin)
 
 
 def _read_kwargs_call(call: Mapping[str, Any]) -> AssistantContent:
@@ -125,25 +145,6 @@ def _read_kwargs_call(call: Mapping[str, Any]) -> AssistantContent:
     function = object_of(call.get("function")) or call
     call_id = call.get("id") or call.get("tool_call_id")
     return make_call(call_id, function.get("name"), function.get("arguments"))
-
-
-def _read_piece(block: dict[str, Any], origin: Origin) -> AssistantContent:
-    info = object_of(block.get(_INFO))
-    match text_of(block.get("block_type")):
-        case "text":
-            return TextContent(text=text_of(block.get("text")) or "")
-        case "thinking":
-            signature = string_of(info.get("signature"))
-            if signature is None and origin.protocol == _RESPONSES.protocol:
-                signature = item_signature(id=info.get("id"), encrypted_content=info.get("encrypted_content"))
-            words = text_of(block.get("content")) or ""
-            return ThinkingContent(thinking=words, thinking_signature=signature, redacted=info.get("redacted") is True)
-        case "tool_call":
-            return make_call(block.get("tool_call_id"), block.get("tool_name"), block.get("tool_kwargs"))
-        case _:
-            content = _read_block(block)
-            fallback = () if isinstance(content, NativeContent) else (content,)
-            return NativeContent(protocol=NAME, block=block, fallback=fallback)
 
 
 def _write(messages: Sequence[Message], writing: Writing) -> list[Entry]:
@@ -156,65 +157,11 @@ def _write_message(message: Message, writing: Writing) -> Entry:
         note_flag(message, writing, TITLE)
         kwargs = {"tool_call_id": message.tool_call_id}
         kwargs |= {"name": message.tool_name} if message.tool_name else {}
-    blocks: list[Entry] = []
-    for piece in message.content:
-        if piece.kind == "native" and piece.protocol == NAME:
-            blocks.append(dict(piece.block))
-        else:
-            for each in shown(message, writing, [piece]):
-                block = _write_piece(each, message, writing)
-                blocks += [] if block is None else [block]
+    blocks = _FORMS.write(message, writing)
     if isinstance(message, AssistantMessage):
         kwargs |= origin_mark(message, _origin_of(blocks))
     role = {"toolResult": "tool"}.get(message.role, message.role)
     return {"role": role, _KWARGS: kwargs, "blocks": blocks}
-
-
-def _write_piece(piece: Shown, message: Message, writing: Writing) -> Entry | None:
-    if is_media(piece):
-        return _write_media(piece, message, writing)
-    match piece.kind:
-        case "text":
-            return {"block_type": "text", "text": piece.text}
-        case "toolCall":
-            arguments: object = dict(piece.arguments) if piece.arguments_text is None else arguments_text(piece)
-            call: Entry = {"block_type": "tool_call", "tool_call_id": piece.id, "tool_name": piece.name}
-            return {**call, "tool_kwargs": arguments}
-        case "thinking":
-            return _write_thinking(piece, message)
-        case _:
-            return None
-
-
-def _write_thinking(piece: ThinkingContent, message: Message) -> Entry:
-    info: Entry = {}
-    item = item_of(piece.thinking_signature)
-    is_responses = isinstance(message, AssistantMessage) and message.protocol == "openai-responses"
-    if is_responses and item and item.keys() <= {"id", "encrypted_content"}:
-        info = {**item, "type": "reasoning", "status": None}
-    elif piece.thinking_signature is not None:
-        info = {"signature": piece.thinking_signature, "type": "thinking"}
-    if piece.redacted:
-        info["redacted"] = True
-    return {"block_type": "thinking", "content": piece.thinking, "num_tokens": None, _INFO: info}
-
-
-def _write_media(piece: Media, message: Message, writing: Writing) -> Entry | None:
-    broken = piece.data is not None and not is_base64(piece.data)
-    if broken or (isinstance(piece, FileContent) and piece.data is None and piece.url is None):
-        note_unsupported(message, writing, piece, TITLE)
-        return None
-    if piece.kind == "image":
-        fields = {
-            "image": piece.data,
-            "path": None,
-            "url": piece.url,
-            "image_mimetype": piece.mime_type,
-            "detail": None,
-        }
-        return {"block_type": "image", **fields}
-    data: Entry = {"data": piece.data, "path": None, "url": piece.url, "title": piece.name}
-    return {"block_type": "document", **data, "document_mimetype": piece.mime_type}
 
 
 CODEC: Final = EntryCodec(name=NAME, read=_read, write=_write)

@@ -36,6 +36,7 @@ from segue.histories.kit.pieces import make_call, media_of, usage_of
 from segue.histories.kit.source import AgentDatabase, Source, View
 from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.kit.trees import Tree
+from segue.histories.kit.unread import note_unread
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "llm"
@@ -140,7 +141,10 @@ def _read_thread(database: AgentDatabase, thread: DatabaseRow, view: View, notes
         if role == "system":
             prompts += (text for part in parts if (text := text_of(part.get("text"))))
             continue
+        since = notes.left_out
         made = reader.message(str(role), parts, turns.get(name, {}), len(messages))
+        given = {"parts": [{**part, "payload": parse_text(part.get("payload"))} for part in parts]}
+        note_unread(given, made, len(messages) + 1, notes, since=since)
         envelope = {"hash": name, "provider_metadata": parse_text(rows[name].get("provider_metadata"))}
         messages += (with_envelope(message, NAME, envelope) for message in made)
     used = set(tree.path(end))

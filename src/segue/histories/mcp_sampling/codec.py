@@ -18,12 +18,11 @@ from segue.conversation.content import (
     ImageContent,
     NativeContent,
     TextContent,
-    ThinkingContent,
     UserContent,
 )
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, results_together
-from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of
+from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.origins import SEGUE, find_origin, marked_origin, origin_mark, set_origin
 from segue.histories.kit.pieces import (
     Media,
@@ -32,10 +31,13 @@ from segue.histories.kit.pieces import (
     make_call,
     media_of,
     note_unsupported,
+    read_thoughts,
     shown,
     stop_of,
     string_of,
+    write_thought,
 )
+from segue.histories.kit.templates import write_turns
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "mcp-sampling"
@@ -114,13 +116,7 @@ def _read_assistant(entry: Entry, blocks: Sequence[Mapping[str, Any]]) -> Assist
         else:
             pieces.append(NativeContent(protocol=NAME, block=dict(block)))
     own = object_of(object_of(entry.get(_META)).get(SEGUE))
-    for thought in objects_of(own.get(_THINKING)):
-        piece = ThinkingContent(
-            thinking=string_of(thought.get("thinking")) or "",
-            thinking_signature=string_of(thought.get("signature")),
-            redacted=thought.get("redacted") is True,
-        )
-        pieces.insert(integer_of(thought.get("at")), piece)
+    read_thoughts(pieces, own.get(_THINKING))
     stop = entry.get("stopReason")
     message = AssistantMessage(content=tuple(pieces), stop_reason=stop_of(stop, pieces), raw_stop_reason=text_of(stop))
     origin = find_origin(text_of(entry.get("model")) or "")
@@ -131,20 +127,17 @@ def _read_assistant(entry: Entry, blocks: Sequence[Mapping[str, Any]]) -> Assist
 
 
 def _write(messages: Sequence[Message], writing: Writing) -> list[Entry]:
-    entries: list[Entry] = []
-    for run in results_together(messages):
-        first = run[0]
-        if isinstance(first, AssistantMessage):
-            entries.append(_write_assistant(first, writing))
-        elif isinstance(first, ToolResultMessage):
-            blocks = [_write_result(each, writing) for each in run if isinstance(each, ToolResultMessage)]
-            entries.append({"role": "user", "content": blocks})
-        else:
-            if first.role == "system":
-                writing.note(first, ChangeCode.SYSTEM_AS_USER, Loss.NONE, f"{TITLE} has no role for instructions")
-            blocks = [block for piece in shown(first, writing) for block in _write_block(piece, first, writing)]
-            entries.append({"role": "user", "content": blocks})
-    return entries
+    def user(message: Message) -> list[Entry]:
+        if message.role == "system":
+            writing.note(message, ChangeCode.SYSTEM_AS_USER, Loss.NONE, f"{TITLE} has no role for instructions")
+        return [block for piece in shown(message, writing) for block in _write_block(piece, message, writing)]
+
+    return write_turns(
+        messages,
+        reply=lambda message: _write_assistant(message, writing),
+        results=lambda run: {"role": "user", "content": [_write_result(each, writing) for each in run]},
+        other=lambda message: {"role": "user", "content": user(message)},
+    )
 
 
 def _write_block(piece: Shown, message: Message, writing: Writing) -> list[Entry]:
@@ -180,9 +173,7 @@ def _write_assistant(message: AssistantMessage, writing: Writing) -> Entry:
     for piece in shown(message, writing):
         match piece.kind:
             case "thinking":
-                opaque = {"signature": piece.thinking_signature, "redacted": piece.redacted or None}
-                thought: Entry = {"at": len(blocks) + len(thoughts), "thinking": piece.thinking}
-                thoughts.append({**thought, **_given(**opaque)})
+                thoughts.append(write_thought(piece, len(blocks) + len(thoughts)))
             case "toolCall":
                 own = _given(signature=piece.thought_signature, arguments=piece.arguments_text)
                 call: Entry = {"type": "tool_use", "name": piece.name, "id": piece.id, "input": dict(piece.arguments)}

@@ -38,8 +38,10 @@ KNOWN_RECORDS: Final = frozenset({
     "ConversationStateUpdateEvent", "PauseEvent", "agent_state_changed", "change_agent_state", "recall", "null",
 })  # fmt: skip
 _SHOWN: Final = ("tools", "activated_skills", "extras")
-_REPEATED: Final = (*_SHOWN, "action", "args", "summary", "message")
+_REPEATED: Final = (*_SHOWN, "action", "summary", "message")
 """Fields of an event that serve the display, and those that repeat its call."""
+_MODEL_WORDS: Final = ("content", "final_thought", "thought")
+"""Arguments of an older action that are words of the model."""
 
 
 def read(source: Source, view: View) -> History:
@@ -108,7 +110,12 @@ class _Reader:
         before = self.active[-1][1] if self.active else None
         made = [before, self.prompt if self.prompt != prompt else None, self.compaction]
         has_call = bool(event.get("tool_call_metadata") or event.get("tool_call") or event.get("tool_call_id"))
-        note_unread(without(event, _REPEATED if has_call else _SHOWN), made, number, self._notes, since=since)
+        shown = without(event, _REPEATED if has_call else _SHOWN)
+        if has_call and "args" in event:
+            shown["args"] = without(object_of(event["args"]), _MODEL_WORDS)
+        if has_call and (seen := object_of(event.get("observation"))):
+            shown["observation"] = without(seen, ("command", "metadata"))
+        note_unread(shown, made, number, self._notes, since=since)
         if before is None or not self._is_last(event):
             self._notes.record(kind or "unknown", number, 0, event if self._notes.keeps else None)
 
@@ -194,7 +201,11 @@ class _Reader:
         choices = objects_of(reply.get("choices"))
         message = object_of(choices[0].get("message")) if choices else dict[str, Any]()
         found = [*_thinking(message), *_texts(message.get("content")), *_calls(message.get("tool_calls"))]
-        pieces = found or [TextContent(text=text) for text in _action_texts(event)]
+        pieces: list[AssistantContent] = found or [TextContent(text=text) for text in _action_texts(event)]
+        call_id = about.get("tool_call_id")
+        if call_id and not any(piece.kind == "toolCall" for piece in pieces):  # the action itself tells what was called
+            name = about.get("function_name") or event.get("action")
+            pieces.append(make_call(call_id, name, without(object_of(event.get("args")), _MODEL_WORDS)))
         model = text_of(reply.get("model"))
         yield self._answer(pieces, text_of(reply.get("id")), fields, time, model)
 
@@ -217,8 +228,7 @@ class _Reader:
 def _action_texts(event: Mapping[str, Any]) -> list[str]:
     """Give what an older action says."""
     arguments = object_of(event.get("args"))
-    names = ("content", "final_thought", "thought")
-    return [text for name in names if (text := text_of(arguments.get(name)))][:1]
+    return [text for name in _MODEL_WORDS if (text := text_of(arguments.get(name)))][:1]
 
 
 def _words(value: object) -> list[str]:

@@ -7,6 +7,8 @@ Facts this file rests on (pi 0.87.1, seen 2026-11-15; its session-format page):
 - A command of the user (`bashExecution`), a `branch_summary` and a `custom_message` are sent as texts of the user.
 - Turns that ended in `error` or `aborted` are not sent.
 - Version 1 has no ids; `firstKeptEntryIndex` counts the lines of the file, the header first.
+- OpenClaw (earlier Clawdbot) stores its sessions as pi does. An answer of the model `delivery-mirror` is a copy of what
+  went to a channel; the model never gave it, and it is not sent.     (38 sessions of public projects, 2026-11-16)
 - The message format is that of pi-ai, which `segue.conversation.foreign` reads; versions 1 and 2 differ in the entries.
 """
 
@@ -35,12 +37,14 @@ from segue.projection.report import ChangeCode, Loss
 NAME: Final = "pi"
 KNOWN_RECORDS: Final = frozenset(
     {"session", "model_change", "thinking_level_change", "usage", "label", "session_info", "context_edit",
-     "compaction", "system prompt", "command that is not sent"}
+     "compaction", "system prompt", "command that is not sent", "copy of an answer", "custom model-snapshot"}
 )  # fmt: skip
 SUMMARY: Final = "The conversation history before this point was compacted into the following summary:\n\n<summary>\n"
 BRANCH_SUMMARY: Final = "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n"
 SUMMARY_ENDS: Final = {SUMMARY: "\n</summary>", BRANCH_SUMMARY: "</summary>"}
 """How the program ends the text of each kind of summary."""
+_MIRROR: Final = "delivery-mirror"
+_CHANNELS: Final = frozenset({"openclaw", "clawdbot"})
 
 _Entry = tuple[Line, dict[str, Any]]
 
@@ -219,7 +223,7 @@ class _Reader:
             elif kind == "custom_message":
                 made += self._user(line, fields, fields.get("content"), own=True)
             else:
-                self._record(line, fields, kind)
+                self._record(line, fields, f"{kind} {text_of(fields.get('customType')) or ''}".strip())
         return made
 
     def _record(self, line: Line, fields: dict[str, Any], kind: str) -> None:
@@ -244,6 +248,9 @@ class _Reader:
         role = text_of(message.get("role"))
         if role == "system" and (message.get("sections") is not None or "toolsAdded" in message):
             self._record(line, fields, "system prompt")
+            return []
+        if role == "assistant" and message.get("model") == _MIRROR and message.get("provider") in _CHANNELS:
+            self._record(line, fields, "copy of an answer")
             return []
         if role == "bashExecution":
             if message.get("excludeFromContext") is True:

@@ -17,6 +17,8 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from segue.conversation.content import (
     AssistantContent,
     NativeContent,
@@ -39,7 +41,7 @@ from segue.conversation.messages import (
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
 from segue.histories.kit.framework import items_of
 from segue.histories.kit.lines import object_of, objects_of, text_of
-from segue.histories.kit.origins import find_origin, marked_origin, origin_mark, set_origin
+from segue.histories.kit.origins import SEGUE, find_origin, marked_origin, reply_mark, set_origin, with_reply_mark
 from segue.histories.kit.pieces import (
     arguments_text,
     encode_json,
@@ -71,6 +73,9 @@ _FINISH: Final[Mapping[StopReason, str]] = {
 _CHAT_FIELDS: Final = frozenset({"reasoning", "reasoning_content", "reasoning_details", "content"})
 """Values of `id` of a thinking part that name the field of a reply over Chat."""
 SIGNED_IN_DETAILS: Final = "thought_signature"
+NATIVE: Final = "native_blocks"
+"""The setting that is `keep` if blocks that only one protocol has are kept, in the details of an empty text; other
+programs than segue get them as texts."""
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -159,7 +164,7 @@ def _read_response(entry: Mapping[str, Any]) -> AssistantMessage:
         raw_stop_reason=text_of(object_of(entry.get("provider_details")).get("finish_reason")),
         timestamp=milliseconds_of(entry.get("timestamp")),
     )
-    return set_origin(message, origin)
+    return with_reply_mark(set_origin(message, origin), object_of(entry.get("metadata")))
 
 
 def _origin_of(entry: Mapping[str, Any]) -> Origin:
@@ -168,6 +173,16 @@ def _origin_of(entry: Mapping[str, Any]) -> Origin:
 
 
 def _read_piece(part: Mapping[str, Any], origin: Origin) -> AssistantContent:
+    own = object_of(object_of(part.get("provider_details")).get(SEGUE))
+    if block := object_of(own.get("native")):
+        return NativeContent(protocol=text_of(own.get("protocol")) or origin.protocol, block=block)
+    piece = _read_fields(part, origin)
+    if isinstance(piece, TextContent) and (phase := string_of(own.get("phase"))) is not None:
+        piece = replace(piece, phase=phase)
+    return replace(piece, extra={origin.protocol: fields}) if (fields := object_of(own.get("fields"))) else piece
+
+
+def _read_fields(part: Mapping[str, Any], origin: Origin) -> AssistantContent:
     details, item_id = object_of(part.get("provider_details")), text_of(part.get("id"))
     signature = string_of(details.get(SIGNED_IN_DETAILS))
     is_item = origin.protocol == "openai-responses" and signature is None
@@ -340,11 +355,26 @@ def _write_response(message: AssistantMessage, writing: Writing) -> Entry:
         "failed_attempts": None,
         "state": "interrupted" if message.stop_reason == StopReason.ABORTED else "complete",
     }
-    entry["metadata"] = origin_mark(message, _origin_of(entry)) or None
+    entry["metadata"] = reply_mark(message, _origin_of(entry)) or None
     return entry
 
 
 def _write_piece(
+    piece: AssistantContent, message: AssistantMessage, provider: str | None, writing: Writing
+) -> list[Entry]:
+    own: dict[str, Any] = {"phase": piece.phase if piece.kind == "text" else None}
+    own["fields"] = (piece.extra or {}).get(message.protocol)
+    if piece.kind == "native" and piece.protocol != NAME and writing.settings.get(NATIVE) == "keep":
+        own |= {"native": piece.block, "protocol": piece.protocol}
+        piece = TextContent(text="")
+    kept = {key: value for key, value in own.items() if value is not None}
+    parts = _write_fields(piece, message, provider, writing)
+    if kept and parts:
+        parts[0]["provider_details"] = {**(parts[0].get("provider_details") or {}), SEGUE: kept}
+    return parts
+
+
+def _write_fields(
     piece: AssistantContent, message: AssistantMessage, provider: str | None, writing: Writing
 ) -> list[Entry]:
     match piece.kind:

@@ -35,8 +35,9 @@ from segue.histories.kit.wire import TurnCodec
 NAME: Final = "qwen-code"
 WIRE: Final = TurnCodec("google-genai", "contents")
 KNOWN_RECORDS: Final = frozenset({
-    "system/ui_telemetry", "system/rewind", "system/custom_title", "system/slash_command", "system/turn_result",
-    "system/file_history_snapshot", "system/notification", "system/at_command", "system/chat_compression", "sidechain",
+    "sidechain", "system/at_command", "system/attribution_snapshot", "system/chat_compression", "system/custom_title",
+    "system/file_history_snapshot", "system/notification", "system/rewind", "system/slash_command",
+    "system/turn_result", "system/ui_telemetry",
 })  # fmt: skip
 COMPRESSION: Final = "chat_compression"
 _TURNS: Final = frozenset({"user", "assistant", "tool_result"})
@@ -121,7 +122,8 @@ def _words(fields: dict[str, Any]) -> str:
 def _read_line(fields: dict[str, Any], number: int, notes: Notes) -> list[Message]:
     since = notes.left_out
     made = _decode(object_of(fields.get("message")), fields, number, notes)
-    note_unread(without(fields, ("toolCallResult",)), [each.content for each in made], number, notes, since=since)
+    shown = without(fields, ("toolCallResult", "cwd", "gitBranch"))
+    note_unread(shown, [each.content for each in made], number, notes, since=since)
     if not made and notes.left_out == since:
         notes.unreadable(number, "the message has no parts")
     envelope = without(fields, _WRITTEN_ANEW)

@@ -29,7 +29,6 @@ from segue.conversation.context import Origin
 from segue.conversation.messages import (
     AssistantMessage,
     Message,
-    StopReason,
     SystemMessage,
     ToolResultMessage,
     Usage,
@@ -60,10 +59,10 @@ from segue.histories.kit.pieces import (
     note_unsupported,
     read_media,
     shown,
+    stop_of,
     string_of,
-    usage_of,
-    whole_input,
 )
+from segue.histories.kit.templates import Template
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "vercel-ui"
@@ -74,6 +73,20 @@ _PROVIDERS: Final = ("anthropic", "openai", "google", "bedrock")
 _KEYS: Final = {protocol_of(catalogue_name(key), ""): key for key in _PROVIDERS}
 _NO_RESULT: Final = frozenset({"input-streaming", "input-available", "approval-requested", "approval-responded"})
 _FAILED: Final = frozenset({"output-error", "output-denied"})
+_USAGE: Final = Template(
+    "usage",
+    {
+        "inputTokens": "$whole_input",
+        "inputTokenDetails": {
+            "noCacheTokens": "$input",
+            "cacheReadTokens": "$cache_read",
+            "cacheWriteTokens": "$cache_write",
+        },
+        "outputTokens": "$output",
+        "outputTokenDetails": {"reasoningTokens": "$reasoning?"},
+        "totalTokens": "$total_tokens",
+    },
+)
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
@@ -152,8 +165,8 @@ def _read_step(step: Sequence[Mapping[str, Any]], origin: Origin) -> list[Messag
                 results.append(_read_result(part, call.id, call.name))
         elif kind != "custom":
             pieces.append(_read_part(part, kind, origin))
-    stop = StopReason.TOOL_USE if any(piece.kind == "toolCall" for piece in pieces) else StopReason.STOP
-    return [set_origin(AssistantMessage(content=tuple(pieces), stop_reason=stop), origin), *results]
+    reply = AssistantMessage(content=tuple(pieces), stop_reason=stop_of(None, pieces))
+    return [set_origin(reply, origin), *results]
 
 
 def _read_part(part: Mapping[str, Any], kind: str, origin: Origin) -> AssistantContent:
@@ -223,15 +236,10 @@ def _read_output(output: object) -> tuple[ToolResultContent, ...]:
 
 
 def _read_usage(usage: Mapping[str, Any]) -> Usage | None:
-    details = object_of(usage.get("inputTokenDetails"))
-    return usage_of(
-        usage.get("inputTokens"),
-        usage.get("outputTokens"),
-        cache_read=details.get("cacheReadTokens", usage.get("cachedInputTokens")),
-        cache_write=details.get("cacheWriteTokens"),
-        reasoning=object_of(usage.get("outputTokenDetails")).get("reasoningTokens", usage.get("reasoningTokens")),
-        total=usage.get("totalTokens"),
-    )
+    """Read the usage; versions before 6 have no details."""
+    older = {"inputTokenDetails": {"cacheReadTokens": usage.get("cachedInputTokens")}}
+    older["outputTokenDetails"] = {"reasoningTokens": usage.get("reasoningTokens")}
+    return _USAGE.read({**older, **usage})
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
@@ -300,7 +308,7 @@ def _write_turn(run: Sequence[Message], writing: Writing) -> Entry | None:
         return None
     metadata: dict[str, Any] = {}
     if usage is not None:
-        metadata["totalUsage"] = _write_usage(usage)
+        metadata["totalUsage"] = _USAGE.write(usage)
     if any(marks):
         metadata[SEGUE] = {"steps": marks}
     return {**({"metadata": metadata} if metadata else {}), "role": "assistant", "parts": parts}
@@ -403,13 +411,6 @@ def _write_output_media(piece: Media) -> Entry:
     return (
         {**block, "url": piece.url} if piece.url is not None else {**block, "file_id": getattr(piece, "file_id", None)}
     )
-
-
-def _write_usage(usage: Usage) -> Entry:
-    details = {"noCacheTokens": usage.input, "cacheReadTokens": usage.cache_read, "cacheWriteTokens": usage.cache_write}
-    counts: Entry = {"inputTokens": whole_input(usage), "inputTokenDetails": details, "outputTokens": usage.output}
-    after = {"reasoningTokens": usage.reasoning} if usage.reasoning else {}
-    return {**counts, "outputTokenDetails": after, "totalTokens": usage.total_tokens}
 
 
 CODEC: Final = EntryCodec(name=NAME, read=_read, write=_write, join=_join)

@@ -83,7 +83,7 @@ def read(source: Source, view: View) -> History:
             notes.record("empty request", number, 0, request if notes.keeps else None)
         messages += made
     note_unread(
-        without(chat, ("requests", "inputState", "pendingRequests")),
+        without(chat, ("requests", "inputState", "pendingRequests", "responderUsername", "requesterUsername")),
         [text_of(chat.get("customTitle"))],
         0,
         notes,
