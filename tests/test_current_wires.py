@@ -233,6 +233,20 @@ def test_deepseek_has_three_efforts(model: str, level: Any, effort: str) -> None
     assert prepare(CONTEXT, f"deepseek/{model}", options=Options(thinking=level)).body["reasoning_effort"] == effort
 
 
+@pytest.mark.parametrize("signature", [None, "signed"])
+@pytest.mark.parametrize("provider", ["minimax", "minimax-cn"])
+def test_minimax_gets_its_thinking_back_with_and_without_a_signature(provider: str, signature: str | None) -> None:
+    thinking = ThinkingContent(thinking="Hm.", thinking_signature=signature)
+    reply = AssistantMessage(
+        content=(thinking, TextContent(text="A")), protocol="anthropic-messages", provider=provider, model="MiniMax-M3"
+    )
+    request = prepare(CONTEXT.add(reply, UserMessage.of("so?")), f"{provider}/MiniMax-M3")
+    block = {"type": "thinking", "thinking": "Hm."} | ({} if signature is None else {"signature": signature})
+    assert request.body["messages"][1]["content"][0] == block
+    assert not request.report.changes
+    assert not check(request.body, protocol="anthropic-messages", model=f"{provider}/MiniMax-M3")
+
+
 def test_glm_keeps_the_thinking_that_is_sent_back() -> None:
     thinking = ThinkingContent(thinking="t", thinking_signature="reasoning_content")
     reply = AssistantMessage(

@@ -209,6 +209,14 @@ def test_characters_at_random_are_not_estimated_too_low(first):
         assert estimate_text(text, TOKENIZERS[name]) / exact.count(text, name) > 0.85
 
 
+@pytest.mark.parametrize("character", "-.=_*#/")
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_a_row_of_one_character_is_a_few_tokens(name, character):
+    row = estimate_text(character * 400, TOKENIZERS[name])
+    assert 25 <= row <= 60  # vocabularies have 4 to 50
+    assert estimate_text(f"{'-.=_*#/~' * 50}", TOKENIZERS[name]) > 150
+
+
 def test_east_asian_prose_is_not_taken_for_characters_at_random():
     for language in texts.EAST_ASIAN:
         text = texts.speech(random.Random(2), 3000, (language,))

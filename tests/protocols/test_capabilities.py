@@ -23,10 +23,17 @@ NUMBER = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 1
 SOUND = {"type": "input_audio", "input_audio": {"data": "UklGRgAAAAA=", "format": "wav"}}
 PICTURE = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
 CHOICE = {"type": "function", "function": {"name": "f"}}
+CALL = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+RESULT = {"role": "tool", "tool_call_id": "1", "content": "done"}
 
 
 def chat(provider: str, model: str, *, message: Any = HI, **more: Any) -> tuple[str, str, str, dict[str, Any]]:
     return "openai-chat", provider, model, {"model": model, "messages": [message], **more}
+
+
+def loop(provider: str, model: str, *, call: Any = CALL, **more: Any) -> tuple[str, str, str, dict[str, Any]]:
+    messages = [HI, {"role": "assistant", "content": "", "tool_calls": [call]}, RESULT]
+    return "openai-chat", provider, model, {"model": model, "messages": messages, **more}
 
 
 def responses(model: str, provider: str = "openai", **more: Any) -> tuple[str, str, str, dict[str, Any]]:
@@ -164,6 +171,25 @@ REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
         chat("deepseek", "deepseek-v4", tools=function(CLOSED), tool_choice=CHOICE, thinking={"type": "enabled"}),
         "tool_choice_thinking",
     ),
+    "DeepSeek: a forced call where thinking is on by default": (
+        chat("deepseek", "deepseek-v4-pro", tools=function(CLOSED), tool_choice="required"),
+        "tool_choice_thinking",
+    ),
+    "DeepSeek: a call without its reasoning where thinking is on by default": (
+        loop("deepseek", "deepseek-v4-flash", tools=function(CLOSED)),
+        "reasoning_missing",
+    ),
+    "Gemini over Chat: a call without its signature": (loop("google", "gemini-3.5-flash"), "no_signature"),
+    "Qwen: thinking by default in a reply that is not streamed": (chat("alibaba", "qwen3-8b"), "thinking_unstreamed"),
+    "xAI: an effort for Grok 4.1 over Responses": (
+        responses("grok-4-1-fast", "xai", reasoning={"effort": "medium"}),
+        "setting_refused",
+    ),
+    "Copilot: functions beside an effort": (
+        chat("github-copilot", "gpt-5.6-terra", tools=function(CLOSED), reasoning_effort="high"),
+        "functions_with_effort",
+    ),
+    "Copilot: the older name of the limit": (chat("github-copilot", "gpt-5.4", max_tokens=9), "limit_renamed"),
     "OpenAI: a limit above the model's": (chat("openai", "gpt-4o", max_tokens=100_000), "max_tokens"),
     "Gemini: a limit above the model's": (gemini(generationConfig={"maxOutputTokens": 10**6}), "max_tokens"),
     # -- schemas
@@ -306,6 +332,35 @@ def check(protocol: str, provider: str, model_id: str, body: dict[str, Any]) -> 
 
 
 ACCEPTED: dict[str, tuple[str, str, str, dict[str, Any]]] = {
+    "OpenAI: what clients return of a reply": (
+        "openai-chat",
+        "openai",
+        "gpt-4o",
+        {
+            "model": "gpt-4o",
+            "messages": [
+                HI,
+                {"role": "assistant", "content": "hi", "annotations": []},
+                {"role": "assistant", "content": None, "tool_calls": [{**CALL, "index": 0}]},
+                {**RESULT, "name": "f"},
+            ],
+            "tools": function(OPEN, type="function"),
+        },
+    ),
+    "DeepSeek: a forced call with thinking off": chat(
+        "deepseek", "deepseek-v4-pro", tools=function(CLOSED), tool_choice="required", thinking={"type": "disabled"}
+    ),
+    "DeepSeek: an answer without its reasoning": (
+        "openai-chat",
+        "deepseek",
+        "deepseek-v4-pro",
+        {"model": "deepseek-v4-pro", "messages": [HI, {"role": "assistant", "content": "hi"}, HI]},
+    ),
+    "Gemini over Chat: a call with its signature": loop(
+        "google", "gemini-3.5-flash", call={**CALL, "extra_content": {"google": {"thought_signature": "aGk="}}}
+    ),
+    "Qwen: thinking by default in a stream": chat("alibaba", "qwen3-8b", stream=True),
+    "Qwen: no thinking": chat("alibaba", "qwen3-8b", enable_thinking=False),
     "sound for a model that hears": chat("openai", "gpt-4o-audio-preview", message=user(SOUND)),
     "sound for Voxtral": (
         "mistral-chat",

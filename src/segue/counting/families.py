@@ -430,6 +430,26 @@ FAMILIES: Final[tuple[TokenFamily, ...]] = (
         unused_tools=False,
         hidden=300,
     ),
+    TokenFamily(
+        name="Llama Guard",  # its template repeats the task and every category around the conversation
+        pattern=r"llama-?guard",
+        tokenizer="llama3",
+        base=156,
+        message=3,
+        unused_tools=False,
+        hidden=300,
+    ),
+    TokenFamily(
+        name="Llama at Ollama",  # its template has one date of the two, and says how to call tools
+        pattern=r"llama-?3",
+        providers=("ollama",),
+        tokenizer="llama3",
+        base=22,
+        message=3,
+        tools=93,
+        unused_tools=False,
+        hidden=300,
+    ),
     TokenFamily(name="Llama", pattern=r"llama", tokenizer="llama3", base=34, message=3, unused_tools=False, hidden=300),
     TokenFamily(
         name="Qwen",

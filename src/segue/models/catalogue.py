@@ -18,7 +18,8 @@ loaded when a name is not found in the packaged one, or when all models are list
 A full name is `provider/id`. An id alone is enough if it is unambiguous: the model at its first-party provider, or the
 only model with that id. A name that begins with a provider means a model of that provider: `cohere/command-a` is never
 the model of a gateway whose id begins so. Case is ignored, and a provider may have another name (`togetherai/...`).
-Nothing else is guessed: the error lists similar names.
+Other forms of a listed id are found by rule (`VARIANTS`): the ARN of a model of Bedrock, a dated snapshot. Nothing else
+is guessed: the error lists similar names.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ from segue._entry_points import find_entry_points
 from segue.errors import ModelError, UnknownModel
 from segue.models.built_in import BUILT_IN, find_built_in
 from segue.models.catalogue_file import CatalogueFile, CatalogueSource, parse_catalogue, toml_as_json
-from segue.models.model import Modality, Model
-from segue.models.model_ids import first_party_providers
+from segue.models.model import Modality, Model, Price
+from segue.models.model_ids import first_party_providers, listed_variants
 from segue.models.provider import Provider
 from segue.models.providers import PROVIDERS, provider_name
 
@@ -56,6 +57,10 @@ _COMPARED: Final = 60
 _REMEMBERED: Final = 256
 """The similarity from which a name is suggested; the length from which a substring counts as similar; the number of
 suggestions, of names that are compared, and of unknown names whose suggestions are kept."""
+
+_FORMS: Final = 2
+_LONGEST: Final = 300
+"""How many forms one name may have at once, such as a region and a date; the longest name that is read by rules."""
 
 _THIRD_PARTY_RANK: Final = 9
 """The sort key of third-party providers, behind all first-party ones."""
@@ -152,7 +157,7 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         found = self._find(name)
         return None if found is None else self.complete(found)
 
-    def _find(self, name: str) -> Model | None:
+    def _find(self, name: str, forms: int = _FORMS) -> Model | None:
         wanted = name.lower()
         if (model := self._by_name.get(wanted)) is not None:
             return model
@@ -173,7 +178,24 @@ class Catalogue(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             return served[0]
         if (built_in := find_built_in(name)) is not None:
             return built_in
-        return self._find_loaded(name)
+        return self._find_loaded(name) or (self._find_variant(name, forms) if forms else None)
+
+    def _find_variant(self, name: str, forms: int) -> Model | None:
+        """Find a model whose id is listed in another form, or in a form of that: `model_ids` has the rules."""
+        if len(name) > _LONGEST:
+            return None
+        prefix, _, rest = name.partition("/")
+        provider = provider_name(prefix)
+        if not rest or (provider not in PROVIDERS and provider not in self._providers):
+            provider, rest = "", name
+        for variant, asked, listed in listed_variants(name, rest):
+            served_by = variant.provider or provider
+            model = self._find(f"{served_by}/{listed}" if served_by else listed, forms - 1)
+            if model is not None and variant.is_sent:
+                return msgspec.structs.replace(model, id=asked, cost=Price() if variant.is_free else model.cost)
+            if model is not None:
+                return model
+        return None
 
     def _find_loaded(self, name: str) -> Model | None:
         """Give the model of a server that serves whatever its user has loaded: every id may be one of them."""

@@ -64,6 +64,7 @@ _QWEN_RULES: Final[Mapping[str, object]] = {
     # and the word JSON in the messages, "Range of top_p should be (0.0, 1.0]"
     "json_word": True,
     "max_tokens_refused": True,
+    "refused_text": "empty",  # "Content length must be greater than 0"
     "min_top_p": 0.01,
     "max_temperature": 1.99,  # "Range of temperature should be [0.0, 2.0)"
 }
@@ -117,9 +118,12 @@ _MINIMAX: Final = Provider(
     protocol="anthropic-messages",
     base_url="https://api.minimax.io/anthropic",
     key_variables=("MINIMAX_API_KEY",),
-    rules={"anthropic-messages": {"refused_extra": frozenset({"output_config.format"})}},
+    rules={
+        "anthropic-messages": {"reasoning_replay": "open", "refused_extra": frozenset({"output_config.format"})},
+    },
     dialect={"openai-chat": {"think_tags": True}},
-    source='pi-ai 1.5.0; MiniMax-M2.7 #17 (2026-04-20: "invalid params" for `output_config.format`; reported)',
+    source='pi-ai 1.5.0; MiniMax-M2.7 #17 (2026-04-20: "invalid params" for `output_config.format`; reported); '
+    "hermes-agent #75779 (live, 2026-07-31: thinking without a signature is accepted, and read)",
     read=_READ,
 )
 

@@ -31,10 +31,17 @@ _OPENAI_KEYS: Final[Mapping[str, object]] = {
     "cache_long": "24h",
     "session_header": "openai",
 }
-_REASONING_FIELDS: Final = frozenset(
-    f"ChatCompletionAssistantMessageParam.{key}" for key in ("reasoning_content", "reasoning", "reasoning_details")
-)
-"""No refusal of these by OpenAI is known; those of other models are not sent to it."""
+_TAKEN_FIELDS: Final = frozenset(
+    f"ChatCompletionAssistantMessageParam.{key}"
+    for key in ("annotations", "reasoning_content", "reasoning", "reasoning_details")
+) | {
+    "ChatCompletionMessageFunctionToolCallParam.index",
+    "ChatCompletionMessageCustomToolCallParam.index",
+    "ChatCompletionToolMessageParam.name",
+    "FunctionDefinition.type",
+}
+"""What clients return of a reply or keep from older forms, and OpenAI and Azure take (recorded 200s of gpt-3.5-turbo to
+gpt-5-nano, read 2026-11-17). No refusal of reasoning is known; that of other models is not sent to them."""
 _STRICT: Final[Mapping[str, object]] = {
     "strict_closed": True,
     # "'oneOf' is not permitted", "'uniqueItems' is not permitted" (OpenAI documentation: structured outputs)
@@ -137,7 +144,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "refused_options": _CACHING_TAKEN,
                 "server_tools": _NONE,
                 "body_fields": "closed",
-                "added_fields": _REASONING_FIELDS,
+                "added_fields": _TAKEN_FIELDS,
                 "max_tokens_refused": True,
                 **_STRICT,
                 **_OPENAI_CHAT_MEDIA,
@@ -175,7 +182,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 **_AZURE_FILES,
                 "server_tools": _NONE,
                 "body_fields": "closed",
-                "added_fields": _REASONING_FIELDS | {"data_sources", "enhancements", "user_security_context"},
+                "added_fields": _TAKEN_FIELDS | {"data_sources", "enhancements", "user_security_context"},
                 **_STRICT,
                 **_OPENAI_CHAT_MEDIA,
                 **_OPENAI_USER,
@@ -338,7 +345,12 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         key_variables=("XAI_API_KEY",),
         rules={
             # "Live search is deprecated." (vercel/ai #15713)
-            "openai-chat": {"call_id_max": 0, "server_tools": _NONE, "tool_types": frozenset({"function"})},
+            "openai-chat": {
+                "call_id_max": 0,
+                "server_tools": _NONE,
+                "tool_types": frozenset({"function"}),
+                "refused_text": "empty",  # "Each message must have at least one content element." (crush #964)
+            },
             "openai-responses": {"server_tools": _XAI_TOOLS, "tool_namespaces": False},  # xai-sdk 1.21.0
         },
         dialect={"openai-chat": {"effort": False}, "openai-responses": {"developer_role": False}},

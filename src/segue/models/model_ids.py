@@ -20,8 +20,9 @@ Facts this file rests on:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
 
 FIRST_PARTY_PREFIXES: Final[tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]] = (
     (("claude-",), ("anthropic",)),
@@ -67,6 +68,56 @@ def first_party_providers(model_id: str) -> tuple[str, ...]:
 def first_party_prefixes(provider: str) -> tuple[str, ...]:
     """List the prefixes of the ids of a provider's own models."""
     return tuple(prefix for prefixes, providers in FIRST_PARTY_PREFIXES if provider in providers for prefix in prefixes)
+
+
+# -- other forms of an id ----------------------------------------------------------------------------------------------
+
+
+class Variant(NamedTuple):
+    """A form in which programs write the id of a model that is listed in another form.
+
+    `pattern` has to match all of an id, and `listed` is the listed one. `provider` serves ids of this form; empty if
+    they are the id's own provider's. With `is_sent` the provider expects the form as it is: it stays the model's id.
+    With `is_free` it costs nothing.
+    """
+
+    pattern: str
+    listed: str
+    provider: str = ""
+    is_sent: bool = True
+    is_free: bool = False
+
+
+VARIANTS: Final[tuple[Variant, ...]] = (
+    # AWS documentation: Amazon Bedrock, ARNs and cross-region inference
+    Variant(r"arn:aws[\w-]*:bedrock:.*/([^/]+)", r"\1", "amazon-bedrock"),
+    Variant(r"(?:us|us-gov|eu|apac|au|jp|ca|global)\.(.+)", r"\1", "amazon-bedrock"),
+    # Google Cloud documentation: Vertex AI, resource names of models; versions of Claude
+    Variant(r"(?:projects/[^/]+/locations/[^/]+/)?publishers/[^/]+/models/(.+)", r"\1", "google-vertex", is_sent=False),
+    Variant(r"(.+)@(?:\d{8}|default)", r"\1", "google-vertex"),
+    Variant(r"models/(.+)", r"\1", "google", is_sent=False),  # google-genai 3.1.0: resource names
+    # OpenRouter documentation: model variants
+    Variant(r"(.+/.+):free", r"\1", "openrouter", is_free=True),
+    Variant(r"(.+/.+):(?:nitro|floor|online|exacto|extended|thinking)", r"\1", "openrouter"),
+    Variant(r"(.+)\[1m\]", r"\1", is_sent=False),  # Claude Code 2.1.325: its own word for the long window
+    # Anthropic models overview: aliases; OpenRouter and Copilot write versions with a dot
+    Variant(r"claude-(opus|sonnet)-4-0", r"claude-\1-4-20250514"),
+    Variant(r"claude-([a-z]+)-(\d+)\.(\d+)(.*)", r"claude-\1-\2-\3\4", is_sent=False),
+    Variant(r"claude-(\d+)\.(\d+)-([a-z]+)(.*)", r"claude-\3-\1-\2\4", is_sent=False),
+    Variant(r"(.+?)-(?:\d{8}|\d{4}-\d\d-\d\d)", r"\1"),  # a snapshot of a listed model
+)
+"""All were read on 2026-11-17. The first one whose listed id exists counts."""
+
+
+def listed_variants(name: str, model_id: str) -> Iterator[tuple[Variant, str, str]]:
+    """Give the ids under which a model may be listed, each behind its variant and the part of the name that it matched.
+
+    `model_id` is the name without its provider. A form that one provider serves may be the whole name.
+    """
+    for variant in VARIANTS:
+        for asked in dict.fromkeys((name, model_id) if variant.provider else (model_id,)):
+            if found := re.fullmatch(variant.pattern, asked, re.IGNORECASE):
+                yield variant, asked, found.expand(variant.listed)
 
 
 # -- families ----------------------------------------------------------------------------------------------------------

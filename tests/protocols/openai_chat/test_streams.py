@@ -742,6 +742,20 @@ def test_reasoning_beside_its_details_is_written_back():
     assert CODEC.decode_response(written, GPT, {}).content == streamed.content
 
 
+def test_details_that_repeat_the_reasoning_before_them_add_no_text():
+    details = [{"type": "reasoning.text", "text": "hm so", "signature": "s", "index": 0}]
+    frames = chunks(
+        {"choices": delta(reasoning_content="hm")},
+        {"choices": delta(reasoning_content=" so")},
+        {"choices": delta(reasoning_details=details)},
+        {"choices": delta(reasoning_details=[{"type": "reasoning.text", "text": " and", "index": 0}])},
+        {"choices": delta(content="a")},
+        {"choices": delta("stop")},
+    )
+    first: Any = decoded(frames).content[0]
+    assert first.thinking == "hm so and"
+
+
 def decoded(frames):
     decoder = CODEC.stream_decoder(GPT, {})
     for frame in frames:

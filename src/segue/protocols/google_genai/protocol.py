@@ -89,6 +89,7 @@ PROTOCOL: Final = Protocol(
         "stream_writer",
     ),
     cites_in_reply=True,
+    operation="generate_content",
     framing="sse",
     path=_path,
     token_count=TokenCount(path=_count_path, body=_count_body, field="totalTokens", inside=("generateContentRequest",)),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from importlib.resources import files
+from pkgutil import get_data
 from typing import Final, NamedTuple, cast
 
 from segue.conversation.content import Extra
@@ -97,8 +97,10 @@ def _walk(value: object, known: _Known, depth: int) -> Iterator[str]:
 def _known(protocol: str) -> _Known | None:
     """Read the names of a protocol; None if it has no list."""
     try:
-        text = files(f"segue.protocols.{protocol.replace('-', '_')}").joinpath("reply_names.json").read_text("utf-8")
+        data = get_data(f"segue.protocols.{protocol.replace('-', '_')}", "reply_names.json")
     except (FileNotFoundError, ModuleNotFoundError, ValueError):
         return None
-    names = json.loads(text)
+    if data is None:
+        return None
+    names = json.loads(data)
     return _Known(frozenset([*names["fields"], *names["values"]]), frozenset(names["open"]))

@@ -120,6 +120,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `batch_forms`: the batch files of providers that take bodies of this protocol.
     - `training_forms`: the lines of training files, the first whose `ids` the model has; else the default form.
     - `signatures`: how the emulator signs replies, and refuses signatures.
+    - `operation`: what OpenTelemetry's conventions call a request.
 
     Functions:
 
@@ -196,6 +197,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     batch_forms: tuple[BatchForm, ...] = ()
     training_forms: tuple[TrainingForm, ...] = ()
     signatures: SignatureForm = NO_SIGNATURES
+    operation: str = "chat"
     tool_changes: Callable[[Sequence[JsonObject], Sequence[str], Sequence[str]], list[dict[str, object]]] | None = None
 
     def __post_init__(self) -> None:

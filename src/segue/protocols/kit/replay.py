@@ -167,10 +167,11 @@ class _Open(NamedTuple, Generic[K]):
 class _Finder(Generic[K]):
     """Walks over turns and pairs calls with results."""
 
-    def __init__(self, replay: Replay, *, alternate: bool, may_wait: bool) -> None:
+    def __init__(self, replay: Replay, *, alternate: bool, may_wait: bool, replaces: bool) -> None:
         self.replay = replay
         self.alternate = alternate
         self.may_wait = may_wait
+        self.replaces = replaces
         self.found: Halves[K] = Halves()
         self.open: dict[tuple[str, str], _Open[K]] = {}
         self.standing: frozenset[tuple[str, str]] = frozenset()
@@ -225,11 +226,12 @@ class _Finder(Generic[K]):
             self.found.joined.add(self.turn)
         self.turn += 1
         self.callers |= turn.callers
+        before = len(self.found.refused)
         for key, kind, inner in turn.blocks:
             self.block(key, kind, inner, is_result=not is_model)
         if is_model:
             self.end_turn(is_cut=turn.is_cut)
-        elif turn.role == "user":
+        elif turn.role == "user" or (self.replaces and len(self.found.refused) > before):
             self.interrupt()
 
     def block(self, key: K, kind: str, inner: Block, *, is_result: bool) -> None:
@@ -280,15 +282,17 @@ def find_halves(
     waiting: Mapping[str, str] = EMPTY_NAMES,
     standing: frozenset[tuple[str, str]] = frozenset(),
     continues: bool = False,
+    replaces: bool = False,
 ) -> Halves[K]:
     """Find the halves of pairs in a conversation.
 
     `alternate` is whether the turns of a role have to alternate, `may_wait` whether the provider accepts a call that it
     has not finished. `waiting` are calls before the first turn that wait for their results: id -> kind. `standing` are
     those that may get a result in any later turn: no other call may have their ids. `continues` is whether a turn of
-    the model stands directly before the first one.
+    the model stands directly before the first one. `replaces` is whether results that are refused become other content,
+    which makes their turn one of the user.
     """
-    finder: _Finder[K] = _Finder(replay, alternate=alternate, may_wait=may_wait)
+    finder: _Finder[K] = _Finder(replay, alternate=alternate, may_wait=may_wait, replaces=replaces)
     finder.run = 0 if continues else 1
     finder.standing = standing
     for call_id, kind in waiting.items():

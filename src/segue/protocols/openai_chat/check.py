@@ -18,6 +18,7 @@ from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.ranges import check_range, check_user_ids
 from segue.protocols.kit.reading import real_of
 from segue.protocols.kit.request_fields import RequestFields
+from segue.protocols.openai_chat.calls import find_signature
 from segue.protocols.openai_chat.check_turns import MESSAGE_CHECKS, check_name
 from segue.protocols.openai_chat.limits import LIMITS
 from segue.protocols.openai_chat.reasoning import REASONING_KEYS
@@ -156,11 +157,22 @@ def _check_choice(body: JsonObject, endpoint: Endpoint) -> Found:
         # Z.ai documentation: chat completion, `auto` alone
         message = f"the endpoint does not support a tool choice of {choice!r}; use auto"
         yield Violation(code="tool_choice", path=("tool_choice",), message=message)
-    if not forced or endpoint.rules.forced_choice_with_thinking:
-        return
-    if decode_thinking(body, endpoint) not in (None, "off", 0):
+    if forced and not endpoint.rules.forced_choice_with_thinking and _thinks(body, endpoint):
         message = "a call cannot be forced while thinking is on; use auto, or turn thinking off"
         yield Violation(code="tool_choice_thinking", path=("tool_choice",), message=message)
+
+
+def _check_unstreamed(body: JsonObject, endpoint: Endpoint) -> Found:
+    """Thinking: "parameter.enable_thinking must be set to false for non-streaming calls" (Qwen: eino-ext #375)."""
+    if body.get("stream") is not True and not endpoint.rules.thinking_unstreamed and _thinks(body, endpoint):
+        message = "the model thinks only in a stream; set `stream`, or turn thinking off"
+        yield Violation(code="thinking_unstreamed", path=("stream",), message=message)
+
+
+def _thinks(body: JsonObject, endpoint: Endpoint) -> bool:
+    """Whether thinking is on, asked for or not."""
+    thinking = decode_thinking(body, endpoint)
+    return endpoint.rules.thinks_unasked if thinking is None else thinking not in ("off", 0)
 
 
 def _check_effort(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -208,12 +220,33 @@ def _check_reasoning(body: JsonObject, endpoint: Endpoint) -> Found:
     "The `reasoning_content` in the thinking mode must be passed back to the API." (pi #3636); "Missing
     `reasoning_content` field in the assistant message at message index 2" (kimi-cli #2141).
     """
-    if endpoint.rules.reasoning_replay != "required" or decode_thinking(body, endpoint) in (None, "off", 0):
+    if endpoint.rules.reasoning_replay != "required" or not _thinks(body, endpoint):
         return
+    is_asked = decode_thinking(body, endpoint) is not None
     for index, message in enumerate(cast("Messages", body["messages"])):
         if message.get("role") == "assistant" and REASONING_KEYS.isdisjoint(message):
+            if not is_asked and not message.get("tool_calls"):
+                continue  # DeepSeek documentation: thinking mode, needed where a tool was called
             text = "the assistant message has no reasoning field; send it back, or empty"
             yield Violation(code="reasoning_missing", path=("messages", index), message=text)
+
+
+def _check_signatures(body: JsonObject, endpoint: Endpoint) -> Found:
+    """Check Gemini's signatures of the calls behind the last user message.
+
+    "Function call is missing a thought_signature in functionCall parts." (securo #884; CodexPlusPlus #332, 2026-05-26).
+    """
+    if endpoint.rules.call_signature != "required":
+        return
+    messages = cast("Messages", body["messages"])
+    for index in range(len(messages) - 1, -1, -1):
+        message = messages[index]
+        if message.get("role") == "user":
+            return
+        first = next(objects_of(message.get("tool_calls")), None)
+        if first is not None and not find_signature(first[1].get("extra_content"), endpoint):
+            text = "the first call of a step has no signature; send the one it was received with"
+            yield Violation(code="no_signature", path=("messages", index, "tool_calls", first[0]), message=text)
 
 
 _BODY_CHECKS: Final[tuple[Callable[[JsonObject, Endpoint], Found], ...]] = (
@@ -227,4 +260,6 @@ _BODY_CHECKS: Final[tuple[Callable[[JsonObject, Endpoint], Found], ...]] = (
     _check_search,
     _check_limit,
     _check_reasoning,
+    _check_signatures,
+    _check_unstreamed,
 )

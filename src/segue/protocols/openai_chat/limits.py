@@ -89,6 +89,12 @@ LIMITS: Final = Limits(
             providers=("openai", "azure", "deepseek", "alibaba"),
         ),
         Limit(
+            "tool_choice",
+            "\"'tool_choice' is only allowed when 'tools' are specified\" (neurolink #1564, live, 2026-08-26)",
+            needs=("tools",),
+            providers=("cerebras",),
+        ),
+        Limit(
             "parallel_tool_calls",
             "\"'parallel_tool_calls' is only allowed when 'tools' are specified.\" (reported 400s, 2024 to 2026)",
             needs=("tools",),
@@ -261,14 +267,6 @@ LIMITS: Final = Limits(
             providers=_MOONSHOT,
         ),
         # -- Qwen
-        Limit(
-            "enable_thinking",
-            f'"parameter.enable_thinking must be set to false for non-streaming calls" ({_QWEN})',
-            equals=True,
-            needs=("stream=true",),
-            models=r"^qwen3-(?:\d|next|vl-\d)",
-            providers=("alibaba",),
-        ),
         Limit(
             "model",
             f'"This model only support stream mode, please enable the stream parameter to access the model." ({_QWEN})',

@@ -109,6 +109,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=OPENAI_GPT_5_6_ON,
+        rules={"functions_with_thinking": "unset"},
+        providers=("github-copilot",),
+        source="'Function tools with reasoning_effort are not supported for gpt-5.6-terra' (github/app #2133, #3268)",
+        read="2026-11-17",
+    ),
+    Family(
+        pattern=OPENAI_GPT_5_6_ON,
         rules={"cache_marks": 4, "cache_mark_key": "prompt_cache_breakpoint", "input_cache_marks": True},
         providers=("openai", "azure"),
         source="openai 3.49.0: breakpoints on parts, for gpt-5.6 and later; up to four are written",
@@ -176,10 +183,18 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=f"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_5_1_TO_4}|{OPENAI_GPT_5_5_ON}",
         rules={"refused_extra": ["max_tokens"]},  # the limit has a new name
-        providers=("openai", "azure"),
+        providers=("openai", "azure", "github-copilot"),
         source="'Use max_completion_tokens instead' (gollm #33, continue #7052, ESPHomeDesigner #379 of 2026-04-10;"
-        " Azure: langchain #29947, webbrain #2806 of 2026-08-16)",
-        read="2026-11-15",
+        " Azure: langchain #29947, webbrain #2806 of 2026-08-16; Copilot: copilot-api #172 of 2026-04-11)",
+        read="2026-11-17",
+    ),
+    Family(
+        pattern=OPENAI_GPT_5_6_ON,
+        rules={"refused_extra": ["max_tokens"]},
+        providers=("amazon-bedrock",),
+        source="the same on Bedrock from gpt-5.6 on; gpt-5.5 and gpt-5.4 accept it there (sample-apj-sup-sa #231, live,"
+        " 2026-08-18)",
+        read="2026-11-17",
     ),
     Family(
         pattern=r"gpt-5\.[1-9]-chat",
@@ -337,6 +352,30 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=r"deepseek-v[4-9]",
+        rules={"thinks_unasked": True},
+        providers=("deepseek",),
+        source="DeepSeek documentation: thinking mode, enabled by default; DeepSeek-V3 #1376 (2026-05-30: forced choice"
+        " refused without any setting), Newelle #404 (2026-07-04: so are calls without their reasoning)",
+        read="2026-11-17",
+    ),
+    Family(
+        pattern=r"^qwen3-(?:\d|next|vl-\d)",
+        rules={"thinking_unstreamed": False},
+        providers=("alibaba",),
+        source="'parameter.enable_thinking must be set to false for non-streaming calls' (Alibaba documentation: Model"
+        " Studio, error codes)",
+        read="2026-11-17",
+    ),
+    Family(
+        pattern=r"^qwen3-\d+b(?!.*(?:instruct|thinking))",
+        rules={"thinks_unasked": True},
+        providers=("alibaba",),
+        source="the same, where nothing is set (eino-ext #375, vanna #918); DashScope documentation: deep thinking, the"
+        " open Qwen3 models think by default",
+        read="2026-11-17",
+    ),
+    Family(
         pattern=r"kimi-k(?:2\.[5-9]|[3-9])",
         rules={"refused_options": _SAMPLING},
         providers=("moonshotai", "moonshotai-cn", "kimi-coding"),
@@ -370,6 +409,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         providers=("openrouter",),
         source="pi-ai 1.5.0, auto-detection",
         read="2026-11-15",
+    ),
+    Family(
+        pattern=r"^cohere/",
+        dialect={"strict_tools": False},
+        providers=("openrouter",),
+        source="'parameter 'strict' is not a valid field', passed on to Cohere (openrouter-examples #71, 2026-03-23)",
+        read="2026-11-17",
     ),
     Family(
         pattern=r"minimax-m3",

@@ -48,6 +48,8 @@ class ChoiceReader:
         self._thinking: Part | None = None
         self._growing: dict[str, Part] = {}  # open parts, by the key that adds to them
         self._details = StreamedDetails()
+        self._detailed = 0
+        """How many characters of the reasoning the details have so far."""
         self._calls = CallReader(endpoint)
         self._audio: Wire = {}
         self._images: list[object] = []
@@ -162,7 +164,8 @@ class ChoiceReader:
                 break
         if details := delta.get("reasoning_details"):
             readable = self._details.add(details)
-            added = added or readable
+            added = added or self._unrepeated(readable)
+            self._detailed += len(readable)
         if not added and not details:
             return
         if self._thinking is None:
@@ -173,6 +176,13 @@ class ChoiceReader:
                 self._thinking.signature = field
         if added:
             out.grow(self._thinking, added)
+
+    def _unrepeated(self, readable: str) -> str:
+        """Give the text of details that come alone, or nothing if a field before them had the same text."""
+        if not readable or self._thinking is None or self._thinking.signature is None:
+            return readable
+        streamed = join_chunks(self._thinking.chunks)
+        return "" if streamed.startswith(readable, self._detailed) else readable
 
     def _read_fields(self, delta: dict[str, Json], out: Assembly) -> None:
         for key, value in delta.items():

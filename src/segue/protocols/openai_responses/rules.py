@@ -133,6 +133,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-16",
     ),
     Family(
+        pattern=r"grok-(?!3-mini|4\.[3-9]|4\.20-multi|[5-9])",
+        rules={"refused_extra": ["reasoning.effort"], "refused_options": ["thinking"]},
+        providers=("xai",),
+        source="'does not support parameter reasoningEffort' (hermes-agent #23088, #23435, live, 2026-05-10)",
+        read="2026-11-17",
+    ),
+    Family(
         pattern=OPENAI_WITHOUT_REASONING,
         rules={"refused_extra": ["text.verbosity=low", "text.verbosity=high"]},
         providers=("openai", "azure"),
