@@ -86,6 +86,20 @@ def test_an_edited_history_is_encoded_anew(protocol, seed, data):
         compare(outbox, context, model, options)
 
 
+@pytest.mark.parametrize("protocol", NAMES)
+@scaled_examples(0.2)
+@given(seed=st.integers(0, 2**32))
+def test_branches_of_a_conversation_are_told_apart(protocol, seed):
+    chance, model = Random(seed), TARGETS[protocol][0]
+    outbox = Outbox(model)
+    branches = [Context()]
+    for step in range(6):
+        earlier = chance.choice(branches)
+        branches.append(earlier.add(*make_own(seed + chance.randrange(3), model).messages, f"question {step}"))
+        compare(outbox, branches[-1], model)
+    compare(outbox, chance.choice(branches[1:]), model)
+
+
 def edited(context: Context, chance: Random) -> Context:
     """Change a history as applications do: cut it short, replace or insert a message, take another prompt or tools."""
     messages = context.messages

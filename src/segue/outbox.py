@@ -31,7 +31,7 @@ from segue.appending import Known, fit_appended
 from segue.binding.bind import Sender, assistant_turns, prefix_form
 from segue.binding.binder import Binder
 from segue.binding.digests import START, Reply, TurnDigests
-from segue.conversation.context import Context, Options, Prompt, Tool
+from segue.conversation.context import Context, Options, Prompt, Tool, is_known_prefix
 from segue.conversation.exact import is_exact
 from segue.conversation.messages import Message
 from segue.models.catalogue import get_model
@@ -73,7 +73,9 @@ class _Kept:
         "messages",
         "repeated_messages",
         "replies",
+        "rest",
         "seams",
+        "source",
         "tail",
         "turns",
         "words",
@@ -86,6 +88,8 @@ class _Kept:
         self.lead = 0
         """How many turns come before the first message: the system prompt may be one."""
         self.messages: tuple[Message, ...] = ()
+        self.source: tuple[Message, ...] = ()
+        """The messages of the last request, of which those are the first."""
         self.turns = bytearray()
         """The turns of `messages` as JSON, separated by commas."""
         self.words = False
@@ -97,16 +101,19 @@ class _Kept:
         """The digest of the kept turns, and their assistant turns, where the target binds reasoning to its prefix."""
         self.tail: tuple[Sequence[Message], TurnDigests] | None = None
         """The messages behind the kept ones in the last request, and their digests."""
+        self.rest: tuple[Sequence[Message], int] = ((), 0)
+        """The same messages as written, and how many turns they are."""
         self.seams: list[_Seam] = [_Seam(0, 0, 0, 0, START)]
         """Where the history can be split."""
 
-    def keep_common(self, messages: Sequence[Message]) -> None:
+    def keep_common(self, context: Context) -> None:
         """Drop the kept messages that are not a prefix of the history, back to a place where it can be split.
 
         A user message after a tool result may share its turn, so after an edit the last split may no longer be valid.
         """
-        kept = len(self.messages)
-        is_prefix = len(messages) >= kept and all(map(is_, self.messages, messages))
+        kept, messages = len(self.messages), context.messages
+        is_prefix = is_known_prefix(self.source, context)
+        is_prefix = is_prefix or (len(messages) >= kept and all(map(is_, self.messages, messages)))
         common = kept if is_prefix else sum(1 for _ in takewhile(bool, map(is_, self.messages, messages)))
         while self.seams[-1].messages > common or not _is_seam(messages, self.seams[-1].messages):
             self.seams.pop()
@@ -271,12 +278,13 @@ class Outbox:
         kept = self._kept
         if kept is None or not is_exact(kept.frame, frame):
             kept = self._begin(frame)
-        kept.keep_common(messages)
+        kept.keep_common(prompt.context)
         content = self._encode_after(kept, messages) if kept.messages else None
         if content is None:  # nothing is kept, or a cache mark belongs into the kept turns
             content = self._encode_after(self._begin(frame), messages)
-        if content is None:
+        if content is None or self._kept is None:
             raise AssertionError("a full encoding always succeeds")
+        self._kept.source = messages
         return content
 
     def _begin(self, frame: Prompt) -> _Kept:
@@ -338,7 +346,9 @@ class Outbox:
             return
         replies: list[Reply] = []
         if digested is None:
-            at = len(encoded) - (len(self._turns(kept, rest)) - kept.lead)
+            known, at = kept.rest
+            if len(known) != seam or not all(map(is_, known, new)):
+                at = len(encoded) - (len(self._turns(kept, rest)) - kept.lead)
         else:  # each assistant message is a turn there, and the rest begins with one
             first = len(kept.messages) + seam
             replies = [reply for reply in digested.replies if reply.place < first]
@@ -352,6 +362,7 @@ class Outbox:
         repeated = () if affects_later is None else tuple(filter(affects_later, done))
         if digested is None or kept.tail is None:
             kept.add(done, turns, repeated, START, ())
+            kept.rest = (rest, len(encoded) - at)
             return
         given = kept.tail[0]
         kept.add(done, turns, repeated, digested.digest(at), replies)

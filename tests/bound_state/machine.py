@@ -377,7 +377,8 @@ class Walk:
         if messages and messages[-1].role == "assistant" and _is_paused(messages[-1]):
             is_looping = chance.random() < 0.7
             if not is_looping or (self.model.provider, self.model.id) != (messages[-1].provider, messages[-1].model):
-                # Without the call of the server's tool and its result, the provider refuses the thinking of the turn.
+                # A call of the server's tool without its result is refused, and signed thinking is refused without a
+                # block of its own turn (oh-my-pi #6496, vercel/ai #7099): neither can be sent.
                 begin = max(at for at, each in enumerate((None, *messages)) if each is None or each.role != "assistant")
                 self.unusable.update(block.signature for block in signed_blocks(messages[begin:]))
         step = self._random_step()

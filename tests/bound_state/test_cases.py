@@ -191,6 +191,16 @@ def test_switching_away_and_back_keeps_it(walk: Walk, other: Model, way: str) ->
 
 
 @pytest.mark.parametrize("way", EVERY_WAY)
+def test_what_a_reader_accepted_is_not_sent_behind_what_that_reader_did_not_get(walk: Walk, way: str) -> None:
+    """Opus 5 and Fable do not read Sonnet 5.5, Opus 5.5 reads both; Fable was asked about the thinking of Opus 5."""
+    answer = Step(text="Yes.")
+    for model, step in ((SONNET, THINK), (OPUS_5, THINK), (FABLE, answer), (OPUS, THINK), (OPUS, THINK)):
+        walk.model = model
+        walk.ask("go on", step, way=way)
+    assert len(walk.sent_signatures()) == 2  # of Opus 5, and of Opus 5.5
+
+
+@pytest.mark.parametrize("way", EVERY_WAY)
 @pytest.mark.parametrize("is_continued", [True, False], ids=["continued", "a user message follows"])
 def test_a_reply_that_paused_in_a_tool_of_the_provider(walk: Walk, is_continued: bool, way: str) -> None:
     talk(walk, 1, way=way)

@@ -169,7 +169,7 @@ def test_a_gateway_continues_a_conversation_of_the_database(golden, database):
 def test_a_database_keeps_its_rows_of_requests(golden, database):
     store = open_store(f"sqlite:{database}")
     assert store is not None
-    rows = [msgspec.json.decode(data, type=RequestRow) for data in store.list_requests("", 10)]
+    rows = [msgspec.json.decode(data, type=RequestRow) for _, _, data in store.list_requests("", 10)]
     store.close()
     assert [(row.asked, row.outcome, row.status) for row in rows] == [("m-anthropic", "done", 200)] * 2
     assert {row.protocol for row in rows} == {"openai-chat", "openai-responses"}

@@ -66,7 +66,8 @@ def differences(given: Context, options: Options, projection: Projection) -> set
     out = projection.context
     found = _prompt_differences(given, out)
     moved = {change.path[1] for change in projection.report.of(ChangeCode.RESULT_MOVED)}
-    found |= _message_differences(given.messages, out.messages, moved)
+    hoisted = {change.path[1] for change in projection.report.of(ChangeCode.SYSTEM_AS_PROMPT) if len(change.path) > 1}
+    found |= _message_differences(given.messages, out.messages, moved, hoisted)
     found |= _tool_differences(given.tools, out.tools, projection)
     found |= _field_differences(options, projection.options, ("options",))
     return found
@@ -127,8 +128,10 @@ def _is_same_tool(given: Tool, out: Tool, projection: Projection) -> bool:
 # -- messages ----------------------------------------------------------------------------------------------------------
 
 
-def _message_differences(given: Sequence[Message], out: Sequence[Message], moved: set[str | int]) -> set[Path]:
-    sources = _sources(given, out)
+def _message_differences(
+    given: Sequence[Message], out: Sequence[Message], moved: set[str | int], hoisted: set[str | int]
+) -> set[Path]:
+    sources = _sources(given, out, hoisted)
     found: set[Path] = {("messages", index) for index in range(len(given)) if index not in sources}
     last: int | None = None
     for message, source in zip(out, sources, strict=True):
@@ -147,8 +150,11 @@ def _message_differences(given: Sequence[Message], out: Sequence[Message], moved
     return found | _moved(given, [source for source in sources if source is not None], moved)
 
 
-def _sources(given: Sequence[Message], out: Sequence[Message]) -> list[int | None]:
-    """Return for every projected message the index of the given message it is or was made from."""
+def _sources(given: Sequence[Message], out: Sequence[Message], hoisted: set[str | int]) -> list[int | None]:
+    """Return for every projected message the index of the given message it is or was made from.
+
+    `hoisted` are instructions that stand in the system prompt now; another message may have the same text.
+    """
     by_identity = {id(message): index for index, message in enumerate(given)}
     by_time = {message.timestamp: index for index, message in enumerate(given) if message.role != "system"}
     sources: list[int | None] = []
@@ -157,13 +163,15 @@ def _sources(given: Sequence[Message], out: Sequence[Message]) -> list[int | Non
         if source is None and message.role != "system":
             source = by_time.get(message.timestamp) if message.timestamp is not None else None
         sources.append(source)
-    _find_instructions(given, out, sources)
+    waiting = [index for index, message in enumerate(given) if message.role == "system" and index not in sources]
+    _find_instructions(given, out, sources, [index for index in waiting if index not in hoisted])
     return sources
 
 
-def _find_instructions(given: Sequence[Message], out: Sequence[Message], sources: list[int | None]) -> None:
+def _find_instructions(
+    given: Sequence[Message], out: Sequence[Message], sources: list[int | None], waiting: list[int]
+) -> None:
     """Instructions have no timestamp: find their text in the remaining messages, after the neighbours already found."""
-    waiting = [index for index, message in enumerate(given) if message.role == "system" and index not in sources]
     for position, message in enumerate(out):
         if sources[position] is not None or message.role not in ("user", "system"):
             continue

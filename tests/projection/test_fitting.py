@@ -17,7 +17,7 @@ from projection.compare import idle, unreported
 from projection.histories import options, own_contexts, plain, targets, ugly_contexts
 from projection.validity import find_faults
 from property_testing import scaled_examples, tiers
-from segue.conversation.content import CacheMark, ImageContent, TextContent, ThinkingContent, ToolCall
+from segue.conversation.content import CacheMark, ImageContent, NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, Options, Summary, ToolDefinition
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, Usage, UserMessage
 from segue.errors import DoesNotFit, SettingsError
@@ -634,6 +634,28 @@ def test_a_result_that_projection_inserted_is_not_sent_without_its_call():
     assert "Tool Result" not in str(projection.context)
     assert projection.window is not None
     assert projection.window.gone == 2
+
+
+@pytest.mark.parametrize("window", [500, 700, 900])
+def test_the_result_of_a_server_tool_is_not_sent_without_the_call_in_which_the_reply_paused(window):
+    """The call is the end of one reply, its result the beginning of the next."""
+    model = Model("claude-opus-5-5", "anthropic", "anthropic-messages", context_window=window)
+    search = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "weather"}}
+    found = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+
+    def reply(*content):
+        return AssistantMessage(content=content, protocol=model.protocol, provider=model.provider, model=model.id)
+
+    searched = (
+        reply(TextContent(text="word " * 100), NativeContent(protocol=model.protocol, block=search)),
+        reply(NativeContent(protocol=model.protocol, block=found), ToolCall(id="toolu_1", name="look")),
+        ToolResultMessage(tool_call_id="toolu_1", tool_name="look", content=(TextContent(text="seen " * 200),)),
+    )
+    looked = ToolResultMessage(tool_call_id="toolu_2", tool_name="look", content=(TextContent(text="seen"),))
+    last = reply(ToolCall(id="toolu_2", name="look"))
+    context = Context(messages=(UserMessage.of("Look."), *searched, last, looked))
+    request = prepare(context, model, policy=NO_RESERVE)
+    assert check(request.body, protocol=model.protocol) == []
 
 
 def test_a_history_in_which_nothing_can_be_shortened_stays_the_same_object():

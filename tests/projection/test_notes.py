@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
+from property_testing import tiers
 from segue.cli.program import Program
 from segue.client.session.conversation import Conversation
 from segue.conversation.content import ImageContent, TextContent, ToolCall
@@ -133,9 +134,10 @@ def test_facts_never_exceed_their_room(text, room):
 
 
 @pytest.mark.parametrize("text", SCRIPTS.values(), ids=SCRIPTS)
-def test_a_cut_history_fits_and_grows_as_the_whole_is_cut(text):
+@pytest.mark.parametrize("step", tiers([6], [2]))
+def test_a_cut_history_fits_and_grows_as_the_whole_is_cut(text, step):
     context, projector = agent(60, text[:700]), Projector(MODEL)
-    for end in range(81, len(context.messages) + 1, 2):
+    for end in range(81, len(context.messages) + 1, step):
         part = replace(context, messages=context.messages[:end])
         projection = projector.project(part)
         assert projection == project(part, MODEL)

@@ -220,6 +220,24 @@ def test_a_forced_tool_choice_is_removed_where_thinking_refuses_it():
     assert asked(NEW_CLAUDE, Options(thinking="low", tool_choice="required"), READ).tool_choice == "required"
 
 
+UNASKED = {
+    "a forced tool at DeepSeek": ("deepseek", "deepseek-v4-pro", Options(tool_choice="required"), "off"),
+    "the caller's level there": ("deepseek", "deepseek-v4-pro", Options(tool_choice="required", thinking="low"), "low"),
+    "a free choice there": ("deepseek", "deepseek-v4-pro", Options(tool_choice="auto"), None),
+    "a whole reply of Qwen": ("alibaba", "qwen3-8b", Options(), "off"),
+    "a whole reply of Qwen, with a level": ("alibaba", "qwen3-8b", Options(thinking="low"), "off"),
+    "a stream of Qwen": ("alibaba", "qwen3-8b", Options(stream=True), None),
+}
+
+
+@pytest.mark.parametrize(("provider", "name", "options", "thinking"), UNASKED.values(), ids=UNASKED.keys())
+def test_thinking_that_nobody_asked_for_is_disabled_where_the_target_refuses_it(provider, name, options, thinking):
+    model = Model(name, provider, "openai-chat", reasoning=True)
+    context = Context(messages=(HI,), tools=(READ,))
+    assert project(context, model, options=options).options.thinking == thinking
+    assert check(prepare(context, model, options=options).body, protocol="openai-chat", model=model) == []
+
+
 @pytest.mark.parametrize(("choice", "is_kept"), {"auto": True, "none": True, "required": False, "read": False}.items())
 def test_an_output_schema_is_removed_where_a_forced_choice_refuses_it(choice, is_kept):
     fitted = asked(GEMINI, Options(output_schema=OBJECT, tool_choice=choice), READ)

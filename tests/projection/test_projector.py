@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from projection.histories import PNG, TARGETS, options, policies, targets, ugly_contexts
+from projection.histories import ALL_TARGETS, PNG, TARGETS, options, policies, targets, ugly_contexts
 from property_testing import scaled_examples
 from segue.conversation.content import ImageContent, TextContent, ToolCall
 from segue.conversation.context import Context
@@ -58,6 +58,25 @@ def test_a_growing_history_gives_what_the_whole_gives_at_every_step(protocol, da
         size += data.draw(st.integers(1, 3))
         part = replace(context, messages=context.messages[:size])
         assert projector.project(part, options=asked) == project(part, model, options=asked, policy=policy)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@scaled_examples(0.3)
+@given(data=st.data())
+def test_what_a_conversation_remembers_of_earlier_requests_changes_no_projection(protocol, data):
+    model, policy = data.draw(targets(protocol)), data.draw(policies())
+    context, others = (
+        data.draw(ugly_contexts(model, most=12)),
+        data.draw(st.lists(st.sampled_from(ALL_TARGETS), max_size=2)),
+    )
+    grown = replace(context, messages=())
+    while len(grown.messages) < len(context.messages):
+        size = len(grown.messages)
+        grown = grown.add(*context.messages[size : size + data.draw(st.integers(1, 3))])
+        for other in others:  # what its passes find must not become part of what is remembered
+            project(grown, other)
+        assert project(grown, model, policy=policy) == project(replace(grown), model, policy=policy)
+    assert grown == context
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -155,44 +155,52 @@ class _Choice:
         self.kept: dict[int, tuple[int, int]] = {}
         """By the index of the reply: from which mark to which one its blocks are sent."""
         self.accepted: dict[str, tuple[str, ...]] = {}
-        """Unknown blocks that the server accepted, with those that it accepted in the same request."""
+        """Unknown blocks that the server accepted: with the block before them in that request, and in its order."""
         for reply in replies:
             if reply.message.sent is not None:
                 self.accepted.update(dict.fromkeys(reply.message.sent.accepted, reply.message.sent.accepted))
 
     def run(self) -> Run:
-        unknown, accepted, below = self._newest_unknown()
-        self._follow(below)
-        known = self._newest()
-        asked = self._ask(unknown, accepted)
+        unknown, answers, below = self._newest_unknown()
+        usable = [mark for index in reversed(unknown) for mark in self.replies[index].marks if self._may_send(mark)]
+        accepted = next((answer for answer in answers if usable and set(answer).issuperset(usable)), None)
+        asked: tuple[str, ...] = ()
+        known: str | None = None
+        if accepted is not None:
+            self.accepted.update(dict.fromkeys(accepted, accepted))
+            self._follow(usable[-1], len(self.replies))
+        else:
+            head = self._find_head(below)
+            if head >= 0:
+                self._follow(self._before(head, cast("Sent", self.replies[head].message.sent)), head)
+            known = self._newest()
+            if usable and self.frame.can_ask:
+                self._ask(unknown)
+                asked = tuple(usable)
         return Run(count=len(self.replies), withheld=self._withheld(), newest=self._newest(), known=known, asked=asked)
 
     def _newest(self) -> str | None:
         at = max(self.kept, default=-1)
         return self.replies[at].marks[self.kept[at][1] - 1] if at >= 0 else None
 
-    def _newest_unknown(self) -> tuple[list[int], set[str], int]:
+    def _newest_unknown(self) -> tuple[list[int], list[tuple[str, ...]], int]:
         """Find the unknown replies that no known one with reasoning follows, and what the server accepted of them."""
         unknown: list[int] = []
-        accepted: set[str] = set()
+        accepted: list[tuple[str, ...]] = []
         for index in range(len(self.replies) - 1, self.first - 1, -1):
             reply = self.replies[index]
             sent = reply.message.sent
             if not reply.marks:
                 if sent is not None and sent.accepted and _holds(reply, sent, self.frame):
-                    accepted.update(sent.accepted)
+                    accepted.append(sent.accepted)
             elif _is_known(reply):
                 return unknown, accepted, index
             else:
                 unknown.append(index)
         return unknown, accepted, -1
 
-    def _ask(self, unknown: list[int], accepted: set[str]) -> tuple[str, ...]:
-        """Keep unknown blocks: those that the server accepted, else all of them, with the request to drop."""
-        usable = [mark for index in reversed(unknown) for mark in self.replies[index].marks if self._may_send(mark)]
-        is_accepted = accepted.issuperset(usable)
-        if not usable or not (is_accepted or self.frame.can_ask):
-            return ()
+    def _ask(self, unknown: list[int]) -> None:
+        """Keep unknown blocks, to be sent with the request to drop."""
         for index in unknown:
             marks = self.replies[index].marks
             allowed = [position for position, mark in enumerate(marks) if self._may_send(mark)]
@@ -200,18 +208,12 @@ class _Choice:
                 # From the first to the last one: a block between them that may not be sent ends the run there.
                 end = next((at for at in range(allowed[0], len(marks)) if at not in allowed), len(marks))
                 self.kept[index] = (allowed[0], end)
-        return () if is_accepted else tuple(usable)
 
     def _may_send(self, mark: str) -> bool:
         return mark not in self.frame.refused
 
-    def _follow(self, below: int) -> None:
-        """Find the newest known reply whose digests hold, and follow the blocks that its request contained."""
-        head = self._find_head(below)
-        while head >= 0:
-            head = self._find_head(self._follow_from(head))
-
     def _find_head(self, below: int) -> int:
+        """Find the newest known reply whose digests hold, and keep its blocks; -1 if there is none."""
         for index in range(below, self.first - 1, -1):
             reply = self.replies[index]
             sent = reply.message.sent
@@ -239,34 +241,29 @@ class _Choice:
         self.kept[index] = (begin, end)
         return True
 
-    def _follow_from(self, head: int) -> int:
-        """Keep the blocks that the request of a reply contained; give where to look for another run, -1 for nowhere."""
-        sent = cast("Sent", self.replies[head].message.sent)
-        want = self._before(head, sent)
-        for index in range(head - 1, self.first - 1, -1):
+    def _follow(self, want: str | None, below: int) -> None:
+        """Keep the blocks of a request: that with a mark, and from there each one that the one before it follows."""
+        for index in range(below - 1, self.first - 1, -1):
             if want is None:
-                return -1
+                return
             marks = self.replies[index].marks
             if want not in marks:
                 continue
             message = self.replies[index].message
             own, end = message.sent, marks.index(want) + 1
             if not self._may_send(want) or not self.is_of_account(message):
-                return -1
+                return
             if own is not None and _is_known(self.replies[index]):
                 if not self._keep(index, end, own.blocks or marks) or self.kept[index][1] != end:
                     self.kept.pop(index, None)
-                    return -1
+                    return
                 want = self._before(index, own)
             elif accepted := self.accepted.get(want):
                 self._keep(index, end, accepted)
                 place = accepted.index(marks[self.kept[index][0]])
-                if not place:
-                    return index - 1  # what stood before them is known by its own digests
-                want = accepted[place - 1]
+                want = accepted[place - 1] if place else None
             else:
-                return -1
-        return -1
+                return
 
     def _before(self, index: int, sent: Sent) -> str | None:
         """Give the mark of the block before the kept ones of a reply; None if one between them is missing."""

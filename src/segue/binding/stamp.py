@@ -40,24 +40,29 @@ class Stamp(msgspec.Struct, frozen=True, kw_only=True):
         None if there is nothing to remember.
         """
         accepted: tuple[str, ...] = ()
+        before: str | None = None
         refused, newest = self.refused, self.newest
         if self.asked:
             gone = set(self.asked if dropped is None else dropped)
             accepted = tuple(mark for mark in self.asked if mark not in gone)
             refused = (*refused, *(mark for mark in self.asked if mark in gone))
             newest = accepted[-1] if accepted else self.known
+            before = self.known
         elif self.passed or self.unknown:
             gone = set(dropped or ())
             accepted = tuple(mark for mark in self.unknown if mark not in gone)
             refused = (*refused, *(mark for mark in self.passed if mark in gone))
-            newest = next((mark for mark in reversed(self.passed) if mark not in gone), None)
+            kept = [mark for mark in self.passed if mark not in gone]
+            newest = kept[-1] if kept else None
+            place = kept.index(accepted[0]) if accepted and kept else 0
+            before = kept[place - 1] if place else None
         sent = Sent(
             system=self.system,
             tools=self.tools,
             messages=self.messages,
             before=newest,
             blocks=marks_of(message) if self.messages else (),
-            accepted=accepted,
+            accepted=(before, *accepted) if accepted and before is not None else accepted,
             dropped=refused,
             account=self.account,
             key=self.key,

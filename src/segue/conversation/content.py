@@ -7,7 +7,8 @@ Facts this file rests on:
 - `kind` repeats the JSON tag as a class constant: type checkers prove `match content.kind` exhaustive, and it costs a
   fraction of a class pattern on a Struct.                                                   (measured)
 
-Values are frozen. Do not change the dicts inside them in place: projections share them.
+Values are frozen. Do not change the dicts inside them in place: projections share them, and a conversation remembers
+what its messages contain.
 """
 
 from __future__ import annotations

@@ -14,6 +14,8 @@ from segue.errors import ConversationError
 ThinkingLevel: TypeAlias = Literal["off", "minimal", "low", "medium", "high", "xhigh", "max"]
 CacheRetention: TypeAlias = Literal["none", "short", "long"]
 _MESSAGES: Final = frozenset(get_args(Message))
+_BEFORE: Final = "_before"
+"""The name under which a `Context` remembers the messages that it was made from."""
 
 
 class _Tool(Value, frozen=True, kw_only=True, tag_field="type"):
@@ -74,12 +76,14 @@ class Summary(Value, frozen=True, kw_only=True, tag_field="type", tag="summary")
 
 
 @final
-class Context(Value, frozen=True, kw_only=True):
+class Context(Value, frozen=True, kw_only=True, dict=True, gc=True):
     """A conversation as it is stored: the system prompt, the messages, the tools, and summaries of older messages.
 
     It is never changed; every request is made from a projection of it. `pins` are the indexes of messages that no
     request may leave out or shorten: where they do not fit in their place, their text stands in the note of the cut.
     """
+
+    # Its `__dict__` is for what projection finds out about the messages and needs again; it is not part of the value.
 
     system_prompt: str | tuple[SystemContent, ...] | None = None
     messages: tuple[Message, ...] = ()
@@ -95,7 +99,10 @@ class Context(Value, frozen=True, kw_only=True):
             ConversationError: a value is neither a message nor a text.
         """
         added = tuple([each if type(each) in _MESSAGES else _read_message(each) for each in messages])
-        return msgspec.structs.replace(self, messages=(*self.messages, *cast("tuple[Message, ...]", added)))
+        longer = msgspec.structs.replace(self, messages=(*self.messages, *cast("tuple[Message, ...]", added)))
+        vars(longer).update(vars(self))
+        vars(longer)[_BEFORE] = self.messages
+        return longer
 
     def add_summary(self, summary: Summary) -> Context:
         """Give a new conversation with the summary appended; this one is unchanged."""
@@ -123,6 +130,11 @@ class Context(Value, frozen=True, kw_only=True):
         """Give a new conversation without these pins; without an index, with none."""
         removed = {at % len(self.messages) if at < 0 and self.messages else at for at in indexes} or {*self.pins}
         return msgspec.structs.replace(self, pins=tuple(at for at in self.pins if at not in removed))
+
+
+def is_known_prefix(messages: tuple[Message, ...], context: Context) -> bool:
+    """Whether a conversation is known to begin with these objects, without a look at each of them: see `add`."""
+    return messages is context.messages or messages is vars(context).get(_BEFORE)
 
 
 def _read_message(given: object) -> Message:

@@ -79,10 +79,11 @@ class Sent(Value, frozen=True, kw_only=True):
     reasoning; they are empty where the target does not check them. `before` is the mark of the last block of reasoning
     in the request, `blocks` are the marks of the reply's own blocks, in order. A mark is a short digest of a signature.
 
-    `accepted` are marks of blocks whose own prefix is not known and that the server accepted in this request, in order;
-    `dropped` are marks of blocks that it dropped or refused: they are never sent again. `account` names the account
-    that the request was sent with: the organization where the provider names it. `key` is then a digest of the key, by
-    which the account is recognised before the provider has named it again.
+    `accepted` are marks of blocks whose own prefix is not known and that the server accepted in this request, in order,
+    behind the mark of the block before them, if any. `dropped` are marks of blocks that it dropped or refused: they are
+    never sent again. `account` names the account that the request was sent with: the organization where the provider
+    names it. `key` is then a digest of the key, by which the account is recognised before the provider has named it
+    again.
 
     `instructions` are the system prompt and the tools that came into force with the request, as `dump` writes them:
     those before its messages, or, if `is_appended`, those behind them. With `Policy(instructions="append")`, they are

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from operator import is_
 from typing import Final, TypeAlias
 
-from segue.conversation.context import Context, Options, Tool
+from segue.conversation.context import Context, Options, Tool, is_known_prefix
 from segue.conversation.messages import Message
 from segue.projection.fitting.fit import Fitter
 from segue.projection.fitting.places import Places
@@ -41,7 +41,7 @@ from segue.projection.requirements import HistoryNeeded, MediaNeeded
 from segue.projection.workspace.namespace_table import read_table
 from segue.projection.workspace.ownership import ACCOUNT_BOUND
 from segue.projection.workspace.prefix_state import PrefixState
-from segue.projection.workspace.scan import UNFINISHED
+from segue.projection.workspace.scan import UNFINISHED, Scan, scan_context
 from segue.projection.workspace.surrogates import Length
 from segue.projection.workspace.workspace import Settings, SystemPrompt, Target, Workspace
 
@@ -103,11 +103,14 @@ class Settled:
         "prefix_state",
         "prompt",
         "refused",
+        "source",
     )
 
     def __init__(self, prompt: SystemPrompt, target: Target, plan: FitPlan) -> None:
         self.prompt: SystemPrompt = prompt
         self.given: list[Message] = []
+        self.source: tuple[Message, ...] = ()
+        """The messages that it was last a prefix of."""
         self.out: list[Message] = []
         self.places: list[int] = []
         """The index of each message of `out` in `given`; negative for an inserted one."""
@@ -160,7 +163,7 @@ class Settled:
         count = len(self.given)
         if count and not (len(context.messages) > count and _is_finished(context.messages[count])):
             return False
-        if not all(map(is_, self.given, context.messages)):
+        if not is_known_prefix(self.source, context) and not all(map(is_, self.given, context.messages)):
             return False
         prompt = context.system_prompt
         if isinstance(prompt, tuple) and isinstance(self.prompt, tuple):
@@ -312,11 +315,13 @@ class Engine:
             segment = context.messages[start:cut]
             settled.extend(segment, self._new_workspace(segment, settled.prefix_state, start, None, is_off=is_off))
         if settle:
+            settled.source = context.messages
             self._settled[is_off] = settled
         rest, settings = context.messages[cut:], Settings(context.tools, options)
         # What is not kept needs no state of its own behind the prefix.
         prefix_state = settled.prefix_state.fork() if settle else settled.prefix_state
-        workspace = self._new_workspace(rest, prefix_state, cut, settings, is_off=is_off)
+        scan = None if cut else scan_context(context)
+        workspace = self._new_workspace(rest, prefix_state, cut, settings, is_off=is_off, scan=scan)
         return Outcome(settled, workspace)
 
     def _new_workspace(
@@ -327,8 +332,9 @@ class Engine:
         settings: Settings | None,
         *,
         is_off: bool,
+        scan: Scan | None = None,
     ) -> Workspace:
-        workspace = Workspace(messages, self.target, prefix_state, offset=offset, settings=settings)
+        workspace = Workspace(messages, self.target, prefix_state, offset=offset, settings=settings, scan=scan)
         workspace.thinking_off = is_off
         for step in self.passes:
             step(workspace)

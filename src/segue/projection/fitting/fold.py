@@ -301,8 +301,15 @@ class Fold:
         return index
 
     def _begins_unit(self, index: int) -> bool:
-        """Whether a unit begins here: with a message that is no result and is no addition to another unit."""
+        """Whether a unit begins here: with a message that is no result and is no addition to another unit.
+
+        Nor is it the rest of a reply that paused in a tool of the provider: that may begin with the tool's result.
+        """
         message = self._messages[index]
+        if message.role == "assistant" and index > 0:
+            before = self._messages[index - 1]
+            if before.role == "assistant" and any(piece.kind == "native" for piece in before.content):
+                return False
         return message.role in ("user", "assistant") and not self._additions.has(message)
 
     def _may_begin(self, index: int) -> bool:

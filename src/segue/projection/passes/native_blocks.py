@@ -165,6 +165,7 @@ class NativeBlocks:
             waiting=workspace.prefix_state.waiting,
             standing=workspace.prefix_state.standing,
             continues=workspace.prefix_state.last_role == "assistant",
+            replaces=not self.is_continued,
         )
 
     def turn(self, index: int, message: Message, previous: Role | None) -> Turn[Key] | None:

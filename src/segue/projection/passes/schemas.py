@@ -120,9 +120,9 @@ def _mapped(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
     given = change(schema)
     out: dict[str, object] = {}
     for key, value in given.items():
-        if key in VALUES_BELOW:
+        if type(value) is str or key in VALUES_BELOW:  # most values; asking whether they are mappings is slow
             out[key] = value
-        elif isinstance(value, Mapping):
+        elif isinstance(value, (dict, Mapping)):
             inner = cast("Schema", value)
             if key in NAMES_BELOW:
                 below = {

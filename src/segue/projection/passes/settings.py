@@ -58,9 +58,14 @@ def fit_settings(workspace: Workspace) -> None:
     fitted = _fit_tools(workspace, workspace.settings.tools, given.extra)
     tools = _add_called(workspace, fitted.tools)
     options = given if fitted.extra is given.extra else replace(given, extra=fitted.extra)
-    if options is not given or options != _NO_OPTIONS or workspace.target.rules.functions_with_thinking == "off":
+    if options is not given or options != _NO_OPTIONS or _needs_off(workspace.target.rules):
         options = workspace.settings.options = _Options(workspace, tools).fit(options)
     workspace.settings.tools = tools
+
+
+def _needs_off(rules: Rules) -> bool:
+    """Whether a request without options may have to disable thinking."""
+    return rules.functions_with_thinking == "off" or (rules.thinks_unasked and not rules.thinking_unstreamed)
 
 
 def is_thinking(options: Options) -> bool:
@@ -265,11 +270,7 @@ class _Options:
 
     def fit(self, given: Options) -> Options:
         """Fit the options; the same object when nothing changes."""
-        if (
-            given.extra is not None
-            and replace(given, extra=None) == _NO_OPTIONS
-            and self.rules.functions_with_thinking != "off"
-        ):
+        if given.extra is not None and replace(given, extra=None) == _NO_OPTIONS and not _needs_off(self.rules):
             self.fit_extra(given, thinks=False)
             return replace(given, **self.changed) if self.changed else given
         self.fit_thinking(given)
@@ -305,6 +306,13 @@ class _Options:
         """Disable thinking where the target refuses functions beside it; they matter more than the reasoning."""
         allowed = self.rules.functions_with_thinking
         fitted = self.changed.get("thinking", given.thinking)
+        thinks = self.rules.thinks_unasked if fitted is None else fitted not in ("off", 0)
+        if thinks and not given.stream and not self.rules.thinking_unstreamed:
+            self.clamp("thinking", "off", Loss.CONTENT, "off: the target thinks only in a stream")
+            return
+        if fitted is None and thinks and given.tool_choice not in (None, "auto", "none"):
+            self.clamp("thinking", "off", Loss.CONTENT, "off: the target refuses a forced tool while thinking is on")
+            return
         if allowed == "allowed" or fitted in ("off", 0) or (fitted is None and allowed == "unset"):
             return
         if any(tool.kind == "function" for tool in self.tools):

@@ -13,6 +13,9 @@ Facts this file rests on (all measured with CPython 3.11, 2026-11-15):
 
 A flag may be set without need, but is never missing: a pass that changes something sets the flags of what later passes
 have to check, and dropping messages clears none.
+
+What a scan finds depends on the messages alone, except who wrote them for a target. So a `Context` remembers it: the
+next request from it scans nothing, and one from a longer conversation only what was added.
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from segue.conversation.content import AnyContent, TextContent, ThinkingContent, ToolCall
-from segue.conversation.messages import AssistantMessage, Message, Sent, ToolResultMessage
+from segue.conversation.context import Context
+from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
 from segue.projection.workspace.ownership import Ownership
 from segue.projection.workspace.surrogates import (
     Length,
@@ -35,6 +39,9 @@ UNFINISHED: Final = frozenset({"error", "aborted"})
 """Stop reasons of unfinished turns."""
 
 
+_MEMO: Final = "_scan"
+"""The name under which a `Context` remembers its scan."""
+_CONTAINERS: Final = frozenset({list, dict, set})
 _CALL: Final = 64
 """More than what a call counts for beside its name and arguments, in characters."""
 
@@ -43,6 +50,8 @@ class Scan:
     """What a segment contains, or may contain after the passes so far."""
 
     __slots__ = (
+        "answered",
+        "assistants",
         "beyond_ascii",
         "blank",
         "call_ids",
@@ -61,8 +70,10 @@ class Scan:
         "replies",
         "result_names",
         "roles",
+        "runs",
         "signed",
         "original",
+        "stamped",
         "text_after_call",
         "thinks_last",
         "unclean",
@@ -84,6 +95,14 @@ class Scan:
         """The names of all tools that are called, in order."""
         self.result_names: set[str] = set()
         """The names of tools that occur only in results."""
+        self.answered: int = 0
+        """How many of the calls have their result, or cannot get one any more."""
+        self.assistants: list[int] = []
+        """Indexes of assistant turns."""
+        self.runs: list[tuple[AssistantMessage, int]] = []
+        """The first of each run of assistant turns with the same origin, and its index in `assistants`."""
+        self.stamped: list[AssistantMessage] = []
+        """Assistant turns that remember which signatures were dropped or accepted."""
         self.foreign: set[int] = set()
         """Indexes of assistant turns that the target did not write."""
         self.length: int = 0
@@ -169,16 +188,40 @@ class Scan:
         if message.prefix or (message.extra is not None and (REPLY not in message.extra or len(message.extra) != 1)):
             self.extra = True
 
-    def add_sent(self, message: AssistantMessage, sent: Sent, ownership: Ownership) -> None:
-        """Record the signatures that were refused for a turn, or that belong to another account."""
-        if (sent.dropped or sent.accepted) and ownership.has_origin(message):
-            self.refused += sent.dropped
-            if not ownership.is_same_account(message):
-                self.refused += sent.accepted  # they belong to the account that accepted them
+    def copy(self) -> Scan:
+        """Give a scan that can be changed and continued; this one stays as it is."""
+        copied = Scan.__new__(Scan)
+        for name in Scan.__slots__:
+            value = getattr(self, name)
+            setattr(copied, name, value.copy() if type(value) in _CONTAINERS else value)
+        return copied
 
-    def add_calls(self, called: int, arguments: Sequence[Mapping[str, object]]) -> None:
-        """Record the names and arguments of all calls."""
-        longest = max(map(len, self.names))
+    def conclude(self, messages: Sequence[Message], ownership: Ownership) -> None:
+        """Find what depends on the target, which `ownership` knows, or on that no message follows."""
+        if self.answered < len(self.call_ids):
+            self.paired = False
+        turns = self.assistants
+        if ownership.is_certain:
+            end = len(turns)
+            for writer, start in reversed(self.runs):
+                if not ownership.is_own(writer):
+                    self.foreign.update(turns[start:end])
+                end = start
+        else:
+            for index in turns:
+                message = messages[index]
+                if type(message) is AssistantMessage and not ownership.is_own(message):
+                    self.foreign.add(index)
+        for message in self.stamped:
+            sent = message.sent
+            if sent is not None and ownership.has_origin(message):
+                self.refused += sent.dropped
+                if not ownership.is_same_account(message):
+                    self.refused += sent.accepted  # they belong to the account that accepted them
+
+    def add_calls(self, arguments: Sequence[Mapping[str, object]]) -> None:
+        """Record the names and arguments of calls."""
+        called, longest = len(arguments), max(map(len, self.names))
         self.length += called * (_CALL + longest)
         if not "".join(self.names).isascii():
             self.beyond_ascii += called * longest
@@ -213,16 +256,26 @@ class Scan:
                 self.add_rare(piece)
 
 
-def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  # noqa: C901, PLR0912, PLR0915 - see above
-    """Scan messages; `ownership` decides which assistant turns the target wrote."""
-    scan = Scan()
-    characters: list[str] = []
+def scan_context(context: Context) -> Scan:
+    """Scan the messages of a conversation that were not scanned before, and remember what they contain."""
+    memo, messages = vars(context), context.messages
+    known: Scan | None = memo.get(_MEMO)
+    if known is None:
+        known = memo[_MEMO] = scan_messages(messages)
+    elif len(known.roles) < len(messages):
+        known = memo[_MEMO] = scan_messages(messages[len(known.roles) :], known)
+    return known.copy()
+
+
+def scan_messages(messages: Sequence[Message], before: Scan | None = None) -> Scan:  # noqa: C901, PLR0912, PLR0915 - see above
+    """Scan messages; `before` is the scan of what stands before them, which is not changed."""
+    scan = Scan() if before is None else before.copy()
+    characters, assistants = list(scan.roles), scan.assistants
     call_ids, names, signatures = scan.call_ids, scan.names, scan.call_signatures
     arguments: list[Mapping[str, object]] = []
     length = 0
-    called = answered = 0  # the number of calls, and of those that have their result or cannot get one any more
-    writer: AssistantMessage | None = None  # the turn before, if its origin alone decides who wrote it
-    is_foreign = False
+    called, answered = len(call_ids), scan.answered
+    writer: AssistantMessage | None = scan.runs[-1][0] if scan.runs else None
     for message in messages:
         if type(message) is ToolResultMessage:
             characters.append("t")
@@ -250,17 +303,17 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
                 or message.protocol != writer.protocol
                 or message.response_model != writer.response_model
             ):
-                is_foreign = not ownership.is_own(message)
-                writer = message if ownership.is_certain else None
+                writer = message
+                scan.runs.append((message, len(assistants)))
                 scan.protocols.add(message.protocol)
-            if is_foreign:
-                scan.foreign.add(len(characters) - 1)
+            assistants.append(len(characters) - 1)
             if message.stop_reason in UNFINISHED:
                 scan.unfinished = True
             if message.extra is not None or message.prefix:
                 scan.add_extra(message)
-            if message.sent is not None:
-                scan.add_sent(message, message.sent, ownership)
+            sent = message.sent
+            if sent is not None and (sent.dropped or sent.accepted):
+                scan.stamped.append(message)
             kind = None
             first = called + 1
             for piece in message.content:
@@ -327,10 +380,9 @@ def scan_messages(messages: Sequence[Message], ownership: Ownership) -> Scan:  #
             if message.extra is not None:
                 scan.extra = True
             scan.add_text(message.content)
-    if answered < called:
-        scan.paired = False
+    scan.answered = answered
     scan.length += length
-    if called:
-        scan.add_calls(called, arguments)
+    if arguments:
+        scan.add_calls(arguments)
     scan.roles = "".join(characters)
     return scan

@@ -113,7 +113,7 @@ class Settings:
 class Workspace:
     """A segment of messages that the passes change.
 
-    Only the last segment has `settings`; `final` is True for it.
+    Only the last segment has `settings`; `final` is True for it. `scan` is what is known of the messages already.
     """
 
     __slots__ = (
@@ -153,12 +153,14 @@ class Workspace:
         *,
         offset: int = 0,
         settings: Settings | None = None,
+        scan: Scan | None = None,
     ) -> None:
         self.given: Sequence[Message] = messages
         self.messages: list[Message] = list(messages)
         self.places: Sequence[int] = range(offset, offset + len(messages))
         self.blocks: dict[int, list[int]] = {}
-        self.scan: Scan = scan_messages(messages, target.ownership)
+        self.scan: Scan = scan_messages(messages) if scan is None else scan
+        self.scan.conclude(messages, target.ownership)
         self.changes: list[Change] = []
         self.needed: list[MediaNeeded | HistoryNeeded] = []
         self.cross_model: set[int] = set()

@@ -70,7 +70,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     """What the request costs; None if it is not billed."""
 
 
-class Provider:
+class EmulatedProvider:
     """The emulated providers: a script, a signer, what Claude models remember, and prompt caches."""
 
     def __init__(

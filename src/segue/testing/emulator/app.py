@@ -27,7 +27,7 @@ from segue.json_text import encode_json
 from segue.models.catalogue import find_models
 from segue.protocols.registry import get_protocol, protocol_names
 from segue.reply_encoding import encode_error, encode_model_list
-from segue.testing.emulator.answering import Answer, Provider, framing_of
+from segue.testing.emulator.answering import Answer, EmulatedProvider, framing_of
 from segue.testing.emulator.binding import Caller, Ledger, Reader, Transformation
 from segue.testing.emulator.bodies import BodyReader
 from segue.testing.emulator.claude import claude_of
@@ -128,7 +128,7 @@ class Emulator:
         """What the requests of each API key cost."""
         cache = PromptCache(lambda: clock() + self._skipped)
         signer = Signer(sha256(key.encode()).digest())
-        self._provider = Provider(self.script, signer, self.ledger, cache, strict=strict, models=models)
+        self._provider = EmulatedProvider(self.script, signer, self.ledger, cache, strict=strict, models=models)
 
     def respond(
         self,
