@@ -29,6 +29,7 @@ from segue.client.http.running import RunEvent as RunEvent
 from segue.client.http.running import RunSettings as RunSettings
 from segue.client.http.settings import ClientSettings as ClientSettings
 from segue.client.http.streams import Stream as Stream
+from segue.client.http.telemetry import Telemetry as Telemetry
 from segue.client.session.conversation import AsyncConversation as AsyncConversation
 from segue.client.session.conversation import Conversation as Conversation
 from segue.client.session.summarising import SummaryTask as SummaryTask

@@ -174,6 +174,11 @@ ADDRESSES = {
         {"GOOGLE_CLOUD_LOCATION": "global"},
         "https://aiplatform.googleapis.com",
     ),
+    "in a part of the world at Google's": (
+        "https://{GOOGLE_CLOUD_LOCATION}-aiplatform.googleapis.com",
+        {"GOOGLE_CLOUD_LOCATION": "eu"},
+        "https://aiplatform.eu.rep.googleapis.com",
+    ),
 }
 
 

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias, final
 
 import msgspec
 
-from segue.conversation.messages import Diagnostic
+from segue.conversation.messages import Diagnostic, Usage
 from segue.failures.failure import Failure
 from segue.models.model import Model
 from segue.projection.report import Report
@@ -32,6 +32,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     duration: float = 0.0
     request_id: str | None = None
     """The provider's own id of the request, for its support; None if it sent none."""
+    usage: Usage | None = None
+    """What the attempt is billed, also if it failed; an estimate if the reply broke before the provider's counts."""
 
 
 def note_attempt(attempt: Attempt) -> Diagnostic:

@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from segue.client.flow.attempts import Attempt, note_attempt
 from segue.client.flow.backoff import Retry
+from segue.client.flow.billing import find_usage
 from segue.client.flow.decisions import AttemptPlan, plan_next_attempt
 from segue.client.flow.misreported_errors import explain_document, explain_error
 from segue.client.flow.reading import (
@@ -55,7 +56,7 @@ from segue.client.flow.steps import (
 )
 from segue.conversation.context import Context, Options
 from segue.conversation.events import DoneEvent, ErrorEvent, Event, StartEvent
-from segue.conversation.messages import AssistantMessage, Diagnostic, Sent, StopReason
+from segue.conversation.messages import AssistantMessage, Diagnostic, Sent, StopReason, Usage
 from segue.conversation.stored import dump_message, load_message
 from segue.errors import DecodeError, DoesNotFit, ProjectionRefused, SegueError
 from segue.failures.classify import classify, is_context_overflow
@@ -191,6 +192,7 @@ class Flow:
         self._outcome: _Outcome | None = None
         self._is_recorded = False
         self._request_id: str | None = None
+        self._is_billed = False  # whether the provider began to answer, or may have
         self._sender: tuple[str | None, str | None] = (None, None)  # account and key of the current attempt
         self._refused: frozenset[str] = frozenset()  # marks that some attempt showed to be refused
         self._request: Request | None = None  # of the current attempt; after an overflow, the one that is sent next
@@ -205,6 +207,8 @@ class Flow:
         """The message so far; at the end, the finished message."""
         if self.ending is not None:
             return self.ending.message
+        if self._outcome is not None and (ending := ending_of(self._outcome.events)) is not None:
+            return ending.message
         if self._reading is not None:
             return self._reading.message
         return new_assistant_message(self.model)
@@ -248,6 +252,7 @@ class Flow:
     def _attempt(self) -> _StepsFor[_Outcome]:
         self._began = _as_moment((yield NOW))
         self._request_id = None
+        self._is_billed = False
         request = self._request or self._prepare(self._plan)
         if not isinstance(request, Failure):
             request = yield from self._with_summaries(request)
@@ -265,6 +270,7 @@ class Flow:
                 outcome = yield from self._read_reply(request, answer)
             else:
                 self._is_open = False
+                self._is_billed = isinstance(answer, Broken) and answer.is_unanswered
                 outcome = self._failed(self._broken(answer))
         self._outcome = outcome
         if self._is_open:
@@ -285,11 +291,23 @@ class Flow:
             waited=self._plan.wait,
             duration=moment.clock - self._began.clock,
             request_id=self._request_id,
+            usage=self._find_usage(failure),
         )
         self._began = replace(self._began, chance=moment.chance)
         self.attempts = (*self.attempts, attempt)
         self._is_recorded = True
         yield Note(attempt)
+
+    def _find_usage(self, failure: Failure | None) -> Usage | None:
+        """Give what the current attempt is billed; a refusal costs nothing."""
+        if not self._is_billed:
+            return None
+        ending = None if self._outcome is None else ending_of(self._outcome.events)
+        message = self.message if ending is None else ending.message
+        is_empty = not message.content and message.usage is None
+        if is_empty and failure is not None and failure.kind != FailureKind.NETWORK and failure.evidence != "aborted":
+            return None  # an error that has the status of a reply
+        return find_usage(message, is_whole=failure is None, request=self._request, model=self.model)
 
     def _with_summaries(self, request: Request) -> _StepsFor[Request]:
         """Have the messages summarised that a request leaves out; the request stays as it is if that fails.
@@ -379,6 +397,7 @@ class Flow:
     def _read_reply(self, request: Request, head: Head) -> _StepsFor[_Outcome]:
         if head.status >= 300:
             return (yield from self._read_error(head))
+        self._is_billed = True
         named, accounts = request.account_in(head.headers), self.ask.accounts
         if accounts is None:
             self._sender = named, None
@@ -489,6 +508,7 @@ class Flow:
         outcome, reading = self._outcome, self._reading
         if self._is_open:
             self._is_open = False
+            self._is_billed = True  # the request was sent
             yield CLOSE
         if outcome is None:
             events = self._ending_events(reason, StopReason.ABORTED) if reading is None else reading.abort(reason)
@@ -496,6 +516,7 @@ class Flow:
                 events,
                 Failure(kind=FailureKind.UNKNOWN, provider=self.model.provider, evidence="aborted", message=reason),
             )
+            self._outcome = outcome
         if not self._is_recorded:
             yield from self._record(outcome.failure)
         return outcome.events

@@ -132,10 +132,14 @@ class Head(msgspec.Struct, frozen=True):
 
 @final
 class Broken(msgspec.Struct, frozen=True):
-    """The step failed; `text` is the reason and contains no secret."""
+    """The step failed; `text` is the reason and contains no secret.
+
+    `is_unanswered`: the whole request was sent, and nobody waited any longer for the answer. The provider may bill it.
+    """
 
     text: str
     kind: FailureKind = FailureKind.NETWORK
+    is_unanswered: bool = False
 
 
 Answer: TypeAlias = Moment | Summarised | Head | bytes | list[Event] | Broken | None

@@ -3,8 +3,8 @@
 Facts this file relies on:
 - `{NAME}` in a base URL is an environment variable: a resource, an account, a region.              (provider table)
 - The AWS region and the Google location have a second common variable name.     (botocore 1.44.0, google-genai 3.1.0)
-- Vertex has no host `global-aiplatform`: the global location is the host without a prefix.
-                                                                                          (google-genai 3.1.0, 2026-11)
+- Vertex has no host `global-aiplatform`: the global location is the host without a prefix. The locations `us` and `eu`
+  have hosts of another form.                                          (google-genai 3.1.0, anthropic 2.8.0; 2026-11)
 - The transport logs the URL of every request.                                                 (httpx2 2.16.0: INFO)
 - A session id in a header keeps a conversation on the server that has it cached.   (pi-ai 1.5.0: session affinity)
 """
@@ -31,7 +31,11 @@ _OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "GOOGLE_CLOUD_LOCATION": ("GOOGLE_CLOUD_REGION", "GOOGLE_VERTEX_LOCATION"),
     "GOOGLE_CLOUD_PROJECT": ("GOOGLE_VERTEX_PROJECT",),
 }
-_GLOBAL_HOST_NAMES: Final[Mapping[str, str]] = {"//global-aiplatform.": "//aiplatform."}
+_GLOBAL_HOST_NAMES: Final[Mapping[str, str]] = {
+    "//global-aiplatform.": "//aiplatform.",
+    "//us-aiplatform.": "//aiplatform.us.rep.",
+    "//eu-aiplatform.": "//aiplatform.eu.rep.",
+}
 _SECRET_PARAMETER: Final = re.compile(r"key|token|secret|sig|code", re.IGNORECASE)
 _SESSION_HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
     "none": (),

@@ -156,6 +156,8 @@ class AsyncStream(Shell):
             outgoing = builder.write(request, body, token, self._first)
             if isinstance(outgoing, Broken):
                 return outgoing
+            if self._observation is not None:
+                self._observation.begin(request, outgoing.headers, outgoing.url)
             await _sign(outgoing, builder)
         except SettingsError as error:
             return builder.explain(error)

@@ -6,7 +6,6 @@ The functions `complete` and `stream` make a client for one request; for several
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Final, Self, Unpack
 
 from msgspec.structs import replace
@@ -15,20 +14,20 @@ from segue.client.flow.attempts import Attempt
 from segue.client.flow.request_flow import Ask, Prepare, prepare_request
 from segue.client.flow.shortening import window_key, with_window
 from segue.client.flow.steps import Broken, Head
-from segue.client.flow.tool_loop import Run, ToolLoop
+from segue.client.flow.tool_loop import Run
 from segue.client.http.async_sending import AsyncWire, find_direct
 from segue.client.http.async_streams import AsyncStream, AsyncSummariseStep, Settle, count_tokens_async, fetch_async
 from segue.client.http.counting import Counting
 from segue.client.http.loops import HttpByLoop
 from segue.client.http.outgoing_request import RequestBuilder
 from segue.client.http.running import (
-    Growing,
     RunEvent,
     RunSettings,
     last_of,
     last_of_async,
     run_tools,
     run_tools_async,
+    start_loop,
 )
 from segue.client.http.sending import Wire
 from segue.client.http.settings import ClientSettings, OnAttempt, Setup, import_httpx2, shared_tls
@@ -251,7 +250,7 @@ class Client(_BaseClient):
             RunLimitReached: a limit was reached; its `run.context` can be run again.
             RequestFailed, EmptyConversation, ProjectionRefused, UnknownModel: as in `complete`.
         """
-        return last_of(self._run(context, model, fallback_models, settings, emits=False))
+        return last_of(self._run(context, (model, *fallback_models), settings, emits=False))
 
     def run_stream(
         self,
@@ -262,27 +261,12 @@ class Client(_BaseClient):
         **settings: Unpack[RunSettings],
     ) -> Iterator[RunEvent]:
         """Give what happens in a loop like `run`: events, results of calls, and at the end the `Run`."""
-        return self._run(context, model, fallback_models, settings, emits=True)
+        return self._run(context, (model, *fallback_models), settings, emits=True)
 
     def _run(
-        self,
-        context: ContextInput,
-        model: Model | str,
-        fallback_models: Sequence[Model | str],
-        settings: RunSettings,
-        *,
-        emits: bool,
+        self, context: ContextInput, models: Sequence[Model | str], settings: RunSettings, *, emits: bool
     ) -> Iterator[RunEvent]:
-        loop = ToolLoop(settings["tools"], settings.get("limits"))
-        begin = partial(
-            self.begin,
-            model=model,
-            options=settings.get("options"),
-            policy=settings.get("policy"),
-            fallback_models=fallback_models,
-            emits=emits,
-        )
-        place = Growing(loop.with_tools(read_input(context)), begin).place()
+        loop, place = start_loop(self.begin, context, models, settings, emits=emits)
         return run_tools(loop, place, settings.get("approve"), emits=emits)
 
     def begin(
@@ -418,7 +402,7 @@ class AsyncClient(_BaseClient):
         **settings: Unpack[RunSettings],
     ) -> Run:
         """Send a conversation and run the calls of the replies, like `Client.run`."""
-        return await last_of_async(self._run(context, model, fallback_models, settings, emits=False))
+        return await last_of_async(self._run(context, (model, *fallback_models), settings, emits=False))
 
     def run_stream(
         self,
@@ -429,27 +413,12 @@ class AsyncClient(_BaseClient):
         **settings: Unpack[RunSettings],
     ) -> AsyncIterator[RunEvent]:
         """Give what happens in a loop like `run`: events, results of calls, and at the end the `Run`."""
-        return self._run(context, model, fallback_models, settings, emits=True)
+        return self._run(context, (model, *fallback_models), settings, emits=True)
 
     def _run(
-        self,
-        context: ContextInput,
-        model: Model | str,
-        fallback_models: Sequence[Model | str],
-        settings: RunSettings,
-        *,
-        emits: bool,
+        self, context: ContextInput, models: Sequence[Model | str], settings: RunSettings, *, emits: bool
     ) -> AsyncIterator[RunEvent]:
-        loop = ToolLoop(settings["tools"], settings.get("limits"))
-        begin = partial(
-            self.begin,
-            model=model,
-            options=settings.get("options"),
-            policy=settings.get("policy"),
-            fallback_models=fallback_models,
-            emits=emits,
-        )
-        place = Growing(loop.with_tools(read_input(context)), begin).place()
+        loop, place = start_loop(self.begin, context, models, settings, emits=emits)
         return run_tools_async(loop, place, settings.get("approve"), emits=emits)
 
     def begin(

@@ -62,7 +62,7 @@ def explain_fault(error: Exception, secrets: tuple[str, ...], url: str = "") -> 
         text = _UNREACHABLE.format(message=message, server=conceal(server, secrets), error=f"{name}: {text}")
     else:
         text = f"{message} ({name}: {text})"
-    return Broken(text, _KINDS.get(name, FailureKind.NETWORK))
+    return Broken(text, _KINDS.get(name, FailureKind.NETWORK), is_unanswered=name == "ReadTimeout")
 
 
 def _origin(url: str) -> str:

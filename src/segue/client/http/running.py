@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from functools import partial
 from inspect import isawaitable
 from typing import Generic, NamedTuple, Required, TypeAlias, TypedDict, TypeVar
 
@@ -23,7 +24,9 @@ from segue.conversation.content import ToolCall
 from segue.conversation.context import Context, Options
 from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
+from segue.models.model import Model
 from segue.projection.policy import Policy
+from segue.protocols.context_input import ContextInput, read_input
 
 Approve: TypeAlias = Callable[[ToolCall], Verdict | Awaitable[Verdict]]
 """Asked before each call: True runs it; False, or a text for the model, refuses it. May be async in async loops."""
@@ -53,7 +56,7 @@ class RunPlace(NamedTuple, Generic[_Reply]):
     ask: Callable[[], _Reply]
 
 
-class Growing(Generic[_Reply]):
+class _Growing(Generic[_Reply]):
     """The conversation of a loop that no session keeps: it grows by each reply and its results."""
 
     def __init__(self, context: Context, begin: Callable[..., _Reply]) -> None:
@@ -69,6 +72,27 @@ class Growing(Generic[_Reply]):
 
     def _end(self, message: AssistantMessage, _: object) -> None:
         self._add(message)
+
+
+def start_loop(
+    begin: Callable[..., _Reply],
+    context: ContextInput,
+    models: Sequence[Model | str],
+    settings: RunSettings,
+    *,
+    emits: bool,
+) -> tuple[ToolLoop, RunPlace[_Reply]]:
+    """Give a loop with its tools and limits, and the conversation that it runs in; the first model is asked first."""
+    loop = ToolLoop(settings["tools"], settings.get("limits"))
+    begins = partial(
+        begin,
+        model=models[0],
+        options=settings.get("options"),
+        policy=settings.get("policy"),
+        fallback_models=models[1:],
+        emits=emits,
+    )
+    return loop, _Growing(loop.with_tools(read_input(context)), begins).place()
 
 
 def run_tools(loop: ToolLoop, place: RunPlace[Stream], approve: Approve | None, *, emits: bool) -> Iterator[RunEvent]:

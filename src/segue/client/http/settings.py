@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias, TypedDict, cast
 from segue.client.flow.attempts import Attempt
 from segue.client.flow.backoff import Retry
 from segue.client.http.keys import ApiKey, Auth, find_key
+from segue.client.http.telemetry import Telemetry
 from segue.client.local.echo import echo_mounts
 from segue.client.local.gguf import local_mounts
 from segue.client.local.user_files import read_stored_key
@@ -61,6 +62,8 @@ class ClientSettings(TypedDict, total=False):
     async in an `AsyncClient`."""
     on_attempt: OnAttempt | None
     """Called with each attempt when it has ended."""
+    telemetry: Telemetry | None
+    """Writes a span and metrics of OpenTelemetry for each request that is sent; None writes nothing."""
     catalogue: Catalogue | None
     """The user's own models and providers, from `load_catalogue`."""
     environment: Mapping[str, str] | None
@@ -96,6 +99,7 @@ class Setup:
         self.sticky: bool = settings.get("sticky", False)
         self.on_request: OnRequest | None = settings.get("on_request")
         self.on_attempt: OnAttempt | None = settings.get("on_attempt")
+        self.telemetry: Telemetry | None = settings.get("telemetry")
         self.catalogue: Catalogue | None = settings.get("catalogue")
         environment = settings.get("environment")
         self.environment: Mapping[str, str] = os.environ if environment is None else environment

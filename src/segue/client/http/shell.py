@@ -15,6 +15,7 @@ from segue.client.flow.request_flow import Ask, Flow
 from segue.client.flow.steps import Aborted, Answer, Moment, Step
 from segue.client.http.outgoing_request import RequestBuilder
 from segue.client.http.settings import OnAttempt
+from segue.client.http.telemetry import Observation
 from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage
 from segue.errors import RequestFailed
@@ -29,6 +30,7 @@ OnEnd: TypeAlias = Callable[[AssistantMessage, tuple[Attempt, ...]], None]
 TERMINAL: Final = frozenset({"done", "error"})
 """The types of the events that end a reply."""
 
+_OBSERVED: Final = frozenset({"read_events", "note"})
 _RANDOM: Final = random.SystemRandom()
 
 
@@ -48,6 +50,8 @@ class Shell:
         self._first = ask.owner or ask.candidates[0].provider
         self._on_attempt = on_attempt
         self._on_end = on_end
+        telemetry = builder.setup.telemetry
+        self._observation: Observation | None = None if telemetry is None else telemetry.observe()
         self._emits = ask.emits
         self._flow = Flow(ask, conceal)
         self._steps = self._flow.run()
@@ -118,6 +122,8 @@ class Shell:
         except BaseException:
             self._step = None
             raise
+        if self._observation is not None and step.kind in _OBSERVED:
+            step = self._observe(self._observation, step)
         self._step = step
         if step.kind == "emit":
             self._step = None
@@ -125,6 +131,13 @@ class Shell:
             self._ready[:0] = reversed(step.events)  # after the events that the caller has not read yet
             if self._on_end is not None:
                 self._on_end(self._flow.message, self._flow.attempts)
+
+    def _observe(self, observation: Observation, step: Step) -> Step:
+        if step.kind == "read_events":
+            return observation.timed(step)
+        if step.kind == "note":
+            observation.end(step.attempt, self._flow.message)
+        return step
 
     def _result_or_raise(self) -> AssistantMessage:
         """Return the finished message.

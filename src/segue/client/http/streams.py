@@ -143,6 +143,8 @@ class Stream(Shell):
             outgoing = builder.write(request, body, token, self._first)
             if isinstance(outgoing, Broken):
                 return outgoing
+            if self._observation is not None:
+                self._observation.begin(request, outgoing.headers, outgoing.url)
             if not outgoing.is_signed:
                 builder.sign(outgoing)
         except SettingsError as error:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from segue.client.http.loops import find_loop
 from segue.client.session.file_work import FileWork, wait_for_work
-from segue.client.session.history import History
+from segue.client.session.history import ConversationHistory
 from segue.conversation.context import Context, Summary
 from segue.conversation.messages import Message
 from segue.conversation.stored import dump_message, dump_summary
@@ -31,10 +31,10 @@ class AsyncHistory:
     called before the file is open.
     """
 
-    def __init__(self, open_history: Callable[[], History], *, has_file: bool) -> None:
+    def __init__(self, open_history: Callable[[], ConversationHistory], *, has_file: bool) -> None:
         self._work = FileWork()
         self._has_file = has_file
-        self._history: History | None = None
+        self._history: ConversationHistory | None = None
         self._context: Context | None = None
         self._written = 0  # the messages of the context that the file holds
         self._summaries_written = 0
@@ -45,11 +45,11 @@ class AsyncHistory:
         if has_file and find_loop() is not None:
             self._opening = self._work.submit(open_history)
         else:
-            self._opening: Future[History] = Future()
+            self._opening: Future[ConversationHistory] = Future()
             self._opening.set_result(open_history())
 
     @property
-    def history(self) -> History:
+    def history(self) -> ConversationHistory:
         """The opened history.
 
         Raises:
@@ -117,7 +117,7 @@ class AsyncHistory:
             self._last = self._work.submit(lambda: self._write(history, line, is_summary=True))
         self._context = context.add_summary(summary)
 
-    def _write(self, history: History, line: bytes, *, is_summary: bool = False) -> None:
+    def _write(self, history: ConversationHistory, line: bytes, *, is_summary: bool = False) -> None:
         if self._error is not None:
             return
         try:
@@ -130,7 +130,7 @@ class AsyncHistory:
             else:
                 self._written += 1
 
-    def _write_model(self, history: History, model: Model) -> None:
+    def _write_model(self, history: ConversationHistory, model: Model) -> None:
         if self._error is None:
             try:
                 history.append_model(model)

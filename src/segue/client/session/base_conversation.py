@@ -15,7 +15,7 @@ from segue.client.flow.steps import Summarised
 from segue.client.flow.tool_loop import ToolLoop, pending_calls
 from segue.client.http.clients import AsyncClient, Client
 from segue.client.http.shell import Shell
-from segue.client.session.history import History, new_result, new_user_message
+from segue.client.session.history import ConversationHistory, new_result, new_user_message
 from segue.client.session.outboxes import Outboxes
 from segue.client.session.recorded_models import check_address, storable_model
 from segue.client.session.settings import ConversationSettings
@@ -36,7 +36,7 @@ _Reply = TypeVar("_Reply", bound=Shell)
 
 
 class _AnyHistory(Protocol):
-    """`History` and `AsyncHistory`."""
+    """`ConversationHistory` and `AsyncHistory`."""
 
     is_closed: bool
 
@@ -84,10 +84,10 @@ class BaseConversation:
             if self._model is None and (path is None or not os.path.exists(path)):  # noqa: PTH110  # may be a string
                 self._model = get_model(self._name, catalogue=self._catalogue)
 
-    def _open(self) -> History:
+    def _open(self) -> ConversationHistory:
         """Open the session file and choose the model, in one step that a thread can do."""
         settings = self._settings
-        history = History(
+        history = ConversationHistory(
             settings.get("path"),
             None if (given := settings.get("context")) is None else read_input(given),
             settings.get("system_prompt"),

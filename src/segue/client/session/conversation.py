@@ -29,7 +29,7 @@ from segue.client.http.running import (
 from segue.client.http.streams import Stream
 from segue.client.session.async_history import AsyncHistory
 from segue.client.session.base_conversation import BaseConversation, Turn, check_client
-from segue.client.session.history import History, MessageInput, read_content
+from segue.client.session.history import ConversationHistory, MessageInput, read_content
 from segue.client.session.settings import ConversationSettings, refuse_unknown_settings
 from segue.client.session.summarising import Answer
 from segue.conversation.content import UserContent
@@ -70,7 +70,7 @@ class Conversation(BaseConversation):
                 self._client.close()
             raise
 
-    def _get_history(self) -> History:
+    def _get_history(self) -> ConversationHistory:
         return self._history
 
     def ask(

@@ -32,7 +32,7 @@ MessageInput: TypeAlias = str | UserContent | UserMessage | Sequence[str | UserC
 _CONTENT: Final = (str, *get_args(UserContent))
 
 
-class History:
+class ConversationHistory:
     """Messages that are stored one by one: each is written to the file before it is added in memory.
 
     An existing file is continued. A system prompt or tools that differ from those in the file are written to it and
