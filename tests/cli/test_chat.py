@@ -35,6 +35,11 @@ def test_the_echo_model_answers_without_a_key():
     assert (chatted.status, chatted.out) == (0, "hello there\n")
 
 
+def test_the_model_is_named_as_for_ask():
+    assert chat("hello\n", "-m", "echo").out == "hello\n"
+    assert "the model is named twice: echo and echo" in chat("hello\n", "echo", "-m", "echo").err
+
+
 def test_quit_ends_a_chat_in_a_pipe():
     chatted = chat("hello\n/quit\nmore\n", "echo")
     assert (chatted.status, chatted.out) == (0, "hello\n")

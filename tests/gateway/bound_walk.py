@@ -188,6 +188,9 @@ class Walk:
         self.pending: dict[int, list[Called]] = {}
         """The calls of each reply, by the identity of its items."""
         self.dropped: set[str] = set()
+        self.told: dict[str, tuple[int, list[Any]]] = {}
+        """What the server dropped: how often the gateway had started again by then, and the reply that told it."""
+        self.starts = 0
         self.bound = len(self.emulator.ledger.bound())
         self.keeps_state = wire not in ("ollama", "chat, ids only") or server.store != "none"
         """Whether all state comes back: without a store, these clients have no field for it, or not in each reply."""
@@ -277,6 +280,7 @@ class Walk:
     def restart(self) -> None:
         """Restart the gateway, and connect to it again."""
         self.client.close()
+        self.starts += 1
         self.server.restart()
         self.client = self.server.connect(self.wire)
 
@@ -323,7 +327,8 @@ class Walk:
         self.history.append(Entry("reply", items))
         self.pending[id(items)] = made
         if step.paused and not self.is_paused():
-            # The client adds a user message. Without the call of the server's tool, the provider refuses its thinking.
+            # The client adds a user message. A call of the server's tool without its result is refused, and signed
+            # thinking is refused without a block of its own turn (oh-my-pi #6496, vercel/ai #7099): neither is sent.
             self.dropped.update(self.emulator.ledger.bound()[bound:])
         self.check(before)
         return made
@@ -340,7 +345,9 @@ class Walk:
                 change
                 for change in request.transformations
                 if change["reason"] != "prefix_binding_mismatch"
-                and signature_at(request.body, change["path"]) not in self.imported  # nobody knows which model made it
+                # A body does not say which model or account made a block that the gateway has not seen. Such a block
+                # is sent, as Anthropic advises: one that the model cannot read is dropped, and is not paid for.
+                and signature_at(request.body, change["path"]) not in self.imported
             ]
             assert not dropped, f"foreign state was sent: {dropped}"
             if "block_binding" in str(request.body):
@@ -352,13 +359,28 @@ class Walk:
                 for change in request.transformations
                 if change["reason"] == "prefix_binding_mismatch"
             ]
-            assert self.dropped.isdisjoint(gone), "state that the server dropped was sent again"
+            again = [each for each in gone if each in self.dropped and self.is_remembered(each)]
+            assert not again, "state that the server dropped was sent again"
             self.dropped.update(gone)
+            told_by = self.history[-1].items if self.thinks and self.keeps_state else []
+            self.told.update(dict.fromkeys(gone, (self.starts, told_by)))
         if self.keeps_state and not refused:
             unknown = self.dropped | self.imported
             known = [each for each in self.emulator.ledger.bound()[self.bound :] if each not in unknown]
             given_up = self.emulator.withheld(new[-1], known)
             assert not given_up, f"{len(given_up)} valid blocks were given up"
+
+    def is_remembered(self, signature: str) -> bool:
+        """Whether anything remembers that the server dropped a block.
+
+        Without a store, the gateway does until it ends, and the reasoning of the reply to that request. A client that
+        goes back to before that reply has an imported session again, and so has one whose reply had no reasoning: the
+        server is asked once more, and refuses nothing.
+        """
+        starts, items = self.told.get(signature, (self.starts, []))
+        return (
+            self.server.store != "none" or starts == self.starts or any(entry.items is items for entry in self.history)
+        )
 
 
 def signature_at(body: object, path: str) -> str:

@@ -44,6 +44,9 @@ class FaultyDatabase:
             raise self.failure
         return self.inner.query(statement, values)
 
+    def compact(self) -> None:
+        self.inner.compact()
+
     def close(self) -> None:
         self.inner.close()
 

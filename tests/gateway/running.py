@@ -18,7 +18,9 @@ UPSTREAMS = {
     "m-gemini": "google/gemini-3.1-pro-preview",
     "m-chat": "openrouter/deepseek/deepseek-v4-pro",
 }
-KEYS = dict.fromkeys(("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"), "sk-upstream-key")
+KEYS: dict[str, str] = dict.fromkeys(
+    ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY"), "sk-upstream-key"
+)
 
 
 @final

@@ -514,8 +514,8 @@ FAULTS: dict[str, tuple[object, str, object, Callable[[Served], None]]] = {
     "affinity is ignored": (
         Conversations,
         "order_accounts",
-        lambda _, __, models, ___, names, *____: [
-            replace(model, account=name) for model in models for name in names(model.provider)
+        lambda _, __, models, ___, router, *____: [
+            replace(model, account=name) for model in models for name in router.accounts_of(model.provider)
         ],
         _fail_over,
     ),

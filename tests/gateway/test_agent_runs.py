@@ -49,7 +49,7 @@ CASES = (
     Case("pi", "chat", 19_000),
     Case("pi", "gemini", 19_000),
     Case("opencode", "messages", 16_700),
-    Case("opencode", "responses", 16_700),
+    Case("opencode", "responses", 16_000),
     Case("opencode", "chat", 16_700),
 )
 

@@ -149,7 +149,7 @@ def test_the_page_loads_its_parts_and_nothing_from_elsewhere(gateway: Running) -
     page = httpx2.get(f"{gateway.url}/segue")
     assert page.status_code == 200
     assert "default-src 'none'" in page.headers["content-security-policy"]
-    parts = re.findall(r'(?:href|src)="([^"]+)"', page.text)
+    parts = [part for part in re.findall(r'(?:href|src)="([^"]+)"', page.text) if part != "data:,"]
     assert parts
     assert all(part.startswith("/segue/page/") for part in parts)
     assert {httpx2.get(gateway.url + part).status_code for part in parts} == {200}

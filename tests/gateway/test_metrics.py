@@ -6,9 +6,11 @@ from typing import Any
 
 import httpx2
 import pytest
+from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
 from gateway.running import KEYS, Running, config_text, running
+from segue.conversation.messages import Usage, UsageCost
 from segue.errors import SettingsError
 from segue.gateway.app import create_app
 from segue.gateway.config import load_config
@@ -100,6 +102,20 @@ def row(model: str) -> RequestRow:
         outcome="done",
         duration_ms=70,
     )
+
+
+def test_what_a_key_cost_counts_every_attempt() -> None:
+    def used(tokens: int, dollars: float) -> Usage:
+        return Usage(input=tokens, output=1, cache_read=2, cache_write=3, cost=UsageCost(total=dollars))
+
+    metrics = Metrics()
+    metrics.add(replace(row("m"), key="alice", usage=used(10, 0.25)))
+    metrics.add(replace(row("m"), key="alice", usage=used(10, 0.25), spent=used(30, 0.75)))
+    metrics.add(replace(row("m"), usage=used(10, 0.25)))
+    text = metrics.render({})
+    assert total(text, "segue_key_tokens_total", key="alice") == 16 + 36
+    assert total(text, "segue_key_cost_dollars_total", key="alice") == 1.0
+    assert total(text, "segue_key_tokens_total") == 16 + 36
 
 
 def test_names_that_clients_make_up_do_not_grow_the_page_without_end() -> None:

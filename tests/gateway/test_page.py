@@ -1,9 +1,9 @@
-"""The page of the gateway in a real browser: a conversation is switched to another model, with a key and without."""
+"""The console of the gateway in a real browser: requests, one request opened, conversations, switching, keys."""
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,55 +11,155 @@ import httpx2
 import pytest
 
 from gateway.running import running
+from gateway.test_console import fill
+from inspector.browsing import PATIENCE, browser, needs_browser, sync_api
+from segue.testing.emulator import Step
 
-sync_api = pytest.importorskip("playwright.sync_api")
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="in a browser (no chromium)")
-PATIENCE = 120_000
-"""Milliseconds until something that does not come is a failure; a busy machine is none."""
+__all__ = ["browser"]
+pytestmark = needs_browser
 KEY = "sgw-a-long-key-of-a-client"
 ASK = {"model": "m-anthropic", "max_tokens": 50, "messages": [{"role": "user", "content": "hi"}]}
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
+@pytest.fixture
+def new_page(browser: Any) -> Iterator[Any]:
+    contexts: list[Any] = []
+    troubles: list[str] = []
+
+    def open_page(url: str, width: int = 1440, scheme: str = "light") -> Any:
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        contexts.append(context)
+        context.set_default_timeout(PATIENCE)
+        page = context.new_page()
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on(
+            "console",
+            lambda message: (
+                troubles.append(message.text) if message.type == "error" and "status of 4" not in message.text else None
+            ),
+        )
+        page.goto(f"{url}/segue")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not troubles
 
 
 @pytest.mark.parametrize("has_key", [False, True])
-def test_a_conversation_is_switched_on_the_page(browser: Any, has_key: bool, tmp_path: Path) -> None:
+def test_a_conversation_is_switched_on_the_page(new_page: Any, has_key: bool, tmp_path: Path) -> None:
     file = tmp_path / "key"
     file.write_text(KEY)
     more = f'[listen]\nkeys = ["file:{file}"]\n' if has_key else ""
     headers = {"x-session-id": "page", **({"x-api-key": KEY} if has_key else {})}
+
+    def show(page: Any) -> None:
+        if has_key:
+            page.get_by_label("Key of this gateway").fill(KEY)
+            page.get_by_role("button", name="Show").click()
+        page.get_by_role("button", name="Conversations", exact=True).click()
+
     with running(store=f"sqlite:{tmp_path}/g.db", more=more) as gateway:
         first = httpx2.post(f"{gateway.url}/v1/messages", json=ASK, headers=headers)
         assert first.headers["x-segue-model"] == "anthropic/claude-opus-4-8"
-        context = browser.new_context()
-        context.set_default_timeout(PATIENCE)
-        page = context.new_page()
-        troubles: list[str] = []
-        page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.goto(f"{gateway.url}/segue")
-        if has_key:
-            page.get_by_label("Key of this gateway").fill(KEY)
-            page.get_by_role("button", name="Show").click()
-        page.get_by_text("anthropic/claude-opus-4-8").wait_for()
+        page = new_page(gateway.url)
+        show(page)
         field = page.get_by_label("Model for the conversation of")
-        for name, told in {"no/such": "no/such", "openai/gpt-5.4": "goes to openai/gpt-5.4"}.items():
-            field.fill(name)
-            field.press("Enter")
-            page.get_by_role("status").filter(has_text=told).wait_for()
+        field.fill("no/such")
+        field.press("Enter")
+        page.get_by_role("alert").filter(has_text="no/such").wait_for()
+        field.fill("openai/gpt-5.4")
+        field.press("Enter")
+        page.get_by_role("status").filter(has_text="goes to openai/gpt-5.4").wait_for()
         second = httpx2.post(f"{gateway.url}/v1/messages", json=ASK, headers=headers)
         assert second.headers["x-segue-model"] == "openai/gpt-5.4"
         page.reload()
-        if has_key:
-            page.get_by_label("Key of this gateway").fill(KEY)
-            page.get_by_role("button", name="Show").click()
+        show(page)
         sync_api.expect(page.get_by_label("Model for the conversation of")).to_have_value("openai/gpt-5.4")
-        context.close()
-        assert not troubles
+
+
+def test_requests_appear_live_and_one_is_opened_with_its_contents_and_a_replay(new_page: Any, tmp_path: Path) -> None:
+    steps = Step(status=529), Step(text="A purple.")
+    with running(*steps, store=f"sqlite:{tmp_path}/g.db", more='content = "full"\n') as gateway:
+        page = new_page(gateway.url)
+        page.get_by_text("There is no request yet.").wait_for()
+        httpx2.post(f"{gateway.url}/v1/messages", json=ASK)
+        row = page.locator("#rows tr")
+        row.get_by_text("2 (overloaded)").wait_for()
+        assert "anthropic/claude-opus-4-8" in row.inner_text()
+        row.get_by_role("button", name="Open the request").press("Enter")  # with the keyboard
+        box = page.get_by_role("dialog")
+        box.get_by_text("What the client sent").click()
+        box.get_by_text('"content": "hi"').first.wait_for()
+        box.get_by_text("The reply", exact=True).click()
+        box.get_by_text("A purple.").wait_for()
+        box.get_by_label("Model to replay for").fill("m-gemini")
+        box.get_by_role("button", name="Replay without sending").click()
+        box.get_by_text("Would be sent to google/gemini-3.1-pro-preview").wait_for()
+        box.get_by_role("button", name="Open the conversation").click()
+        with page.expect_download() as download:
+            box.get_by_role("button", name="Export as a segue session").click()
+        assert b"A purple." in Path(download.value.path()).read_bytes()
+        page.on("dialog", lambda dialog: dialog.accept())
+        box.get_by_role("button", name="Erase").click()
+        box.get_by_text("Erased:").wait_for()
+        page.keyboard.press("Escape")
+        page.get_by_text("There is no request yet.").wait_for()
+
+
+@pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.proof)])
+def test_many_requests_are_paged_and_filtered_on_the_server(new_page: Any, count: int, tmp_path: Path) -> None:
+    with running(store=f"sqlite:{tmp_path}/g.db") as gateway:
+        store = gateway.gateway.store.store
+        assert store is not None
+        fill(store, count)
+        page = new_page(gateway.url)
+        page.locator("#rows tr").nth(99).wait_for()
+        first = page.locator("#rows tr").first.get_attribute("data-id")
+        page.get_by_role("button", name="Older").click()
+        sync_api.expect(page.locator("#rows tr").first).not_to_have_attribute("data-id", first)
+        page.get_by_label("Filter").fill("claude-code opus")
+        sync_api.expect(page.locator("#rows tr").filter(has_text="codex")).to_have_count(0)
+        assert page.locator("#rows tr").count() == min(100, len(range(0, count, 35)))
+        page.get_by_label("Filter").fill("nothing has this")
+        page.get_by_text("No request has these words.").wait_for()
+
+
+def find_axe() -> str | None:
+    for name in ("axe_playwright_python", "axe_core_python"):
+        found = find_spec(name)
+        if found is not None and found.origin is not None:
+            return next(map(str, Path(found.origin).parent.glob("axe*.js")), None)
+    return None
+
+
+@pytest.mark.proof
+@pytest.mark.skipif(find_axe() is None, reason="of accessibility rules (no axe-core-python)")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_axe_finds_nothing_on_any_view(new_page: Any, width: int, scheme: str, tmp_path: Path) -> None:
+    with running(Step(status=529), store=f"sqlite:{tmp_path}/g.db", more='content = "full"\n') as gateway:
+        httpx2.post(f"{gateway.url}/v1/messages", json=ASK)
+        page = new_page(gateway.url, width, scheme)
+        page.locator("#rows tr").first.wait_for()
+        page.evaluate(Path(find_axe() or "").read_text("utf-8"))
+        views = {
+            "requests": lambda: None,
+            "opened": lambda: (
+                page.locator("#rows tr button").first.click(),
+                page.get_by_text("The reply", exact=True).click(),
+            ),
+            "thread": lambda: page.click("#opened-body button:text('Open the conversation')"),
+            "conversations": lambda: (page.keyboard.press("Escape"), page.click("nav [data-view=conversations]")),
+            "drift": lambda: page.click("nav [data-view=drift]"),
+        }
+        for name, act in views.items():
+            act()
+            page.wait_for_timeout(50)
+            found = page.evaluate(
+                "axe.run().then(({ violations }) => violations.map((it) => [it.id, it.nodes[0].html]))"
+            )
+            assert found == [], name
+        width_of_page = page.evaluate("document.documentElement.scrollWidth")
+        assert width_of_page <= width

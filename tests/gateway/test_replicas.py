@@ -31,7 +31,8 @@ def database() -> Iterator[str]:
         yield url
 
 
-def _start(config: Path, port: int) -> subprocess.Popen[bytes]:
+def start_gateway(config: Path, port: int) -> subprocess.Popen[bytes]:
+    """Start a gateway in a process of its own, and wait until it answers."""
     process = subprocess.Popen(
         [sys.executable, "-m", "segue", "serve", "--config", str(config)],
         env={**os.environ, **KEYS, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
@@ -74,7 +75,7 @@ def test_replicas_take_turns_and_one_is_killed(client: str, database: str, tmp_p
                 path.write_text(
                     config_text(upstream.url, store=database, more=f'[listen]\naddress = "127.0.0.1:{port}"')
                 )
-                processes.append(_start(path, port))
+                processes.append(start_gateway(path, port))
             one, two = (f"http://127.0.0.1:{port}" for port in ports)
             ask = CLIENTS[client](stream=True)
             history: list[object] = []

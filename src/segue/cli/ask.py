@@ -10,11 +10,11 @@ from typing import Any, TextIO, cast
 import click
 import msgspec
 
-from segue.cli.starting import NoModel, Start, find_start, offer_models, read_key, sending_options
+from segue.cli.starting import NoModel, Sending, Start, find_start, offer_models, sending_options
 from segue.cli.statuses import Status
 from segue.cli.targets import ASK, complete_model, open_catalogue
 from segue.conversation.content import UserContent
-from segue.conversation.context import Options, ThinkingLevel
+from segue.conversation.context import Options
 from segue.conversation.messages import AssistantMessage
 from segue.json_text import encode_json
 from segue.models.model import Model
@@ -66,13 +66,7 @@ def command(
     schema: str | None,
     as_json: bool,
     usage: bool,
-    protocol: str | None,
-    base_url: str | None,
-    key: str | None,
-    system: str | None,
-    thinking: str | None,
-    max_tokens: int | None,
-    catalogue: str | None,
+    sending: Sending,
 ) -> None:
     """Send QUESTION to a model and print the answer as it arrives.
 
@@ -88,19 +82,14 @@ def command(
 
     output_schema = _read_schema(schema)
     content = _read_content(question, files)
-    known = open_catalogue(catalogue)
-    start = find_start(model, protocol, session, catalogue, ASK) or _first_offer(next(offer_models(known), None))
-    options = Options(
-        thinking=cast("ThinkingLevel | None", thinking), max_tokens=max_tokens, output_schema=output_schema
-    )
-    given = read_key(key)
+    known = open_catalogue(sending.catalogue)
+    start = find_start(model, sending, session, ASK) or _first_offer(next(offer_models(known), None))
+    options = Options(thinking=sending.thinking, max_tokens=sending.max_tokens, output_schema=output_schema)
     with (
-        Client(
-            api_key=None if given is None else {start.provider: given},
-            base_url=None if base_url is None else {start.provider: base_url},
-            catalogue=known,
-        ) as client,
-        Conversation(start.model, client=client, path=session, system_prompt=system, options=options) as conversation,
+        Client(**sending.client_settings(start.provider, known)) as client,
+        Conversation(
+            start.model, client=client, path=session, system_prompt=sending.system, options=options
+        ) as conversation,
     ):
         if start.reason:
             click.secho(f"({conversation.model.full_name()}: {start.reason})", dim=True, err=True)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import cast
 
 import click
 
 from segue.cli.prompt import read_questions
-from segue.cli.starting import LOCAL_OFFER, Start, find_start, offer_models, read_key, sending_options
+from segue.cli.starting import LOCAL_OFFER, Sending, Start, find_start, offer_models, sending_options
 from segue.cli.targets import CHAT, complete_model, open_catalogue
-from segue.conversation.context import Options, ThinkingLevel
+from segue.conversation.context import Options
 from segue.models.catalogue import Catalogue
 
 
 @click.command("chat")
 @click.argument("model", required=False, shell_complete=complete_model)
+@click.option(
+    "-m", "--model", "named", metavar="MODEL", shell_complete=complete_model, help="The model, as for `segue ask`."
+)
 @click.option(
     "-s",
     "--session",
@@ -33,15 +35,10 @@ def command(
     ctx: click.Context,
     *,
     model: str | None,
+    named: str | None,
     session: Path | None,
     usage: bool,
-    protocol: str | None,
-    base_url: str | None,
-    key: str | None,
-    system: str | None,
-    thinking: str | None,
-    max_tokens: int | None,
-    catalogue: str | None,
+    sending: Sending,
 ) -> None:
     """Chat with MODEL. `/model NAME` switches to another model and shows the changes; `/help` lists all commands.
 
@@ -56,21 +53,18 @@ def command(
     from segue.cli.chat_session import ChatSession
     from segue.client.http.clients import Client
 
-    known = open_catalogue(catalogue)
-    start = find_start(model, protocol, session, catalogue, CHAT) or _choose(known)
-    options = Options(thinking=cast("ThinkingLevel | None", thinking), max_tokens=max_tokens)
-    given = read_key(key)
-    with Client(
-        api_key=None if given is None else {start.provider: given},
-        base_url=None if base_url is None else {start.provider: base_url},
-        catalogue=known,
-    ) as client:
+    if model is not None and named is not None:
+        raise click.UsageError(f"the model is named twice: {model} and {named}")
+    known = open_catalogue(sending.catalogue)
+    start = find_start(named or model, sending, session, CHAT) or _choose(known)
+    options = Options(thinking=sending.thinking, max_tokens=sending.max_tokens)
+    with Client(**sending.client_settings(start.provider, known)) as client:
         session_chat = ChatSession(
             client,
             start.model,
             known,
             path=session,
-            system_prompt=system,
+            system_prompt=sending.system,
             options=options,
             usage=usage or (sys.stdin.isatty() and sys.stderr.isatty()),
         )

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 import click
 import msgspec
 
-from segue.cli.corpora import Input, RunSettings, convert_corpus
+from segue.cli.corpora import CorpusSettings, Input, convert_corpus
 from segue.cli.history_inputs import SourceFile
 from segue.cli.inputs import EXAMPLE, check_input, example_option, open_input
 from segue.cli.reports import ReportForm, measured_report, report_option, show_report
@@ -22,6 +20,7 @@ from segue.cli.targets import (
     catalogue_option,
     complete_model,
     find_target,
+    gather,
     open_catalogue,
     reasoning_option,
     source_option,
@@ -89,20 +88,6 @@ class _Share(click.ParamType[tuple[int, int]]):
         if slash and number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count):
             return int(number), int(count)
         raise click.BadParameter(f"{value!r} is not a share; use K/N with K from 1 to N, such as 2/8", ctx, param)
-
-
-def _gather(**records: type[NamedTuple]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Pass options to a command in records, each by its keyword: the fields of a record are names of options."""
-
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        @wraps(command)
-        def run(*arguments: object, **given: object) -> None:
-            made = {key: record._make(map(given.pop, record._fields)) for key, record in records.items()}
-            command(*arguments, **given, **made)
-
-        return run
-
-    return decorate
 
 
 @click.command("convert")
@@ -176,7 +161,7 @@ def _gather(**records: type[NamedTuple]) -> Callable[[Callable[..., None]], Call
 @click.option("--resume", is_flag=True, help="Continue an interrupted run with the same --output.")
 @catalogue_option
 @click.pass_context
-@_gather(task=Task, rows=Rows, run=RunSettings)
+@gather(task=Task, rows=Rows, run=CorpusSettings)
 def command(
     ctx: click.Context,
     *,
@@ -186,7 +171,7 @@ def command(
     compact: bool,
     task: Task,
     rows: Rows,
-    run: RunSettings,
+    run: CorpusSettings,
 ) -> None:
     """Write FILE as a request for MODEL; `-` reads standard input.
 
@@ -218,7 +203,7 @@ def command(
     ctx.exit(_convert_one(opened.document, job, output, run.form, compact=compact))
 
 
-def _check_options(path: str, output: str | None, rows: Rows, run: RunSettings) -> None:
+def _check_options(path: str, output: str | None, rows: Rows, run: CorpusSettings) -> None:
     """Refuse options that contradict each other."""
     if output is not None and is_same_file(path, output):
         raise click.UsageError(f"--output {output} is the file that is read; name another file")

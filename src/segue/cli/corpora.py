@@ -50,7 +50,7 @@ class Input(NamedTuple):
 
 
 @final
-class RunSettings(NamedTuple):
+class CorpusSettings(NamedTuple):
     """How a run is carried out; nothing here changes the output."""
 
     jobs: int
@@ -62,7 +62,7 @@ class RunSettings(NamedTuple):
     quarantine: str | None
 
 
-def convert_corpus(job: Job, source: Input, output: str | None, settings: RunSettings) -> Status:
+def convert_corpus(job: Job, source: Input, output: str | None, settings: CorpusSettings) -> Status:
     """Convert many conversations and return the exit status."""
     is_folder = source.opened is None and files_at(source.name).is_folder(source.name)
     to_folder = output is not None and (output.endswith("/") or files_at(output).is_folder(output) or is_folder)
@@ -76,7 +76,7 @@ def convert_corpus(job: Job, source: Input, output: str | None, settings: RunSet
         raise KeyboardInterrupt("; the same command with --resume goes on where it stopped") from None
 
 
-def _convert(job: Job, source: Input, output: str | None, settings: RunSettings, *, to_folder: bool) -> Status:
+def _convert(job: Job, source: Input, output: str | None, settings: CorpusSettings, *, to_folder: bool) -> Status:
     if job.purpose == "batch":
         return _to_batch(job, source, output, settings)
     if to_folder or is_remote(output or ""):
@@ -90,7 +90,7 @@ def _convert(job: Job, source: Input, output: str | None, settings: RunSettings,
 # -- a folder ----------------------------------------------------------------------------------------------------------
 
 
-def _to_folder(job: Job, source: Input, output: str, settings: RunSettings) -> Status:
+def _to_folder(job: Job, source: Input, output: str, settings: CorpusSettings) -> Status:
     if source.opened is not None and source.path is None:
         raise click.UsageError("standard input has no name for a file of a folder; name a file with --output")
     _refuse_same_folder(source.name, output)
@@ -131,7 +131,7 @@ def _to_folder(job: Job, source: Input, output: str, settings: RunSettings) -> S
     return Status.USAGE if lost else _status(total.bad or stopped)
 
 
-def _steps(job: Job, shards: list[Shard], output: str, settings: RunSettings, lost: list[str]) -> Generator[RunStep]:
+def _steps(job: Job, shards: list[Shard], output: str, settings: CorpusSettings, lost: list[str]) -> Generator[RunStep]:
     if settings.engine is None:
         return convert_shards(shards, output, job, processes=settings.jobs, resume=settings.resume)
     from segue.corpus.ray_engine import convert_on_ray
@@ -161,7 +161,7 @@ def _refuse_same_folder(source: str, output: str) -> None:
 # -- one file ----------------------------------------------------------------------------------------------------------
 
 
-def _to_file(job: Job, source: Input, output: str | None, settings: RunSettings) -> Status:
+def _to_file(job: Job, source: Input, output: str | None, settings: CorpusSettings) -> Status:
     shard = _shard_of(source)
     if output is None:
         return _to_standard_output(job, source, shard, settings)
@@ -183,7 +183,7 @@ def _shard_of(source: Input) -> Shard | None:
     return shard._replace(form="lines") if source.opened is not None else shard
 
 
-def _to_shard(job: Job, shard: Shard, folder: str, settings: RunSettings) -> Status:
+def _to_shard(job: Job, shard: Shard, folder: str, settings: CorpusSettings) -> Status:
     """Write a form that cannot be continued in the middle."""
     total = Summary()
     steps = convert_shards([shard], folder, job, processes=settings.jobs, resume=settings.resume)
@@ -202,7 +202,7 @@ def _to_shard(job: Job, shard: Shard, folder: str, settings: RunSettings) -> Sta
     return _status(total.bad)
 
 
-def _to_resumable(job: Job, source: Input, shard: Shard | None, output: str, settings: RunSettings) -> Status:
+def _to_resumable(job: Job, source: Input, shard: Shard | None, output: str, settings: CorpusSettings) -> Status:
     file, stamp = (shard.file, shard.stamp) if shard is not None else (source.name, "")
     out = ResumableOutput(
         output,
@@ -257,7 +257,7 @@ def _pieces(source: Input, shard: Shard | None, jobs: int, *, skipped: int = 0) 
             raise CorpusError(f"{shard.file}: cannot be read to its end: {error}; replace the file") from None
 
 
-def _to_standard_output(job: Job, source: Input, shard: Shard | None, settings: RunSettings) -> Status:
+def _to_standard_output(job: Job, source: Input, shard: Shard | None, settings: CorpusSettings) -> Status:
     total, out = Summary(), sys.stdout.buffer
     quarantine = None if settings.quarantine is None else Path(settings.quarantine).open("wb")  # noqa: SIM115
     with nullcontext() if quarantine is None else quarantine:
@@ -281,7 +281,7 @@ def _to_standard_output(job: Job, source: Input, shard: Shard | None, settings: 
 # -- batch files -------------------------------------------------------------------------------------------------------
 
 
-def _to_batch(job: Job, source: Input, output: str | None, settings: RunSettings) -> Status:
+def _to_batch(job: Job, source: Input, output: str | None, settings: CorpusSettings) -> Status:
     """Write the batch files of the target's provider, and beside each a table of ids."""
     if output is None:
         raise click.UsageError("a batch file has a table of ids beside it; name the file or the folder with --output")

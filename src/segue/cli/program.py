@@ -28,6 +28,7 @@ COMMANDS: Final[dict[str, str]] = {
     "keys": "Store API keys, in the system keyring or in a file of your own.",
     "local": "Fetch a small model that answers on this machine, without a key and an account.",
     "serve": "Run the gateway: clients of any protocol, models of any provider.",
+    "gateway": "Manage a gateway: the keys of its clients, its state, and what is stored.",
     "run": "Run a client such as Claude Code or codex on another model.",
     "emulate": "Answer like the providers, without a network, and refuse what they refuse.",
     "probe": "Ask a server what it supports, and write what segue has to know about it.",

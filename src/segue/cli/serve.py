@@ -117,7 +117,12 @@ def serve(
     from segue.gateway.app import create_app
     from segue.gateway.connections import guarded_protocols
     from segue.gateway.service import Gateway
+    from segue.gateway.tracing import write_log
 
+    log: dict[str, None] = {}
+    if config.telemetry.log != "off":
+        write_log(config.telemetry.log)
+        log = {"log_config": None}  # of uvicorn: its records go to the same place
     gateway = Gateway(config, path=path, place=place, adapt=adapt)
     if model is not None:
         check_usable(gateway, model)
@@ -133,10 +138,11 @@ def serve(
     settings = uvicorn.Config(
         create_app(gateway=gateway),
         log_level="warning",
+        **log,
         lifespan="on",
         **guarded_protocols(lambda: gateway.config.limits),
         access_log=False,
-        timeout_graceful_shutdown=30,
+        timeout_graceful_shutdown=config.limits.drain_seconds,
         server_header=False,
     )
     uvicorn.Server(settings).run(sockets=[listener])

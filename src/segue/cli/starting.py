@@ -6,14 +6,15 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, TypeVar, final
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple, final
 from urllib.parse import urlsplit
 
 import click
 
 from segue.cli.statuses import Status
-from segue.cli.targets import PROTOCOL_NAMES, Words, catalogue_option, find_target
+from segue.cli.targets import PROTOCOL_NAMES, Words, catalogue_option, find_target, gather
 from segue.client.local.user_files import key_sources, read_settings
+from segue.conversation.context import ThinkingLevel
 from segue.errors import SegueError
 from segue.models.built_in import LOCAL
 from segue.models.catalogue import Catalogue
@@ -23,16 +24,38 @@ from segue.models.thinking import THINKING_LEVELS
 from segue.sessions import read_session
 
 if TYPE_CHECKING:
+    from segue.client.http.settings import ClientSettings
     from segue.gateway.service import Gateway
 
 LOCAL_OFFER: Final = "`pip install 'segue[local]'` and `segue local get` (93 MB) give a small model on this machine"
 """How to get a model that needs no key: it is offered, and never fetched unasked."""
 
-_Command = TypeVar("_Command", bound=Callable[..., object])
+
+@final
+class Sending(NamedTuple):
+    """The options of a command that sends requests."""
+
+    protocol: str | None
+    base_url: str | None
+    key: str | None
+    system: str | None
+    thinking: ThinkingLevel | None
+    max_tokens: int | None
+    catalogue: str | None
+
+    def client_settings(self, provider: str, known: Catalogue) -> ClientSettings:
+        """Give the settings of a client: key and URL are those of the provider that is asked."""
+        settings: ClientSettings = {"catalogue": known}
+        if (key := read_key(self.key)) is not None:
+            settings["api_key"] = {provider: key}
+        if self.base_url is not None:
+            settings["base_url"] = {provider: self.base_url}
+        return settings
 
 
-def sending_options(command: _Command) -> _Command:
-    """Add the options of a command that sends requests."""
+def sending_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of a command that sends requests; it gets them as `sending`."""
+    command = gather(sending=Sending)(command)
     for option in reversed(_OPTIONS):
         command = option(command)
     return catalogue_option(command)
@@ -144,19 +167,17 @@ def _has_server(url: str) -> bool:
         return False
 
 
-def find_start(
-    name: str | None, protocol: str | None, session: Path | None, catalogue: str | None, words: Words
-) -> Start | None:
+def find_start(name: str | None, sending: Sending, session: Path | None, words: Words) -> Start | None:
     """Find the model that the user named, that the session was continued with last, or that is set; None without."""
     if name is not None:
-        model = find_target(name, protocol, catalogue, words)
+        model = find_target(name, sending.protocol, sending.catalogue, words)
         return Start(model, model.provider)
     if session is not None and session.exists():
         for message in reversed(read_session(session).messages):
             if message.role == "assistant" and message.model:
                 return Start(None, message.provider or "", f"the model of the last answer in {session}")
     if (name := read_settings(os.environ).get("model")) is not None:
-        model = find_target(name, protocol, catalogue, words)
+        model = find_target(name, sending.protocol, sending.catalogue, words)
         return Start(model, model.provider, f"`segue config` sets it{_priced(model)}")
     return None
 

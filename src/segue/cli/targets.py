@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from functools import wraps
 from typing import Final, NamedTuple, TypeVar, final
 
 import click
@@ -80,6 +81,20 @@ _FROM: Final = "The format or the protocol that is read.  [default: recognised]"
 _ANY_ID: Final = "model"
 _EVERYTHING: Final[tuple[Modality, ...]] = ("text", "image", "document", "audio", "video")
 """The id and inputs of a target that only a protocol names: it accepts everything that the protocol supports."""
+
+
+def gather(**records: type[NamedTuple]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Pass options to a command in records, each by its keyword: the fields of a record are names of options."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def run(*arguments: object, **given: object) -> None:
+            made = {key: record._make(map(given.pop, record._fields)) for key, record in records.items()}
+            command(*arguments, **given, **made)
+
+        return run
+
+    return decorate
 
 
 def catalogue_option(command: _Command) -> _Command:

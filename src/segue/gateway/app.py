@@ -18,17 +18,20 @@ from starlette.routing import Mount, Route
 from starlette.types import Receive, Scope, Send
 
 from segue.calls import Call, find_error_form
+from segue.client.http.telemetry import Telemetry
 from segue.conversation.context import Context
 from segue.errors import CallError, SegueError, UnknownModel
 from segue.failures.failure import Failure, FailureKind
+from segue.gateway.admin import admin_routes
 from segue.gateway.answers import answer_stream, answer_whole, explain_error, explain_to_client, send_failure, send_json
 from segue.gateway.asking import read_asked
 from segue.gateway.compaction import answer_compact
 from segue.gateway.config import Config, load_config, read_config
 from segue.gateway.exchange import Exchange, random_name
-from segue.gateway.guarding import find_tenant, is_own_host, is_remote
+from segue.gateway.guarding import is_own_host, is_remote
 from segue.gateway.hints import find_client
 from segue.gateway.intake import Admission, Refused, check_head, drop_body, read_limited
+from segue.gateway.keys import ANYONE, ClientKey
 from segue.gateway.pages import pages
 from segue.gateway.responses import find_reply_context, is_own_reply, previous_id
 from segue.gateway.routing import Router
@@ -41,25 +44,32 @@ from segue.protocols.registry import DEFAULT_PROTOCOL, get_protocol
 from segue.reply_encoding import encode_model, encode_model_list, encode_token_count
 
 _TOO_SLOW: Final = 408
-_NO_KEY: Final = "the key is not one of this gateway"
 
 
 def create_app(
-    config: Config | str | Path | None = None, *, gateway: Gateway | None = None, authenticated: bool = False
+    config: Config | str | Path | None = None,
+    *,
+    gateway: Gateway | None = None,
+    authenticated: bool = False,
+    telemetry: Telemetry | None = None,
 ) -> Starlette:
     """Make the application of a gateway.
 
     `config` is a configuration, the path of a configuration file, which is watched, or None for the defaults. Without
     keys in it, clients of other machines are refused, unless an application around this one has `authenticated` them.
+    `telemetry` replaces that of the configuration.
 
     Raises:
         SettingsError: the configuration is wrong.
     """
     if gateway is None:
         if isinstance(config, (str, Path)):
-            gateway = Gateway(read_config(config), path=Path(config), authenticated=authenticated)
+            path: Path | None = Path(config)
+            config = read_config(config)
         else:
-            gateway = Gateway(load_config("") if config is None else config, authenticated=authenticated)
+            path = None
+        given = load_config("") if config is None else config
+        gateway = Gateway(given, path=path, authenticated=authenticated, telemetry=telemetry)
     running = gateway
 
     @asynccontextmanager
@@ -70,7 +80,7 @@ def create_app(
         finally:
             await running.close()
 
-    routes: list[Route | Mount] = [*pages(gateway), Mount("/", app=ProtocolApp(gateway))]
+    routes: list[Route | Mount] = [*pages(gateway), *admin_routes(gateway), Mount("/", app=ProtocolApp(gateway))]
     app = Starlette(routes=routes, lifespan=lifespan)
     app.state.gateway = gateway
     return app
@@ -92,19 +102,22 @@ class ProtocolApp:
         runtime = self._gateway.runtime
         try:
             with runtime.used():
-                tenant = self._admit(runtime, scope, path, headers)
-                with self._gateway.intake.admitted(tenant, runtime) as admission:
+                key = self._admit(runtime, scope, path, headers)
+                with self._gateway.intake.admitted(key.tenant, runtime, key) as admission:
                     await self._serve(admission, headers, receive, send, method=scope["method"], path=path)
         except Refused as refused:
             protocol, transport = find_error_form(scope["method"], path, headers)
             protocol = refused.protocol or protocol or DEFAULT_PROTOCOL
-            failure = Failure(kind=refused.kind, status=refused.status, message=str(refused))
+            failure = refused.failure
             is_slow = refused.status == _TOO_SLOW
 
             async def drop() -> None:
                 if not is_slow:
                     await drop_body(receive, headers)
 
+            if refused.protocol is not None:  # the body was read
+                await send_failure(send, failure, protocol, None, refused.status, transport=transport)
+                return
             # The rest of the body is not the next request: the connection ends with this answer.
             given = {"connection": "close"}
             await send_failure(send, failure, protocol, given, refused.status, transport=transport, drop=drop)
@@ -114,17 +127,16 @@ class ProtocolApp:
         headers, path = _read_head(scope)
         runtime = self._gateway.runtime
         try:
-            tenant = self._admit(runtime, scope, path, headers)
+            key = self._admit(runtime, scope, path, headers)
             check_socket(path, headers)
-            with self._gateway.intake.connected(tenant, runtime.config.limits):
-                await Socket(self._gateway, headers, path, receive, send).serve(tenant)
+            with self._gateway.intake.connected(key.tenant, runtime.config.limits):
+                await Socket(self._gateway, headers, path, receive, send).serve(key.tenant)
         except Refused as refused:
             await receive()
-            failure = Failure(kind=refused.kind, status=refused.status, message=str(refused))
-            await refuse_socket(send, failure, scope.get("extensions") or {}, refused.status)
+            await refuse_socket(send, refused.failure, scope.get("extensions") or {}, refused.status)
 
-    def _admit(self, runtime: Runtime, scope: Scope, path: str, headers: dict[str, str]) -> str:
-        """Decide by the head alone whether a request is served; give its tenant.
+    def _admit(self, runtime: Runtime, scope: Scope, path: str, headers: dict[str, str]) -> ClientKey:
+        """Decide by the head alone whether a request is served; give its key.
 
         Raises:
             Refused: it is not.
@@ -132,12 +144,10 @@ class ProtocolApp:
         check_head(scope["headers"], len(path), runtime.config.limits)
         if not is_own_host(headers, runtime.host_names):
             raise Refused("the Host or Origin header is not one of this gateway; see listen.host_names", 403)
-        tenant = find_tenant(headers, path.partition("?")[2], runtime.key_digests)
-        if tenant is None:
-            raise Refused(_NO_KEY, 401, FailureKind.AUTH)
-        if not runtime.key_digests and not self._gateway.authenticated and is_remote(scope.get("client")):
+        key = self._gateway.authenticate(headers, path.partition("?")[2], runtime)
+        if key is ANYONE and not self._gateway.authenticated and is_remote(scope.get("client")):
             raise Refused("clients of other machines need a key; set listen.keys", 403, FailureKind.AUTH)
-        return tenant
+        return key
 
     async def _serve(
         self, admission: Admission, headers: dict[str, str], receive: Receive, send: Send, *, method: str, path: str
@@ -209,8 +219,7 @@ class ProtocolApp:
         if context is not None:
             return context
         # What the provider keeps, it keeps for the operator: a client continues only replies that it got itself.
-        has_tenants = bool(admission.runtime.key_digests)
-        is_shared = not has_tenants or admission.runtime.config.listen.provider_ids
+        is_shared = not admission.tenant or admission.runtime.config.listen.provider_ids
         may_continue = is_shared or await is_own_reply(self._gateway, name, admission, call)
         author = admission.runtime.router.find(call.model or "", call.protocol).author
         if may_continue and author is not None and author.protocol == call.protocol and author.id == call.model:

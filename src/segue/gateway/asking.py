@@ -18,11 +18,13 @@ from segue.envelope.conversation import FoundStates, Stored, find_states, restor
 from segue.envelope.keys import START_OF_CHAIN, Chain
 from segue.envelope.restoring import rename_ids
 from segue.envelope.state import State
+from segue.failures.failure import FailureKind
 from segue.gateway.hints import find_client, find_conversation
-from segue.gateway.intake import Admission
+from segue.gateway.intake import Admission, Refused
 from segue.gateway.responses import check_ids, without_previous
 from segue.gateway.routing import Routed
 from segue.gateway.service import Gateway, now_ms
+from segue.gateway.spending import select_models
 from segue.gateway.straight import has_no_options, is_unchanged
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
@@ -116,11 +118,13 @@ async def read_asked(
     sent = open_compactions(prompt.context if context is None else context, gateway.envelopes, tenant)
     given = prompt.options if context is None and continued is None else without_previous(prompt.options)
     conversation = find_conversation(headers, prompt, tenant) if continued is None else continued.conversation
-    router = runtime.router
+    router, key = runtime.router, admission.key
+    if not key.rights.may_ask(name):
+        raise Refused(f"this key may not ask for {name!r}", 403, FailureKind.AUTH, call.protocol)
     named = router.find(name, call.protocol)
     await gateway.conversations.load(conversation)
     chosen = gateway.conversations.chosen(conversation)
-    routed = named if chosen is None else router.find(chosen, call.protocol)
+    routed = named if chosen is None or not key.rights.may_ask(chosen) else router.find(chosen, call.protocol)
     author = named.author
     is_known = author is not None and author.protocol == call.body_protocol
     after = START_OF_CHAIN if continued is None else continued.chain
@@ -128,7 +132,7 @@ async def read_asked(
     found, stored = await _find_states(gateway, admission, new, after)
 
     def base_url(state: State) -> str | None:
-        return router.base_url_of(state.provider, state.model)
+        return router.base_url_of(state.provider, state.model, state.endpoint)
 
     origin = new_assistant_message(author) if author is not None and is_known else None
     restored = await admission.run(restore, new, found, stored, author=origin, base_urls=base_url)
@@ -162,9 +166,11 @@ async def read_asked(
         conversation,
         gateway.conversations.order(conversation, routed),
         whole.messages,
-        router.accounts_of,
+        router,
         runtime.client.find_account,
     )
+    ordered = select_models(ordered, key, call.protocol)
+    await gateway.spending.begin(admission, ordered[0], options if call.kind != "count" else None, call.protocol)
     return Asked(
         admission=admission,
         call=call,

@@ -16,6 +16,11 @@
     [providers.openai.accounts]          # several accounts, in place of one key
     team-a.key = "env:OPENAI_KEY_A"
     team-b.key = "env:OPENAI_KEY_B"
+    team-b.weight = 3                    # three of four new conversations
+
+    [keys.alice]                         # a key with limits; `segue gateway keys create` makes keys in the store
+    key = "env:ALICE_KEY"
+    budgets.month.dollars = 50
 
     [state]
     store = "sqlite:gateway.db"          # or "postgresql://...", "none", or "env:NAME" of one of them
@@ -36,6 +41,7 @@ import msgspec
 
 from segue.conversation.context import ThinkingLevel
 from segue.errors import SettingsError
+from segue.gateway.keys import Rights
 from segue.projection.policy import InstructionsPolicy, ReasoningPolicy
 from segue.protocols.kit.server_edits import ServerEdit
 
@@ -51,6 +57,12 @@ class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class Listen(_Table, frozen=True, kw_only=True):
     """Where the gateway listens; the keys that clients have to send; further Host headers that are accepted.
 
+    `require_key`: clients need a key, of this file or of the store. They also need one if `keys` is not empty, or if
+    the store has or had a key.
+
+    `admin_key` is the key of the admin API, which makes and revokes keys, and of the console for the requests of all
+    clients; without one there is neither. It is accepted from this machine only, unless `admin_remote` is set.
+
     `metrics_key` is the key for `/metrics`, which counts the requests of all clients: their own keys do not open it.
 
     `provider_ids`: clients with a key may name files, containers, stored conversations and the like that the operator's
@@ -60,8 +72,18 @@ class Listen(_Table, frozen=True, kw_only=True):
     address: str = "127.0.0.1:8787"
     keys: tuple[str, ...] = ()
     host_names: tuple[str, ...] = ()
+    require_key: bool = False
+    admin_key: str | None = None
+    admin_remote: bool = False
     metrics_key: str | None = None
     provider_ids: bool = False
+
+
+@final
+class KeyTable(Rights, frozen=True, kw_only=True):
+    """A key of a client in this file, with the rights of keys in the store. The name of the table is its name."""
+
+    key: str
 
 
 @final
@@ -95,9 +117,14 @@ class ModelRoute(_Table, frozen=True, kw_only=True, rename={"targets": "try"}):
 
 @final
 class AccountTable(_Table, frozen=True, kw_only=True):
-    """One of several accounts at a provider: its key. The name of the table is shown in reports; it is no secret."""
+    """One of several accounts or deployments at a provider. The name of the table is shown in reports; it is no secret.
+
+    `weight` is its share of new conversations beside the others; `base_url` is its own address, as of a deployment.
+    """
 
     key: str
+    weight: Annotated[float, msgspec.Meta(gt=0)] = 1.0
+    base_url: str | None = None
 
 
 @final
@@ -113,13 +140,19 @@ class ProviderTable(_Table, frozen=True, kw_only=True):
 
 @final
 class StateTable(_Table, frozen=True, kw_only=True):
-    """Where the state of replies is kept, how long, and the key of the envelopes."""
+    """Where the state of replies is kept, how long, and the key of the envelopes.
+
+    `content`: whether the store also has what requests and replies say, for the console, and how long it is kept
+    (`content_days`). With `redacted` it has their structure, and the lengths of texts in place of the texts.
+    """
 
     store: str = "sqlite:~/.local/state/segue/gateway.db"
     key: str | None = None
     days: float = 30.0
     megabytes: int = 2000
     request_days: float = 7.0
+    content: Literal["off", "redacted", "full"] = "off"
+    content_days: float = 7.0
 
 
 _Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
@@ -141,7 +174,10 @@ class LimitsTable(_Table, frozen=True, kw_only=True):
     - `values`, `messages`: JSON values of a body, counted by the commas, and messages or other entries of one list.
     - `envelopes`, `envelope_megabytes`: envelopes that are read in one request; further ones are dropped and reported.
     - `hold_seconds`, `heartbeat_seconds`: how long the head of a stream is held back, and when silence is filled.
+    - `drain_seconds`: how long replies that run may take after a signal to stop; new connections are refused meanwhile.
     - `timeout_seconds`, `retries`, `breaker_failures`, `breaker_seconds`: when a provider counts as failed.
+    - `cooldown_seconds`: how long one of several accounts is tried after all others, when its key was refused, its
+      quota was spent, or the server failed; after a rate limit, as long as the provider says.
     """
 
     head_seconds: _Positive = 10.0
@@ -163,10 +199,28 @@ class LimitsTable(_Table, frozen=True, kw_only=True):
     envelope_megabytes: _Positive = 16.0
     hold_seconds: float = 10.0
     heartbeat_seconds: float = 15.0
+    drain_seconds: _Count = 30
     timeout_seconds: float = 600.0
     retries: int = 1
     breaker_failures: int = 5
     breaker_seconds: float = 30.0
+    cooldown_seconds: float = 30.0
+
+
+@final
+class TelemetryTable(_Table, frozen=True, kw_only=True):
+    """What is told to other programs about requests; nothing of it by default.
+
+    - `endpoint`: the address of a collector for OTLP over HTTP, such as `http://127.0.0.1:4318`.
+    - `content`: whether spans have the instructions and messages of requests and replies.
+    - `propagate`: whether providers get the trace context, in the header `traceparent`.
+    - `log`: one line for each request on the standard error, as text or as a JSON object.
+    """
+
+    endpoint: str | None = None
+    content: bool = False
+    propagate: bool = False
+    log: Literal["off", "text", "json"] = "off"
 
 
 @final
@@ -176,19 +230,23 @@ class Config(_Table, frozen=True, kw_only=True):
     listen: Listen = Listen()
     models: dict[str, ModelRoute] = msgspec.field(default_factory=dict[str, ModelRoute])
     providers: dict[str, ProviderTable] = msgspec.field(default_factory=dict[str, ProviderTable])
+    keys: dict[str, KeyTable] = msgspec.field(default_factory=dict[str, KeyTable])
     state: StateTable = StateTable()
     limits: LimitsTable = LimitsTable()
+    telemetry: TelemetryTable = TelemetryTable()
     catalogue: str | None = None
 
 
 _UNKNOWN: Final = re.compile(r"unknown field `(?P<name>[^`]*)`(?: - at `(?P<path>[^`]*)`)?")
-_PLACES: Final[Mapping[str, type[_Table]]] = {
+_PLACES: Final[Mapping[str, type[msgspec.Struct]]] = {
     "": Config,
     "listen": Listen,
     "state": StateTable,
     "limits": LimitsTable,
+    "telemetry": TelemetryTable,
     "models": ModelRoute,
     "providers": ProviderTable,
+    "keys": KeyTable,
 }
 
 
@@ -218,6 +276,11 @@ def load_config(data: bytes | str, *, name: str = "the configuration") -> Config
             raise SettingsError(
                 f"{name}: an account in providers.{provider}.accounts has no name; give it one", key=name
             )
+    endpoint = config.telemetry.endpoint
+    if endpoint is not None and not endpoint.startswith(("http://", "https://")):
+        raise SettingsError(
+            f'{name}: telemetry.endpoint is no address over HTTP; write "http://127.0.0.1:4318"', key=name
+        )
     return config
 
 

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from hashlib import sha256
+from math import log1p
 from typing import Final, NamedTuple, final
 
 import msgspec
@@ -17,7 +18,7 @@ from msgspec.structs import replace
 
 from segue.conversation.marks import all_marks_of
 from segue.conversation.messages import AssistantMessage, Message
-from segue.gateway.routing import Routed
+from segue.gateway.routing import Routed, Router
 from segue.gateway.store.database import StoreError
 from segue.gateway.store.service import StoreService
 from segue.gateway.store.store import StoredConversation
@@ -128,17 +129,19 @@ class Conversations:
         self._put(known)
         self._store.put_later(_stored(known), now)
 
-    async def choose(self, conversation: str, name: str | None, tenant: str, now: int) -> bool:
+    async def choose(self, conversation: str, name: str | None, tenant: str | None, now: int) -> bool:
         """Send a conversation to a model from now on; None ends that. The choice is stored when this returns.
 
-        Gives False if the conversation belongs to another tenant.
+        Gives False if the conversation belongs to another tenant; None stands for any of them.
 
         Raises:
             StoreError: the choice cannot be stored; it does not hold.
         """
         await self.load(conversation)
-        known = self._rows.get(conversation) or _Known(tenant, ConversationRow(id=conversation, time=now))
-        if known.tenant != tenant:
+        known = self._rows.get(conversation)
+        if known is None and tenant is not None:
+            known = _Known(tenant, ConversationRow(id=conversation, time=now))
+        if known is None or tenant not in (None, known.tenant):
             return False
         chosen = known._replace(row=replace(known.row, chosen=name))
         if self._store.store is not None and not await self._store.put(_stored(chosen), now):
@@ -162,35 +165,42 @@ class Conversations:
         conversation: str,
         models: Sequence[Model],
         messages: Sequence[Message],
-        accounts_of: Callable[[str], Sequence[str]],
+        router: Router,
         label_of: Callable[[Model], str | None],
     ) -> tuple[Model, ...]:
         """Give each model once for each account of its provider, in the order in which they are tried.
 
         The account that holds the newest state of the history comes first, then the one that answered last. A new
         conversation begins with an account that its name decides: on every gateway the same one, and each account gets
-        an equal share.
+        a share by its weight.
         """
         known = self._rows.get(conversation)
         last = None if known is None else known.row.account
         ordered: list[Model] = []
         for model in models:
-            accounts = accounts_of(model.provider)
-            candidates = [replace(model, account=name) for name in accounts] or [model]
+            accounts = router.accounts_of(model.provider)
+            candidates = [router.at_account(model, name) for name in accounts] or [model]
             if len(candidates) > 1:
                 labels = {each.account: known_account(messages, label_of(each)) for each in candidates}
                 holders = _find_holders(messages, model.provider, labels)
-                candidates.sort(key=lambda each: _rank(each.account, holders, last, conversation))
+                weights = {each.account: router.weight_of(each) for each in candidates}
+                candidates.sort(key=lambda each: _rank(each.account, holders, last, conversation, weights))
             ordered += candidates
         return tuple(ordered)
 
-    async def list_rows(self, tenant: str) -> list[ConversationRow]:
-        """Give the conversations of a tenant, the latest first."""
+    def forget(self, conversation: str, tenant: str | None) -> None:
+        """Drop a conversation from memory."""
+        known = self._rows.get(conversation)
+        if known is not None and tenant in (None, known.tenant):
+            del self._rows[conversation]
+
+    async def list_rows(self, tenant: str | None) -> list[ConversationRow]:
+        """Give the conversations of a tenant or of all, the latest first."""
         store = self._store.store
         if store is not None:
             for found in await self._store.read(lambda: store.list_conversations(tenant, _MOST_LISTED)) or []:
                 self._keep(found)
-        rows = [known.row for known in self._rows.values() if known.tenant == tenant]
+        rows = [known.row for known in self._rows.values() if tenant in (None, known.tenant)]
         return sorted(rows, key=lambda row: (-row.time, row.id))[:_MOST_LISTED]
 
     def _keep(self, found: StoredConversation) -> None:
@@ -233,9 +243,16 @@ def _find_holders(messages: Sequence[Message], provider: str, labels: Mapping[st
     return set()
 
 
-def _rank(account: str, holders: AbstractSet[str], last: str | None, conversation: str) -> tuple[bool, bool, bytes]:
-    """Give the place of an account. By the digest, another account less or more moves no other conversation."""
-    return account not in holders, account != last, sha256(f"{conversation}\x00{account}".encode()).digest()
+def _rank(
+    account: str, holders: AbstractSet[str], last: str | None, conversation: str, weights: Mapping[str, float]
+) -> tuple[bool, bool, float]:
+    """Give the place of an account. By the digest, another account less or more moves no other conversation.
+
+    The smallest of exponential variables with these rates is each with a probability that is its share of the weights.
+    """
+    digest = sha256(f"{conversation}\x00{account}".encode()).digest()
+    drawn = -log1p(-int.from_bytes(digest[:6]) / 2**48) / weights[account]
+    return account not in holders, account != last, drawn
 
 
 def _stored(known: _Known) -> StoredConversation:

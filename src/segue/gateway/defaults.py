@@ -58,12 +58,18 @@ def check_reach(config: Config, address: Address) -> None:
     Raises:
         SettingsError: clients of other machines would need no key.
     """
-    if not address.is_local and not config.listen.keys:
+    if not address.is_local and not needs_key(config):
         raise SettingsError(
             f"the gateway would answer other machines at {address.name} without a key; set listen.keys ="
-            ' ["env:NAME"] with a long random key, or listen on 127.0.0.1',
+            ' ["env:NAME"] with a long random key, or listen.require_key = true and make keys with `segue gateway keys'
+            " create`, or listen on 127.0.0.1",
             key="listen.keys",
         )
+
+
+def needs_key(config: Config) -> bool:
+    """Whether clients need a key by the file alone."""
+    return bool(config.listen.keys or config.keys or config.listen.require_key)
 
 
 def with_model(config: Config, model: str) -> Config:

@@ -9,16 +9,18 @@ from __future__ import annotations
 import asyncio
 import os
 from binascii import b2a_base64
+from contextlib import nullcontext
 from time import monotonic
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from segue.client.flow.attempts import Attempt
+from segue.client.flow.billing import find_usage
 from segue.client.http.async_streams import AsyncStream
 from segue.conversation.context import Context, Options
 from segue.conversation.events import DoneEvent, ErrorEvent, Event, StartEvent
-from segue.conversation.messages import AssistantMessage, Sent
+from segue.conversation.messages import AssistantMessage, Sent, Usage
 from segue.conversation.replayed import message_events
 from segue.envelope.attaching import Attachment
 from segue.envelope.keys import extend_chain, keys_of_reply
@@ -26,14 +28,17 @@ from segue.failures.failure import Failure, FailureKind
 from segue.gateway.asking import Asked, Continuation
 from segue.gateway.caching import find_saving, with_caching
 from segue.gateway.cleaning import without_client_texts
+from segue.gateway.contents import dump_content
 from segue.gateway.records import RequestRow, attempt_rows, change_rows, describe_failure
 from segue.gateway.responses import is_stored, keep_id, keep_made_ids, keep_reply
 from segue.gateway.routing import name_of
 from segue.gateway.service import Gateway, now_ms
-from segue.gateway.store.store import StoredState
+from segue.gateway.store.store import StoredContent, StoredState
 from segue.gateway.straight import straight_request
+from segue.gateway.tracing import RequestTrace
 from segue.gateway.transport import TAP
 from segue.models.model import Model
+from segue.models.price import add_usage
 from segue.projection.policy import Policy
 from segue.projection.replies.projector import ReplyProjector
 from segue.projection.report import Report
@@ -41,13 +46,16 @@ from segue.protocols.kit.drift import find_drift
 from segue.protocols.registry import get_protocol
 from segue.request import Request, prepare_again
 
-_FORWARDED: Final = ("traceparent",)
-"""Headers of a client that are sent on to a provider of the same protocol, besides those of the protocol."""
+_TRACE_HEADERS: Final = ("traceparent", "tracestate")
+"""Headers of a client that are sent on to a provider if `telemetry.propagate` is set and no span is written here."""
 _CONTENT: Final = frozenset(
     {"text_start", "thinking_start", "toolcall_start", "text_delta", "thinking_delta", "toolcall_delta", "native"}
 )
 _TRANSIENT: Final = frozenset({FailureKind.OVERLOADED, FailureKind.SERVER, FailureKind.NETWORK, FailureKind.RATE_LIMIT})
 """Failures that open the circuit of a model."""
+_RESTING: Final = _TRANSIENT | {FailureKind.AUTH, FailureKind.QUOTA}
+"""Failures after which one of several accounts is tried after the others for some time."""
+_LONGEST_REST: Final = 3600.0
 
 
 _SYMBOLS: Final = bytes.maketrans(b"+/", b"Aa")
@@ -84,23 +92,46 @@ class Exchange:
         self.is_passed: bool = False
         """Whether the body of the last request to a provider are the client's own bytes."""
         self._stream: AsyncStream | None = None
+        self._request: Request | None = None
+        tracing = gateway.tracing
+        self._trace: RequestTrace | None = (
+            None
+            if tracing is None
+            else RequestTrace(
+                tracing,
+                asked.candidates[0],
+                asked=asked.name,
+                conversation=asked.conversation,
+                request=request_id,
+                headers=asked.headers,
+                began=self._began,
+            )
+        )
 
     # -- the provider --------------------------------------------------------------------------------------------------
 
     def begin(self, candidates: tuple[Model, ...]) -> AsyncStream:
         """Make the request to the first of the models that answers, without sending it."""
         asked = self.asked
-        self._stream = asked.admission.runtime.client.begin(
-            asked.context,
-            candidates[0],
-            options=asked.options,
-            policy=asked.policy,
-            fallback_models=candidates[1:],
-            emits=asked.call.stream,
-            prepare=self._prepare,
-            on_attempt=self.note_attempt,
-        )
+        with nullcontext() if self._trace is None else self._trace:
+            self._stream = asked.admission.runtime.client.begin(
+                asked.context,
+                candidates[0],
+                options=asked.options,
+                policy=asked.policy,
+                fallback_models=candidates[1:],
+                emits=asked.call.stream,
+                prepare=self._prepare,
+                on_attempt=self.note_attempt,
+            )
         return self._stream
+
+    def _progress(self) -> Usage | None:
+        """Give what the attempt that runs has cost so far; None if nothing of a reply is there."""
+        stream = self._stream
+        if stream is None or stream.is_over or not stream.message.content:
+            return None
+        return find_usage(stream.message, is_whole=False, request=None, model=stream.model)
 
     def _sent(self) -> Sent | None:
         """Give what the reply is made after, as far as it is known."""
@@ -122,12 +153,30 @@ class Exchange:
         account: str | None = None,
         refused: frozenset[str] = frozenset(),
     ) -> Request:
+        self._request = self._make_request(context, model, options, policy, account=account, refused=refused)
+        return self._request
+
+    def _make_request(
+        self,
+        context: Context,
+        model: Model,
+        options: Options | None,
+        policy: Policy | None,
+        *,
+        account: str | None,
+        refused: frozenset[str],
+    ) -> Request:
         asked = self.asked
+        if (lease := asked.admission.lease) is not None:
+            self.gateway.spending.begin_attempt(lease)
+            lease.progress = self._progress
         self.tap.clear()
         self.is_passed = False
         known = refused | asked.refused
         if model.protocol == asked.call.protocol:
-            names = (*get_protocol(model.protocol).forwarded_headers, *_FORWARDED)
+            names = get_protocol(model.protocol).forwarded_headers
+            if self._trace is None and self.gateway.config.telemetry.propagate:
+                names = (*names, *_TRACE_HEADERS)
             given = {name: value for name in names if (value := asked.headers.get(name))}
             if asked.raw:
                 given["accept-encoding"] = "identity"  # the bytes of the reply are passed on
@@ -179,9 +228,17 @@ class Exchange:
     def note_attempt(self, attempt: Attempt) -> None:
         """Note how a request to a provider ended."""
         self.attempts.append(attempt)
-        failure = attempt.failure
+        failure, lease = attempt.failure, self.asked.admission.lease
+        if lease is not None and attempt.usage is not None:
+            self.gateway.spending.count(lease, attempt.usage)
         if failure is None or failure.kind in _TRANSIENT:
             self.asked.admission.runtime.breaker.note(attempt.model, monotonic(), failed=failure is not None)
+        if failure is not None and failure.kind in _RESTING and attempt.model.account:
+            runtime = self.asked.admission.runtime
+            seconds = runtime.config.limits.cooldown_seconds
+            if failure.kind == FailureKind.RATE_LIMIT and failure.retry_after is not None:
+                seconds = min(failure.retry_after, _LONGEST_REST)
+            runtime.breaker.rest(attempt.model, monotonic() + seconds)
 
     def rest_after(self, candidates: tuple[Model, ...], failed: Model) -> tuple[Model, ...]:
         """Give the models after the one that failed."""
@@ -291,17 +348,18 @@ class Exchange:
         keys = keys_of_reply((), attachment.seen, asked.tenant, native=native, after=asked.chain)
         put, now = self.gateway.store.put, now_ms()
         # A state may still be stored later. A reply may not: the client is told that it is not stored.
-        stored = [put(StoredState(asked.tenant, keys, attachment.state), now, is_kept=True)]
+        stored = [put(StoredState(asked.tenant, keys, attachment.state, asked.conversation), now, is_kept=True)]
         if wants_reply and asked.call.prompt is not None:
             seen = self._named(attachment.seen)
             kept = keep_reply(asked.call, asked.call.prompt, seen, self.reply_id, asked.tenant, made=self.made)
-            stored.append(put(kept, now))
+            stored.append(put(kept._replace(conversation=asked.conversation), now))
         elif self.is_straight and is_stored(asked.call) and message.response_id is not None and self._model is not None:
             # Only clients with this key may continue or retrieve it.
-            stored.append(put(keep_id(message.response_id, asked.tenant, self._model, made=self.made), now))
-        if asked.admission.runtime.key_digests and self._model is not None:
+            kept = keep_id(message.response_id, asked.tenant, self._model, made=self.made)
+            stored.append(put(kept._replace(conversation=asked.conversation), now))
+        if asked.tenant and self._model is not None:
             made = keep_made_ids(message, asked.tenant, self._model, made=self.made)
-            stored += [put(each, now, is_kept=True) for each in made]
+            stored += [put(each._replace(conversation=asked.conversation), now, is_kept=True) for each in made]
         durable = await asyncio.gather(*stored) if len(stored) > 1 else [await stored[0]]
         self.is_unstored = not all(durable)
 
@@ -354,6 +412,8 @@ class Exchange:
         asked = self.asked
         message = self.message
         drift = () if message is None else find_drift(message)
+        if self.first_byte is None and outcome == "done":
+            self.first_byte = now_ms()  # the whole reply is sent next
         self.gateway.count_drift(drift)
         row = RequestRow(
             id=self.id,
@@ -377,9 +437,35 @@ class Exchange:
             unstored=self.is_unstored,
             error=None if failure is None else describe_failure(failure),
             drift=drift,
+            key=asked.admission.key.name,
+            spent=self._find_spent(),
             notes=asked.routed.notes,
         )
-        self.gateway.keep_row(row, asked.tenant)
+        self._keep_content(row.time)
+        if self._trace is not None:
+            self._trace.end(row, self.attempts[-1].model if self.attempts else None)
+        self.gateway.keep_row(row, asked.tenant, None if self._trace is None else self._trace.trace_id)
+
+    def _find_spent(self) -> Usage | None:
+        """Give what all attempts were billed, if it is not the usage of the reply alone."""
+        billed = [attempt.usage for attempt in self.attempts if attempt.usage is not None]
+        alone = self.message is not None and len(billed) == 1 and billed[0] == self.message.usage
+        return None if alone or not billed else add_usage(billed)
+
+    def _keep_content(self, time: int) -> None:
+        """Keep what the request and its reply say, if the configuration asks for that."""
+        kind, asked = self.gateway.config.state.content, self.asked
+        if kind == "off" or not self.gateway.has_store:
+            return
+        data = dump_content(
+            received=asked.call.body,
+            sent=None if self._request is None else self._request.content,
+            context=asked.context,
+            options=asked.options,
+            reply=self.message,
+            is_redacted=kind == "redacted",
+        )
+        self.gateway.store.put_later(StoredContent(self.id, asked.tenant, data, asked.conversation), time)
 
     def _find_saving(self) -> float | None:
         """Give what the provider's cache saved."""

@@ -19,9 +19,11 @@ from importlib import import_module
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast
 
 from segue.calls import Call, find_protocol, parse_body, read_call
-from segue.failures.failure import FailureKind
+from segue.failures.failure import Failure, FailureKind
 from segue.gateway.config import LimitsTable
+from segue.gateway.keys import ANYONE, ClientKey
 from segue.gateway.runtime import Runtime
+from segue.gateway.store.accounts import Lease
 from segue.models.catalogue import Catalogue
 
 P = ParamSpec("P")
@@ -47,11 +49,19 @@ class Refused(Exception):
         status: int | None,
         kind: FailureKind = FailureKind.INVALID_REQUEST,
         protocol: str | None = None,
+        *,
+        retry_after: float | None = None,
     ) -> None:
         super().__init__(text)
+        self.retry_after: float | None = retry_after
         self.status: int | None = status
         self.kind: FailureKind = kind
         self.protocol: str | None = protocol
+
+    @property
+    def failure(self) -> Failure:
+        """The same for the encoders of errors."""
+        return Failure(kind=self.kind, status=self.status, message=str(self), retry_after=self.retry_after)
 
 
 class Intake:
@@ -72,7 +82,7 @@ class Intake:
         return sum(self._running.values())
 
     @contextmanager
-    def admitted(self, tenant: str, runtime: Runtime) -> Generator[Admission]:
+    def admitted(self, tenant: str, runtime: Runtime, key: ClientKey = ANYONE) -> Generator[Admission]:
         """Count a request while it runs.
 
         Raises:
@@ -86,10 +96,12 @@ class Intake:
                 FailureKind.RATE_LIMIT,
             )
         self._running[tenant] = running + 1
-        admission = Admission(self, tenant, runtime)
+        admission = Admission(self, tenant, runtime, key)
         try:
             yield admission
         finally:
+            if admission.lease is not None:
+                admission.lease.end()
             self._add(tenant, -admission.held)
             if self._running[tenant] == 1:
                 del self._running[tenant]
@@ -166,9 +178,12 @@ class Intake:
 class Admission:
     """One request that runs: its tenant, and the runtime that it uses from its beginning to its end."""
 
-    def __init__(self, intake: Intake, tenant: str, runtime: Runtime) -> None:
+    def __init__(self, intake: Intake, tenant: str, runtime: Runtime, key: ClientKey = ANYONE) -> None:
         self._intake = intake
         self.tenant: str = tenant
+        self.key: ClientKey = key
+        self.lease: Lease | None = None
+        """What the request may cost, if its key is counted."""
         self.runtime: Runtime = runtime
         self.limits: LimitsTable = runtime.config.limits
         self.held: int = 0

@@ -1,4 +1,4 @@
-"""Counters for Prometheus, from the rows of requests: no content, no names of clients, a bounded number of labels.
+"""Counters for Prometheus, from the rows of requests: no content, names of keys only, a bounded number of labels.
 
 Facts this file rests on:
 - The text format: one HELP and TYPE line for a metric, `le` buckets that add up, escapes in labels.
@@ -45,14 +45,18 @@ class Metrics:
 
     def add(self, row: RequestRow) -> None:
         """Count a request."""
-        model = self._label(row.model)
+        model = self.label(row.model)
         self._count("requests", 1, protocol=row.protocol, model=model, status=str(row.status), outcome=row.outcome)
         for attempt in row.attempts:
             if attempt.kind is not None:
-                self._count("failed_attempts", 1, model=self._label(attempt.model), kind=attempt.kind)
+                self._count("failed_attempts", 1, model=self.label(attempt.model), kind=attempt.kind)
         self._count("changes", sum(change.loss != "none" for change in row.changes), model=model)
         self._count("unstored", row.unstored)
         self._count("drift", len(row.drift), model=model)
+        if row.key and (billed := row.spent or row.usage) is not None:
+            key = row.key  # a name that the operator gave: there are as many as keys
+            self._count("key_tokens", billed.input + billed.output + billed.cache_read + billed.cache_write, key=key)
+            self._count("key_cost_dollars", 0.0 if billed.cost is None else billed.cost.total, key=key)
         if (usage := row.usage) is not None:
             for kind in ("input", "output", "cache_read", "cache_write"):
                 self._count("tokens", getattr(usage, kind), model=model, type=kind)
@@ -93,7 +97,8 @@ class Metrics:
         key = tuple(labels.items())
         self._histograms[name].setdefault(key, _Histogram()).add(milliseconds / 1000)
 
-    def _label(self, model: str | None) -> str:
+    def label(self, model: str | None) -> str:
+        """Give the label of a model: its name, as long as there are few of them."""
         if model is None:
             return ""
         if model not in self._models and len(self._models) >= _MOST_MODELS:
@@ -107,6 +112,8 @@ _COUNTERS: Final[Mapping[str, str]] = {
     "failed_attempts": "Requests to providers that failed, also those after which another one answered.",
     "tokens": "Tokens as the providers count them.",
     "cost_dollars": "What the replies cost by the prices of the catalogue, in US dollars.",
+    "key_tokens": "Tokens of all attempts, by the name of the client's key.",
+    "key_cost_dollars": "What all attempts cost, by the name of the client's key, in US dollars.",
     "cache_saved_dollars": "What prompt caches of providers saved, in US dollars.",
     "changes": "Changes of projection that lose something.",
     "unstored": "Replies whose state could not be stored.",

@@ -73,6 +73,10 @@ class RequestRow(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit
     """What kind of failure it was, in a sentence of the gateway: the text of a provider may quote the prompt."""
     drift: tuple[str, ...] = ()
     """What the reply has that the provider's SDK does not know, by name."""
+    key: str = ""
+    """The name of the client's key, if it has one."""
+    spent: Usage | None = None
+    """What all attempts were billed together; `usage` is that of the reply."""
     notes: tuple[str, ...] = ()
     """What the route left out, and settings of it that had no effect."""
 

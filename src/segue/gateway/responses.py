@@ -184,7 +184,7 @@ async def check_ids(gateway: Gateway, admission: Admission, call: Call, raw: byt
         Refused: it names something else, or the store cannot be read.
     """
     runtime, record = admission.runtime, find_protocol(call.body_protocol)
-    if not runtime.key_digests or runtime.config.listen.provider_ids or call.body is None or record is None:
+    if not admission.tenant or runtime.config.listen.provider_ids or call.body is None or record is None:
         return
     held = record.held_content
     if raw and not may_have_ids(raw, held):

@@ -13,6 +13,7 @@ from typing import Final, final
 import msgspec
 from msgspec.structs import replace
 
+from segue.envelope.state import endpoint_label
 from segue.errors import UnknownModel
 from segue.gateway.config import SAME, Config, ModelRoute
 from segue.models.built_in import names_file
@@ -162,13 +163,34 @@ class Router:
             headers={**model.headers, **table.headers} if table.headers else model.headers,
         )
 
+    def at_account(self, model: Model, account: str) -> Model:
+        """Give a model with an account of its provider, at the address of that account."""
+        table = self.config.providers.get(model.provider)
+        own = None if table is None else table.accounts.get(account)
+        return replace(
+            model, account=account, base_url=model.base_url if own is None else own.base_url or model.base_url
+        )
+
+    def weight_of(self, model: Model) -> float:
+        """Give the weight of the account of a model."""
+        table = self.config.providers.get(model.provider)
+        own = None if table is None else table.accounts.get(model.account)
+        return 1.0 if own is None else own.weight
+
     def accounts_of(self, provider: str) -> tuple[str, ...]:
         """Give the names of the accounts that the configuration has at a provider; empty if there is one key."""
         table = self.config.providers.get(provider)
         return () if table is None else tuple(table.accounts)
 
-    def base_url_of(self, provider: str, model_id: str) -> str | None:
-        """Give the base URL that the configuration has for a model; None for the provider's own."""
+    def base_url_of(self, provider: str, model_id: str, endpoint: str | None = None) -> str | None:
+        """Give the base URL that the configuration has for a model; None for the provider's own.
+
+        If an account of the provider is at `endpoint` (`endpoint_label`), its address is given.
+        """
+        table = self.config.providers.get(provider)
+        for account in () if table is None or endpoint is None else table.accounts.values():
+            if account.base_url is not None and endpoint_label(account.base_url) == endpoint:
+                return account.base_url
         key = (provider, model_id)
         if key not in self._urls:
             if len(self._urls) >= _MOST_NAMES:
@@ -198,11 +220,15 @@ class Router:
         return tuple(name for name, route in self.config.models.items() if route.listed and name not in self._patterns)
 
 
-def _output_price(model: Model) -> float | None:
-    """Give dollars for a million output tokens; None if the price is not known. A server of one's own costs nothing."""
+def is_priced(model: Model) -> bool:
+    """Whether the price of a model is known. A server of one's own costs nothing."""
     row = find_row(model.provider)
-    is_free = row is not None and row.any_id
-    return None if model.cost == Price() and not is_free else model.cost.output
+    return model.cost != Price() or (row is not None and row.any_id)
+
+
+def _output_price(model: Model) -> float | None:
+    """Give dollars for a million output tokens; None if the price is not known."""
+    return model.cost.output if is_priced(model) else None
 
 
 def _once(models: Sequence[Model]) -> list[Model]:
@@ -221,6 +247,8 @@ def name_of(model: Model) -> tuple[str, str]:
 class Breaker:
     """Leaves out a model for some seconds after several failures in a row, for each account of its own.
 
+    One of several accounts rests after one failure: the others are tried before it.
+
     `now` is seconds of a monotonic clock.
     """
 
@@ -229,6 +257,7 @@ class Breaker:
         self._seconds = seconds
         self._failures: dict[tuple[str, str], int] = {}
         self._until: dict[tuple[str, str], float] = {}
+        self._resting: dict[tuple[str, str], float] = {}
 
     def note(self, model: Model, now: float, *, failed: bool) -> None:
         """Note how a request ended."""
@@ -236,10 +265,15 @@ class Breaker:
         if not failed:
             self._failures.pop(name, None)
             self._until.pop(name, None)
+            self._resting.pop(name, None)
             return
         count = self._failures[name] = self._failures.get(name, 0) + 1
         if count >= self._most:
             self._until[name] = now + self._seconds
+
+    def rest(self, model: Model, until: float) -> None:
+        """Try a model with its account after all others, until then or until it answers."""
+        self._resting[name_of(model)] = until
 
     def is_open(self, model: Model, now: float) -> bool:
         """Whether the model is left out now. When the time is over, one request tries it again."""
@@ -252,6 +286,8 @@ class Breaker:
         return False
 
     def order(self, models: Sequence[Model], now: float) -> tuple[Model, ...]:
-        """Leave out the models that fail, unless all of them do."""
-        working = tuple(model for model in models if not self.is_open(model, now))
-        return working or tuple(models)
+        """Leave out the models that fail, unless all of them do; accounts that rest come last."""
+        working = tuple(model for model in models if not self.is_open(model, now)) or tuple(models)
+        if not self._resting:
+            return working
+        return tuple(sorted(working, key=lambda model: now < self._resting.get(name_of(model), 0.0)))

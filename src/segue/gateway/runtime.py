@@ -9,14 +9,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from hashlib import sha256
 from typing import Final
 
 from segue.client.flow.backoff import Retry
 from segue.client.http.clients import AsyncClient
+from segue.client.http.telemetry import Telemetry
 from segue.errors import SettingsError, UnknownModel
 from segue.gateway.config import SAME, Config, read_secret
 from segue.gateway.defaults import Address, check_reach, read_address
+from segue.gateway.keys import ClientKey, digest_of, tenant_of
 from segue.gateway.routing import Breaker, Router
 from segue.gateway.transport import AiohttpTransport
 from segue.models.built_in import ECHO
@@ -39,11 +40,29 @@ class Runtime:
         SettingsError: the configuration is wrong, or would let other machines in without a key.
     """
 
-    def __init__(self, config: Config, *, environment: Mapping[str, str], place: Address | None = None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        *,
+        environment: Mapping[str, str],
+        place: Address | None = None,
+        telemetry: Telemetry | None = None,
+    ) -> None:
         named = read_address(config.listen.address)
         check_reach(config, named if place is None else place)
         self.config: Config = config
-        self.key_digests: frozenset[bytes] = _digest_keys(config.listen.keys, environment, "listen.keys")
+        self.keys: Mapping[bytes, ClientKey] = {
+            **{
+                digest: ClientKey(id="", name="", tenant=tenant_of(digest))
+                for digest in _digest_keys(config.listen.keys, environment, "listen.keys")
+            },
+            **_named_keys(config, environment),
+        }
+        """The keys of the file by their digests."""
+        given = config.listen.admin_key
+        self.admin_digests: frozenset[bytes] = _digest_keys(
+            () if given is None else (given,), environment, "listen.admin_key"
+        )
         given = config.listen.metrics_key
         self.metrics_digests: frozenset[bytes] = _digest_keys(
             () if given is None else (given,), environment, "listen.metrics_key"
@@ -52,12 +71,17 @@ class Runtime:
         self.router: Router = Router(config, catalogue_of(config))
         _check_targets(config, self.router)
         self.breaker: Breaker = Breaker(config.limits.breaker_failures, config.limits.breaker_seconds)
-        self.client: AsyncClient = _make_client(config, environment, self.router.catalogue)
+        self.client: AsyncClient = _make_client(config, environment, self.router.catalogue, telemetry)
         self._users = 0
         self._on_idle: Callable[[], None] | None = None
 
     def __repr__(self) -> str:
-        return f"Runtime({counted(len(self.config.models), 'route')}, {counted(len(self.key_digests), 'key')})"
+        return f"Runtime({counted(len(self.config.models), 'route')}, {counted(len(self.keys), 'key')})"
+
+    @property
+    def key_digests(self) -> frozenset[bytes]:
+        """The digests of the keys of the file."""
+        return frozenset(self.keys)
 
     @contextmanager
     def used(self) -> Generator[None]:
@@ -86,7 +110,19 @@ def _digest_keys(given: Sequence[str], environment: Mapping[str, str], name: str
         raise SettingsError(
             f"a key in {name} has fewer than {_SHORTEST_CLIENT_KEY} characters; use a long random one", key=name
         )
-    return frozenset(sha256(key.encode()).digest() for key in keys)
+    return frozenset(digest_of(key) for key in keys)
+
+
+def _named_keys(config: Config, environment: Mapping[str, str]) -> dict[bytes, ClientKey]:
+    found: dict[bytes, ClientKey] = {}
+    for name, table in config.keys.items():
+        (digest,) = _digest_keys((table.key,), environment, f"keys.{name}.key")
+        if table.has_limits and config.state.store == "none":
+            raise SettingsError(
+                f"keys.{name} has a budget or a limit, and state.store is none; they are counted in a store", key="keys"
+            )
+        found[digest] = ClientKey(id=f"file:{name}", name=name, tenant=tenant_of(digest), rights=table)
+    return found
 
 
 def _check_targets(config: Config, router: Router) -> None:
@@ -108,7 +144,9 @@ def _check_targets(config: Config, router: Router) -> None:
                 _LOG.warning('models."%s": %s', name, note)
 
 
-def _make_client(config: Config, environment: Mapping[str, str], catalogue: Catalogue) -> AsyncClient:
+def _make_client(
+    config: Config, environment: Mapping[str, str], catalogue: Catalogue, telemetry: Telemetry | None
+) -> AsyncClient:
     keys: dict[str, str | dict[str, str]] = {}
     for name, table in config.providers.items():
         if table.key is not None:
@@ -122,6 +160,7 @@ def _make_client(config: Config, environment: Mapping[str, str], catalogue: Cata
     return AsyncClient(
         api_key=keys,
         catalogue=catalogue,
+        telemetry=telemetry,
         environment=environment,
         timeout=config.limits.timeout_seconds,
         retry=Retry(

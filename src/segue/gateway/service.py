@@ -16,26 +16,37 @@ from typing import Final
 from msgspec.structs import replace
 
 from segue.binding.digests import DigestCache
+from segue.client.http.telemetry import Telemetry
 from segue.envelope.envelopes import Envelopes
 from segue.errors import SegueError, SettingsError
+from segue.failures.failure import FailureKind
 from segue.gateway.config import Config, read_config, read_secret
 from segue.gateway.conversations import Conversations
-from segue.gateway.defaults import Address, read_address
-from segue.gateway.intake import Intake
+from segue.gateway.defaults import Address, needs_key, read_address
+from segue.gateway.guarding import find_digest
+from segue.gateway.intake import Intake, Refused
+from segue.gateway.keys import ANYONE, ClientKey, KeyRing
 from segue.gateway.metrics import Metrics
 from segue.gateway.records import RequestRow
 from segue.gateway.routing import Router
 from segue.gateway.runtime import Runtime
+from segue.gateway.spending import Spending
+from segue.gateway.store.database import StoreError
+from segue.gateway.store.key_table import keys_version, read_keys
 from segue.gateway.store.opening import open_store
 from segue.gateway.store.private_files import read_or_make_secret
 from segue.gateway.store.service import StoreService
-from segue.gateway.store.store import DAY, Limits, StoredRow
+from segue.gateway.store.store import Limits, StoredRow
+from segue.gateway.tracing import Tracing, log_request, open_telemetry
 from segue.json_text import encode_valid_json
 from segue.plurals import counted
 
+_NO_KEY: Final = "the key is not one of this gateway"
 LOG: Final = logging.getLogger("segue.gateway")
 _SWEEP_SECONDS: Final = 3600.0
 _WATCH_SECONDS: Final = 0.5
+_KEY_SECONDS: Final = 0.5
+"""How often the store is asked whether its keys have changed."""
 _MOST_NAMES: Final = 1_000
 """How many names of what is new in replies are counted."""
 _RECENT_ROWS: Final = 1_000
@@ -48,7 +59,7 @@ class Gateway:
     `path` is the configuration file. It is read again when it changes; `adapt` then makes the same changes to it that
     the caller made at the start, such as options of the command line. `place` is the address that the server is bound
     to, if it is not the one in the configuration. `authenticated`: an application around the gateway checks who its
-    clients are, so that clients of other machines need no key.
+    clients are, so that clients of other machines need no key. `telemetry` replaces that of the configuration.
 
     Raises:
         SettingsError: the configuration is wrong.
@@ -63,28 +74,36 @@ class Gateway:
         place: Address | None = None,
         adapt: Callable[[Config], Config] | None = None,
         authenticated: bool = False,
+        telemetry: Telemetry | None = None,
     ) -> None:
         self.environment: Mapping[str, str] = os.environ if environment is None else environment
         self.path: Path | None = path
         self.authenticated: bool = authenticated
         self._place = place
         self._adapt = adapt
-        self.runtime: Runtime = Runtime(config, environment=self.environment, place=place)
+        made, self._close_telemetry = open_telemetry(config.telemetry) if telemetry is None else (telemetry, None)
+        self._telemetry = made
+        self.runtime: Runtime = Runtime(config, environment=self.environment, place=place, telemetry=made)
         """What the next request uses. A request keeps the runtime that it began with."""
         self.intake: Intake = Intake()
         name = config.state.store
         if name.startswith(("env:", "file:")):  # the address of a database has its password
             name = read_secret(name, self.environment, key="state.store")
         store = open_store(name)
-        limits = Limits(
-            round(config.state.days * DAY), config.state.megabytes * 1_000_000, round(config.state.request_days * DAY)
-        )
+        limits = Limits.of_days(config.state)
         self.store: StoreService = StoreService(store, limits, LOG.warning)
+        self.keys: KeyRing = KeyRing()
+        """The keys of the store."""
+        if store is not None:
+            self.keys.load(lambda: keys_version(store.database), lambda: read_keys(store.database))
+        self.spending: Spending = Spending(self.store, now_ms)
         self.conversations: Conversations = Conversations(self.store)
         self.digests: DigestCache = DigestCache()
         """What was digested of the conversations that clients send again with each request."""
         self.envelopes: Envelopes = Envelopes(self._read_envelope_keys(config))
         self.metrics: Metrics = Metrics()
+        self.tracing: Tracing | None = None if made is None else Tracing(made, self.metrics)
+        """Writes spans, if telemetry is configured."""
         self.drift: Counter[str] = Counter()
         """How many replies had something that the provider's SDK does not know, by its name, since the start."""
         self._rows: OrderedDict[str, StoredRow] = OrderedDict()
@@ -111,6 +130,49 @@ class Gateway:
         """The routes that are in use."""
         return self.runtime.router
 
+    # -- keys of clients -----------------------------------------------------------------------------------------------
+
+    def needs_key(self, runtime: Runtime) -> bool:
+        """Whether clients need a key. A store that ever had one needs one: revoking the last key opens nothing."""
+        return bool(runtime.keys) or bool(len(self.keys)) or runtime.config.listen.require_key
+
+    def authenticate(self, headers: Mapping[str, str], query: str, runtime: Runtime) -> ClientKey:
+        """Give the key of a request; `ANYONE` if none is needed.
+
+        Raises:
+            Refused: it has no valid key.
+        """
+        if not self.needs_key(runtime):
+            return ANYONE
+        digest = find_digest(headers, query)
+        key = None if digest is None else runtime.keys.get(digest) or self.keys.find(digest)
+        problem = _NO_KEY if key is None else key.refusal(now_ms())
+        if key is None or problem is not None:
+            raise Refused(problem or _NO_KEY, 401, FailureKind.AUTH)
+        return key
+
+    async def load_keys(self) -> None:
+        """Read the keys of the store, if they have changed.
+
+        Raises:
+            StoreError: the store fails.
+        """
+        if (store := self.store.store) is not None:
+            await self.store.fetch(
+                lambda: self.keys.load(lambda: keys_version(store.database), lambda: read_keys(store.database))
+            )
+
+    async def _watch_keys(self) -> None:
+        """Follow the keys of the store. While the database is away, the keys that are known stay valid."""
+        while True:
+            await asyncio.sleep(_KEY_SECONDS)
+            try:
+                await self.load_keys()
+            except StoreError as error:
+                LOG.debug("the keys could not be read: %s", error)
+            except Exception:  # whatever happens, later changes have to be seen: they may revoke a key
+                LOG.exception("the keys could not be read; it is tried again")
+
     def _read_envelope_keys(self, config: Config) -> list[bytes]:
         given = config.state.key
         if given is not None:
@@ -127,21 +189,28 @@ class Gateway:
             if name in self.drift or len(self.drift) < _MOST_NAMES:
                 self.drift[name] += 1
 
-    def keep_row(self, row: RequestRow, tenant: str) -> None:
+    def keep_row(self, row: RequestRow, tenant: str, trace_id: str | None = None) -> None:
         """Count a request and keep its row: it is stored later, and can be found at once."""
         self.metrics.add(row)
+        log_request(row, trace_id)
         if not self.has_store:
             return
-        stored = StoredRow(row.id, tenant, encode_valid_json(row), row.time)
+        stored = StoredRow(row.id, tenant, encode_valid_json(row), row.time, row.conversation)
         self._rows[row.id] = stored
         if len(self._rows) > _RECENT_ROWS:
             self._rows.popitem(last=False)
         self.store.put_later(stored, now_ms())
 
-    def find_recent_row(self, name: str, tenant: str) -> bytes | None:
-        """Find a row that may not be stored yet."""
+    def find_recent_row(self, name: str, tenant: str | None) -> bytes | None:
+        """Find a row that may not be stored yet; of any tenant with None."""
         row = self._rows.get(name)
-        return row.data if row is not None and row.tenant == tenant else None
+        return row.data if row is not None and tenant in (None, row.tenant) else None
+
+    def forget_rows(self, conversation: str, tenant: str | None) -> None:
+        """Drop the rows of a conversation from memory."""
+        for name, row in tuple(self._rows.items()):
+            if row.conversation == conversation and tenant in (None, row.tenant):
+                del self._rows[name]
 
     # -- life ----------------------------------------------------------------------------------------------------------
 
@@ -152,6 +221,9 @@ class Gateway:
         self._is_started = True
         self.store.start()
         self._spawn(self._sweep())
+        if self.has_store:
+            self._spawn(self._watch_keys())
+            self._spawn(self.spending.renew())
         if self.path is not None:
             self._spawn(self._watch())
 
@@ -170,6 +242,8 @@ class Gateway:
             await runtime.client.close()
         self._retired.clear()
         await self.store.close()
+        if self._close_telemetry is not None:
+            await asyncio.to_thread(self._close_telemetry)
         self._is_started = False
 
     async def _sweep(self) -> None:
@@ -237,14 +311,14 @@ class Gateway:
             raise SettingsError(f"{self.path} is empty; a file that is being written is not used", key=str(self.path))
         if self._adapt is not None:
             config = self._adapt(config)
-        if self.config.listen.keys and not config.listen.keys:
+        if needs_key(self.config) and not needs_key(config):
             raise SettingsError(
                 f"{self.path}: listen.keys is gone, and clients would need no key; start the gateway again for that",
                 key="listen.keys",
             )
         # The address that is bound stays the same, whatever the file says now.
         place = self._place or read_address(self.config.listen.address)
-        return Runtime(config, environment=self.environment, place=place)
+        return Runtime(config, environment=self.environment, place=place, telemetry=self._telemetry)
 
     def _apply(self, made: Runtime | str) -> str | None:
         if isinstance(made, str):
@@ -263,6 +337,9 @@ class Gateway:
         if config.state != old.config.state:
             LOG.warning("the table state is changed by a new start only; the gateway keeps its store")
             made.config = config = replace(config, state=old.config.state)
+        if config.telemetry != old.config.telemetry:
+            LOG.warning("the table telemetry is changed by a new start only; the gateway goes on as it began")
+            made.config = config = replace(config, telemetry=old.config.telemetry)
         self.runtime = made
         self._retired.add(old)
         old.when_idle(lambda: self._close_retired(old))

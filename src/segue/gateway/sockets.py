@@ -36,7 +36,6 @@ from segue.failures.failure import Failure
 from segue.gateway.answers import Receive, answer_stream, explain_error, explain_to_client
 from segue.gateway.asking import Continuation, read_asked
 from segue.gateway.exchange import Exchange, random_name
-from segue.gateway.guarding import find_tenant
 from segue.gateway.hints import find_client
 from segue.gateway.intake import Admission, Refused, check_values, read_limited
 from segue.gateway.responses import find_reply_context, previous_id
@@ -159,17 +158,20 @@ class Socket:
     async def _serve_message(self, data: bytes, tenant: str) -> bool:
         """Serve one message; False if the connection ends with it."""
         runtime = self._gateway.runtime
-        if find_tenant(self._headers, self._path.partition("?")[2], runtime.key_digests) != tenant:
+        try:
+            key = self._gateway.authenticate(self._headers, self._path.partition("?")[2], runtime)
+        except Refused:
+            key = None
+        if key is None or key.tenant != tenant:
             await self._fail(401, "the key is not one of this gateway any more", "invalid_api_key")
             await self._close(_TRY_LATER)
             return False
         try:
-            with runtime.used(), self._gateway.intake.admitted(tenant, runtime) as admission:
+            with runtime.used(), self._gateway.intake.admitted(tenant, runtime, key) as admission:
                 admission.hold(len(data))
                 await self._serve_event(data, admission)
         except Refused as refused:
-            failure = Failure(kind=refused.kind, status=refused.status, message=str(refused))
-            await self._fail_with(failure, refused.status)
+            await self._fail_with(refused.failure, refused.status)
             if refused.status == 413:
                 await self._close(_TOO_BIG)
                 return False

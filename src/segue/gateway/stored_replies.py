@@ -185,7 +185,8 @@ async def _ask_provider(
         text = f"{_form(call).noun} with id '{name}' is kept by a provider that is not known any more."
         await _refuse(send, call, text, 404)
         return
-    model = replace(runtime.router.resolve(kept.model, call.protocol), account=kept.account)
+    router = runtime.router
+    model = router.at_account(router.resolve(kept.model, call.protocol), kept.account)
     query = urlencode({key: value for key, value in call.query.items() if key != "key"})
     path = f"/{quote_segment(name, what='the id of the reply')}{_PATHS.get(call.kind, '')}"
     path += f"?{query}" if query else ""

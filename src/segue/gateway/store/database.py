@@ -42,6 +42,10 @@ class Database(Protocol):
         """Run one query outside of a transaction."""
         ...
 
+    def compact(self) -> None:
+        """Give the space of deleted rows back to the disk, where the database does not do so itself."""
+        ...
+
     def close(self) -> None:
         """Close all connections."""
         ...

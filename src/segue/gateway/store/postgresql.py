@@ -142,6 +142,9 @@ class PostgresqlDatabase:
         with self._connection() as connection, connection.cursor() as cursor:
             return _PostgresqlTransaction(cursor).read(statement, values)
 
+    def compact(self) -> None:
+        """Do nothing: the server's own autovacuum does it."""
+
     def close(self) -> None:
         """Close all connections."""
         with self._lock:

@@ -8,6 +8,9 @@ the two databases name differently.
 - `requests`: one row for each request, without content.
 - `responses`: the replies of the Responses protocol that a client asked to store, with their content.
 - `conversations`: the model that answered each conversation last, and the one that was chosen for it.
+- `keys`: the keys of clients, by their SHA-256 digests; the keys themselves are nowhere.
+- `ledgers`: what each key spent, and what its running requests hold (`ledger.py`).
+- `contents`: what requests and replies said, if `state.content` is set; compressed.
 - `meta`: the version of the schema, and the key of the envelopes.
 """
 
@@ -44,6 +47,30 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
             " data {bytes} not null)"
         ),
         "create index conversations_seen on conversations (seen)",
+    ),
+    (
+        (
+            "create table keys (id text primary key, digest text not null unique, name text not null,"
+            " revoked bigint, data {bytes} not null)"
+        ),
+        "create unique index keys_name on keys (name) where revoked is null",
+        "create table ledgers (key text primary key, data {bytes} not null)",
+    ),
+    (
+        # Everything of a conversation can be erased; rows of earlier versions expire.
+        "alter table states add column conversation text not null default ''",
+        "create index states_conversation on states (conversation)",
+        "alter table requests add column conversation text not null default ''",
+        "create index requests_conversation on requests (conversation)",
+        "create index requests_order on requests (time desc, id)",
+        "alter table responses add column conversation text not null default ''",
+        "create index responses_conversation on responses (conversation)",
+        (
+            "create table contents (id text primary key, tenant text not null, conversation text not null,"
+            " seen bigint not null, size bigint not null, data {bytes} not null)"
+        ),
+        "create index contents_seen on contents (seen)",
+        "create index contents_conversation on contents (conversation)",
     ),
 )
 META: Final = "create table if not exists meta (name text primary key, value text not null)"

@@ -130,6 +130,12 @@ class SqliteDatabase:
         with self._used() as connection:
             return _SqliteTransaction(connection).read(statement, values)
 
+    def compact(self) -> None:
+        """Give the space of deleted rows back to the disk."""
+        with self._used() as connection:
+            connection.execute("vacuum")
+            connection.execute("pragma wal_checkpoint(truncate)")
+
     def close(self) -> None:
         """Close the connections of all threads, when their statements have ended."""
         with self._idle:

@@ -16,6 +16,8 @@ from typing import Final, NamedTuple, TypeAlias, final
 from segue.envelope.canonical import text_bytes
 from segue.envelope.state import State, dump_state, load_state
 from segue.errors import SettingsError
+from segue.gateway.config import StateTable
+from segue.gateway.store.accounts import StoredAccount, Syncing
 from segue.gateway.store.database import Database, Transaction
 from segue.gateway.store.schema import META, MIGRATIONS, VERSION_NAME
 
@@ -28,15 +30,32 @@ _CLOCK_NAME: Final = "sweep_clock"
 _LONGEST_STEP: Final = DAY
 """Milliseconds by which the clock of expiry advances at most from one sweep to the next."""
 _MOST_PARAMETERS: Final = 500
+_NEWEST: Final = (
+    "select max(seen) from (select seen from states union all select seen from responses"
+    " union all select seen from conversations union all select time from requests) as rows"
+)
+_TABLES: Final = ("states", "requests", "responses", "conversations", "contents")
+"""Those that have a tenant."""
 
 
 @final
 class Limits(NamedTuple):
-    """How long and how much is kept: milliseconds since a state was last used, bytes in all, age of request rows."""
+    """Milliseconds since a state was last used, bytes of all states, and the ages of rows and of contents."""
 
     state_age: int = 30 * DAY
     state_bytes: int = 2_000_000_000
     request_age: int = 7 * DAY
+    content_age: int = 7 * DAY
+
+    @classmethod
+    def of_days(cls, table: StateTable) -> Limits:
+        """Give the limits of a configuration."""
+        return cls(
+            round(table.days * DAY),
+            table.megabytes * 1_000_000,
+            round(table.request_days * DAY),
+            round(table.content_days * DAY),
+        )
 
 
 @final
@@ -46,6 +65,7 @@ class StoredState(NamedTuple):
     tenant: str
     keys: tuple[str, ...]
     state: State
+    conversation: str = ""
 
 
 @final
@@ -56,6 +76,7 @@ class StoredRow(NamedTuple):
     tenant: str
     data: bytes
     time: int | None = None
+    conversation: str = ""
 
 
 @final
@@ -65,6 +86,17 @@ class StoredReply(NamedTuple):
     id: str
     tenant: str
     data: bytes
+    conversation: str = ""
+
+
+@final
+class StoredContent(NamedTuple):
+    """What a request and its reply said, under the id of the request."""
+
+    id: str
+    tenant: str
+    data: bytes
+    conversation: str
 
 
 @final
@@ -83,7 +115,9 @@ class UsedStates(NamedTuple):
     ids: tuple[str, ...]
 
 
-Stored: TypeAlias = StoredState | StoredRow | StoredReply | StoredConversation | UsedStates
+Stored: TypeAlias = (
+    StoredState | StoredRow | StoredReply | StoredConversation | StoredContent | UsedStates | StoredAccount
+)
 
 
 class Store:
@@ -136,19 +170,21 @@ class Store:
         self.put_all(states, now)
 
     def put_all(self, work: Iterable[Stored], now: int) -> None:
-        """Store states under their keys, rows of requests, replies and conversations, in one transaction."""
-        states: dict[str, tuple[str, bytes]] = {}
+        """Store states, rows of requests, replies, conversations, contents and accounts, in one transaction."""
+        states: dict[str, tuple[str, bytes, str]] = {}
+        contents: dict[str, StoredContent] = {}
         keys: set[tuple[str, str]] = set()
         rows: dict[str, StoredRow] = {}
         replies: dict[str, StoredReply] = {}
         conversations: dict[str, StoredConversation] = {}
         used: set[str] = set()
+        accounts = Syncing()
         for each in work:
             match each:
                 case StoredState():
                     data = dump_state(each.state)
                     name = sha256(text_bytes(each.tenant) + b"\x00" + data).hexdigest()[:40]
-                    states[name] = each.tenant, data
+                    states[name] = each.tenant, data, each.conversation
                     keys |= {(key, name) for key in each.keys}
                 case StoredRow():
                     rows.setdefault(each.id, each)
@@ -156,14 +192,18 @@ class Store:
                     replies.setdefault(each.id, each)
                 case StoredConversation():
                     conversations[each.id] = each
+                case StoredContent():
+                    contents[each.id] = each
                 case UsedStates():
                     used.update(each.ids)
-        with self.database.transaction() as transaction:
+                case StoredAccount():
+                    accounts.add(each)
+        with accounts, self.database.transaction() as transaction:
             _write(
                 transaction,
-                "insert into states (id, tenant, made, seen, size, data) values (?, ?, ?, ?, ?, ?)"
+                "insert into states (id, tenant, made, seen, size, data, conversation) values (?, ?, ?, ?, ?, ?, ?)"
                 " on conflict do nothing",
-                [(name, tenant, now, now, len(data), data) for name, (tenant, data) in states.items()],
+                [(name, tenant, now, now, len(data), data, where) for name, (tenant, data, where) in states.items()],
             )
             _write(
                 transaction, "update states set seen = ? where id = ? and seen < ?", [(now, name, now) for name in used]
@@ -175,13 +215,24 @@ class Store:
             )
             _write(
                 transaction,
-                "insert into requests (id, tenant, time, data) values (?, ?, ?, ?) on conflict do nothing",
-                [(row.id, row.tenant, now if row.time is None else row.time, row.data) for row in rows.values()],
+                "insert into requests (id, tenant, time, data, conversation) values (?, ?, ?, ?, ?)"
+                " on conflict do nothing",
+                [
+                    (row.id, row.tenant, now if row.time is None else row.time, row.data, row.conversation)
+                    for row in rows.values()
+                ],
             )
             _write(
                 transaction,
-                "insert into responses (id, tenant, seen, size, data) values (?, ?, ?, ?, ?) on conflict do nothing",
-                [(row.id, row.tenant, now, len(row.data), row.data) for row in replies.values()],
+                "insert into responses (id, tenant, seen, size, data, conversation) values (?, ?, ?, ?, ?, ?)"
+                " on conflict do nothing",
+                [(row.id, row.tenant, now, len(row.data), row.data, row.conversation) for row in replies.values()],
+            )
+            _write(
+                transaction,
+                "insert into contents (id, tenant, conversation, seen, size, data) values (?, ?, ?, ?, ?, ?)"
+                " on conflict do nothing",
+                [(row.id, row.tenant, row.conversation, now, len(row.data), row.data) for row in contents.values()],
             )
             _write(
                 transaction,
@@ -189,11 +240,17 @@ class Store:
                 " on conflict (id) do update set seen = excluded.seen, data = excluded.data",
                 [(row.id, row.tenant, now, row.data) for row in conversations.values()],
             )
+            accounts.write(transaction, now, is_local=self.database.is_local)
 
     def probe(self, now: int) -> None:
         """Write one value, to find out whether the database takes writes."""
         with self.database.transaction() as transaction:
             _set_meta(transaction, _PROBE_NAME, str(now))
+
+    def newest_time(self) -> int | None:
+        """Give when something was stored or used last."""
+        newest = self.database.query(_NEWEST)[0][0]
+        return newest if isinstance(newest, int) else None
 
     def get_states(self, keys: Iterable[str], now: int) -> dict[str, list[State]]:
         """Give the states of keys, the newest first, and note that they were used."""
@@ -232,21 +289,32 @@ class Store:
         """Store rows of requests."""
         self.put_all(rows, now)
 
-    def list_requests(self, tenant: str, limit: int, before: int | None = None) -> list[bytes]:
-        """Give the rows of the latest requests of a tenant, the newest first."""
-        if before is None:
-            rows = self.database.query(
-                "select data from requests where tenant = ? order by time desc, id limit ?", (tenant, limit)
-            )
-        else:
-            rows = self.database.query(
-                "select data from requests where tenant = ? and time < ? order by time desc, id limit ?",
-                (tenant, before, limit),
-            )
-        return [bytes(data) for (data,) in rows if isinstance(data, (bytes, memoryview))]
+    def list_requests(
+        self, tenant: str | None, limit: int, before: tuple[int, str] | None = None, conversation: str | None = None
+    ) -> list[tuple[str, str, bytes]]:
+        """Give the id, the tenant and the row of requests, the newest first, after a place: of one tenant or of all."""
+        terms: list[str] = []
+        values: list[str | int] = []
+        if tenant is not None:
+            terms.append("tenant = ?")
+            values.append(tenant)
+        if conversation is not None:
+            terms.append("conversation = ?")
+            values.append(conversation)
+        if before is not None:
+            terms.append("(time < ? or (time = ? and id > ?))")
+            values += [before[0], before[0], before[1]]
+        where = f" where {' and '.join(terms)}" if terms else ""
+        rows = self.database.query(
+            f"select id, tenant, data from requests{where} order by time desc, id limit ?",  # noqa: S608
+            (*values, limit),
+        )
+        return [(str(name), str(owner), _bytes(data)) for name, owner, data in rows]
 
-    def get_request(self, name: str, tenant: str) -> bytes | None:
-        """Give the row of one request of the tenant."""
+    def get_request(self, name: str, tenant: str | None) -> bytes | None:
+        """Give the row of one request, of the tenant or of any."""
+        if tenant is None:
+            return self._one("select data from requests where id = ?", (name,))
         return self._one("select data from requests where id = ? and tenant = ?", (name, tenant))
 
     # -- conversations -------------------------------------------------------------------------------------------------
@@ -256,11 +324,12 @@ class Store:
         rows = self.database.query("select id, tenant, data from conversations where id = ?", (name,))
         return next(iter(_conversations(rows)), None)
 
-    def list_conversations(self, tenant: str, limit: int) -> list[StoredConversation]:
-        """Give the conversations of a tenant that were used last."""
+    def list_conversations(self, tenant: str | None, limit: int) -> list[StoredConversation]:
+        """Give the conversations of a tenant, or of all, that were used last."""
+        of_tenant, values = ("", (limit,)) if tenant is None else (" where tenant = ?", (tenant, limit))
         rows = self.database.query(
-            "select id, tenant, data from conversations where tenant = ? order by seen desc, id limit ?",
-            (tenant, limit),
+            f"select id, tenant, data from conversations{of_tenant} order by seen desc, id limit ?",  # noqa: S608
+            values,
         )
         return _conversations(rows)
 
@@ -297,17 +366,45 @@ class Store:
             transaction.run("delete from responses where seen < ?", (clock - limits.state_age,))
             transaction.run("delete from conversations where seen < ?", (clock - limits.state_age,))
             transaction.run("delete from requests where time < ?", (clock - limits.request_age,))
+            transaction.run("delete from contents where seen < ?", (clock - limits.content_age,))
             return (
                 count
                 + _shrink(transaction, "states", limits.state_bytes)
                 + _shrink(transaction, "responses", limits.state_bytes)
+                + _shrink(transaction, "contents", limits.state_bytes)
             )
 
     def delete_tenant(self, tenant: str) -> None:
         """Delete everything of a tenant."""
         with self.database.transaction() as transaction:
-            for table in ("states", "requests", "responses", "conversations"):
+            for table in _TABLES:
                 transaction.run(f"delete from {table} where tenant = ?", (tenant,))  # noqa: S608
+
+    def delete_conversation(self, name: str, tenant: str | None) -> int:
+        """Delete everything of a conversation, of one tenant or of all; give how many rows that were."""
+        deleted = 0
+        of_tenant, values = ("", (name,)) if tenant is None else (" and tenant = ?", (name, tenant))
+        with self.database.transaction() as transaction:
+            for table in _TABLES:
+                column = "id" if table == "conversations" else "conversation"
+                deleted += transaction.run(f"delete from {table} where {column} = ?{of_tenant}", values)  # noqa: S608
+        return deleted
+
+    # -- the console ---------------------------------------------------------------------------------------------------
+
+    def get_content(self, name: str, tenant: str | None) -> bytes | None:
+        """Give what a request and its reply said."""
+        if tenant is None:
+            return self._one("select data from contents where id = ?", (name,))
+        return self._one("select data from contents where id = ? and tenant = ?", (name, tenant))
+
+    def newest_content(self, conversation: str, tenant: str | None) -> bytes | None:
+        """Give what the newest request of a conversation and its reply said."""
+        of_tenant, values = ("", (conversation,)) if tenant is None else (" and tenant = ?", (conversation, tenant))
+        return self._one(
+            f"select data from contents where conversation = ?{of_tenant} order by seen desc, id limit 1",  # noqa: S608
+            values,
+        )
 
     def close(self) -> None:
         """Close the database."""
@@ -333,10 +430,7 @@ def _advance_clock(transaction: Transaction, now: int) -> int:
     if rows:
         last = int(str(rows[0][0]))
     else:
-        newest = transaction.read(
-            "select max(seen) from (select seen from states union all select seen from responses"
-            " union all select seen from conversations union all select time from requests) as rows"
-        )[0][0]
+        newest = transaction.read(_NEWEST)[0][0]
         last = newest if isinstance(newest, int) else now
     clock = min(now, last + _LONGEST_STEP)
     if now - clock > _LONGEST_STEP:

@@ -1,0 +1,135 @@
+"""`segue gateway doctor`, `backup`, `restore`, `gc` and `erase`: the operation of a gateway and of its store."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from segue.errors import SettingsError
+from segue.gateway.config import Config, load_config, read_config, read_secret
+from segue.gateway.defaults import complete_config
+from segue.gateway.store.backups import back_up, restore_file
+from segue.gateway.store.database import StoreError
+from segue.gateway.store.opening import open_store
+from segue.gateway.store.store import Limits, Store
+from segue.plurals import counted
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+_COLOURS: Final = {"ok": "green", "warn": "yellow", "fail": "red"}
+
+
+def _options(command: _Command) -> _Command:
+    options = (
+        click.option("--config", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="As for serve."),
+        click.option("--store", metavar="STORE", help='In place of the one in the file: "sqlite:FILE" or an address.'),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def _read(config: Path | None, store: str | None) -> tuple[Config, str]:
+    """Give the configuration, and the name of its store."""
+    known = load_config("") if config is None else read_config(config)
+    name = store or known.state.store
+    if name.startswith(("env:", "file:")):
+        name = read_secret(name, os.environ, key="state.store")
+    return known, name
+
+
+@contextmanager
+def _opened(config: Path | None, store: str | None) -> Generator[tuple[Config, Store]]:
+    known, name = _read(config, store)
+    found = open_store(name)
+    if found is None:
+        raise SettingsError("this gateway has no store; see state.store", key="state.store")
+    try:
+        yield known, found
+    except StoreError as error:
+        raise SettingsError(f"the store failed: {error}; try again", key="state.store") from error
+    finally:
+        found.close()
+
+
+def _file_of(name: str, task: str, instead: str) -> Path:
+    """Give the file of a SQLite store."""
+    if not name.startswith("sqlite:"):
+        raise click.UsageError(f"{task} is for SQLite; for PostgreSQL use its own tools: {instead}")
+    return Path(name.removeprefix("sqlite:").removeprefix("//")).expanduser()
+
+
+@click.command("doctor")
+@click.option("--config", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="As for serve.")
+@click.option("--offline", is_flag=True, help="Ask no other machine.")
+def doctor(*, config: Path | None, offline: bool) -> None:
+    """Look at the configuration, the store, the clock, the keys and the way to the providers. No model is asked.
+
+    The exit status is 1 if the gateway would not work.
+    """
+    from segue.gateway.doctor import examine, get_over_network
+
+    known = complete_config(load_config(""), os.environ) if config is None else read_config(config)
+    has_failed = False
+    for finding in examine(known, os.environ, None if offline else get_over_network):
+        has_failed |= finding.state == "fail"
+        click.echo(
+            f"{click.style(f'{finding.state:4}', fg=_COLOURS[finding.state])}  {finding.subject}: {finding.text}"
+        )
+    if has_failed:
+        raise click.exceptions.Exit(1)
+
+
+@click.command("backup")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@_options
+def backup(*, file: Path, config: Path | None, store: str | None) -> None:
+    """Write the whole store to FILE while the gateway runs. FILE has the secrets of the store: keep it private."""
+    source = _file_of(_read(config, store)[1], "backup", "pg_dump --format=custom --file=FILE ADDRESS")
+    back_up(source, file)
+    click.echo(f"wrote {file}")
+
+
+@click.command("restore")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--replace", "replaces", is_flag=True, help="Replace the store that is there. Stop the gateway before.")
+@_options
+def restore(*, file: Path, replaces: bool, config: Path | None, store: str | None) -> None:
+    """Make the store from FILE, which `backup` wrote."""
+    target = _file_of(_read(config, store)[1], "restore", "pg_restore --clean --dbname=ADDRESS FILE")
+    if target.exists() and not replaces:
+        raise click.UsageError(f"{target} exists; stop the gateway and pass --replace to replace it")
+    restore_file(file, target)
+    click.echo(f"restored {target}")
+
+
+@click.command("gc")
+@_options
+def gc(*, config: Path | None, store: str | None) -> None:
+    """Delete what has expired, and give its space back to the disk. The gateway itself deletes once an hour."""
+    with _opened(config, store) as (known, found):
+        deleted = found.sweep(Limits.of_days(known.state), time.time_ns() // 1_000_000)
+        found.database.compact()
+        click.echo(f"deleted {counted(deleted, 'state')} and what else had expired")
+
+
+@click.command("erase")
+@click.option("--conversation", metavar="ID", help="Everything of a conversation, by its id in the console.")
+@click.option("--tenant", metavar="ID", help="Everything of a key, by its id in the console (the column Key).")
+@click.confirmation_option(prompt="This cannot be undone. Erase it?")
+@_options
+def erase(*, conversation: str | None, tenant: str | None, config: Path | None, store: str | None) -> None:
+    """Erase everything of a conversation, or of a key: requests, contents, states and stored replies."""
+    if (conversation is None) == (tenant is None):
+        raise click.UsageError("name one: --conversation ID or --tenant ID")
+    with _opened(config, store) as (_, found):
+        if conversation is not None:
+            click.echo(f"erased {counted(found.delete_conversation(conversation, None), 'row')}")
+        elif tenant is not None:
+            found.delete_tenant(tenant)
+            click.echo(f"erased everything of {tenant}")

@@ -1,0 +1,347 @@
+"""The endpoints of the console: requests, conversations, what they said, and replays that are not sent.
+
+With the admin key they show the requests of all clients, with the key of a client its own. Rows have no content; what
+requests and replies said is there only if `state.content` is set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeAlias
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from segue.conversation.messages import Usage
+from segue.conversation.stored import dump, dump_message, load
+from segue.errors import SegueError, UnknownModel
+from segue.gateway.contents import Content, load_content
+from segue.gateway.intake import Refused
+from segue.gateway.records import AttemptRow
+from segue.gateway.service import Gateway, now_ms
+from segue.gateway.store.database import StoreError
+from segue.gateway.store.store import Store, UsedStates
+from segue.json_text import encode_valid_json
+from segue.request import prepare
+
+Scope: TypeAlias = "str | None"
+"""The tenant whose requests are shown; None for those of all."""
+ScopedEndpoint: TypeAlias = Callable[[Request, Scope], Awaitable[Response]]
+_MOST_ROWS: Final = 500
+_CHUNK: Final = 2_000
+_MOST_SEARCHED: Final = 50_000
+"""Rows that one search looks at; the next one goes on from there."""
+_MOST_BODY: Final = 100_000
+
+
+class _Searched(msgspec.Struct, rename="camel"):
+    """The part of a row that a search looks at, and that sums are made of."""
+
+    id: str
+    time: int
+    client: str
+    conversation: str
+    protocol: str
+    asked: str
+    status: int
+    outcome: str
+    model: str | None = None
+    error: str | None = None
+    attempts: tuple[AttemptRow, ...] = ()
+    usage: Usage | None = None
+    saved: float | None = None
+
+    def has(self, words: list[str]) -> bool:
+        kinds = (each.kind for each in self.attempts if each.kind)
+        texts = (self.id, self.client, self.conversation, self.protocol, self.asked, self.outcome, str(self.status))
+        text = " ".join((*texts, self.model or "", self.error or "", *kinds)).lower()
+        return all(word in text for word in words)
+
+
+class _Sums(msgspec.Struct):
+    """Requests of a conversation, their input tokens, those read from a cache, dollars spent and saved."""
+
+    requests: int = 0
+    input: int = 0
+    cached: int = 0
+    saved: float = 0.0
+    cost: float = 0.0
+
+
+_ROWS: Final = msgspec.json.Decoder(_Searched)
+
+
+class Console:
+    """The endpoints. The second argument of each is the tenant whose requests it may show; None for all."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+
+    def routes(self, guarded: Callable[[ScopedEndpoint], Callable[[Request], object]]) -> list[Route]:
+        """Give the routes; `guarded` finds out whose requests an endpoint may show."""
+        place = "/segue/conversations/{name}"
+        return [
+            Route("/segue/requests", guarded(self.requests)),
+            Route("/segue/requests/{name}", guarded(self.one_request)),
+            Route("/segue/requests/{name}/content", guarded(self.content)),
+            Route("/segue/requests/{name}/replay", guarded(self.replay), methods=["POST"]),
+            Route("/segue/conversations", guarded(self.conversations)),
+            Route(place, guarded(self.one_conversation), methods=["GET"]),
+            Route(place, guarded(self.choose), methods=["PUT", "POST"]),
+            Route(place, guarded(self.erase), methods=["DELETE"]),
+            Route(f"{place}/session", guarded(self.export)),
+        ]
+
+    async def _settle(self) -> None:
+        """Wait until everything is stored that was put before: rows and contents are written behind the replies."""
+        await self._gateway.store.put(UsedStates(()), now_ms())
+
+    async def requests(self, request: Request, scope: Scope) -> Response:
+        """List requests, the newest first: those that have all words of `q`, or of one conversation."""
+        store = self._gateway.store.store
+        if store is None:
+            return json_response({"requests": [], "next": None})
+        given = request.query_params
+        limit = min(number_of(given.get("limit"), 50), _MOST_ROWS)
+        time, _, name = given.get("before", "").partition(".")
+        before = (number_of(time, 0), name or "~") if time else None  # a time alone: only what is older
+        words, conversation = given.get("q", "").lower().split(), given.get("conversation")
+        await self._settle()
+        found = await self._gateway.store.read(
+            lambda: search(store, scope, limit, before, words=words, conversation=conversation)
+        )
+        if found is None:
+            return away()
+        rows, following = found
+        body: dict[str, object] = {"requests": [msgspec.Raw(data) for _, _, data in rows], "next": following}
+        if scope is None:
+            body["keys"] = {name: tenant for name, tenant, _ in rows}
+        return json_response(body)
+
+    async def one_request(self, request: Request, scope: Scope) -> Response:
+        """Show the row of a request."""
+        store = self._gateway.store.store
+        name = str(request.path_params["name"])
+        row = self._gateway.find_recent_row(name, scope)
+        try:
+            if row is None and store is not None:
+                row = await self._gateway.store.fetch(lambda: store.get_request(name, scope))
+        except StoreError:
+            return away()
+        if row is None:
+            return json_response({"error": f"there is no request {name!r}; its row may have expired"}, 404)
+        return Response(row, media_type="application/json")
+
+    async def content(self, request: Request, scope: Scope) -> Response:
+        """Show what a request and its reply said."""
+        found = await self._find_content(str(request.path_params["name"]), scope)
+        return found if isinstance(found, Response) else json_response(found)
+
+    async def replay(self, request: Request, scope: Scope) -> Response:
+        """Make the request for another model, without sending it."""
+        found = await self._find_content(str(request.path_params["name"]), scope)
+        if isinstance(found, Response):
+            return found
+        if found.redacted:
+            return json_response(
+                {"error": 'only texts that are stored can be sent again; set state.content = "full"'}, 409
+            )
+        given = await self._read_body(request, scope)
+        if isinstance(given, Response):
+            return given
+        try:
+            model = self._gateway.router.find(str(given.get("model") or "")).models[0]
+            made = prepare(load(bytes(found.context)), model, options=found.options)
+        except UnknownModel as error:
+            return json_response({"error": str(error)}, 404)
+        except SegueError as error:
+            return json_response({"model": given.get("model"), "error": str(error)}, 422)
+        changes = [
+            {"code": change.code, "path": change.path, "loss": change.loss, "detail": change.detail}
+            for change in made.report.changes
+        ]
+        return json_response({"model": model.full_name(), "changes": changes, "sent": msgspec.Raw(made.content)})
+
+    async def conversations(self, _: Request, scope: Scope) -> Response:
+        """List conversations, what they cost, the models to choose from, and what was new in replies."""
+        rows = await self._gateway.conversations.list_rows(scope)
+        body = {
+            "conversations": rows,
+            "caching": await self._sum_up(scope),
+            "models": self._offered(),
+            "drift": self._gateway.drift,
+            "content": self._gateway.config.state.content,
+        }
+        return json_response(body)
+
+    async def one_conversation(self, request: Request, scope: Scope) -> Response:
+        """List the requests of a conversation, the oldest first."""
+        store, name = self._gateway.store.store, str(request.path_params["name"])
+        if store is None:
+            return json_response({"error": "requests are not stored; set state.store"}, 404)
+        await self._settle()
+        rows = await self._gateway.store.read(lambda: store.list_requests(scope, _MOST_ROWS, None, name))
+        if rows is None:
+            return away()
+        if not rows:
+            return json_response({"error": f"there is no conversation {name!r}"}, 404)
+        return json_response({"id": name, "requests": [msgspec.Raw(data) for _, _, data in reversed(rows)]})
+
+    async def export(self, request: Request, scope: Scope) -> Response:
+        """Give a conversation as a session of segue."""
+        store, name = self._gateway.store.store, str(request.path_params["name"])
+        if store is None or self._gateway.config.state.content != "full":
+            return json_response(
+                {"error": 'only contents that are stored can be exported; set state.content = "full"'}, 409
+            )
+        await self._settle()
+        data = await self._gateway.store.read(lambda: store.newest_content(name, scope))
+        if data is None:
+            return json_response({"error": f"there is no content of the conversation {name!r}"}, 404)
+        content = load_content(data)
+        context = load(bytes(content.context))
+        lines = [dump(msgspec.structs.replace(context, messages=())), *map(dump_message, context.messages)]
+        if content.reply != b"null":
+            lines.append(bytes(content.reply))
+        headers = {"content-disposition": 'attachment; filename="session.jsonl"'}
+        return Response(b"\n".join(lines) + b"\n", media_type="application/jsonl", headers=headers)
+
+    async def choose(self, request: Request, scope: Scope) -> Response:
+        """Send a conversation to a model from now on."""
+        given = await self._read_body(request, scope)
+        if isinstance(given, Response):
+            return given
+        model = given.get("model", "")
+        if model is not None and (not isinstance(model, str) or not model):
+            return json_response({"error": 'send {"model": "provider/id"}, or {"model": null} to end the choice'}, 400)
+        if model is not None:
+            try:
+                self._gateway.router.find(model)
+            except UnknownModel as error:
+                return json_response({"error": str(error)}, 404)
+        name = str(request.path_params["name"])
+        try:
+            is_known = await self._gateway.conversations.choose(name, model, scope, now_ms())
+        except StoreError:
+            return away()
+        if not is_known:
+            return json_response({"error": f"there is no conversation {name!r}"}, 404)
+        return json_response({"conversation": name, "model": model})
+
+    async def erase(self, request: Request, scope: Scope) -> Response:
+        """Erase everything of a conversation."""
+        store, name = self._gateway.store.store, str(request.path_params["name"])
+        await self._settle()
+        self._gateway.forget_rows(name, scope)
+        self._gateway.conversations.forget(name, scope)
+        if store is None:
+            return json_response({"erased": 0})
+        try:
+            count = await self._gateway.store.fetch(lambda: store.delete_conversation(name, scope))
+        except StoreError:
+            return away()
+        return json_response({"erased": count})
+
+    async def _find_content(self, name: str, scope: Scope) -> Content | Response:
+        store = self._gateway.store.store
+        if store is None or self._gateway.config.state.content == "off":
+            return json_response({"error": 'contents are not stored; set state.content = "full" or "redacted"'}, 404)
+        await self._settle()
+        try:
+            data = await self._gateway.store.fetch(lambda: store.get_content(name, scope))
+        except StoreError:
+            return away()
+        if data is None:
+            return json_response({"error": f"there is no content of {name!r}; it may have expired"}, 404)
+        return load_content(data)
+
+    def _offered(self) -> list[str]:
+        """Give the names that a conversation can be switched to: those of routes, else the models that have a key."""
+        listed = list(self._gateway.router.listed())
+        if listed:
+            return listed
+        client = self._gateway.runtime.client
+        return [model.full_name() for model in self._gateway.router.catalogue.find() if client.has_key(model)]
+
+    async def _sum_up(self, scope: Scope) -> dict[str, _Sums]:
+        """Add up tokens and dollars of each conversation, over the newest requests."""
+        store = self._gateway.store.store
+        found: dict[str, _Sums] = {}
+        listed = None if store is None else await self._gateway.store.read(lambda: store.list_requests(scope, _CHUNK))
+        for _, _, data in listed or []:
+            row = _ROWS.decode(data)
+            sums = found.setdefault(row.conversation, _Sums())
+            sums.requests += 1
+            if (usage := row.usage) is not None:
+                sums.input += usage.input + usage.cache_read + usage.cache_write
+                sums.cached += usage.cache_read
+                sums.saved += row.saved or 0.0
+                sums.cost += 0.0 if usage.cost is None else usage.cost.total
+        return found
+
+    async def _read_body(self, request: Request, scope: Scope) -> dict[str, object] | Response:
+        """Read a small JSON object."""
+        try:
+            with self._gateway.intake.admitted(scope or "", self._gateway.runtime) as admission:
+                body = await admission.read_body(request.receive, request.headers)
+            given: object = msgspec.json.decode(body) if len(body) < _MOST_BODY else None
+        except Refused as refused:
+            return json_response({"error": str(refused)}, refused.status or 429)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            given = None
+        return given if isinstance(given, dict) else {}  # pyright: ignore[reportUnknownVariableType]
+
+
+def search(
+    store: Store,
+    scope: Scope,
+    limit: int,
+    before: tuple[int, str] | None = None,
+    *,
+    words: list[str],
+    conversation: str | None = None,
+) -> tuple[list[tuple[str, str, bytes]], str | None]:
+    """Find rows that have all words, the newest first; give also where the next search goes on."""
+    if not words:
+        rows = store.list_requests(scope, limit + 1, before, conversation)
+        return rows[:limit], _cursor(rows[limit - 1][2]) if len(rows) > limit else None
+    found: list[tuple[str, str, bytes]] = []
+    plain = [word.encode() for word in words if word.isascii() and word.isprintable() and not {'"', "\\"} & {*word}]
+    for _ in range(0, _MOST_SEARCHED, _CHUNK):
+        rows = store.list_requests(scope, _CHUNK, before, conversation)
+        for row in rows:
+            text = row[2].lower()
+            if all(word in text for word in plain) and _ROWS.decode(row[2]).has(words):
+                found.append(row)
+                if len(found) == limit:
+                    return found, _cursor(row[2])
+        if len(rows) < _CHUNK:
+            return found, None
+        last = _ROWS.decode(rows[-1][2])
+        before = last.time, last.id
+    return found, None if before is None else f"{before[0]}.{before[1]}"
+
+
+def _cursor(data: bytes) -> str:
+    row = _ROWS.decode(data)
+    return f"{row.time}.{row.id}"
+
+
+def away() -> Response:
+    """Answer while the database does not."""
+    response = json_response({"error": "the database of the gateway does not answer; try again"}, 503)
+    response.headers["retry-after"] = "2"
+    return response
+
+
+def number_of(text: str | None, default: int) -> int:
+    """Read a number of a query."""
+    return int(text) if text is not None and text.isdigit() and len(text) < 16 else default
+
+
+def json_response(value: object, status: int = 200) -> Response:
+    """Answer with JSON that no browser and no proxy keeps."""
+    headers = {"cache-control": "no-store"}
+    return Response(encode_valid_json(value), status_code=status, media_type="application/json", headers=headers)

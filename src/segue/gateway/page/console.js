@@ -1,0 +1,296 @@
+// The console of a gateway: live requests, one request opened, conversations, and what was new in replies.
+
+import { $, make, number, plural } from "./elements.js";
+
+const PAGE = 100;
+const EVERY = 2000;
+const LOSS = { content: "content", opaque: "opaque", none: "none" };
+let key = "";
+let next = null; // where the older requests begin
+let isNewest = true;
+let shown = "";
+let models = [];
+
+async function ask(path, options = {}) {
+  const headers = key ? { authorization: `Bearer ${key}` } : {};
+  const reply = await fetch(path, { ...options, headers });
+  const body = await reply.json();
+  if (reply.status === 401) $("key-form").hidden = false;
+  if (!reply.ok) throw new Error(body.error);
+  $("key-form").hidden = true;
+  return body;
+}
+
+const dollars = (value) => (value === undefined || value === null ? "" : `$${value.toFixed(value < 0.1 ? 4 : 2)}`);
+const seconds = (ms) => (ms === undefined || ms === null ? "" : `${(ms / 1000).toFixed(2)} s`);
+const short = (name) => (name.length > 12 ? `${name.slice(0, 12)}…` : name);
+const read = (usage) => (usage ? (usage.input || 0) + (usage.cacheRead || 0) + (usage.cacheWrite || 0) : 0);
+const losses = (row) => (row.changes || []).filter((change) => change.loss !== "none");
+const moment = (time) => new Date(time).toLocaleString(undefined, { dateStyle: "short", timeStyle: "medium" });
+const share = (cached, all) => (all ? `${Math.round((100 * cached) / all)} %` : "");
+
+function cell(text, attributes = {}) {
+  return make("td", attributes, text);
+}
+
+function tried(row) {
+  const failed = (row.attempts || []).filter((attempt) => attempt.kind).map((attempt) => attempt.kind.replaceAll("_", " "));
+  return `${(row.attempts || []).length}${failed.length ? ` (${[...new Set(failed)].join(", ")})` : ""}`;
+}
+
+function result(row) {
+  const mark = row.outcome === "done" ? "none" : row.outcome === "aborted" ? "opaque" : "content";
+  return make("span", { class: `chip ${mark}` }, `${row.outcome} ${row.status}`);
+}
+
+function requestRow(row, keys) {
+  const usage = row.usage;
+  return make(
+    "tr", { "data-id": row.id },
+    cell(make("button", { type: "button", "aria-label": `Open the request of ${moment(row.time)}`, onclick: () => openRequest(row.id) }, moment(row.time))),
+    cell(row.client || "unknown"),
+    cell(row.key || (keys ? keys[row.id] : ""), { class: "of-all" }),
+    cell(make("button", { type: "button", "aria-label": `Open the conversation ${row.conversation}`, onclick: () => openThread(row.conversation) }, short(row.conversation))),
+    cell(row.asked),
+    cell(row.model || "none"),
+    cell(result(row)),
+    cell(tried(row)),
+    cell(seconds(row.firstByteMs), { class: "figure" }),
+    cell(usage ? `${number(read(usage))} / ${number(usage.output || 0)}` : "", { class: "figure" }),
+    cell(usage ? share(usage.cacheRead || 0, read(usage)) : "", { class: "figure" }),
+    cell(dollars(usage?.cost?.total), { class: "figure" }),
+    cell(losses(row).length ? String(losses(row).length) : "", { class: "figure" }),
+  );
+}
+
+async function showRequests(before = null) {
+  const words = $("find").value.trim();
+  const query = new URLSearchParams({ limit: PAGE, ...(words && { q: words }), ...(before && { before }) });
+  const found = await ask(`/segue/requests?${query}`);
+  if (words !== $("find").value.trim()) return; // typed meanwhile
+  const first = JSON.stringify(found.requests.map((row) => row.id));
+  isNewest = before === null;
+  next = found.next;
+  $("older").disabled = next === null;
+  $("newest").disabled = isNewest;
+  document.body.classList.toggle("all", Boolean(found.keys));
+  $("status").textContent = found.requests.length ? `${plural(found.requests.length, "request")} shown` : words ? "No request has these words." : "There is no request yet.";
+  if (first === shown) return;
+  shown = first;
+  const focused = document.activeElement?.closest?.("tr[data-id]")?.dataset.id;
+  $("rows").replaceChildren(...found.requests.map((row) => requestRow(row, found.keys)));
+  if (focused) document.querySelector(`tr[data-id="${CSS.escape(focused)}"] button`)?.focus();
+}
+
+function facts(pairs) {
+  const kept = pairs.filter(([, value]) => value !== "" && value !== null && value !== undefined);
+  return make("dl", {}, ...kept.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
+}
+
+function changeList(changes, empty) {
+  if (!changes.length) return make("p", { class: "quiet" }, empty);
+  const text = (change) => `${change.code.replaceAll("_", " ")} at ${change.path.join(".")}${change.cause || change.detail ? `: ${change.cause || change.detail}` : ""}`;
+  return make("ul", {}, ...changes.map((change) => make("li", {}, make("span", { class: `chip ${LOSS[change.loss]}` }, change.loss), " ", text(change))));
+}
+
+function json(value) {
+  return make("pre", { tabindex: "0" }, JSON.stringify(value, null, 1));
+}
+
+function folded(title, value) {
+  return make("details", {}, make("summary", {}, title), value === null ? make("p", { class: "quiet" }, "nothing") : json(value));
+}
+
+function openBox(title, ...children) {
+  $("opened-title").textContent = title;
+  $("opened-body").replaceChildren(...children.filter((child) => child !== null));
+  if (!$("opened-box").open) $("opened-box").showModal();
+}
+
+async function openRequest(id) {
+  await act(async () => {
+    const row = await ask(`/segue/requests/${encodeURIComponent(id)}`);
+    const usage = row.usage;
+    const content = make("div", { id: "content" }, make("p", { class: "quiet" }, "…"));
+    openBox(
+      `Request ${row.id}`,
+      facts([
+        ["Time", moment(row.time)], ["Client", row.client], ["Protocol", row.protocol], ["Asked for", row.asked], ["Answered by", row.model],
+        ["Result", `${row.outcome} ${row.status}`], ["First byte", seconds(row.firstByteMs)], ["Duration", seconds(row.durationMs)],
+        ["Tokens in / out", usage ? `${number(read(usage))} / ${number(usage.output || 0)}` : ""], ["From the cache", usage ? share(usage.cacheRead || 0, read(usage)) : ""],
+        ["Cost", dollars(usage?.cost?.total)], ["Saved by the cache", dollars(row.saved)], ["Turns with their state", row.restored], ["Bytes passed on unchanged", row.straight ? "yes" : ""],
+        ["Problem", row.error],
+      ]),
+      make("h3", {}, "Attempts"),
+      make("ol", {}, ...(row.attempts || []).map((each) => make("li", {},
+        `${each.model} (${each.reason}${each.account ? `, account ${each.account}` : ""}): ${each.kind ? `${each.kind.replaceAll("_", " ")}${each.status ? ` ${each.status}` : ""}${each.code ? ` ${each.code}` : ""}` : "answered"}, ${seconds(each.durationMs || 0)}${each.requestId ? `, id ${each.requestId}` : ""}`))),
+      make("h3", {}, "Changes"),
+      changeList(row.changes || [], "Nothing was changed."),
+      (row.drift || []).length ? make("p", {}, `New in the reply: ${row.drift.join(", ")}`) : null,
+      make("p", {}, make("button", { type: "button", onclick: () => openThread(row.conversation) }, "Open the conversation")),
+      make("h3", {}, "Contents"),
+      content,
+    );
+    try {
+      const found = await ask(`/segue/requests/${encodeURIComponent(id)}/content`);
+      content.replaceChildren(
+        folded("What the client sent", found.received ?? null), folded("What the model was sent", found.sent ?? null), folded("The reply", found.reply ?? null),
+        found.redacted ? make("p", { class: "quiet" }, "Texts are replaced by their lengths.") : replayForm(id, found.sent ?? null),
+      );
+    } catch (error) {
+      content.replaceChildren(make("p", { class: "quiet" }, error.message));
+    }
+  });
+}
+
+function replayForm(id, sent) {
+  const field = make("input", { list: "models", autocomplete: "off", placeholder: "provider/model", "aria-label": "Model to replay for", required: true });
+  const shownHere = make("div", {});
+  const form = make("form", { class: "line" }, field, make("button", {}, "Replay without sending"));
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    try {
+      const made = await ask(`/segue/requests/${encodeURIComponent(id)}/replay`, { method: "POST", body: JSON.stringify({ model: field.value.trim() }) });
+      shownHere.replaceChildren(
+        changeList(made.changes, `Nothing would be changed for ${made.model}.`),
+        make("div", { class: "beside" }, make("div", {}, make("h3", {}, "Was sent"), json(sent)), make("div", {}, make("h3", {}, `Would be sent to ${made.model}`), json(made.sent))),
+      );
+    } catch (error) {
+      shownHere.replaceChildren(make("p", { role: "alert" }, error.message));
+    }
+  });
+  return make("div", {}, form, shownHere);
+}
+
+async function openThread(id) {
+  await act(async () => {
+    const { requests } = await ask(`/segue/conversations/${encodeURIComponent(id)}`);
+    let before = null;
+    const turns = requests.map((row) => {
+      const isSwitch = before !== null && row.model !== before;
+      before = row.model;
+      return make("li", {},
+        make("button", { type: "button", class: "plain", onclick: () => openRequest(row.id) }, moment(row.time)), " ",
+        make("span", { class: isSwitch ? "switch" : "" }, isSwitch ? `switched to ${row.model}` : row.model || "none"), " ",
+        result(row), ` ${row.usage ? `${number(read(row.usage))} / ${number(row.usage.output || 0)} tokens` : ""} ${dollars(row.usage?.cost?.total)}`,
+        losses(row).length ? ` ${plural(losses(row).length, "change")}` : "");
+    });
+    const say = make("p", { role: "status" });
+    openBox(
+      `Conversation ${id}`,
+      make("p", { class: "line" },
+        make("button", { type: "button", onclick: () => save(id, say) }, "Export as a segue session"),
+        make("button", { type: "button", onclick: () => erase(id, say) }, "Erase"), say),
+      make("ol", {}, ...turns),
+    );
+  });
+}
+
+async function save(id, say) {
+  try {
+    const headers = key ? { authorization: `Bearer ${key}` } : {};
+    const reply = await fetch(`/segue/conversations/${encodeURIComponent(id)}/session`, { headers });
+    if (!reply.ok) throw new Error((await reply.json()).error);
+    const link = make("a", { href: URL.createObjectURL(await reply.blob()), download: `${id}.jsonl` });
+    link.click();
+    URL.revokeObjectURL(link.href);
+    say.textContent = "The session is in your downloads.";
+  } catch (error) {
+    say.textContent = error.message;
+  }
+}
+
+async function erase(id, say) {
+  if (!window.confirm("Erase all requests, contents and states of this conversation? This cannot be undone.")) return;
+  try {
+    const { erased } = await ask(`/segue/conversations/${encodeURIComponent(id)}`, { method: "DELETE" });
+    say.textContent = `Erased: ${plural(erased, "row")}.`;
+    shown = "";
+    await refresh();
+  } catch (error) {
+    say.textContent = error.message;
+  }
+}
+
+function threadRow(conversation, sums) {
+  const field = make("input", { list: "models", autocomplete: "off", "aria-label": `Model for the conversation of ${conversation.client || "unknown"}`, placeholder: "the model that the client names" });
+  field.value = conversation.chosen || "";
+  const form = make("form", {}, field, make("button", {}, "Switch"));
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    const model = field.value.trim() || null;
+    await act(async () => {
+      await ask(`/segue/conversations/${encodeURIComponent(conversation.id)}`, { method: "PUT", body: JSON.stringify({ model }) });
+      $("status").textContent = `The next request of this conversation goes to ${model || "the model that the client names"}.`;
+    });
+  });
+  return make(
+    "tr", {},
+    cell(moment(conversation.time)),
+    cell(make("button", { type: "button", "aria-label": `Open the conversation ${conversation.id}`, onclick: () => openThread(conversation.id) }, short(conversation.id))),
+    cell(conversation.client || "unknown"),
+    cell(conversation.model || "no model yet"),
+    cell(sums ? number(sums.requests) : "", { class: "figure" }),
+    cell(sums ? share(sums.cached, sums.input) : "", { class: "figure" }),
+    cell(dollars(sums?.cost), { class: "figure" }),
+    cell(dollars(sums?.saved), { class: "figure" }),
+    cell(form),
+  );
+}
+
+async function showConversations() {
+  const found = await ask("/segue/conversations");
+  models = found.models;
+  $("models").replaceChildren(...models.map((name) => make("option", { value: name })));
+  $("threads").replaceChildren(...found.conversations.map((each) => threadRow(each, found.caching[each.id])));
+  const names = Object.entries(found.drift);
+  $("drift-names").replaceChildren(...(names.length ? names : [["Nothing so far", 0]]).map(([name, times]) => make("li", {}, times ? `${name} (${number(times)})` : name)));
+}
+
+async function act(work) {
+  try {
+    await work();
+    $("problem").textContent = "";
+  } catch (error) {
+    $("problem").textContent = error.message;
+  }
+}
+
+async function refresh(view = document.querySelector("nav [aria-pressed=true]").dataset.view) {
+  await act(() => (view === "requests" ? showRequests() : showConversations()));
+}
+
+for (const button of document.querySelectorAll("nav [data-view]")) {
+  button.addEventListener("click", () => {
+    for (const other of document.querySelectorAll("nav [data-view]")) {
+      other.setAttribute("aria-pressed", String(other === button));
+      $(other.dataset.view).hidden = other !== button;
+    }
+    $("status").textContent = "";
+    refresh(button.dataset.view);
+  });
+}
+
+let waiting = 0;
+$("find").addEventListener("input", () => {
+  clearTimeout(waiting);
+  waiting = setTimeout(() => act(() => showRequests()), 80);
+});
+$("search").addEventListener("submit", (event) => event.preventDefault());
+$("older").addEventListener("click", () => act(() => showRequests(next)));
+$("newest").addEventListener("click", () => act(() => showRequests()));
+$("close").addEventListener("click", () => $("opened-box").close());
+$("key-form").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  key = $("key").value;
+  await refresh();
+  await act(showConversations);
+});
+
+setInterval(() => {
+  const isShown = !$("requests").hidden && $("live").checked && isNewest && !document.hidden && $("key-form").hidden;
+  if (isShown && !$("opened-box").open) refresh();
+}, EVERY);
+
+await refresh("requests");
+if ($("key-form").hidden) await act(showConversations); // the models to choose from

@@ -1,0 +1,211 @@
+"""What the keys of one gateway spend, in memory: shared by the event loop and the thread that writes the store.
+
+A `Lease` is a request that runs. It holds what it is expected to cost, so that other requests cannot spend the same
+money; what its attempts were billed is counted when they end.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Final, NamedTuple, Self, final
+
+from segue.conversation.messages import Usage
+from segue.gateway.keys import Rights
+from segue.gateway.store.database import Transaction
+from segue.gateway.store.ledger import (
+    LEASE,
+    Amount,
+    Denied,
+    Part,
+    advance,
+    dump_ledger,
+    find_denial,
+    load_ledger,
+    write_part,
+)
+
+_MINUTE: Final = 60_000
+_READ: Final = "select data from ledgers where key = ?"
+_READ_LOCKED: Final = "select data from ledgers where key = ? for update"
+
+
+class Account:
+    """What this gateway has counted for one key, and what its running requests hold."""
+
+    def __init__(self, tenant: str, gateway: str) -> None:
+        self.tenant: str = tenant
+        self.gateway: str = gateway
+        self.lock: threading.Lock = threading.Lock()
+        self.written: Part = Part()
+        """What the store has; only the thread that writes uses it."""
+        self.is_queued: bool = False
+        """Whether a write waits that will have the newest values."""
+        self.leases: set[Lease] = set()
+        self._part = Part()
+        self._held = Amount()
+        self._known = Amount()
+
+    def snapshot(self, now: int) -> Part:
+        """Give what is to be written now."""
+        with self.lock:
+            self.is_queued = False
+            return self._part._replace(until=now + LEASE, held=self._held, known=self._known)
+
+    @property
+    def is_written(self) -> bool:
+        """Whether the store has all of it."""
+        with self.lock:
+            return self.written._replace(until=0) == self._part._replace(held=self._held, known=self._known)
+
+    def take(self, lease: Lease, now: int) -> bool:
+        """Begin a request; False if its client is gone."""
+        with self.lock:
+            if lease.is_ended:
+                return False
+            lease.is_taken = True
+            self.leases.add(lease)
+            self._hold(lease, 1)
+            self._turn_minute(now)
+            part = self._part
+            self._part = part._replace(requests=part.requests + 1, minute_requests=part.minute_requests + 1)
+        return True
+
+    def give_back(self, lease: Lease) -> None:
+        """Undo `take`: what was decided was not written."""
+        with self.lock:
+            if lease.is_taken:
+                lease.is_taken = False
+                if not lease.is_ended:
+                    self.leases.discard(lease)
+                    self._hold(lease, -1)
+                part = self._part
+                self._part = part._replace(requests=part.requests - 1, minute_requests=max(0, part.minute_requests - 1))
+
+    def end(self, lease: Lease) -> None:
+        """End a request; it holds nothing any more."""
+        with self.lock:
+            if lease.is_taken and not lease.is_ended:
+                self.leases.discard(lease)
+                self._hold(lease, -1)
+            lease.is_ended = True
+
+    def note_known(self, lease: Lease, known: Amount) -> None:
+        """Note what the running attempt of a request costs at least."""
+        with self.lock:
+            if lease.is_taken and not lease.is_ended:
+                self._known = self._known.plus(Amount(known.nano - lease.known.nano, known.tokens - lease.known.tokens))
+                lease.known = known
+
+    def count(self, lease: Lease, amount: Amount, now: int, *, is_priced: bool) -> None:
+        """Count an attempt that ended."""
+        self.note_known(lease, Amount())
+        with self.lock:
+            self._turn_minute(now)
+            part = self._part
+            self._part = part._replace(
+                nano=part.nano + amount.nano,
+                tokens=part.tokens + amount.tokens,
+                unpriced=part.unpriced + (not is_priced),
+                minute_tokens=part.minute_tokens + amount.tokens,
+            )
+
+    def _hold(self, lease: Lease, sign: int) -> None:
+        self._held = Amount(
+            self._held.nano + sign * lease.expected.nano, self._held.tokens + sign * lease.expected.tokens
+        )
+        self._known = Amount(self._known.nano + sign * lease.known.nano, self._known.tokens + sign * lease.known.tokens)
+
+    def _turn_minute(self, now: int) -> None:
+        minute = now - now % _MINUTE
+        if minute > self._part.minute:
+            self._part = self._part._replace(minute=minute, minute_requests=0, minute_tokens=0)
+
+
+@final
+class Lease:
+    """A request of a key that runs: what it may cost in all, and what the running attempt costs at least."""
+
+    def __init__(
+        self, account: Account, rights: Rights, expected: Amount, known: Amount, on_end: Callable[[], object]
+    ) -> None:
+        self._on_end = on_end
+        self.account: Account = account
+        self.rights: Rights = rights
+        self.expected: Amount = expected
+        self.known: Amount = known
+        self.input: Amount = known
+        """What the input of one attempt costs."""
+        self.progress: Callable[[], Usage | None] | None = None
+        """Gives what the attempt that runs costs at this moment."""
+        self.denied: Denied | None = None
+        """Why the store refused it, once it was decided."""
+        self.is_taken: bool = False
+        self.is_ended: bool = False
+
+    def end(self) -> None:
+        """End the request; it holds nothing any more."""
+        self.account.end(self)
+        self._on_end()
+
+
+@final
+class StoredAccount(NamedTuple):
+    """An account to write, and a request that may begin only if its key may spend more."""
+
+    account: Account
+    lease: Lease | None = None
+
+
+class Syncing:
+    """Writes accounts in one transaction. If it is not committed, what was decided is taken back."""
+
+    def __init__(self) -> None:
+        self._wanted: dict[str, tuple[Account, list[Lease]]] = {}
+        self._taken: list[Lease] = []
+        self._written: list[tuple[Account, Part]] = []
+
+    def add(self, work: StoredAccount) -> None:
+        """Add an account."""
+        _, leases = self._wanted.setdefault(work.account.tenant, (work.account, []))
+        if work.lease is not None:
+            leases.append(work.lease)
+
+    def write(self, transaction: Transaction, now: int, *, is_local: bool) -> None:
+        """Write the accounts, in one order in every gateway, and decide which requests may begin."""
+        for tenant, (account, leases) in sorted(self._wanted.items()):
+            ledger = load_ledger(_read_locked(transaction, tenant, is_local=is_local))
+            advance(ledger, now)
+            part = account.snapshot(now)
+            write_part(ledger, account.gateway, part, account.written)
+            for lease in leases:
+                lease.denied = find_denial(ledger, lease.rights, now)
+                if lease.denied is None and account.take(lease, now):
+                    self._taken.append(lease)
+                    part = account.snapshot(now)
+                    write_part(ledger, account.gateway, part, account.written)
+            self._written.append((account, part))
+            transaction.run("update ledgers set data = ? where key = ?", (dump_ledger(ledger), tenant))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Note that all of it is committed, or take back what was decided."""
+        if kind is None:
+            for account, part in self._written:
+                account.written = part
+        else:
+            for lease in self._taken:
+                lease.account.give_back(lease)
+
+
+def _read_locked(transaction: Transaction, tenant: str, *, is_local: bool) -> bytes | None:
+    """Read the row of a key, and lock it until the end of the transaction; a transaction of SQLite is alone anyway."""
+    statement = _READ if is_local else _READ_LOCKED
+    rows = transaction.read(statement, (tenant,))
+    if not rows:
+        transaction.run("insert into ledgers (key, data) values (?, ?) on conflict do nothing", (tenant, b"{}"))
+        rows = transaction.read(statement, (tenant,))
+    data = rows[0][0]
+    return bytes(data) if isinstance(data, (bytes, memoryview)) else None

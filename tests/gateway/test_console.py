@@ -1,0 +1,261 @@
+"""The endpoints of the console: who sees what, searching, contents, replays, export, erasing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from gateway.running import KEYS, config_text, running
+from segue.gateway.app import create_app
+from segue.gateway.config import load_config
+from segue.gateway.console import search
+from segue.gateway.contents import redact
+from segue.gateway.records import RequestRow
+from segue.gateway.service import Gateway
+from segue.gateway.store.opening import open_store
+from segue.gateway.store.store import Store, StoredRow
+from segue.json_text import encode_valid_json
+from segue.sessions import read_session
+from segue.testing.emulator import Step, emulate, serve_in_thread
+
+SECRET = "the colour is mauve"
+ALICE, BOB, ADMIN = (f"sgw-a-long-key-of-{name}" for name in ("alice", "bob", "admin"))
+
+
+def ask(url: str, text: str = SECRET, model: str = "m-anthropic", session: str = "one", **headers: str) -> Any:
+    body = {"model": model, "max_tokens": 64, "messages": [{"role": "user", "content": text}]}
+    given = {"x-session-id": session, **headers}
+    return httpx2.post(f"{url}/v1/messages", json=body, headers=given, timeout=60)
+
+
+def get(url: str, path: str, status: int = 200, *, key: str = "") -> Any:
+    reply = httpx2.get(f"{url}/segue/{path}", headers={"x-api-key": key}, timeout=60)
+    assert reply.status_code == status, reply.text
+    return reply.json()
+
+
+def conversation_of(url: str, *, key: str = "") -> str:
+    return get(url, "requests", key=key)["requests"][0]["conversation"]
+
+
+def started(tmp_path: Path, *steps: Step, content: str = "off") -> Any:
+    return running(*steps, store=f"sqlite:{tmp_path}/g.db", more=f'content = "{content}"\n')
+
+
+def test_rows_say_what_happened_and_nothing_of_the_content(tmp_path: Path) -> None:
+    with started(tmp_path, Step(status=529), Step(text="A purple.")) as made:
+        name = ask(made.url).headers["x-segue-request-id"]
+        (row,) = get(made.url, "requests")["requests"]
+        assert row["id"] == name
+        assert (row["asked"], row["model"]) == ("m-anthropic", "anthropic/claude-opus-4-8")
+        assert [each.get("kind") for each in row["attempts"]] == ["overloaded", None]
+        assert row["usage"]["output"] > 0
+        assert "firstByteMs" in row
+        error = get(made.url, f"requests/{name}/content", 404)["error"]
+        assert "state.content" in error
+    assert b"mauve" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
+
+
+def test_a_full_content_has_what_the_client_sent_what_the_model_got_and_the_reply(tmp_path: Path) -> None:
+    with started(tmp_path, Step(text="A purple."), content="full") as made:
+        name = ask(made.url, model="m-responses").headers["x-segue-request-id"]
+        content = get(made.url, f"requests/{name}/content")
+        assert content["received"]["messages"][0]["content"] == SECRET
+        assert SECRET in str(content["sent"]["input"])
+        assert content["sent"]["model"] == "gpt-5.4"
+        assert content["reply"]["content"][0]["text"] == "A purple."
+
+
+def test_a_redacted_content_has_the_structure_and_no_text(tmp_path: Path) -> None:
+    with started(tmp_path, Step(text="A purple."), content="redacted") as made:
+        name = ask(made.url).headers["x-segue-request-id"]
+        content = get(made.url, f"requests/{name}/content")
+        assert content["received"]["messages"][0] == {"role": "user", "content": f"[{len(SECRET)} characters]"}
+        assert content["reply"]["content"][0] == {"type": "text", "text": "[9 characters]"}
+        assert "mauve" not in str(content)
+        assert "purple" not in str(content)
+        body = {"model": "m-gemini"}
+        assert httpx2.post(f"{made.url}/segue/requests/{name}/replay", json=body).status_code == 409
+        conversation = conversation_of(made.url)
+        assert httpx2.get(f"{made.url}/segue/conversations/{conversation}/session").status_code == 409
+
+
+@pytest.mark.parametrize(
+    ("value", "redacted"),
+    [
+        ({"type": "text", "text": "abc"}, {"type": "text", "text": "[3 characters]"}),
+        ({"type": "tool_use", "input": {"password": 1}}, {"type": "tool_use", "input": "[redacted]"}),
+        ({"arguments": '{"a": 1}'}, {"arguments": "[8 characters]"}),
+        (
+            {"content": ["a", {"text": "b"}], "n": 3},
+            {"content": ["[1 characters]", {"text": "[1 characters]"}], "n": 3},
+        ),
+    ],
+)
+def test_redaction_keeps_names_and_numbers(value: object, redacted: object) -> None:
+    assert redact(value) == redacted
+
+
+def test_a_replay_shows_the_request_for_another_model_and_sends_nothing(tmp_path: Path) -> None:
+    with started(tmp_path, content="full") as made:
+        name = ask(made.url).headers["x-segue-request-id"]
+        sent = len(made.upstream.emulator.requests)
+        place = f"{made.url}/segue/requests/{name}/replay"
+        replay = httpx2.post(place, json={"model": "m-gemini"}).json()
+        assert replay["model"] == "google/gemini-3.1-pro-preview"
+        assert replay["sent"]["contents"][0]["parts"][0]["text"] == SECRET
+        assert isinstance(replay["changes"], list)
+        assert httpx2.post(place, json={"model": "no/such"}).status_code == 404
+        assert len(made.upstream.emulator.requests) == sent
+
+
+def test_a_conversation_is_a_thread_with_its_models_and_can_be_exported(tmp_path: Path) -> None:
+    with started(tmp_path, content="full") as made:
+        ask(made.url)
+        conversation = conversation_of(made.url)
+        place = f"{made.url}/segue/conversations/{conversation}"
+        assert httpx2.put(place, json={"model": "openai/gpt-5.4"}).status_code == 200
+        ask(made.url)
+        thread = get(made.url, f"conversations/{conversation}")["requests"]
+        assert [row["model"] for row in thread] == ["anthropic/claude-opus-4-8", "openai/gpt-5.4"]
+        file = tmp_path / "session.jsonl"
+        file.write_bytes(httpx2.get(f"{place}/session").content)
+        session = read_session(file)
+        assert [message.role for message in session.messages] == ["user", "assistant"]
+        assert session.messages[0].text() == SECRET  # type: ignore[union-attr]
+        assert session.messages[1].model == "gpt-5.4"  # type: ignore[union-attr]
+
+
+def test_erasing_a_conversation_leaves_nothing_of_it_and_all_of_the_others(tmp_path: Path) -> None:
+    with started(tmp_path, content="full") as made:
+        ask(made.url)
+        name = conversation_of(made.url)
+        ask(made.url, "another text", session="two")
+        reply = httpx2.delete(f"{made.url}/segue/conversations/{name}")
+        assert reply.json()["erased"] >= 3  # the row, the content, the conversation; a state, if there is one
+        rows = get(made.url, "requests")["requests"]
+        assert [row["conversation"] != name for row in rows] == [True]
+        assert name not in {row["id"] for row in get(made.url, "conversations")["conversations"]}
+        store: Any = made.gateway.store.store
+        for table in ("states", "requests", "responses", "contents"):
+            assert store.database.query(f"select * from {table} where conversation = ?", (name,)) == []
+        assert len(store.database.query("select id from contents")) == 1
+
+
+def serve_with_keys(tmp_path: Path, upstream: str, more: str = "") -> Any:
+    listen = f'[listen]\nkeys = ["env:ALICE", "env:BOB"]\nadmin_key = "env:ADMIN"\n{more}'
+    config = load_config(config_text(upstream, store=f"sqlite:{tmp_path}/g.db", more=f'content = "full"\n{listen}'))
+    return Gateway(config, environment={**KEYS, "ALICE": ALICE, "BOB": BOB, "ADMIN": ADMIN})
+
+
+def test_clients_see_their_own_requests_and_the_admin_those_of_all(tmp_path: Path) -> None:
+    with emulate() as upstream:
+        gateway = serve_with_keys(tmp_path, upstream.url)
+        with serve_in_thread(create_app(gateway=gateway)) as url:
+            first = ask(url, session="a", **{"x-api-key": ALICE}).headers["x-segue-request-id"]
+            second = ask(url, session="b", **{"x-api-key": BOB}).headers["x-segue-request-id"]
+            seen = {
+                key: [row["id"] for row in get(url, "requests", key=key)["requests"]] for key in (ALICE, BOB, ADMIN)
+            }
+            assert seen == {ALICE: [first], BOB: [second], ADMIN: [second, first]}
+            assert len(set(get(url, "requests", key=ADMIN)["keys"].values())) == 2
+            get(url, f"requests/{second}/content", 404, key=ALICE)
+            get(url, f"requests/{second}", 404, key=ALICE)
+            get(url, f"requests/{second}/content", 200, key=ADMIN)
+            get(url, "requests", 401)
+            conversation = conversation_of(url, key=BOB)
+            place = f"{url}/segue/conversations/{conversation}"
+            assert httpx2.delete(place, headers={"x-api-key": ALICE}).json() == {"erased": 0}
+            assert httpx2.delete(place, headers={"x-api-key": ADMIN}).json()["erased"] > 0
+            assert ask(url, **{"x-api-key": ADMIN}).status_code == 401  # it is no key for models
+
+
+@pytest.mark.parametrize(("more", "status"), [("", 403), ("admin_remote = true\n", 200)])
+def test_the_admin_key_is_for_this_machine_unless_the_file_says_more(tmp_path: Path, more: str, status: int) -> None:
+    import asyncio
+
+    with emulate() as upstream:
+        app = create_app(gateway=serve_with_keys(tmp_path, upstream.url, more))
+
+        async def remote(path: str) -> int:
+            transport = httpx2.ASGITransport(app, client=("10.0.0.9", 1))
+            async with httpx2.AsyncClient(transport=transport, base_url="http://localhost") as client:
+                return (await client.get(path, headers={"x-api-key": ADMIN})).status_code
+
+        assert asyncio.run(remote("/segue/requests")) == status
+        assert asyncio.run(remote("/segue/admin/keys")) == status
+
+
+def fill(store: Store, count: int) -> None:
+    rows = [
+        StoredRow(
+            f"req_{at:05}",
+            "",
+            encode_valid_json(
+                RequestRow(
+                    id=f"req_{at:05}",
+                    time=1_800_000_000_000 + at // 3,
+                    client="codex" if at % 7 else "claude-code",
+                    conversation=f"c{at % 50}",
+                    protocol="anthropic-messages",
+                    asked="claude-auto",
+                    model="openai/gpt-5.4" if at % 5 else "anthropic/claude-opus-4-8",
+                    stream=True,
+                    status=200,
+                    outcome="done",
+                )
+            ),
+            1_800_000_000_000 + at // 3,
+            f"c{at % 50}",
+        )
+        for at in range(count)
+    ]
+    store.put_requests(rows, 1_800_000_000_000)
+
+
+@pytest.mark.parametrize("words", [[], ["codex"], ["opus", "claude-code"], ["nothing"]])
+def test_pages_have_each_row_once_also_where_times_are_equal(tmp_path: Path, words: list[str]) -> None:
+    store = open_store(f"sqlite:{tmp_path}/g.db")
+    assert store is not None
+    fill(store, 200)
+    seen: list[str] = []
+    before: tuple[int, str] | None = None
+    while True:
+        rows, following = search(store, None, 30, before, words=words)
+        seen += [name for name, _, _ in rows]
+        if following is None:
+            break
+        time, _, name = following.partition(".")
+        before = int(time), name
+    wanted = [
+        at
+        for at in range(200)
+        if not words
+        or (words == ["codex"] and at % 7)
+        or (words == ["opus", "claude-code"] and at % 7 == 0 and at % 5 == 0)
+    ]
+    assert sorted(seen) == [f"req_{at:05}" for at in wanted]
+    store.close()
+
+
+def test_contents_expire(tmp_path: Path) -> None:
+    with running(store=f"sqlite:{tmp_path}/g.db", more='content = "full"\ncontent_days = 1\n') as made:
+        name = ask(made.url).headers["x-segue-request-id"]
+        get(made.url, f"requests/{name}/content")
+        store, now = made.gateway.store, get(made.url, f"requests/{name}")["time"]
+        for days in (0.9, 1.8, 2.7):  # the clock of expiry follows by a day
+            store.sweep(now + round(days * 86_400_000))
+        get(made.url, f"requests/{name}/content", 404)
+        get(made.url, f"requests/{name}")
+
+
+def test_names_to_switch_to_are_models_with_a_key_where_no_route_is_listed(tmp_path: Path) -> None:
+    config = load_config(f'[models."*"]\ntry = ["same"]\n[state]\nstore = "sqlite:{tmp_path}/g.db"')
+    gateway = Gateway(config, environment={"ANTHROPIC_API_KEY": "sk-upstream-key"})
+    with serve_in_thread(create_app(gateway=gateway)) as url:
+        names = get(url, "conversations")["models"]
+    assert "anthropic/claude-opus-4-8" in names
+    assert not [name for name in names if name.startswith("openai/")]

@@ -1,0 +1,269 @@
+"""What keys spend against the emulator's own bill, over every wire; budgets, limits, and how they are refused."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx2
+import pytest
+
+from gateway.running import Running, running
+from gateway.test_keys import add, post, wait_for
+from segue.gateway.keys import Budget, Rights
+from segue.gateway.store.key_table import KeySpending, read_spending
+from segue.gateway.store.ledger import (
+    LEASE,
+    NANO,
+    Amount,
+    Ledger,
+    Part,
+    advance,
+    end_of,
+    find_denial,
+    start_of,
+    write_part,
+)
+from segue.testing.emulator import Step
+
+LONG = "The quick brown fox jumps over the lazy dog near the river bank. " * 360
+FREE = Rights()
+MODELS = ("m-anthropic", "m-responses", "m-gemini")
+
+
+class Wire(NamedTuple):
+    """How a client of a protocol asks."""
+
+    name: str
+    path: str
+    body: Mapping[str, Any]
+    streamed_path: str | None = None
+
+
+def _wires(model: str, text: str = "Hello") -> tuple[Wire, ...]:
+    turn = [{"role": "user", "content": text}]
+    contents = [{"role": "user", "parts": [{"text": text}]}]
+    converse = [{"role": "user", "content": [{"text": text}]}]
+    generate = f"/v1beta/models/{model}:generateContent"
+    stream = f"/v1beta/models/{model}:streamGenerateContent?alt=sse"
+    return (
+        Wire("anthropic-messages", "/v1/messages", {"model": model, "max_tokens": 90, "messages": turn}),
+        Wire("openai-chat", "/v1/chat/completions", {"model": model, "messages": turn}),
+        Wire("openai-responses", "/v1/responses", {"model": model, "input": text}),
+        Wire("google-genai", generate, {"contents": contents}, stream),
+        Wire("ollama-chat", "/api/chat", {"model": model, "messages": turn}),
+        Wire("bedrock-converse", f"/model/{model}/converse", {"messages": converse}, f"/model/{model}/converse-stream"),
+    )
+
+
+def ask(gateway: Running, wire: Wire, key: str, *, stream: bool) -> httpx2.Response:
+    """Ask over a wire; a reply that breaks is an answer, too."""
+    body = {**wire.body, "stream": stream} if wire.streamed_path is None else wire.body
+    path = (wire.streamed_path if stream else None) or wire.path
+    return httpx2.post(gateway.url + path, json=body, headers={"authorization": f"Bearer {key}"}, timeout=30)
+
+
+def spending_of(gateway: Running, name: str = "alice", ahead: int = 0) -> KeySpending:
+    """Give what a key spent, when everything is written; `ahead`: so many milliseconds from now."""
+    store = gateway.gateway.store.store
+    assert store is not None
+    wait_for(lambda: gateway.gateway.spending.is_written and not gateway.gateway.intake.running)
+    return next(row for row in read_spending(store.database, _now() + ahead) if row.key.name == name)
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def cents(spent: KeySpending) -> float:
+    """Give what was spent in all, in cents."""
+    return spent.ledger.spent["total"].nano / NANO * 100
+
+
+class Case(NamedTuple):
+    """What the emulator does, one step for each request that reaches it."""
+
+    name: str
+    steps: tuple[Step, ...] = ()
+    is_exact: bool = True
+
+
+CASES = (
+    Case("answered"),
+    Case("thinking and a long text", (Step(thinking="Let me think. " * 20, text="word " * 300),)),
+    Case("a retry after an overload", (Step(status=529), Step(text="Yes."))),
+    Case("refused", (Step(status=400, message="no"),)),
+    Case("a connection that breaks in the middle", (Step(text="word " * 200, cut_after=30),), is_exact=False),
+    Case("a stream that ends with an error", (Step(text="word " * 200, fail_after=30),), is_exact=False),
+)
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+@pytest.mark.parametrize("is_small", [True, pytest.param(False, marks=pytest.mark.proof)], ids=["some", "all"])
+def test_what_a_key_spent_is_the_bill_of_the_provider(tmp_path: Path, stream: bool, is_small: bool) -> None:
+    with running(store=f"sqlite:{tmp_path / 'gateway.db'}", more="[limits]\nbreaker_failures = 1000") as gateway:
+        for at, model in enumerate(MODELS):
+            for number, wire in enumerate(_wires(model)):
+                if is_small and number % len(MODELS) != at:
+                    continue
+                for case in CASES:
+                    if not case.is_exact and not stream:
+                        continue
+                    name = f"{model} {wire.name} {case.name}"
+                    key = add(gateway, name)
+                    gateway.upstream.emulator.bills.clear()
+                    gateway.upstream.emulator.script.add(*case.steps)
+                    ask(gateway, wire, key, stream=stream)
+                    spent, bill = spending_of(gateway, name), gateway.upstream.emulator.bill()
+                    billed = bill.input + bill.output + bill.cache_read + bill.cache_write
+                    if case.is_exact:
+                        assert spent.ledger.spent["total"].tokens == billed, name
+                        assert cents(spent) == pytest.approx(bill.cost * 100, abs=1e-5), name
+                    else:
+                        assert abs(cents(spent) - bill.cost * 100) < 0.5, name
+                        assert cents(spent) > 0, name
+
+
+def test_caches_and_tiers_are_in_the_price(tmp_path: Path) -> None:
+    mark = {"type": "ephemeral", "ttl": "1h"}
+    turn = {"role": "user", "content": [{"type": "text", "text": LONG, "cache_control": mark}]}
+    body = {"model": "claude-opus-4-8", "max_tokens": 90, "messages": [turn]}
+    with running(store=f"sqlite:{tmp_path / 'gateway.db'}") as gateway:
+        key = add(gateway)
+        for stream in (False, True, True):
+            assert post(gateway.url, {**body, "stream": stream}, key).status_code == 200
+        bill = gateway.upstream.emulator.bill()
+        assert bill.cache_write_long
+        assert bill.cache_read
+        assert cents(spending_of(gateway)) == pytest.approx(bill.cost * 100, abs=1e-4)
+
+
+def test_a_fallback_counts_every_attempt_that_was_billed(tmp_path: Path) -> None:
+    steps = (Step(status=529, model="claude-opus-4-8"), Step(status=529, model="claude-opus-4-8"), Step(text="Yes."))
+    with running(*steps, store=f"sqlite:{tmp_path / 'gateway.db'}") as gateway:
+        key = add(gateway)
+        answer = post(gateway.url, {**_wires("auto")[0].body, "stream": True}, key)
+        assert answer.headers["x-segue-model"] == "openai/gpt-5.4"
+        assert cents(spending_of(gateway)) == pytest.approx(gateway.upstream.emulator.bill().cost * 100, abs=1e-5)
+
+
+SPENT = Rights(budgets={"month": Budget(dollars=0.0001)})
+
+
+def test_a_spent_budget_is_refused_in_the_form_of_every_wire_and_nothing_is_sent(tmp_path: Path) -> None:
+    with running(store=f"sqlite:{tmp_path / 'gateway.db'}") as gateway:
+        key = add(gateway, rights=SPENT)
+        assert ask(gateway, _wires("m-anthropic")[0], key, stream=False).status_code == 200
+        spending_of(gateway)
+        sent = len(gateway.upstream.emulator.requests)
+        for wire in _wires("m-anthropic"):
+            for stream in (False, True):
+                answer = ask(gateway, wire, key, stream=stream)
+                assert answer.status_code in (402, 429), wire.name
+                assert "the budget of this key for the month, $0.0001, is spent" in answer.text, wire.name
+                assert key not in answer.text
+                error = json.loads(answer.text)
+                if wire.name == "anthropic-messages":
+                    assert error["error"]["type"] == "billing_error"
+                elif wire.name in ("openai-chat", "openai-responses"):
+                    assert error["error"]["code"] == "insufficient_quota"
+        assert len(gateway.upstream.emulator.requests) == sent
+
+
+def test_rates_are_refused_with_the_seconds_to_the_next_minute(tmp_path: Path) -> None:
+    for rights in (Rights(requests_per_minute=2), Rights(tokens_per_minute=30)):
+        with running(store=f"sqlite:{tmp_path / f'{rights.requests_per_minute}.db'}") as gateway:
+            key = add(gateway, rights=rights)
+            answers = [ask(gateway, _wires("m-anthropic")[0], key, stream=False) for _ in range(7)]
+            refused = [answer for answer in answers if answer.status_code == 429]
+            assert refused
+            assert "a minute" in refused[0].text
+            assert 1 <= int(refused[0].headers["retry-after"]) <= 60
+
+
+def test_a_model_without_a_price_is_refused_where_money_is_limited(tmp_path: Path) -> None:
+    with running(store=f"sqlite:{tmp_path / 'gateway.db'}") as gateway:
+        key = add(gateway, rights=Rights(budgets={"day": Budget(dollars=5)}))
+        body = {**_wires("anthropic/claude-of-tomorrow")[0].body}
+        answer = post(gateway.url, body, key)
+        assert answer.status_code == 403
+        assert "the price of anthropic/claude-of-tomorrow is not known" in answer.text
+        assert not gateway.upstream.emulator.requests
+
+
+# -- the row of a key --------------------------------------------------------------------------------------------------
+
+NOON = 1_794_916_800_000  # 2026-11-17 12:00 UTC, a Tuesday
+DAY = 86_400_000
+
+
+def test_periods_begin_in_utc_and_weeks_on_monday() -> None:
+    assert [(start_of(period, NOON) - NOON) / DAY for period in ("day", "week", "month")] == [-0.5, -1.5, -16.5]
+    assert [(end_of(period, NOON) or 0) - NOON for period in ("day", "week", "month")] == [
+        DAY // 2,
+        int(5.5 * DAY),
+        int(13.5 * DAY),
+    ]
+    assert end_of("total", NOON) is None
+
+
+def _ledger(nano: int = 0, now: int = NOON) -> Ledger:
+    ledger = Ledger()
+    advance(ledger, now)
+    write_part(ledger, "one", Part(until=now + LEASE, nano=nano, tokens=nano // NANO), Part())
+    return ledger
+
+
+def test_a_write_that_is_repeated_counts_once() -> None:
+    ledger = _ledger(3 * NANO)
+    for _ in range(3):
+        write_part(ledger, "one", Part(until=NOON, nano=5 * NANO), Part())
+    assert ledger.spent["day"].nano == 5 * NANO
+
+
+def test_a_gateway_that_died_is_charged_for_what_it_was_sending_and_not_again_if_it_returns() -> None:
+    ledger = _ledger()
+    part = Part(until=NOON + LEASE, held=Amount(9 * NANO, 9), known=Amount(2 * NANO, 2))
+    write_part(ledger, "one", part, Part())
+    later = NOON + 2 * LEASE
+    advance(ledger, later)
+    assert ledger.spent["day"].nano == 2 * NANO
+    assert not ledger.parts["one"].held.nano
+    write_part(ledger, "one", Part(until=later + LEASE, nano=3 * NANO, tokens=3), Part())
+    assert ledger.spent["day"].nano == 3 * NANO
+    advance(ledger, later + 100 * LEASE)
+    assert not ledger.parts
+    write_part(ledger, "one", Part(nano=4 * NANO, tokens=4), Part(nano=3 * NANO, tokens=3))
+    assert ledger.spent["total"].nano == 4 * NANO
+
+
+def test_a_new_period_begins_with_nothing_and_the_total_goes_on() -> None:
+    ledger = _ledger(5 * NANO)
+    rights = Rights(budgets={"day": Budget(dollars=5)})
+    assert find_denial(ledger, rights, NOON) is not None
+    advance(ledger, NOON + DAY)
+    assert find_denial(ledger, rights, NOON + DAY) is None
+    assert find_denial(ledger, Rights(budgets={"total": Budget(dollars=5)}), NOON + DAY) is not None
+
+
+def test_the_wait_is_named_only_where_a_period_ends_soon() -> None:
+    rights = Rights(budgets={"day": Budget(dollars=5)})
+    for now, expected in ((NOON, None), (NOON + DAY // 2 - 90_000, 90)):
+        denied = find_denial(_ledger(5 * NANO, now), rights, now)
+        assert denied is not None
+        assert denied.retry_after == expected
+        assert "the next day begins at 2026-11-18 00:00 UTC" in denied.text
+
+
+def test_what_running_requests_hold_is_not_spent_twice() -> None:
+    rights = Rights(budgets={"total": Budget(dollars=5)})
+    ledger = _ledger(4 * NANO)
+    assert find_denial(ledger, rights, NOON) is None
+    write_part(ledger, "two", Part(until=NOON + LEASE, held=Amount(NANO, 1)), Part())
+    denied = find_denial(ledger, rights, NOON)
+    assert denied is not None
+    assert denied.is_rate
+    assert denied.retry_after == 1
