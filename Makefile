@@ -100,7 +100,7 @@ release-check: $(LIBRARY) ## build the package twice, compare, inspect it, insta
 	$(PY) scripts/release_check.py $(RELEASE)
 
 clean: ## remove the virtual environment and everything the tools left
-	rm -rf $(VENV) .bench dist docs/_build .hypothesis .import_linter_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .bench dist dist-sbom docs/_build .hypothesis .import_linter_cache .pytest_cache .ruff_cache
 	find src tests examples scripts benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(CREATED):

@@ -120,18 +120,18 @@ def _reading_a_session(length: int, folder: Path) -> HotPath:
 
 
 def _content_of(prepared: PreparedCase) -> HotPath:
-    """What the client sends."""
+    """What the client sends, in the first request from a conversation: it remembers nothing yet."""
     context, target, body = prepared.context, prepared.case.target, prepared.body
     return HotPath(
         f"content {prepared.case.name}",
-        lambda: lambda: prepare(context, target).content,
+        lambda: lambda: prepare(replace(context), target).content,
         lambda: orjson.dumps(body),
         f"{_folder_of(prepared.case.wire)}.request:encode_request",
     )
 
 
 def _body_of(prepared: PreparedCase) -> HotPath:
-    """The body for a provider's own client, which the caller may change."""
+    """The body for a provider's own client, which the caller may change, in a later request."""
     context, target, body = prepared.context, prepared.case.target, prepared.body
     return HotPath(
         f"body {prepared.case.name}",

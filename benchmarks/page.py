@@ -17,7 +17,7 @@ from figures import COLUMNS, Figure, render_table
 from peers import PEERS, Peer
 from plots import PLOTS
 
-_INTRODUCTIONS: Final[Mapping[str, str]] = {
+INTRODUCTIONS: Final[Mapping[str, str]] = {
     "import": "Import in a new interpreter, minus an interpreter that does nothing; the best of many runs, in turn.",
     "stored": "Loading and dumping the stored history of an agent, compared with orjson on the same bytes.",
     "projection": (
@@ -88,6 +88,7 @@ TITLES: Final[Mapping[str, str]] = {
     "warm": "One more turn",
     "bound": "Reasoning that is bound to its place",
     "windows": "Histories larger than the window",
+    "recall": "What a small window keeps",
     "streams": "Streamed replies",
     "relays": "Streams passed on",
     "client": "The client",
@@ -179,7 +180,7 @@ def _processor() -> str:
 def render_section(group: str, figures: Sequence[Figure]) -> str:
     """Write the table of a group, with its plot before it."""
     rows = [COLUMNS, *(figure.row() for figure in figures)]
-    parts = [f"## {TITLES[group]}", _INTRODUCTIONS[group]]
+    parts = [f"## {TITLES[group]}", INTRODUCTIONS[group]]
     name = _PLOTS_OF.get(group, "")
     if _has_plot(figures, name):
         parts.append(f"![{PLOTS[name].title}]({name}.svg)")
@@ -208,7 +209,8 @@ def render_page(machine: list[tuple[str, ...]], groups: Mapping[str, Sequence[Fi
 
 _COMPARED: Final = """\
 The share of a peer's time that segue needs: 1/3 is a third. Requests are those of the bars below, from 1,000 stored
-messages; the mean is the geometric one over the protocols that the peer supports.
+messages; the mean is the geometric one over the protocols that the peer supports. A conversation remembers what was
+found in its messages, so these are requests after its first one, which has rows of its own below.
 """
 
 

@@ -20,7 +20,6 @@ from segue.conversation.arguments import encode_arguments
 from segue.conversation.content import TextContent, ToolCall
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
 from segue.projection.projector import project, prompt_of
-from segue.projection.workspace.ownership import Ownership
 from segue.projection.workspace.scan import scan_messages
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.registry import get_protocol
@@ -51,10 +50,10 @@ def _measure_case(prepared: PreparedCase, effort: Effort) -> Iterator[Figure]:
 def _parts_of(prepared: PreparedCase) -> dict[str, Callable[[], object]]:
     context, target, body = prepared.context, prepared.case.target, prepared.body
     messages = context.messages
-    endpoint, codec, ownership = resolve_endpoint(target), get_protocol(target.protocol), Ownership(target, None)
+    endpoint, codec = resolve_endpoint(target), get_protocol(target.protocol)
     prompt = prompt_of(prepare(context, target).projection, endpoint)
     parts: dict[str, Callable[[], object]] = {
-        "scan the history": lambda: scan_messages(messages, ownership),
+        "scan the history": lambda: scan_messages(messages),
         "project it, including the scan": lambda: project(context, target),
         "encode the body": lambda: codec.encode_request(prompt, endpoint),
         "lower bound: a loop that only checks classes": lambda: _check_classes(messages),

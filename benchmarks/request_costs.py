@@ -2,7 +2,9 @@
 
 "same-model": the target wrote the history and gets its signatures back. "cross-model": another model wrote it. The time
 is that of `prepare(context, model).body`: projection with its report, options and tools, then encoding to dicts and
-lists. The reference is `orjson.dumps` of the same body; for decoding, `orjson.loads` of its bytes.
+lists. A conversation remembers what projection found in its messages, so the first request from it takes longer than
+all others: it has a row of its own. The reference is `orjson.dumps` of the same body; for decoding, `orjson.loads` of
+its bytes.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import orjson
 from cases import CASES, PreparedCase, prepare_case, without_replies
 from figures import Figure, Mark
 from measure import Comparison, Effort, compare
+from msgspec.structs import replace
 from peer_processes import PeerProcess, start_peer
 from peer_support import BEDROCK, GOOGLE, has_no_goal, less_work, make_task, make_tasks, why_unsupported
 from peers import Environment
@@ -70,6 +73,7 @@ def _compare(prepared: PreparedCase, effort: Effort, peers: Sequence[PeerProcess
         {
             "prepare": lambda: prepare(context, target).body,
             "prepare plain": lambda: prepare(plain, target).body,
+            "prepare first": lambda: prepare(replace(context), target).body,
             "content": lambda: prepare(context, target).content,
             "orjson.dumps": lambda: orjson.dumps(body),
         },
@@ -95,6 +99,8 @@ def _measure_case(prepared: PreparedCase, effort: Effort) -> Iterator[Figure]:
         mark=mark,
     )
     yield Figure(key, f"{wire}: {place}, without the replies' extra / orjson.dumps", "times", bare.best, bare.spread())
+    first = compared.ratio("prepare first")
+    yield Figure("", f"{wire}: {place}, the first request / orjson.dumps", "times", first.best, first.spread())
     sent = compared.ratio("content")
     what = f"{wire}: {place}, the bytes that are sent / orjson.dumps"
     yield Figure(f"requests.content.{place}", what, "times", sent.best, sent.spread())

@@ -4,7 +4,8 @@
 
 The files that git tracks are built twice, in two folders and with two settings of the environment; the results have to
 be the same bytes. Then `twine check`, what is inside of them, and an installation on each Python from 3.11 on that is
-found. `--tag` and `--repository` are what a release has to agree with.
+found. The package with all its extras is listed in a bill of materials (CycloneDX), in a folder beside the output: what
+is in the output is published. `--tag` and `--repository` are what a release has to agree with.
 """
 
 from __future__ import annotations
@@ -75,7 +76,8 @@ def main() -> str | None:
             return "\n".join(wrong)
         shutil.rmtree(given.output, ignore_errors=True)
         shutil.copytree(first, given.output)
-    for file in sorted(given.output.iterdir()):
+        bill = _write_bill(wheel, work / "bill", given.output.with_name(f"{given.output.name}-sbom"))
+    for file in [*sorted(given.output.iterdir()), bill]:
         print(f"{sha256(file.read_bytes()).hexdigest()}  {file.name}")
     return None
 
@@ -193,6 +195,20 @@ def _install_everywhere(wheel: Path, work: Path) -> Iterator[str]:
             print(f"Python {version}: installed and used")
     if not installed:
         yield "no interpreter could be tried"
+
+
+def _write_bill(wheel: Path, home: Path, output: Path) -> Path:
+    """Install the wheel with every extra of users, and write which packages in which versions that gives."""
+    _run(sys.executable, "-m", "venv", "--without-pip", str(home))
+    python = str(home / ("Scripts" if os.name == "nt" else "bin") / "python")
+    pip = (sys.executable, "-m", "pip", f"--python={python}", "install", "--quiet", "--disable-pip-version-check")
+    _run(*pip, f"{wheel}[all,postgres,corpus,mcp]")
+    output.mkdir(parents=True, exist_ok=True)
+    bill = output / "segue.cdx.json"
+    project = str(ROOT / "pyproject.toml")
+    options = ("--pyproject", project, "--mc-type", "library", "--output-reproducible", "-o", str(bill))
+    _run(sys.executable, "-m", "cyclonedx_py", "environment", *options, python)
+    return bill
 
 
 def _find_python(version: str) -> str | None:

@@ -80,6 +80,12 @@ def test_a_quick_run_writes_a_page_of_tables_and_prints_the_goals(module_of, tmp
     assert all(f"]({name}.svg)" in text for name in drawings)
 
 
+def test_every_group_has_its_place_on_the_page(module_of):
+    groups = list(module_of("run").GROUPS)
+    assert list(module_of("page").TITLES) == groups
+    assert list(module_of("page").INTRODUCTIONS) == groups
+
+
 @pytest.mark.parametrize("length", [3, 4, 5, 50, 333])
 def test_a_transcript_has_its_length_and_answers_every_call_at_once(module_of, length):
     messages = module_of("transcripts").make_transcript(length).messages
