@@ -69,6 +69,8 @@ CONTENTS: Final = {
     "Programs": (
         "command-line",
         "gateway",
+        "team",
+        "threat-model",
         "clients/README",
         "emulator",
         "provider-that-says-no",

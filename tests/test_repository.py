@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import io
+import json
 import re
 import shutil
 import subprocess
@@ -143,7 +144,7 @@ def test_a_key_is_found_in_a_source_distribution(tmp_path):
 
 @pytest.mark.proof
 def test_the_package_passes_the_check_of_a_release(tmp_path):
-    for tool in ("build", "twine"):
+    for tool in ("build", "cyclonedx_py", "twine"):
         pytest.importorskip(tool, reason=f"of the package (no {tool})")
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("of the package (no git)")
@@ -151,3 +152,6 @@ def test_the_package_passes_the_check_of_a_release(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(list((tmp_path / "dist").iterdir())) == 2
+    bill = json.loads((tmp_path / "dist-sbom" / "segue.cdx.json").read_bytes())
+    assert bill["metadata"]["component"]["name"] == "segue"
+    assert {"msgspec", "aiohttp", "psycopg", "mcp"} <= {part["name"] for part in bill["components"]}
