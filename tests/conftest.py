@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from merging import merge
+from merging import merge, run_rows
 from property_testing import fix_constants
 from protocols import traffic
 
@@ -36,10 +36,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--merge-cases", action="store_true", help="run the rows of a table as one test, which is faster")
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Merge the rows of tables, and skip what needs the recorded exchanges where there are none."""
-    if config.getoption("--merge-cases"):
-        items[:] = merge(items)
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
+    """Merge the rows of tables."""
+    yield
+    if metafunc.config.getoption("--merge-cases"):
+        merge(metafunc)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run the rows that were merged."""
+    return run_rows(pyfuncitem) or None
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what needs the recorded exchanges where there are none."""
     if not traffic.exchanges():
         for item in items:
             if item.get_closest_marker("traffic") is not None:

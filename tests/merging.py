@@ -1,7 +1,8 @@
 """`--merge-cases`: up to `MOST` rows of a table are run as one test. `make test` and `make quick` pass the option.
 
 pytest and xdist take 2.5 ms for each test, more than most rows take themselves (measured 2026-11-17; there are 24,000).
-Without the option each row is a test of its own. A failure names its rows, so that each can be run alone:
+The rows are
+merged before pytest makes a test of each, which takes as long again. Without the option each row is a test of its own. A failure names its rows, so that each can be run alone:
 `pytest 'tests/test_calls.py::test_a_path_is_read[a row]'`.
 
 Rows are merged only if the function needs nothing that pytest makes for each test: no fixture of that scope, no mark of
@@ -11,11 +12,15 @@ a row, no `pytest.skip`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from inspect import iscoroutinefunction
 from itertools import groupby
-from typing import Final, TypeGuard
+from typing import TYPE_CHECKING, Final
 
 import pytest
+
+if TYPE_CHECKING:
+    from _pytest.python import CallSpec
 
 MOST: Final = 40
 """More save little, and the workers should end at about the same time."""
@@ -24,31 +29,47 @@ _MARKS: Final = {"parametrize", "proof", "skipif", "traffic"}
 _OUTCOMES: Final = {"skip", "xfail", "importorskip"}
 
 
-def merge(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
-    """Give the tests with the rows of each table together."""
-    for _, group in groupby(items, lambda item: (item.function, _marks(item)) if _is_row(item) else item):
-        rows = list(group)
-        for start in range(0, len(rows), MOST):
-            together = [row for row in rows[start : start + MOST] if _is_row(row)]
-            yield _merged(together) if len(together) > 1 else rows[start]
+def merge(metafunc: pytest.Metafunc) -> None:
+    """Replace the calls of a table by calls that stand for several rows each."""
+    if metafunc._calls and _is_table(metafunc):
+        metafunc._calls[:] = _merged(metafunc._calls)
 
 
-def _is_row(item: pytest.Item) -> TypeGuard[pytest.Function]:
-    if not isinstance(item, pytest.Function) or not hasattr(item, "callspec") or item.cls is not None:
-        return False
-    given = {name for mark in item.iter_markers("parametrize") for name in _names(mark)}
-    fixtures = item._fixtureinfo
+def run_rows(test: pytest.Function) -> bool:
+    """Run the rows of a merged call, and return whether the test is one."""
+    __tracebackhide__ = True
+    rows: Sequence[CallSpec] = vars(test.callspec).get("rows", ()) if hasattr(test, "callspec") else ()
+    failures: list[BaseException] = []
+    for row in rows:
+        try:
+            test.function(**row.params)
+        except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - raised below, with the others
+            error.add_note(f"in {test.nodeid.removesuffix(f'{test.callspec.id}]')}{row.id}]")
+            failures.append(error)
+    if len(failures) == 1:
+        raise failures[0]
+    if failures:
+        raise BaseExceptionGroup(f"{len(failures)} of {len(rows)} rows failed", failures)
+    return bool(rows)
+
+
+def _is_table(metafunc: pytest.Metafunc) -> bool:
+    function = metafunc.definition
+    marks = list(function.iter_markers())
+    given = {name for mark in marks if mark.name == "parametrize" for name in _names(mark)}
+    fixtures = function._fixtureinfo
     return (
-        {mark.name for mark in item.iter_markers()} <= _MARKS
-        and set(fixtures.argnames) == given == item.callspec.params.keys()
+        metafunc.cls is None
+        and {mark.name for mark in marks} <= _MARKS
+        and set(fixtures.argnames) == given == metafunc._calls[0].params.keys()
         and not any(
             each.scope == "function"
             for name, found in fixtures.name2fixturedefs.items()
             for each in found
             if name not in given
         )
-        and not iscoroutinefunction(item.function)
-        and _OUTCOMES.isdisjoint(item.function.__code__.co_names)
+        and not iscoroutinefunction(metafunc.function)
+        and _OUTCOMES.isdisjoint(metafunc.function.__code__.co_names)
     )
 
 
@@ -58,30 +79,14 @@ def _names(mark: pytest.Mark) -> Sequence[str]:
     return [name.strip() for name in names.split(",")] if isinstance(names, str) else names
 
 
-def _marks(row: pytest.Function) -> list[pytest.Mark]:
-    """Give the marks of a row itself and of its function."""
-    return [mark for mark in row.own_markers if mark.name != "parametrize"]
-
-
-def _merged(rows: Sequence[pytest.Function]) -> pytest.Function:
-    def run_rows() -> None:
-        __tracebackhide__ = True
-        failures: list[BaseException] = []
-        for row in rows:
-            try:
-                row.function(**{name: row.callspec.params[name] for name in row._fixtureinfo.argnames})
-            except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001 - raised below, with the others
-                error.add_note(f"in {row.nodeid}")
-                failures.append(error)
-        if len(failures) == 1:
-            raise failures[0]
-        if failures:
-            raise BaseExceptionGroup(f"{len(failures)} of {len(rows)} rows failed", failures)
-
-    first = rows[0]
-    name = f"{first.originalname}[{first.callspec.id} and {len(rows) - 1} more]"
-    assert first.parent is not None
-    made = pytest.Function.from_parent(first.parent, name=name, callobj=run_rows)
-    made.own_markers += _marks(first)
-    made.keywords.update((mark.name, mark) for mark in made.own_markers)
-    return made
+def _merged(calls: Sequence[CallSpec]) -> Iterator[CallSpec]:
+    for marks, group in groupby(calls, lambda call: call.marks):
+        rows = list(group)
+        most = MOST if {mark.name for mark in marks} <= _MARKS else 1
+        for start in range(0, len(rows), most):
+            together = rows[start : start + most]
+            first = together[0]
+            if len(together) > 1:
+                first = replace(first, _idlist=[f"{first.id} and {len(together) - 1} more"])
+                vars(first)["rows"] = together
+            yield first

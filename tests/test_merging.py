@@ -9,10 +9,17 @@ from pathlib import Path
 
 TESTS = Path(__file__).parent
 CONFTEST = """
-from merging import merge
+import pytest
+from merging import merge, run_rows
 
-def pytest_collection_modifyitems(items):
-    items[:] = merge(items)
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc):
+    yield
+    merge(metafunc)
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem):
+    return run_rows(pyfuncitem) or None
 """
 TABLES = """
 import pytest
