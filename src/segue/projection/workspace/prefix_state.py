@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Final
 
 from segue.conversation.content import SystemContent
 from segue.protocols.kit.namespaces import FunctionName
@@ -78,6 +79,15 @@ class PrefixState:
         """Give a state that continues from this one without changing it."""
         return PrefixState(self)
 
+    def join(self, fork: PrefixState) -> None:
+        """Take over what a fork of this state found; its segment has become part of the prefix."""
+        self._given_ids.update(fork._given_ids)
+        self._made_ids |= fork._made_ids
+        self.unanswered |= fork.unanswered
+        self.native_ids |= fork.native_ids
+        for name in _CONTINUED:
+            setattr(self, name, getattr(fork, name))
+
     # -- native calls --------------------------------------------------------------------------------------------------
 
     def made_native(self, call_id: str) -> bool:
@@ -147,3 +157,11 @@ class PrefixState:
         if self._made_ids and not self._made_ids.isdisjoint(call_ids):
             return False
         return self._parent is None or self._parent.are_new(call_ids)
+
+
+_CONTINUED: Final = tuple(
+    name
+    for name in PrefixState.__slots__
+    if name not in ("_parent", "_given_ids", "_made_ids", "unanswered", "native_ids")
+)
+"""What a fork takes over from its parent and changes."""
