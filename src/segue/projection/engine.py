@@ -151,7 +151,8 @@ class Settled:
         """Append a processed segment."""
         self.marks += find_marks(workspace, len(self.out))
         self.changed = self.changed or workspace.changed
-        self.changes = joined_changes(self.changes, workspace.changes)
+        if _append(self.changes, workspace.changes):
+            self.changes.sort(key=place_of)
         self.given += given
         self.out += workspace.messages
         self.places += workspace.places
@@ -212,7 +213,7 @@ class Outcome:
         self.settled: Settled = settled
         self.workspace: Workspace = workspace
         self.changed: bool = settled.changed or workspace.changed
-        self.changes: list[Change] = joined_changes(settled.changes, workspace.changes)
+        self.changes: list[Change] = _joined(settled.changes, workspace.changes)
 
     def messages(self) -> tuple[Message, ...]:
         """Give all projected messages."""
@@ -264,13 +265,20 @@ class Outcome:
         return (*self.settled.needed, *self.workspace.needed)
 
 
-def joined_changes(earlier: list[Change], later: list[Change]) -> list[Change]:
-    """Join changes in the order of the request; those of one message keep their order."""
+def _append(earlier: list[Change], later: list[Change]) -> bool:
+    """Append changes in the order of the request; True if they have to be sorted with the earlier ones."""
     if not later:
-        return earlier
+        return False
     later.sort(key=place_of)
-    joined = earlier + later
-    if earlier and place_of(earlier[-1]) > place_of(later[0]):
+    is_behind = not earlier or place_of(earlier[-1]) <= place_of(later[0])
+    earlier += later
+    return not is_behind
+
+
+def _joined(earlier: list[Change], later: list[Change]) -> list[Change]:
+    """Join changes in the order of the request; those of one message keep their order."""
+    joined = earlier.copy()
+    if _append(joined, later):
         joined.sort(key=place_of)
     return joined
 

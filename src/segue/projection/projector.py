@@ -149,7 +149,9 @@ def transform_messages(
     given = tuple(messages)
     before = PASSES[: PASSES.index(assign_ids_and_names)]
     passes = (*(step for step in before if step is not name_namespaced), assign_id)
-    outcome = Engine(resolve_target(model, _TRANSFORM_POLICY), passes, fits_settings=False).run(Context(messages=given), _NO_OPTIONS)
+    outcome = Engine(resolve_target(model, _TRANSFORM_POLICY), passes, fits_settings=False).run(
+        Context(messages=given), _NO_OPTIONS
+    )
     out = outcome.messages()
     return given if len(out) == len(given) and all(map(is_, out, given)) else out
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from segue.conversation.content import SystemContent
 from segue.protocols.kit.namespaces import FunctionName
@@ -85,8 +84,11 @@ class PrefixState:
         self._made_ids |= fork._made_ids
         self.unanswered |= fork.unanswered
         self.native_ids |= fork.native_ids
-        for name in _CONTINUED:
-            setattr(self, name, getattr(fork, name))
+        self.wire_names, self.called, self.loaded = fork.wire_names, fork.called, fork.loaded
+        self.provider, self.system_prompt, self.hoisted = fork.provider, fork.system_prompt, fork.hoisted
+        self.has_begun, self.has_references = fork.has_begun, fork.has_references
+        self.last_role, self.last_place, self.cycle_begins = fork.last_role, fork.last_place, fork.cycle_begins
+        self.waiting, self.standing, self.native_name = fork.waiting, fork.standing, fork.native_name
 
     # -- native calls --------------------------------------------------------------------------------------------------
 
@@ -157,11 +159,3 @@ class PrefixState:
         if self._made_ids and not self._made_ids.isdisjoint(call_ids):
             return False
         return self._parent is None or self._parent.are_new(call_ids)
-
-
-_CONTINUED: Final = tuple(
-    name
-    for name in PrefixState.__slots__
-    if name not in ("_parent", "_given_ids", "_made_ids", "unanswered", "native_ids")
-)
-"""What a fork takes over from its parent and changes."""

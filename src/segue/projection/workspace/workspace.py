@@ -238,7 +238,7 @@ class Workspace:
     def stays(self) -> bool:
         """Whether an answer behind the segment changes nothing in it: no pass made use of that it is the last one.
 
-        Passes ask for that only where calls wait for results, before an assistant turn at the end, and in native blocks.
+        Passes ask for that only where calls wait for results, in an assistant turn at the end, and in native blocks.
         """
         scan = self.scan
         is_as_given = scan.paired and not scan.native and not self.reordered
