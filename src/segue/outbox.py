@@ -17,8 +17,9 @@ Why the result equals a full encoding:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from itertools import takewhile
 from operator import is_
 from threading import RLock
@@ -47,8 +48,9 @@ from segue.request import Request, first_stamp, prepare
 _ENCODER: Final = msgspec.json.Encoder()
 
 
-_GAP: Final = b"\0"
-"""A placeholder in a body for the kept turns; JSON never contains this byte."""
+_GAP_BYTE: Final = b"\0"
+_GAP: Final = msgspec.Raw(_GAP_BYTE)
+"""A placeholder in a body for the turns; JSON never contains this byte."""
 
 
 class _Seam(NamedTuple):
@@ -61,12 +63,22 @@ class _Seam(NamedTuple):
     digest: bytes
 
 
+class _Rest(NamedTuple):
+    """What stands behind the kept messages in a request: messages, as written and with all reasoning; their turns."""
+
+    messages: Sequence[Message]
+    given: Sequence[Message]
+    turns: Sequence[bytes]
+    digests: TurnDigests | None
+
+
 @final
 class _Kept:
     """The encoded prefix of a request, and the messages it encodes."""
 
     __slots__ = (
         "bare",
+        "cuts",
         "digest",
         "frame",
         "lead",
@@ -74,9 +86,9 @@ class _Kept:
         "repeated_messages",
         "replies",
         "rest",
+        "searched",
         "seams",
         "source",
-        "tail",
         "turns",
         "words",
     )
@@ -87,22 +99,23 @@ class _Kept:
         self.bare = _with(frame, (), tools=())
         self.lead = 0
         """How many turns come before the first message: the system prompt may be one."""
-        self.messages: tuple[Message, ...] = ()
+        self.messages: list[Message] = []
         self.source: tuple[Message, ...] = ()
         """The messages of the last request, of which those are the first."""
         self.turns = bytearray()
         """The turns of `messages` as JSON, separated by commas."""
+        self.cuts = 0
+        """How often turns were dropped."""
+        self.searched = 0
         self.words = False
-        """Whether the turns may decide about the version of the API."""
+        """How many bytes of the turns were searched for what decides about the version of the API; if it is there."""
         self.repeated_messages: tuple[Message, ...] = ()
         """The messages that affect later turns."""
         self.digest: bytes = START
         self.replies: list[Reply] = []
         """The digest of the kept turns, and their assistant turns, where the target binds reasoning to its prefix."""
-        self.tail: tuple[Sequence[Message], TurnDigests] | None = None
-        """The messages behind the kept ones in the last request, and their digests."""
-        self.rest: tuple[Sequence[Message], int] = ((), 0)
-        """The same messages as written, and how many turns they are."""
+        self.rest: _Rest | None = None
+        """What stands behind the kept messages in the last request."""
         self.seams: list[_Seam] = [_Seam(0, 0, 0, 0, START)]
         """Where the history can be split."""
 
@@ -120,11 +133,12 @@ class _Kept:
         seam = self.seams[-1]
         if seam.messages == kept:
             return
-        self.messages = self.messages[: seam.messages]
+        self.cuts += 1
+        self.searched = min(self.searched, seam.size)
         self.repeated_messages = self.repeated_messages[: seam.repeated_messages]
         self.digest = seam.digest
-        self.tail = None
-        del self.turns[seam.size :], self.replies[seam.replies :]
+        self.rest = None
+        del self.messages[seam.messages :], self.turns[seam.size :], self.replies[seam.replies :]
 
     def add(
         self,
@@ -135,7 +149,7 @@ class _Kept:
         replies: Sequence[Reply],
     ) -> None:
         """Keep more messages and their turns."""
-        self.messages += tuple(messages)
+        self.messages += messages
         self.repeated_messages += tuple(repeated_messages)
         if turns and self.turns:
             self.turns += b","
@@ -172,8 +186,8 @@ class Outbox:
         self._codec = get_protocol(self._model.protocol)
         self._turns_key = self._codec.turns_key or ""
         self._kept: _Kept | None = None
-        self._unsearched: bytes | None = None
-        """The bytes of the last request that were not kept before, if the kept ones do not decide about the version."""
+        self._unsearched: Callable[[], bytes | None] | None = None
+        """Gives the bytes of the last request that decide about the version of the API; None if all have to be read."""
         self._known = Known()
         form = prefix_form(self._codec, self._endpoint)
         self._binder = None if form is None else Binder(form, self._endpoint, policy)
@@ -279,6 +293,7 @@ class Outbox:
         if kept is None or not is_exact(kept.frame, frame):
             kept = self._begin(frame)
         kept.keep_common(prompt.context)
+        self._keep_answered(kept, messages)
         content = self._encode_after(kept, messages) if kept.messages else None
         if content is None:  # nothing is kept, or a cache mark belongs into the kept turns
             content = self._encode_after(self._begin(frame), messages)
@@ -302,35 +317,61 @@ class Outbox:
         fresh = turns[repeated:]
         if kept.turns and self._requests_marks(kept.frame) and not self._is_marked(_ENCODER.encode(fresh)):
             return None
-        gap = [msgspec.Raw(_GAP)] if kept.turns else []
         encoded = [*map(_ENCODER.encode, fresh)]
         digested = None
         if self._binder is not None:
             digested = self._digest(self._binder, kept, body, fresh)
-        body[self._turns_key] = [*turns[: kept.lead], *gap, *map(msgspec.Raw, encoded)]
-        head, _, foot = _ENCODER.encode(body).partition(_GAP)
-        content = b"".join((head, kept.turns, foot)) if gap else head
-        self._unsearched = head + foot if gap and not kept.words else None
+        new_turns = b",".join(encoded)
+        body[self._turns_key] = [*turns[: kept.lead], _GAP] if kept.turns or new_turns else turns[: kept.lead]
+        head, _, foot = _ENCODER.encode(body).partition(_GAP_BYTE)
+        between = b"," if kept.turns and new_turns else b""
+        content = b"".join((head, kept.turns, between, new_turns, foot))
+        self._unsearched = partial(self._find_unsearched, kept, kept.cuts, (head, new_turns, foot))
         self._settle(kept, new, fresh, encoded, digested)
         return content
+
+    def _find_unsearched(self, kept: _Kept, cuts: int, parts: tuple[bytes, ...]) -> bytes | None:
+        """Give the parts of a request that are not kept, if the turns that are kept do not decide about the version."""
+        versions = self._codec.versions
+        with self._lock:
+            if versions is None or cuts != kept.cuts:  # other turns may be kept now
+                return None
+            if not kept.words:
+                kept.words = versions.has_words(kept.turns[kept.searched :])
+                kept.searched = len(kept.turns)
+            return None if kept.words else b"".join(parts)
 
     def _digest(self, binder: Binder, kept: _Kept, body: Wire, fresh: list[Block]) -> TurnDigests:
         """Digest the new turns, and choose the reasoning that is sent."""
         count, size = len(kept.messages), 0
-        new = binder.given_messages[count:]
-        digests = None
-        if kept.tail is not None:
-            known, digests = kept.tail
-            size = len(known)
-            if len(new) <= size or new[size].role != "assistant" or not all(map(is_, known, new)):
+        new, rest = binder.given_messages[count:], kept.rest
+        digests = None if rest is None else rest.digests
+        if rest is not None and digests is not None:
+            size = len(rest.given)
+            if len(new) <= size or new[size].role != "assistant" or not all(map(is_, rest.given, new)):
                 digests, size = None, 0  # a message more may stand in the last turn
         if digests is None:
             digests = TurnDigests(binder.form, kept.digest)
         done = len(digests)
         digests = digests.followed_by(fresh[done:], assistant_turns(new[size:], count + size))
         binder.choose(body, kept.frame, kept.replies, digests)
-        kept.tail = (new, digests)
         return digests
+
+    def _keep_answered(self, kept: _Kept, messages: Sequence[Message]) -> None:
+        """Keep what stands behind the kept messages in the last request, if the model has answered it since."""
+        rest, start = kept.rest, len(kept.messages)
+        if rest is None or self._requests_marks(kept.frame):  # the marks are in these turns
+            return
+        end = start + len(rest.messages)
+        given = messages if self._binder is None else self._binder.given_messages
+        if (
+            _is_answered(messages, end)
+            and all(map(is_, rest.messages, messages[start:end]))
+            and all(map(is_, rest.given, given[start:end]))
+            and _can_keep(kept.frame, rest.messages)
+        ):
+            self._keep(kept, rest.messages, rest.turns, rest.digests)
+            kept.rest = None
 
     def _settle(
         self,
@@ -340,33 +381,46 @@ class Outbox:
         encoded: Sequence[bytes],
         digested: TurnDigests | None,
     ) -> None:
+        """Keep the new turns that have an answer; the others stay at hand, in case that they get one."""
+        known = kept.rest
+        given = new if self._binder is None else self._binder.given_messages[len(kept.messages) :]
+        kept.rest = _Rest(new, given, encoded, digested)
         seam = _find_seam(new)
         done, rest = new[:seam], new[seam:]
-        if not done or (not kept.frame.context.tools and _has_calls(done)):
+        if not done or not _can_keep(kept.frame, done):
             return
-        replies: list[Reply] = []
+        replies = 0
         if digested is None:
-            known, at = kept.rest
-            if len(known) != seam or not all(map(is_, known, new)):
+            if known is not None and len(known.messages) == seam and all(map(is_, known.messages, new)):
+                at = len(known.turns)
+            else:
                 at = len(encoded) - (len(self._turns(kept, rest)) - kept.lead)
         else:  # each assistant message is a turn there, and the rest begins with one
             first = len(kept.messages) + seam
-            replies = [reply for reply in digested.replies if reply.place < first]
-            at = [at for at, turn in enumerate(fresh) if turn["role"] == "assistant"][len(replies)]
-        turns = b",".join(encoded[:at])
-        versions = self._codec.versions
-        kept.words = kept.words or (versions is not None and versions.has_words(turns))
-        if self._requests_marks(kept.frame) and not kept.frame.anchored and self._is_marked(turns):
+            replies = sum(reply.place < first for reply in digested.replies)
+            at = [at for at, turn in enumerate(fresh) if turn["role"] == "assistant"][replies]
+        turns = encoded[:at]
+        if self._requests_marks(kept.frame) and not kept.frame.anchored and any(map(self._is_marked, turns)):
             return  # the conversation has its own cache marks, whose places depend on all of it
-        affects_later = self._codec.affects_later
-        repeated = () if affects_later is None else tuple(filter(affects_later, done))
-        if digested is None or kept.tail is None:
-            kept.add(done, turns, repeated, START, ())
-            kept.rest = (rest, len(encoded) - at)
-            return
-        given = kept.tail[0]
-        kept.add(done, turns, repeated, digested.digest(at), replies)
-        kept.tail = (given[seam:], digested.behind(at, len(replies)))
+        self._keep(kept, done, turns, digested, replies)
+        behind = None if digested is None else digested.behind(at, replies)
+        kept.rest = _Rest(rest, given[seam:], encoded[at:], behind)
+
+    def _keep(
+        self,
+        kept: _Kept,
+        messages: Sequence[Message],
+        encoded: Sequence[bytes],
+        digested: TurnDigests | None,
+        replies: int | None = None,
+    ) -> None:
+        """Keep some messages and their turns; of `digested`, the first turns and replies are theirs."""
+        turns, affects_later = b",".join(encoded), self._codec.affects_later
+        repeated = () if affects_later is None else tuple(filter(affects_later, messages))
+        if digested is None:
+            kept.add(messages, turns, repeated, START, ())
+        else:
+            kept.add(messages, turns, repeated, digested.digest(len(encoded)), digested.replies[:replies])
 
     def _turns(self, kept: _Kept, messages: Sequence[Message]) -> list[Block]:
         """Encode some messages, to count their turns."""
@@ -408,6 +462,19 @@ def _find_seam(messages: Sequence[Message]) -> int:
             return at
         is_answered = is_answered or role in ("user", "toolResult")
     return 0
+
+
+def _is_answered(messages: Sequence[Message], at: int) -> bool:
+    """Whether a history can be split here, as `_find_seam` does it."""
+    if not at < len(messages) - 1 or messages[at].role != "assistant":
+        return False
+    is_open = messages[at - 1].role in ("user", "toolResult")
+    return is_open and any(messages[index].role in ("user", "toolResult") for index in range(at + 1, len(messages)))
+
+
+def _can_keep(frame: Prompt, messages: Sequence[Message]) -> bool:
+    """Whether turns can be kept: a request with calls but no tools is written differently."""
+    return bool(frame.context.tools) or not _has_calls(messages)
 
 
 def _has_calls(messages: Sequence[Message]) -> bool:

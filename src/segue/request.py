@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property, partial
 from typing import Any, Final, cast
@@ -32,6 +32,7 @@ from segue.projection.workspace.ownership import KEY_LABEL, known_account
 from segue.protocols.api import decode_request, find_target, resolve_endpoint
 from segue.protocols.context_input import ContextInput, leading_prompts, read_input
 from segue.protocols.detection import detect_protocol
+from segue.protocols.kit.api_versions import ApiVersions
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import detached
 from segue.protocols.kit.owned_body import encode_owned
@@ -73,7 +74,7 @@ class Request:
         account: str | None = None,
         remembered: Remembered | None = None,
         is_opened: bool = True,
-        unsearched: bytes | None = None,
+        unsearched: Callable[[], bytes | None] | None = None,
     ) -> None:
         self.model: Model = endpoint.model
         self.protocol: str = codec.name
@@ -88,7 +89,7 @@ class Request:
         # Not cached properties: these take a lock for each access up to Python 3.11.
         self._wire = wire
         self._content = content
-        self._unsearched = unsearched  # of the content: the rest has nothing that decides about the version
+        self._unsearched = unsearched  # finds the part of the content that decides about the version
         self._made_stamp = stamp
         self._given = given
         self._remembered = remembered
@@ -143,8 +144,11 @@ class Request:
         if self._transport is None or versions is None:
             return {}
         given = {name.lower(): value for name, value in join_headers(self.model.headers, self.needed_headers).items()}
-        version = given.get(versions.header) or versions.choose(self._bare_content, self._unsearched)
+        version = given.get(versions.header) or self._version_of(versions)
         return self._transport.keys(version, given)
+
+    def _version_of(self, versions: ApiVersions) -> str:
+        return versions.choose(self._bare_content, None if self._unsearched is None else self._unsearched())
 
     def _encoded(self) -> dict[str, object]:
         """Give the body as the codec gives it: it shares dicts with the conversation, so it is only read."""
@@ -204,11 +208,7 @@ class Request:
     def headers(self) -> dict[str, str]:
         """The headers of the request, without the key."""
         given, versions = self.model.headers, self._codec.versions
-        chosen = (
-            {}
-            if versions is None or versions.header in given
-            else {versions.header: versions.choose(self._bare_content, self._unsearched)}
-        )
+        chosen = {} if versions is None or versions.header in given else {versions.header: self._version_of(versions)}
         headers = {"content-type": "application/json", **self._codec.headers, **chosen, **given}
         headers = join_headers(headers, self.needed_headers)
         transport = self._codec.transports.get(self._endpoint.dialect.transport or "")

@@ -101,7 +101,7 @@ class Context(Value, frozen=True, kw_only=True, dict=True, gc=True):
         added = tuple([each if type(each) in _MESSAGES else _read_message(each) for each in messages])
         longer = msgspec.structs.replace(self, messages=(*self.messages, *cast("tuple[Message, ...]", added)))
         vars(longer).update(vars(self))
-        vars(longer)[_BEFORE] = self.messages
+        note_prefix(self.messages, longer)
         return longer
 
     def add_summary(self, summary: Summary) -> Context:
@@ -130,6 +130,11 @@ class Context(Value, frozen=True, kw_only=True, dict=True, gc=True):
         """Give a new conversation without these pins; without an index, with none."""
         removed = {at % len(self.messages) if at < 0 and self.messages else at for at in indexes} or {*self.pins}
         return msgspec.structs.replace(self, pins=tuple(at for at in self.pins if at not in removed))
+
+
+def note_prefix(messages: tuple[Message, ...], context: Context) -> None:
+    """Remember that a conversation begins with these objects."""
+    vars(context)[_BEFORE] = messages
 
 
 def is_known_prefix(messages: tuple[Message, ...], context: Context) -> bool:

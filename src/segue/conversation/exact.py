@@ -22,7 +22,11 @@ def is_exact(one: object, other: object) -> bool:
     if isinstance(one, str):
         return one == other
     if isinstance(one, msgspec.Struct):
-        return all(is_exact(getattr(one, name), getattr(other, name)) for name in one.__struct_fields__)
+        for name in one.__struct_fields__:
+            mine, its = getattr(one, name), getattr(other, name)
+            if mine is not its and not is_exact(mine, its):
+                return False
+        return True
     if isinstance(one, Mapping):
         ours, theirs = cast("Mapping[object, object]", one), cast("Mapping[object, object]", other)
         return (

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import is_
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from segue.conversation.context import Context, Options, Tool, is_known_prefix
 from segue.conversation.messages import Message
@@ -79,8 +79,8 @@ PASSES: Final[tuple[Pass, ...]] = (
     reconcile_reasoning,  # after media: a fallback may add text to a turn
     assign_ids_and_names,  # after every pass that drops or adds calls
     arrange_turns,  # after every pass that drops or adds turns
-    fit_settings,  # last: tools and options depend on the messages that will be sent
 )
+"""Afterwards tools and options are fitted, which depend on the messages that will be sent."""
 
 
 class Settled:
@@ -95,6 +95,7 @@ class Settled:
         "given",
         "has_free_json",
         "has_native",
+        "last",
         "length",
         "marks",
         "needed",
@@ -103,6 +104,7 @@ class Settled:
         "prefix_state",
         "prompt",
         "refused",
+        "sent",
         "source",
     )
 
@@ -127,6 +129,10 @@ class Settled:
         self.has_free_json: bool = False
         self.refused: frozenset[str] = frozenset()
         """The marks of signatures that a provider refused."""
+        self.last: _Last | None = None
+        """The segment behind this prefix, as it was last projected."""
+        self.sent: tuple[Message, ...] = ()
+        """All messages of the last projection, if any was changed."""
         self.prefix_state: PrefixState = PrefixState()
         self.prefix_state.system_prompt, changes = fit_system_prompt(prompt, target)
         self.changes: list[Change] = list(changes)
@@ -145,7 +151,8 @@ class Settled:
         """Append a processed segment."""
         self.marks += find_marks(workspace, len(self.out))
         self.changed = self.changed or workspace.changed
-        self.changes = joined_changes(self.changes, workspace.changes)
+        if _append(self.changes, workspace.changes):
+            self.changes.sort(key=place_of)
         self.given += given
         self.out += workspace.messages
         self.places += workspace.places
@@ -157,6 +164,21 @@ class Settled:
         self.has_free_json = self.has_free_json or _has_free_json(workspace)
         if workspace.scan.refused:
             self.refused |= frozenset(workspace.scan.refused)
+
+    def extend_by_last(self, messages: Sequence[Message]) -> bool:
+        """Append the segment that was the last one, if these messages follow it; False if it has to be made again."""
+        last, self.last = self.last, None
+        if last is None:
+            return False
+        workspace, start = last.workspace, len(self.given)
+        given = workspace.given
+        end = start + len(given)
+        if not (len(messages) > end and _is_finished(messages[end]) and all(map(is_, given, messages[start:end]))):
+            return False
+        workspace.changes, workspace.needed, workspace.prefix_state.wire_names = last.changes, last.needed, last.names
+        self.prefix_state.join(workspace.prefix_state)
+        self.extend(given, workspace)
+        return True
 
     def begins(self, context: Context) -> bool:
         """Whether a conversation begins with this prefix (the same message objects) and an assistant turn follows."""
@@ -171,16 +193,27 @@ class Settled:
         return prompt is self.prompt or (isinstance(prompt, str) and prompt == self.prompt)
 
 
+class _Last(NamedTuple):
+    """The last segment of a projection before tools and options were fitted."""
+
+    workspace: Workspace
+    changes: list[Change]
+    needed: list[MediaNeeded | HistoryNeeded]
+    names: dict[str, str]
+
+
 class Outcome:
     """The results of the passes: the settled prefix and the workspace of the last segment."""
 
-    __slots__ = ("changed", "changes", "settled", "workspace")
+    __slots__ = ("before", "changed", "changes", "settled", "workspace")
 
-    def __init__(self, settled: Settled, workspace: Workspace) -> None:
+    def __init__(self, settled: Settled, workspace: Workspace, before: tuple[Message, ...] = ()) -> None:
+        self.before: tuple[Message, ...] = before
+        """The messages of the projection before, if these begin with the same objects."""
         self.settled: Settled = settled
         self.workspace: Workspace = workspace
         self.changed: bool = settled.changed or workspace.changed
-        self.changes: list[Change] = joined_changes(settled.changes, workspace.changes)
+        self.changes: list[Change] = _joined(settled.changes, workspace.changes)
 
     def messages(self) -> tuple[Message, ...]:
         """Give all projected messages."""
@@ -190,9 +223,10 @@ class Outcome:
         count = len(out)
         out += tail  # appending and truncating copies the list once; joining two lists copies it twice
         try:
-            return tuple(out)
+            self.settled.sent = tuple(out)
         finally:
             del out[count:]
+        return self.settled.sent
 
     def places(self) -> Places:
         """Give the index of every projected message in the given conversation; negative for an inserted one."""
@@ -231,13 +265,20 @@ class Outcome:
         return (*self.settled.needed, *self.workspace.needed)
 
 
-def joined_changes(earlier: list[Change], later: list[Change]) -> list[Change]:
-    """Join changes in the order of the request; those of one message keep their order."""
+def _append(earlier: list[Change], later: list[Change]) -> bool:
+    """Append changes in the order of the request; True if they have to be sorted with the earlier ones."""
     if not later:
-        return earlier
+        return False
     later.sort(key=place_of)
-    joined = earlier + later
-    if earlier and place_of(earlier[-1]) > place_of(later[0]):
+    is_behind = not earlier or place_of(earlier[-1]) <= place_of(later[0])
+    earlier += later
+    return not is_behind
+
+
+def _joined(earlier: list[Change], later: list[Change]) -> list[Change]:
+    """Join changes in the order of the request; those of one message keep their order."""
+    joined = earlier.copy()
+    if _append(joined, later):
         joined.sort(key=place_of)
     return joined
 
@@ -245,8 +286,9 @@ def joined_changes(earlier: list[Change], later: list[Change]) -> list[Change]:
 class Engine:
     """Runs the passes for one target; with `settle` it keeps the projection of a settled prefix between runs."""
 
-    def __init__(self, target: Target, passes: tuple[Pass, ...] = PASSES) -> None:
+    def __init__(self, target: Target, passes: tuple[Pass, ...] = PASSES, *, fits_settings: bool = True) -> None:
         self.target = target
+        self.fits_settings = fits_settings
         self.plan: FitPlan = find_plan(target.model, target.rules, target.policy)
         self.passes = passes
         self._settled: dict[bool, Settled] = {}
@@ -311,6 +353,10 @@ class Engine:
             settled = Settled(context.system_prompt, self.target, self.plan)
         start = len(settled.given)
         cut = _last_cut(context.messages, start) if settle else start
+        before: tuple[Message, ...] = ()
+        if cut > start and settled.extend_by_last(context.messages):
+            start = len(settled.given)
+            before = settled.sent if len(settled.sent) == len(settled.out) else ()
         if cut > start:
             segment = context.messages[start:cut]
             settled.extend(segment, self._new_workspace(segment, settled.prefix_state, start, None, is_off=is_off))
@@ -322,7 +368,14 @@ class Engine:
         prefix_state = settled.prefix_state.fork() if settle else settled.prefix_state
         scan = None if cut else scan_context(context)
         workspace = self._new_workspace(rest, prefix_state, cut, settings, is_off=is_off, scan=scan)
-        return Outcome(settled, workspace)
+        if settle:
+            settled.last = None
+            if workspace.stays():
+                names = prefix_state.wire_names
+                settled.last = _Last(workspace, list(workspace.changes), list(workspace.needed), names)
+        if self.fits_settings:
+            fit_settings(workspace)
+        return Outcome(settled, workspace, before)
 
     def _new_workspace(
         self,

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from segue.conversation.content import Extra
-from segue.conversation.context import Context, Options, Prompt, Tool
+from segue.conversation.context import Context, Options, Prompt, Tool, note_prefix
 from segue.conversation.messages import Message
 from segue.conversation.validation import check_options, explain_misuse
 from segue.errors import ProjectionRefused, SettingsError
@@ -149,7 +149,9 @@ def transform_messages(
     given = tuple(messages)
     before = PASSES[: PASSES.index(assign_ids_and_names)]
     passes = (*(step for step in before if step is not name_namespaced), assign_id)
-    outcome = Engine(resolve_target(model, _TRANSFORM_POLICY), passes).run(Context(messages=given), _NO_OPTIONS)
+    outcome = Engine(resolve_target(model, _TRANSFORM_POLICY), passes, fits_settings=False).run(
+        Context(messages=given), _NO_OPTIONS
+    )
     out = outcome.messages()
     return given if len(out) == len(given) and all(map(is_, out, given)) else out
 
@@ -307,6 +309,8 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
             summaries=() if fitted.is_cut else context.summaries,
             pins=() if fitted.is_cut else context.pins,
         )
+        if outcome.before and limited.messages is outcome.settled.sent:
+            note_prefix(outcome.before, context)
     needed = fitted.needed if fitted.is_cut else given.needed
     return Projection(
         context=context,

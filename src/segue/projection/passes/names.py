@@ -61,7 +61,10 @@ def map_names(workspace: Workspace) -> None:
     """Replace names in the calls and results of the history, as in the tools."""
     called, named = _names(workspace)
     mapped: dict[str, str] = {}
+    known = workspace.prefix_state.called
     for name in (*called, *named):
+        if name in known:  # as a name on the wire it is legal
+            continue
         new_name = wire_name(name, workspace.target.rules)
         if new_name != name:
             mapped[name] = new_name

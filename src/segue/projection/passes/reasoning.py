@@ -50,9 +50,25 @@ _CONTENT: Final = Loss.CONTENT
 
 def reconcile_reasoning(workspace: Workspace) -> None:
     """Keep thinking and signatures of the target's own turns; convert those of other models as the policy says."""
-    reasoning = _Reasoning(workspace)
-    if reasoning.has_changes():
-        reasoning.run()
+    if _has_changes(workspace):
+        _Reasoning(workspace).run()
+
+
+def _has_changes(workspace: Workspace) -> bool:
+    """Whether any turn may have to change: another model wrote it, or a signature is missing or not accepted."""
+    scan, rules = workspace.scan, workspace.target.rules
+    return bool(
+        scan.foreign
+        or scan.unusable
+        or workspace.cross_model
+        or (scan.unsigned and rules.reasoning_replay in ("signed", "none"))
+        or (scan.signed and rules.reasoning_replay == "none")
+        or (workspace.thinking_off and (scan.signed or scan.unsigned))
+        or (scan.phases and not rules.text_phases)
+        or (scan.text_after_call and rules.calls_last)
+        or (rules.call_signature == "required" and (scan.without_signature or scan.unclean))
+        or (rules.call_signature == "thought" and scan.call_ids)
+    )
 
 
 def thinking_treatment(target: Target) -> Treatment:
@@ -94,22 +110,6 @@ class _Reasoning:
         """The thinking that is put before calls without signed thinking, where the target requires that."""
         self.needs_lead: bool = rule == "thought"
         self.moves_calls: bool = workspace.target.rules.calls_last
-
-    def has_changes(self) -> bool:
-        """Whether any turn may have to change: another model wrote it, or a signature is missing or not accepted."""
-        scan = self.workspace.scan
-        return bool(
-            scan.foreign
-            or scan.unusable
-            or self.workspace.cross_model
-            or (scan.unsigned and self.replay in ("signed", "none"))
-            or (scan.signed and self.replay == "none")
-            or (self.workspace.thinking_off and (scan.signed or scan.unsigned))
-            or (scan.phases and not self.target.rules.text_phases)
-            or (scan.text_after_call and self.target.rules.calls_last)
-            or (self.placeholder is not None and (scan.without_signature or scan.unclean))
-            or (self.needs_lead and scan.call_ids)
-        )
 
     def run(self) -> None:
         workspace, foreign, ownership = self.workspace, self.workspace.scan.foreign, self.target.ownership

@@ -84,7 +84,8 @@ def _fit_tools(workspace: Workspace, given: tuple[Tool, ...], extra: Extra | Non
         out = tools.fit(given)
         fitted = workspace.target.fitted_tools = FittedTools(key, out, tools.extra, tools.changes, tools.wire_names)
     workspace.changes += fitted.changes
-    prefix_state.wire_names.update(fitted.wire_names)
+    if fitted.wire_names:  # another dict: the names in the history are needed without those of the tools
+        prefix_state.wire_names = {**prefix_state.wire_names, **fitted.wire_names}
     return fitted
 
 

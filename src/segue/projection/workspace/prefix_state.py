@@ -78,6 +78,18 @@ class PrefixState:
         """Give a state that continues from this one without changing it."""
         return PrefixState(self)
 
+    def join(self, fork: PrefixState) -> None:
+        """Take over what a fork of this state found; its segment has become part of the prefix."""
+        self._given_ids.update(fork._given_ids)
+        self._made_ids |= fork._made_ids
+        self.unanswered |= fork.unanswered
+        self.native_ids |= fork.native_ids
+        self.wire_names, self.called, self.loaded = fork.wire_names, fork.called, fork.loaded
+        self.provider, self.system_prompt, self.hoisted = fork.provider, fork.system_prompt, fork.hoisted
+        self.has_begun, self.has_references = fork.has_begun, fork.has_references
+        self.last_role, self.last_place, self.cycle_begins = fork.last_role, fork.last_place, fork.cycle_begins
+        self.waiting, self.standing, self.native_name = fork.waiting, fork.standing, fork.native_name
+
     # -- native calls --------------------------------------------------------------------------------------------------
 
     def made_native(self, call_id: str) -> bool:

@@ -235,6 +235,15 @@ class Workspace:
         scan = self.scan
         return None if self._added is None or scan.media or scan.unmeasured else scan.measured(self._added)
 
+    def stays(self) -> bool:
+        """Whether an answer behind the segment changes nothing in it: no pass made use of that it is the last one.
+
+        Passes ask for that only where calls wait for results, in an assistant turn at the end, and in native blocks.
+        """
+        scan = self.scan
+        is_as_given = scan.paired and not scan.native and not self.reordered
+        return is_as_given and bool(self.given) and self.given[-1].role in ("user", "toolResult")
+
     # -- original indexes ----------------------------------------------------------------------------------------------
 
     def is_given(self, index: int) -> bool:
