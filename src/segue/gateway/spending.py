@@ -119,7 +119,7 @@ def amount_of(usage: Usage) -> Amount:
     """Give the money and the tokens of a usage."""
     cost = 0.0 if usage.cost is None else usage.cost.total
     tokens = usage.input + usage.output + usage.cache_read + usage.cache_write
-    return Amount(round(cost * NANO), tokens)
+    return Amount(round(cost * NANO), max(tokens, usage.total_tokens))  # the total has those of a compaction as well
 
 
 def _expect(model: Model, size: int, options: Options) -> tuple[Amount, Amount]:
