@@ -22,7 +22,7 @@ from typing import Final, Self
 import orjson
 from cases import CLAUDE
 from figures import Figure
-from gateway_servers import EVENTS
+from gateway_servers import EVENTS, KEY
 from measure import CONTROL
 from replies import make_history
 
@@ -31,6 +31,7 @@ from segue.request import prepare
 _LENGTH: Final = 20
 """Messages of the request: about 38 KB, as agents send them."""
 _BARE: Final = "bare"
+_PLAIN: Final = "plain"
 _SCRIPT: Final = Path(__file__).with_name("gateway_servers.py")
 
 
@@ -98,6 +99,23 @@ def measure_gateway(*, quick: bool = False, sources: Sequence[str] = ()) -> list
             for name, server in servers.items():
                 firsts[name] += _load(server, streamed, 1, 1, is_cut=True)
         figures += _compare("gateway.first", "a stream alone", "to the first byte, wall clock", firsts, 1)
+        if not sources:
+            figures += _measure_keeping(url, whole, rounds, count)
+    return figures
+
+
+def _measure_keeping(upstream: str, body: bytes, rounds: int, count: int) -> list[Figure]:
+    """Measure what the store, the counting of a key and telemetry add to a translated request."""
+    figures: list[Figure] = []
+    roles = {_PLAIN: _PLAIN, CONTROL: _PLAIN, "kept": "kept"}
+    with ExitStack() as stack:
+        servers = {name: stack.enter_context(_Process(role, upstream)) for name, role in roles.items()}
+        for server in servers.values():
+            _load(server, body, 128, 32)
+        for at_once in (1, 32):
+            spent = _spend(servers, body, rounds * 2, count, at_once)
+            what = f"store, keys and telemetry, {at_once} at a time"
+            figures += _compare(f"gateway.kept.{at_once}", what, "a request", spent, count, base=_PLAIN)
     return figures
 
 
@@ -114,15 +132,17 @@ def _spend(
     return spent
 
 
-def _compare(key: str, what: str, unit: str, spent: Mapping[str, Sequence[float]], count: int) -> list[Figure]:
+def _compare(
+    key: str, what: str, unit: str, spent: Mapping[str, Sequence[float]], count: int, base: str = _BARE
+) -> list[Figure]:
     figures: list[Figure] = []
     for name, times in spent.items():
-        ratios = [time / bare for time, bare in zip(times, spent[_BARE], strict=True)]
-        if name != _BARE:
+        ratios = [time / bare for time, bare in zip(times, spent[base], strict=True)]
+        if name != base:
             low, _, high = statistics.quantiles(ratios, n=4)
             goal = "" if name == CONTROL else key
-            value = min(times) / min(spent[_BARE])
-            figures.append(Figure(goal, f"{what}: {name} / bare", "times", value, f"{low:.2f} to {high:.2f}"))
+            value = min(times) / min(spent[base])
+            figures.append(Figure(goal, f"{what}: {name} / {base}", "times", value, f"{low:.2f} to {high:.2f}"))
         if name != CONTROL:
             figures.append(Figure("", f"{what}: {name}, {unit}", "us", min(times) / count / 1e3))
     return figures
@@ -134,7 +154,7 @@ def _load(server: _Process, body: bytes, count: int, at_once: int, *, is_cut: bo
     `is_cut`: the rest of the reply is not read.
     """
     head = (
-        f"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\nx-api-key: none\r\n"
+        f"POST /v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\nx-api-key: {KEY}\r\n"
         f"anthropic-version: 2023-06-01\r\ncontent-length: {len(body)}\r\n\r\n"
     ).encode()
 

@@ -1,8 +1,9 @@
-"""The processes of `gateway_costs`: `python benchmarks/gateway_servers.py upstream|bare|gateway [URL OF THE UPSTREAM]`.
+"""The processes of `gateway_costs`: `python benchmarks/gateway_servers.py ROLE [URL OF THE UPSTREAM]`.
 
 - `upstream`: a provider of OpenAI's chat protocol that answers at once, or with an event every few milliseconds.
 - `bare`: uvicorn and httpx2, which pass the bytes of requests and replies on: the least that a gateway does.
 - `gateway`: segue's gateway, with a store in a new folder. The model is one of OpenAI's chat protocol.
+- `plain` and `kept`: the same without a store; and with a store, a key that is counted, traces and metrics.
 
 A process prints its port, then its CPU time in nanoseconds for each line of its standard input, and ends with it. Only
 the standard library, uvicorn, httpx2 and segue are needed, so that `PYTHONPATH` chooses the commit of segue.
@@ -114,7 +115,10 @@ def _bare_app(url: str) -> Callable[..., Awaitable[None]]:
     return app
 
 
-def _serve_gateway(url: str, listener: socket.socket) -> None:
+KEY: Final = "a-key-of-a-client-that-is-counted"
+
+
+def _serve_gateway(url: str, listener: socket.socket, role: str) -> None:
     from segue.gateway.app import create_app
     from segue.gateway.config import load_config
     from segue.gateway.connections import guarded_protocols
@@ -123,9 +127,12 @@ def _serve_gateway(url: str, listener: socket.socket) -> None:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         config = load_config(
             f'[providers.plain]\nprotocol = "openai-chat"\nbase_url = "{url}"\nkey = "env:PLAIN_KEY"\n'
-            f'[models."m"]\ntry = ["plain/plain"]\n[state]\nstore = "sqlite:{folder}/gateway.db"\n'
+            f'[models."m"]\ntry = ["plain/plain"]\n'
+            f'[state]\nstore = "{"none" if role == "plain" else f"sqlite:{folder}/gateway.db"}"\n'
+            + (f'[keys.team]\nkey = "env:KEY"\n[telemetry]\nendpoint = "{url}"\n' if role == "kept" else "")
         )
-        gateway = Gateway(config, environment={"PLAIN_KEY": "sk-upstream", "XDG_STATE_HOME": folder})
+        environment = {"PLAIN_KEY": "sk-upstream", "KEY": KEY, "XDG_STATE_HOME": folder}
+        gateway = Gateway(config, environment=environment)
         settings = guarded_protocols(lambda: gateway.config.limits)
         _run(create_app(gateway=gateway), listener, lifespan="on", **settings)
 
@@ -152,7 +159,7 @@ def main() -> None:
     elif role == "bare":
         _run(_bare_app(url), listener, lifespan="off")
     else:
-        _serve_gateway(url, listener)
+        _serve_gateway(url, listener, role)
 
 
 if __name__ == "__main__":

@@ -60,6 +60,7 @@ GOALS: Final[Mapping[str, Goal]] = {
     "gateway.request.32": Goal(must=1.2, aim=0.8),
     "gateway.event": Goal(must=0.6, aim=0.4),
     "gateway.first": Goal(must=1.4, aim=1.1),
+    **{f"gateway.kept.{at_once}": Goal(must=1.15, aim=1.05) for at_once in (1, 32)},
     "convert.rate": Goal(must=30_000, aim=50_000, at_least=True),
     "convert.jobs": Goal(must=1.5, aim=1.8, at_least=True),
     "corpus.texts": Goal(must=1.2, aim=1.08),

@@ -56,6 +56,24 @@ def test_a_program_is_answered_by_the_model_and_gives_its_status(tmp_path: Path)
     assert "say this" in ran.out
 
 
+def test_a_program_is_answered_although_the_store_has_keys(tmp_path: Path) -> None:
+    environment = _install(tmp_path, "claude", PROGRAM)
+    assert run("gateway", "keys", "create", "alice", "--store", f"sqlite:{tmp_path}/g.db").status == 0
+    ran = _run(tmp_path, environment, "claude", "say this")
+    assert ran.status == 7, ran.err
+    assert "say this" in ran.out
+
+
+def test_set_up_lines_have_no_invented_key_where_clients_need_one(tmp_path: Path) -> None:
+    store = f"sqlite:{tmp_path}/g.db"
+    lines = [run("serve", "--setup", "claude-code", "--store", store)]
+    assert not (tmp_path / "g.db").exists()
+    assert run("gateway", "keys", "create", "alice", "--store", store).status == 0
+    lines.append(run("serve", "--setup", "claude-code", "--store", store))
+    keys = [line.partition("=")[2] for each in lines for line in each.out.splitlines() if "ANTHROPIC_API_KEY" in line]
+    assert keys == ["any", "YOUR-GATEWAY-KEY"]
+
+
 @pytest.mark.parametrize("client", ["codex", "gemini-cli", "opencode", "pi", "qwen-code", "aider"])
 def test_a_program_gets_its_arguments_and_files(client: str, tmp_path: Path) -> None:
     program = CLIENTS[client].programs[0]

@@ -13,12 +13,16 @@ import httpx2
 import pytest
 
 from cli.running import run
-from gateway.running import KEYS, Running, running
+from gateway.running import KEYS, UPSTREAMS, Running, make_gateway, running
 from segue.errors import SettingsError
+from segue.gateway.app import create_app
+from segue.gateway.config import load_config
 from segue.gateway.keys import ClientKey, Rights, digest_of, make_key
+from segue.gateway.service import FIRST_KEY
 from segue.gateway.store.key_table import put_key, read_keys, read_spending, revoke_key
 from segue.gateway.store.opening import open_store
 from segue.gateway.store.store import Store
+from segue.testing.emulator import emulate, serve_in_thread
 
 NO_LIMITS = Rights()
 BODY = {"model": "m-anthropic", "max_tokens": 50, "messages": [{"role": "user", "content": "Hello"}]}
@@ -119,6 +123,65 @@ def test_scopes_and_ends_of_keys(tmp_path: Path) -> None:
             if status != 200:
                 assert answer.json()["type"] == "error", name
                 assert len(gateway.upstream.emulator.requests) == sent, name
+
+
+LISTS = {
+    "anthropic-messages": ("/v1/models", {"anthropic-version": "2023-06-01"}),
+    "openai": ("/v1/models", {}),
+    "google-generative-ai": ("/v1beta/models", {}),
+    "ollama": ("/api/tags", {}),
+}
+LISTED: tuple[tuple[Rights, set[str]], ...] = (
+    (Rights(), {*UPSTREAMS, "auto"}),
+    (Rights(routes=("m-chat",)), {"m-chat"}),
+    (Rights(routes=("m-*",), models=("openai/*", "google/*")), {"m-responses", "m-gemini"}),
+    (Rights(models=("google/*",)), {"m-gemini", "auto"}),
+    (Rights(models=("nobody/*",)), set()),
+)
+
+
+@pytest.mark.parametrize(("path", "headers"), LISTS.values(), ids=LISTS)
+def test_a_list_of_models_has_those_that_the_key_may_ask_for(path: str, headers: Any, tmp_path: Path) -> None:
+    with running(store=f"sqlite:{tmp_path / 'gateway.db'}") as gateway:
+        for at, (rights, expected) in enumerate(LISTED):
+            secret = add(gateway, f"key {at}", rights)
+            given = {**headers, "authorization": f"Bearer {secret}"}
+            answer = httpx2.get(f"{gateway.url}{path}", headers=given, timeout=30)
+            assert answer.status_code == 200, answer.text
+            (rows,) = (value for value in answer.json().values() if isinstance(value, list))
+            names = {str(row.get("id") or row["name"]).removeprefix("models/").removesuffix(":latest") for row in rows}
+            assert names == expected, rights
+            for name in UPSTREAMS:
+                asked = httpx2.get(f"{gateway.url}{path}/{name}", headers=given, timeout=30)
+                assert path == "/api/tags" or asked.status_code == (200 if name in expected else 403), (name, rights)
+
+
+def test_a_list_of_the_catalogue_has_those_that_the_key_may_ask_for(tmp_path: Path) -> None:
+    config = load_config(f'[state]\nstore = "sqlite:{tmp_path / "gateway.db"}"')
+    gateway = make_gateway(config)
+    with emulate() as upstream, serve_in_thread(create_app(gateway=gateway)) as url:
+        names: list[set[str]] = []
+        for rights in (Rights(), Rights(models=("anthropic/claude-opus-4-8",)), Rights(routes=("nothing",))):
+            secret = add(Running(url, gateway, upstream), f"key {len(names)}", rights)
+            answer = httpx2.get(f"{url}/v1/models", headers={"x-api-key": secret, "anthropic-version": "2023-06-01"})
+            names.append({row["id"] for row in answer.json()["data"]})
+    assert len(names[0]) > 1
+    assert names[1:] == [{"claude-opus-4-8"}, set()]
+
+
+def test_the_first_key_of_a_store_is_announced(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store = f"sqlite:{tmp_path / 'gateway.db'}"
+    with running(store=store) as gateway:
+        first = run("gateway", "keys", "create", "alice", "--store", store)
+        assert "every client of its gateways needs a key" in first.err
+        assert first.out.count("\n") == 1  # the key alone
+        wait_for(lambda: FIRST_KEY in caplog.text)
+        refused = post(gateway.url, BODY, None)
+        assert refused.status_code == 401
+        assert "segue gateway keys create NAME" in refused.text
+        second = run("gateway", "keys", "create", "bob", "--store", store)
+        assert "first key" not in second.err
+    assert caplog.text.count(FIRST_KEY) == 1
 
 
 def test_an_unknown_key_is_refused_whatever_it_is(tmp_path: Path) -> None:

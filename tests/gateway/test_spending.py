@@ -95,6 +95,9 @@ CASES = (
     Case("answered"),
     Case("thinking and a long text", (Step(thinking="Let me think. " * 20, text="word " * 300),)),
     Case("a retry after an overload", (Step(status=529), Step(text="Yes."))),
+    Case("searches of the provider", (Step(text="Yes.", searches=3),)),
+    Case("searches in a retried request", (Step(status=529), Step(text="Yes.", searches=2))),
+    Case("a search before a stream breaks", (Step(text="word " * 200, searches=2, cut_after=40),), is_exact=False),
     Case("refused", (Step(status=400, message="no"),)),
     Case("a connection that breaks in the middle", (Step(text="word " * 200, cut_after=30),), is_exact=False),
     Case("a stream that ends with an error", (Step(text="word " * 200, fail_after=30),), is_exact=False),
@@ -123,7 +126,9 @@ def test_what_a_key_spent_is_the_bill_of_the_provider(tmp_path: Path, stream: bo
                         assert spent.ledger.spent["total"].tokens == billed, name
                         assert cents(spent) == pytest.approx(bill.cost * 100, abs=1e-5), name
                     else:
-                        assert abs(cents(spent) - bill.cost * 100) < 0.5, name
+                        # Gemini tells its searches at the end of a stream, which this one does not have.
+                        untold = 1.4 * bill.searches if model == "m-gemini" else 0.0
+                        assert abs(cents(spent) - (bill.cost * 100 - untold)) < 0.5, name
                         assert cents(spent) > 0, name
 
 
@@ -139,6 +144,45 @@ def test_caches_and_tiers_are_in_the_price(tmp_path: Path) -> None:
         assert bill.cache_write_long
         assert bill.cache_read
         assert cents(spending_of(gateway)) == pytest.approx(bill.cost * 100, abs=1e-4)
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_a_compaction_of_the_provider_is_in_the_price(tmp_path: Path, stream: bool) -> None:
+    edit = {"type": "compact_20260112", "trigger": {"type": "input_tokens", "value": 50_000}}
+    turn = {"role": "user", "content": "An old question. " * 20_000}
+    turns = [turn, {"role": "assistant", "content": "Yes."}, {"role": "user", "content": "And now?"}]
+    body = {"model": "claude-opus-4-8", "max_tokens": 90, "messages": turns, "context_management": {"edits": [edit]}}
+    with running(store=f"sqlite:{tmp_path / 'gateway.db'}") as gateway:
+        headers = {"x-api-key": add(gateway), "anthropic-beta": "compact-2026-01-12"}
+        answer = httpx2.post(f"{gateway.url}/v1/messages", json={**body, "stream": stream}, headers=headers, timeout=30)
+        assert answer.status_code == 200, answer.text
+        assert '"iterations"' in answer.text
+        spent, bill = spending_of(gateway), gateway.upstream.emulator.bill()
+        assert spent.ledger.spent["total"].tokens == bill.input + bill.output + bill.cache_read + bill.cache_write
+        assert cents(spent) == pytest.approx(bill.cost * 100, abs=1e-5)
+
+
+def test_a_history_that_the_provider_compacts_is_counted(tmp_path: Path) -> None:
+    with running(store=f"sqlite:{tmp_path / 'gateway.db'}") as gateway:
+        gateway.upstream.emulator.compacts = True
+        key = add(gateway)
+        answer = post(gateway.url, {"model": "gpt-5.4", "input": LONG}, key, "/v1/responses/compact")
+        assert answer.json()["object"] == "response.compaction", answer.text
+        assert cents(spending_of(gateway)) == pytest.approx(gateway.upstream.emulator.bill().cost * 100, abs=1e-5)
+        text = gateway.gateway.metrics.render({})
+        assert 'segue_requests_total{protocol="openai-responses",model="openai/gpt-5.4"' in text
+
+
+def test_a_history_that_a_model_summarises_is_counted(tmp_path: Path) -> None:
+    with running(store=f"sqlite:{tmp_path / 'gateway.db'}") as gateway:
+        for name in MODELS:
+            key = add(gateway, name)
+            gateway.upstream.emulator.bills.clear()
+            answer = post(gateway.url, {"model": name, "input": LONG}, key, "/v1/responses/compact")
+            assert answer.json()["object"] == "response.compaction", answer.text
+            bill = gateway.upstream.emulator.bill()
+            assert bill.cost > 0
+            assert cents(spending_of(gateway, name)) == pytest.approx(bill.cost * 100, abs=1e-5)
 
 
 def test_a_fallback_counts_every_attempt_that_was_billed(tmp_path: Path) -> None:

@@ -14,16 +14,21 @@ import click
 import msgspec
 
 from segue.errors import SettingsError
-from segue.gateway.config import load_config, read_config, read_secret
+from segue.gateway.config import Config, load_config, read_config
+from segue.gateway.defaults import needs_key
 from segue.gateway.key_lists import describe_key
 from segue.gateway.keys import PERIODS, Budget, Period, Rights, digest_of, make_key
 from segue.gateway.store.database import StoreError
-from segue.gateway.store.key_table import put_key, read_spending, revoke_key
-from segue.gateway.store.opening import open_store
+from segue.gateway.store.key_table import keys_version, put_key, read_spending, revoke_key
+from segue.gateway.store.opening import open_store, read_store_name
 from segue.gateway.store.store import Store
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _BUDGET: Final = re.compile(r"(?P<amount>\d+(?:\.\d+)?)(?P<unit>\$|usd|tokens)?/(?P<period>[a-z]+)", re.IGNORECASE)
+_FIRST: Final = """
+This is the first key of the store: from now on every client of its gateways needs a key, also on this machine.
+Set it where a client has its key, such as ANTHROPIC_API_KEY or OPENAI_API_KEY; `segue serve --setup CLIENT` prints
+the place, and `segue gateway keys create` makes a key for each client. `segue run` goes on without one."""
 _DURATION: Final = re.compile(r"(\d+)([mhdw])")
 _UNITS: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
@@ -32,7 +37,7 @@ _UNITS: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 def keys() -> None:
     """Make, list and revoke keys. A gateway that runs follows within a second, and so do all gateways of the store.
 
-    Once the store has a key, clients need one.
+    Once the store has a key, every client needs one, also on this machine; revoking the last key opens nothing.
     """
 
 
@@ -48,13 +53,14 @@ def _store_options(command: _Command) -> _Command:
     return command
 
 
+def _read(config: Path | None) -> Config:
+    return load_config("") if config is None else read_config(config)
+
+
 @contextmanager
 def _opened(config: Path | None, store: str | None) -> Generator[Store]:
     """Open the store of a gateway."""
-    name = store or (read_config(config) if config is not None else load_config("")).state.store
-    if name.startswith(("env:", "file:")):
-        name = read_secret(name, os.environ, key="state.store")
-    found = open_store(name)
+    found = open_store(read_store_name(store or _read(config).state.store, os.environ))
     if found is None:
         raise click.UsageError("this gateway has no store (state.store is none); keys are kept in one")
     try:
@@ -109,11 +115,14 @@ def create(
     try:
         secret, key = make_key(name, rights, now)
         with _opened(config, store) as opened:
+            is_first = keys_version(opened.database) is None and not needs_key(_read(config))
             put_key(opened.database, key, digest_of(secret))
     except SettingsError as error:
         raise click.UsageError(str(error)) from error
     click.echo(f"The key {name} ({key.id}) is made. It is not shown again:", err=True)
     click.echo(secret)
+    if is_first:
+        click.echo(_FIRST, err=True)
 
 
 @keys.command("list")

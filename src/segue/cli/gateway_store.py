@@ -12,11 +12,11 @@ from typing import Any, Final, TypeVar
 import click
 
 from segue.errors import SettingsError
-from segue.gateway.config import Config, load_config, read_config, read_secret
+from segue.gateway.config import Config, load_config, read_config
 from segue.gateway.defaults import complete_config
 from segue.gateway.store.backups import back_up, restore_file
 from segue.gateway.store.database import StoreError
-from segue.gateway.store.opening import open_store
+from segue.gateway.store.opening import file_of_store, open_store, read_store_name
 from segue.gateway.store.store import Limits, Store
 from segue.plurals import counted
 
@@ -37,10 +37,7 @@ def _options(command: _Command) -> _Command:
 def _read(config: Path | None, store: str | None) -> tuple[Config, str]:
     """Give the configuration, and the name of its store."""
     known = load_config("") if config is None else read_config(config)
-    name = store or known.state.store
-    if name.startswith(("env:", "file:")):
-        name = read_secret(name, os.environ, key="state.store")
-    return known, name
+    return known, read_store_name(store or known.state.store, os.environ)
 
 
 @contextmanager
@@ -59,9 +56,9 @@ def _opened(config: Path | None, store: str | None) -> Generator[tuple[Config, S
 
 def _file_of(name: str, task: str, instead: str) -> Path:
     """Give the file of a SQLite store."""
-    if not name.startswith("sqlite:"):
+    if (file := file_of_store(name)) is None:
         raise click.UsageError(f"{task} is for SQLite; for PostgreSQL use its own tools: {instead}")
-    return Path(name.removeprefix("sqlite:").removeprefix("//")).expanduser()
+    return file
 
 
 @click.command("doctor")

@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from secrets import token_urlsafe
 from tempfile import TemporaryDirectory
 
 import click
@@ -17,10 +18,9 @@ from segue.cli.starting import check_usable
 from segue.client.local.user_files import read_settings
 from segue.gateway.config import load_config, read_config
 from segue.gateway.defaults import with_model
+from segue.gateway.keys import ANYONE, digest_of
 from segue.gateway.setup_lines import find_client_row
 from segue.gateway.store.private_files import make_private_file, make_private_folder
-
-_KEY = "segue-run"
 
 
 @click.command("run", context_settings={"ignore_unknown_options": True})
@@ -66,11 +66,14 @@ def command(*, model: str | None, config: Path | None, store: str | None, progra
     if store is not None:
         known = replace(known, state=replace(known.state, store=store))
     gateway = Gateway(with_model(known, model))
+    # The program has a key of its own, whatever keys the store has; its conversations are those of clients without one.
+    secret = token_urlsafe(32)
+    gateway.runtime.keys[digest_of(secret)] = ANYONE
     check_usable(gateway, model)
     answering = gateway.router.describe(model.rpartition("/")[2])
     protocol = guarded_protocol(lambda: gateway.config.limits)
     with own_folder() as folder, serve_in_thread(create_app(gateway=gateway), protocol=protocol) as url:
-        setup = row.make(url, _KEY, answering)
+        setup = row.make(url, secret, answering)
         for path, text in setup.run_files.items():
             make_private_file(Path(folder) / path)
             (Path(folder) / path).write_text(text)

@@ -11,9 +11,11 @@ from msgspec.structs import replace
 
 from segue.cli.listening import listen
 from segue.cli.starting import LOCAL_OFFER, check_usable
+from segue.errors import SegueError
 from segue.gateway.config import SETUP_NAMES, Config, load_config, read_config
-from segue.gateway.defaults import Address, complete_config, is_echo, read_address, with_model
+from segue.gateway.defaults import Address, complete_config, is_echo, needs_key, read_address, with_model
 from segue.models.built_in import LOCAL
+from segue.plurals import counted
 
 
 @click.command("serve")
@@ -76,7 +78,7 @@ def _print_setup(client: str, place: Address, config: Config, folder: Path | Non
     router = Router(config, catalogue_of(config))
     name = chosen.rpartition("/")[2] if chosen else next(iter(router.listed()), "claude-opus-4-8")
     model = router.describe(name)
-    key = "any" if not config.listen.keys else "YOUR-GATEWAY-KEY"
+    key = "YOUR-GATEWAY-KEY" if needs_key(config) or _has_stored_keys(config) else "any"
     if folder is None:
         click.echo(setup_text(client, place.url, key, model), nl=False)
         return
@@ -94,6 +96,27 @@ def _print_setup(client: str, place: Address, config: Config, folder: Path | Non
         click.echo(f"wrote {path}")
     if files and (more := setup_text(client, place.url, key, model, written=folder)):
         click.echo(f"\nThe client needs this as well:\n{more}", nl=False)
+
+
+def _has_stored_keys(config: Config) -> bool:
+    """Whether the store has keys, so that clients need one. A store that does not answer has none that is known."""
+    from segue.gateway.store.database import StoreError
+    from segue.gateway.store.key_table import keys_version
+    from segue.gateway.store.opening import file_of_store, open_store, read_store_name
+
+    try:
+        name = read_store_name(config.state.store, os.environ)
+        file = file_of_store(name)
+        store = None if file is not None and not file.exists() else open_store(name)
+        if store is None:
+            return False
+        try:
+            return keys_version(store.database) is not None
+        finally:
+            store.close()
+    except (SegueError, StoreError) as error:
+        click.echo(f"The store was not read, so it may have keys that clients need: {error}", err=True)
+        return False
 
 
 def serve(
@@ -134,6 +157,9 @@ def serve(
         click.echo(f"without one, {LOCAL_OFFER}.")
     elif model is None and is_echo(config, LOCAL):
         click.echo("No key was found, so the model `local` of this machine answers.")
+    if gateway.needs_key(gateway.runtime):
+        kept = f" (the store has {counted(len(gateway.keys), 'key')})" if len(gateway.keys) else ""
+        click.echo(f"Every client needs a key{kept}: segue gateway keys create NAME makes one.")
     click.echo("Point a client to it: segue serve --setup claude-code (or codex, gemini-cli, ...). Ctrl-C ends it.")
     settings = uvicorn.Config(
         create_app(gateway=gateway),

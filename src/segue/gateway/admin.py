@@ -25,7 +25,7 @@ from segue.gateway.guarding import find_digest, is_own_host, is_remote
 from segue.gateway.intake import Refused
 from segue.gateway.key_lists import describe_key
 from segue.gateway.keys import Rights, digest_of, make_key
-from segue.gateway.service import Gateway, now_ms
+from segue.gateway.service import FIRST_KEY, Gateway, now_ms
 from segue.gateway.store.database import Database, StoreError
 from segue.gateway.store.key_table import put_key, read_spending, revoke_key
 
@@ -60,9 +60,11 @@ def admin_routes(gateway: Gateway) -> list[Route]:
         given = msgspec.json.decode(body, type=_NewKey)
         fields = {name: getattr(given, name) for name in Rights.__struct_fields__}
         secret, key = make_key(given.name, Rights(**fields), now_ms())
+        was_open = not gateway.needs_key(gateway.runtime)
         await work(lambda database: put_key(database, key, digest_of(secret)))
         await gateway.load_keys()
-        return {"id": key.id, "name": key.name, "key": secret}, 201
+        notice = {"notice": FIRST_KEY} if was_open else {}
+        return {"id": key.id, "name": key.name, "key": secret, **notice}, 201
 
     async def revoke(request: Request) -> _Answer:
         name = str(request.path_params["name"])

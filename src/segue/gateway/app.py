@@ -38,6 +38,7 @@ from segue.gateway.routing import Router
 from segue.gateway.runtime import Runtime
 from segue.gateway.service import Gateway
 from segue.gateway.sockets import Socket, check_socket, refuse_socket
+from segue.gateway.spending import check_name, select_models, usable_models
 from segue.gateway.stored_replies import answer_stored
 from segue.models.model import Model
 from segue.protocols.registry import DEFAULT_PROTOCOL, get_protocol
@@ -198,7 +199,7 @@ class ProtocolApp:
                 )
                 await send_json(send, 200, encode_token_count(tokens, protocol=call.protocol))
             case "models":
-                await send_json(send, 200, _list_models(runtime.router, call))
+                await send_json(send, 200, _list_models(runtime.router, call, admission.key))
             case "version":
                 await send_json(send, 200, call.answer or {})
             case "compact":
@@ -227,15 +228,20 @@ class ProtocolApp:
         raise Refused(f"Previous response with id {name!r} not found.", 400, FailureKind.INVALID_HISTORY, call.protocol)
 
 
-def _list_models(router: Router, call: Call) -> dict[str, object]:
+def _list_models(router: Router, call: Call, key: ClientKey) -> dict[str, object]:
+    """Describe the models that a key may ask for, or the one that the call names."""
+    protocol, names = call.protocol, router.listed()
     if call.model is not None:
-        model = router.find(call.model, call.protocol).models[0]
-        return encode_model(_as_listed(model, call.model, call.protocol), protocol=call.protocol)
-    listed = [_as_listed(router.find(name, call.protocol).models[0], name, call.protocol) for name in router.listed()]
-    if not listed:
-        provider = get_protocol(call.protocol).provider
-        listed = [model for model in router.catalogue.find(provider=provider) if not model.deprecated]
-    return encode_model_list(listed, protocol=call.protocol)
+        check_name(call.model, key, protocol)
+        model = select_models(router.find(call.model, protocol).models, key, protocol)[0]
+        return encode_model(_as_listed(model, call.model, protocol), protocol=protocol)
+    known = [(name, router.find(name, protocol).models) for name in names]
+    if not names:
+        offered = router.catalogue.find(provider=get_protocol(protocol).provider)
+        known = [(model.id, (model,)) for model in offered if not model.deprecated]
+    usable = ((name, usable_models(models, key)) for name, models in known if key.rights.may_ask(name))
+    listed = [_as_listed(models[0], name, protocol) for name, models in usable if models]
+    return encode_model_list(listed, protocol=protocol)
 
 
 def _as_listed(model: Model, name: str, protocol: str) -> Model:

@@ -18,13 +18,12 @@ from segue.envelope.conversation import FoundStates, Stored, find_states, restor
 from segue.envelope.keys import START_OF_CHAIN, Chain
 from segue.envelope.restoring import rename_ids
 from segue.envelope.state import State
-from segue.failures.failure import FailureKind
 from segue.gateway.hints import find_client, find_conversation
-from segue.gateway.intake import Admission, Refused
+from segue.gateway.intake import Admission
 from segue.gateway.responses import check_ids, without_previous
 from segue.gateway.routing import Routed
 from segue.gateway.service import Gateway, now_ms
-from segue.gateway.spending import select_models
+from segue.gateway.spending import check_name, select_models
 from segue.gateway.straight import has_no_options, is_unchanged
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
@@ -119,8 +118,7 @@ async def read_asked(
     given = prompt.options if context is None and continued is None else without_previous(prompt.options)
     conversation = find_conversation(headers, prompt, tenant) if continued is None else continued.conversation
     router, key = runtime.router, admission.key
-    if not key.rights.may_ask(name):
-        raise Refused(f"this key may not ask for {name!r}", 403, FailureKind.AUTH, call.protocol)
+    check_name(name, key, call.protocol)
     named = router.find(name, call.protocol)
     await gateway.conversations.load(conversation)
     chosen = gateway.conversations.chosen(conversation)

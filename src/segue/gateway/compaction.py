@@ -5,15 +5,20 @@ endpoint. Elsewhere the model of the route writes a summary, which the client ge
 reads; the next request with that item works for every model.
 
 Facts this file relies on:
-- The output is all messages of the user, followed by one compaction item.   (openai 3.49.0: CompactedResponse)
+- The output is all messages of the user, followed by one compaction item; `usage` is that of the compaction.
+                                                                              (openai 3.49.0: CompactedResponse)
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
+from time import monotonic
 from typing import Final
 
+import msgspec
 from msgspec.structs import replace
 
+from segue.client.flow.attempts import Attempt
 from segue.client.flow.steps import Broken
 from segue.client.session.summarising import Summarising
 from segue.conversation.context import Context, Options
@@ -27,24 +32,29 @@ from segue.gateway.exchange import Exchange, random_name
 from segue.gateway.service import Gateway
 from segue.gateway.stored_replies import list_items
 from segue.gateway.writing import Send
+from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.projection.policy import Policy
 from segue.projection.requirements import SummaryWanted
-from segue.protocols.api import encode_response
+from segue.protocols.api import decode_response, encode_response
 
 _WINDOW: Final = 128_000
 """Tokens of a window that is not known."""
 _NOT_SERVED: Final = frozenset({401, 403, 404, 405, 501})
 """Statuses of providers that do not compact for this model or key."""
+_FAILED: Final = 300
+"""The first status that is no answer."""
 _NO_SUMMARY: Final = Failure(kind=FailureKind.SERVER, status=502, message="The model wrote no summary; try again.")
 
 
 async def answer_compact(gateway: Gateway, asked: Asked, given: Context, send: Send) -> None:
     """Answer with a compacted history; `given` is the history as the client sent it."""
     if asked.raw and asked.candidates:
-        model = asked.candidates[0]
+        model, began = asked.candidates[0], monotonic()
         head, body = await asked.admission.runtime.client.fetch(model, "/compact", method="POST", content=asked.raw)
         if not isinstance(head, Broken) and head.status not in _NOT_SERVED:
+            if head.status < _FAILED:
+                _count(gateway, asked, model, body, monotonic() - began)
             await send_fetched(send, head, body, asked.call.protocol, client=asked.client, model=model)
             return
     if not asked.context.messages:
@@ -52,6 +62,17 @@ async def answer_compact(gateway: Gateway, asked: Asked, given: Context, send: S
         await send_failure(send, failure, asked.call.protocol)
         return
     await _summarise(gateway, asked, given, send)
+
+
+def _count(gateway: Gateway, asked: Asked, model: Model, body: bytes, duration: float) -> None:
+    """Count what a provider's own compaction cost, and keep its row."""
+    exchange = Exchange(gateway, asked, "req_" + random_name())
+    with suppress(SegueError, ValueError):
+        exchange.message = decode_response(msgspec.json.decode(body), protocol=model.protocol, model=model)
+    usage = None if exchange.message is None else exchange.message.usage
+    exchange.is_passed = True
+    exchange.note_attempt(Attempt(model=model, duration=duration, usage=usage))
+    exchange.record(200, "done")
 
 
 async def _summarise(gateway: Gateway, asked: Asked, given: Context, send: Send) -> None:

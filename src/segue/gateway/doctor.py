@@ -14,11 +14,12 @@ from urllib.parse import urlsplit
 import httpx2
 
 from segue.errors import SegueError
-from segue.gateway.config import Config, read_secret
+from segue.gateway.config import Config
 from segue.gateway.defaults import read_address
 from segue.gateway.runtime import Runtime
 from segue.gateway.store.database import StoreError
-from segue.gateway.store.opening import open_store
+from segue.gateway.store.key_table import read_keys
+from segue.gateway.store.opening import open_store, read_store_name
 from segue.gateway.store.schema import MIGRATIONS
 from segue.models.model import Model
 from segue.models.providers import find_row
@@ -82,11 +83,8 @@ def _look_for_packages(config: Config) -> Iterator[Finding]:
 
 
 def _look_at_store(config: Config, environment: Mapping[str, str]) -> Iterator[Finding]:
-    name = config.state.store
     try:
-        if name.startswith(("env:", "file:")):
-            name = read_secret(name, environment, key="state.store")
-        store = open_store(name)
+        store = open_store(read_store_name(config.state.store, environment))
     except SegueError as error:
         yield Finding("fail", "store", str(error))
         return
@@ -99,6 +97,9 @@ def _look_at_store(config: Config, environment: Mapping[str, str]) -> Iterator[F
         newest = store.newest_time()
         kind = "SQLite" if store.database.is_local else "PostgreSQL"
         yield Finding("ok", "store", f"{kind} takes writes, schema {len(MIGRATIONS)}")
+        if count := len(read_keys(store.database)):
+            text = f"the store has {counted(count, 'key')} of clients, so every client needs one, also on this machine"
+            yield Finding("ok", "clients", text)
         if newest is not None and newest - now > _LARGEST_SKEW * 1000:
             ahead = round((newest - now) / 1000)
             yield Finding(

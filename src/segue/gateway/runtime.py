@@ -51,7 +51,7 @@ class Runtime:
         named = read_address(config.listen.address)
         check_reach(config, named if place is None else place)
         self.config: Config = config
-        self.keys: Mapping[bytes, ClientKey] = {
+        self.keys: dict[bytes, ClientKey] = {
             **{
                 digest: ClientKey(id="", name="", tenant=tenant_of(digest))
                 for digest in _digest_keys(config.listen.keys, environment, "listen.keys")

@@ -33,7 +33,7 @@ from segue.gateway.runtime import Runtime
 from segue.gateway.spending import Spending
 from segue.gateway.store.database import StoreError
 from segue.gateway.store.key_table import keys_version, read_keys
-from segue.gateway.store.opening import open_store
+from segue.gateway.store.opening import open_store, read_store_name
 from segue.gateway.store.private_files import read_or_make_secret
 from segue.gateway.store.service import StoreService
 from segue.gateway.store.store import Limits, StoredRow
@@ -41,7 +41,8 @@ from segue.gateway.tracing import Tracing, log_request, open_telemetry
 from segue.json_text import encode_valid_json
 from segue.plurals import counted
 
-_NO_KEY: Final = "the key is not one of this gateway"
+_NO_KEY: Final = "the key is not one of this gateway; its operator makes one with `segue gateway keys create NAME`"
+FIRST_KEY: Final = "the store has its first key: from now on every client needs one, also on this machine"
 LOG: Final = logging.getLogger("segue.gateway")
 _SWEEP_SECONDS: Final = 3600.0
 _WATCH_SECONDS: Final = 0.5
@@ -86,10 +87,7 @@ class Gateway:
         self.runtime: Runtime = Runtime(config, environment=self.environment, place=place, telemetry=made)
         """What the next request uses. A request keeps the runtime that it began with."""
         self.intake: Intake = Intake()
-        name = config.state.store
-        if name.startswith(("env:", "file:")):  # the address of a database has its password
-            name = read_secret(name, self.environment, key="state.store")
-        store = open_store(name)
+        store = open_store(read_store_name(config.state.store, self.environment))
         limits = Limits.of_days(config.state)
         self.store: StoreService = StoreService(store, limits, LOG.warning)
         self.keys: KeyRing = KeyRing()
@@ -158,9 +156,12 @@ class Gateway:
             StoreError: the store fails.
         """
         if (store := self.store.store) is not None:
+            was_open = not self.needs_key(self.runtime)
             await self.store.fetch(
                 lambda: self.keys.load(lambda: keys_version(store.database), lambda: read_keys(store.database))
             )
+            if was_open and self.needs_key(self.runtime):
+                LOG.warning(FIRST_KEY)
 
     async def _watch_keys(self) -> None:
         """Follow the keys of the store. While the database is away, the keys that are known stay valid."""

@@ -119,7 +119,7 @@ def amount_of(usage: Usage) -> Amount:
     """Give the money and the tokens of a usage."""
     cost = 0.0 if usage.cost is None else usage.cost.total
     tokens = usage.input + usage.output + usage.cache_read + usage.cache_write
-    return Amount(round(cost * NANO), tokens)
+    return Amount(round(cost * NANO), max(tokens, usage.total_tokens))  # the total has those of a compaction as well
 
 
 def _expect(model: Model, size: int, options: Options) -> tuple[Amount, Amount]:
@@ -133,25 +133,41 @@ def _price(model: Model, usage: Usage) -> Amount:
     return amount_of(replace(usage, cost=find_cost(model.cost, usage)))
 
 
+def check_name(name: str, key: ClientKey, protocol: str) -> None:
+    """Check that a key may ask for a name.
+
+    Raises:
+        Refused: it may not.
+    """
+    if not key.rights.may_ask(name):
+        raise Refused(f"this key may not ask for {name!r}", 403, FailureKind.AUTH, protocol)
+
+
+def usable_models(models: tuple[Model, ...], key: ClientKey) -> tuple[Model, ...]:
+    """Give the models that a key may use; those without a known price are left out if its money is limited."""
+    rights = key.rights
+    if not rights.models and not rights.has_money_budget:
+        return models
+    return tuple(
+        model
+        for model in models
+        if rights.may_use(model.full_name()) and (is_priced(model) or not rights.has_money_budget)
+    )
+
+
 def select_models(models: tuple[Model, ...], key: ClientKey, protocol: str) -> tuple[Model, ...]:
-    """Give the models that a key may use; those without a known price are left out if its money is limited.
+    """Give the models that a key may use (`usable_models`).
 
     Raises:
         Refused: none is left.
     """
-    rights = key.rights
-    if not rights.models and not rights.has_money_budget:
-        return models
-    allowed = tuple(model for model in models if rights.may_use(model.full_name()))
-    if not allowed:
-        raise Refused(f"this key may not use {models[0].full_name()}", 403, FailureKind.AUTH, protocol)
-    priced = tuple(model for model in allowed if not rights.has_money_budget or is_priced(model))
-    if not priced:
-        raise Refused(
-            f"the price of {allowed[0].full_name()} is not known, and this key has a budget in dollars; give the price"
-            " in a catalogue file, or a budget in tokens",
-            403,
-            FailureKind.AUTH,
-            protocol,
+    if usable := usable_models(models, key):
+        return usable
+    unpriced = next((model for model in models if key.rights.may_use(model.full_name())), None)
+    text = f"this key may not use {models[0].full_name()}"
+    if unpriced is not None:
+        text = (
+            f"the price of {unpriced.full_name()} is not known, and this key has a budget in dollars; give the price"
+            " in a catalogue file, or a budget in tokens"
         )
-    return priced
+    raise Refused(text, 403, FailureKind.AUTH, protocol)

@@ -5,6 +5,14 @@ The rows of Chinese ones are in `chinese_labs`.
 Facts these rows rest on:
 - Base URLs, names of key variables, and differences on `openai-chat`: the role of the system prompt, the field of the
   output limit, the parameter for thinking.     (pi-ai 1.5.0: providers, env-api-keys, auto-detection; read 2026-11-15)
+- Anthropic takes $10 for 1,000 searches, nothing for fetching pages; errors are not counted. Code runs without a fee
+  beside a search, else by the hour of a container, which no reply tells.
+                        (Anthropic documentation: pricing, web search tool, 2026-11; anthropic 2.8.0: ServerToolUsage)
+- OpenAI takes $10 for 1,000 calls of the web search, for searches alone, not for pages that are opened, and $2.50 for
+  1,000 calls of the file search. Containers of code are paid by their lifetime, which no reply tells.
+                                  (OpenAI documentation: pricing, web search; openai 3.49.0: ActionSearch; 2026-11)
+- Google takes $14 for 1,000 queries of the search from Gemini 3 on, and $35 for 1,000 replies that searched before
+  that. What is free in a day or month is not known here.     (Google documentation: Gemini API pricing, 2026-09-17)
 - A provider accepts ids of the length that it generates: those of xAI have 43 characters.  (recorded traffic, 2026-11)
 """
 
@@ -14,7 +22,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from segue.models.chinese_labs import CHINESE_LABS, XIAOMI_AND_LING
-from segue.models.provider import Provider
+from segue.models.model_ids import GEMINI_1_AND_2, GEMINI_3_ON
+from segue.models.provider import Provider, ToolFee
 
 _READ: Final = "2026-11-15"
 _HALF: Final = 0.5
@@ -130,6 +139,13 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         dialect={"anthropic-messages": {"strict_tools": True, "count_tokens": True}},
         file_ids=("anthropic-messages",),
         batch_price=_HALF,
+        tool_fees=(
+            ToolFee(
+                dollars=0.01,
+                count="server_tool_use.web_search_requests",
+                block={"type": "server_tool_use", "name": "web_search"},
+            ),
+        ),
         source="anthropic 2.8.0 (count_tokens); pi-ai 1.5.0 catalogue (strict tools)",
         read=_READ,
     ),
@@ -167,6 +183,10 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         },
         file_ids=_OPENAI_FILES,
         batch_price=_HALF,
+        tool_fees=(
+            ToolFee(dollars=0.01, block={"type": "web_search_call", "action.type": "search"}),
+            ToolFee(dollars=0.0025, block={"type": "file_search_call"}),
+        ),
         source="openai 3.49.0 (input_tokens); pi-ai 1.5.0",
         read=_READ,
     ),
@@ -243,6 +263,10 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         file_ids=("google-genai", "google-interactions"),
         dialect={"google-genai": {"count_tokens": True}},
         batch_price=_HALF,
+        tool_fees=(
+            ToolFee(dollars=0.014, count="webSearchQueries", models=GEMINI_3_ON),
+            ToolFee(dollars=0.035, count="webSearchQueries", models=GEMINI_1_AND_2, once=True),
+        ),
         source="pi-ai 1.5.0; google-genai 3.1.0 (both variables); recorded traffic, 2026-11 (v1beta)",
         read=_READ,
     ),

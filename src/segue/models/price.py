@@ -2,24 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
+
+from msgspec.structs import replace
 
 from segue.conversation.messages import Usage, UsageCost
 from segue.models.model import Model, Price, PriceTier
+from segue.models.provider import ToolFee
 from segue.models.providers import find_row
 
 _MILLION = 1_000_000
 
 
-def find_cost(price: Price, usage: Usage, *, cache_write_long: int = 0, share: float = 1.0) -> UsageCost | None:
+def find_cost(
+    price: Price, usage: Usage, *, cache_write_long: int = 0, share: float = 1.0, fees: float = 0.0
+) -> UsageCost | None:
     """Compute the cost of `usage`; None if no price is known, because 0 would be a wrong price.
 
-    `share` is the part of the list price that is paid, as for a batch.
+    `share` is the part of the list price that is paid, as for a batch; `fees` are dollars beside the tokens.
     """
     if price.input or price.output or price.cache_read or price.cache_write or price.tiers:
         cost = compute_cost(price, usage, cache_write_long=cache_write_long)
-        return cost if share == 1.0 else reduce_cost(cost, share)
+        cost = cost if share == 1.0 else reduce_cost(cost, share)
+        return replace(cost, total=cost.total + fees) if fees else cost
     return None
+
+
+def find_fees(
+    model: Model, *, counts: Mapping[str, object] | None = None, blocks: Iterable[Mapping[str, object]] = ()
+) -> float:
+    """Give the dollars that the provider takes for the runs of its own tools in a reply.
+
+    `counts` is where the reply has the numbers of runs, `blocks` are its blocks or items, for runs without a number.
+    """
+    row = find_row(model.provider, model.base_url)
+    if row is None or not row.tool_fees:
+        return 0.0
+    given, dollars = tuple(blocks), 0.0
+    for fee in row.tool_fees:
+        if re.match(fee.models, model.id):
+            found = None if counts is None or not fee.count else _inside(counts, fee.count)
+            runs = sum(bool(fee.block) and _is_run(block, fee) for block in given) if found is None else _number(found)
+            dollars += fee.dollars * (min(runs, 1) if fee.once else runs)
+    return dollars
+
+
+def _is_run(block: Mapping[str, object], fee: ToolFee) -> bool:
+    return all(_inside(block, path) == value for path, value in fee.block.items())
+
+
+def _inside(value: object, path: str) -> object:
+    for name in path.split("."):
+        value = cast("Mapping[str, object]", value).get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def _number(value: object) -> int:
+    if isinstance(value, (list, tuple)):
+        return sum(bool(each) for each in cast("Sequence[object]", value))
+    return value if isinstance(value, int) and value > 0 else 0
 
 
 def reduce_cost(cost: UsageCost, share: float) -> UsageCost:

@@ -9,6 +9,23 @@ import msgspec
 
 
 @final
+class ToolFee(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a provider takes for each run of a tool of its own, beside the tokens.
+
+    - `dollars`: for one run; with `once`, for a reply with any number of them.
+    - `count`: where the reply has the number of runs, or a list of them (`server_tool_use.web_search_requests`).
+    - `block`: the fields of a block or item that is a run, where no number is there.
+    - `models`: a regular expression for the beginning of ids that it holds for.
+    """
+
+    dollars: float
+    count: str = ""
+    block: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    once: bool = False
+    models: str = ""
+
+
+@final
 class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A company or server that serves models.
 
@@ -17,7 +34,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     belongs to another provider, and is not sent. The client replaces `{NAME}` in `base_url` by the environment variable
     of that name, and looks for a key in `key_variables`, in order. `any_id` marks a server that serves what its user
     has loaded: every id is accepted as the name of a model. `batch_price` is the part of the list price that it takes
-    for a batch. `source` and `read` are the source of the row and the date it was read.
+    for a batch, `tool_fees` what it takes for runs of its tools. `source` and `read` are the source of the row and the
+    date it was read.
     """
 
     name: str
@@ -30,5 +48,6 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     file_ids: tuple[str, ...] = ()
     any_id: bool = False
     batch_price: float = 1.0
+    tool_fees: tuple[ToolFee, ...] = ()
     source: str
     read: str

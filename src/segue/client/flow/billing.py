@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from segue.conversation.messages import AssistantMessage, Usage
 from segue.counting.counter import TokenCounter
 from segue.models.model import Model
-from segue.models.price import find_cost
+from segue.models.price import find_cost, find_fees
 from segue.request import Request
 
 
@@ -27,11 +27,14 @@ def find_usage(message: AssistantMessage, *, is_whole: bool, request: Request | 
     usage = replace(
         usage, output=output, total_tokens=usage.input + usage.cache_read + usage.cache_write + output, cost=None
     )
-    cost = find_cost(model.cost, usage)
+    fees = find_fees(model, blocks=[piece.block for piece in message.content if piece.kind == "native"])
+    cost = find_cost(model.cost, usage, fees=fees)
     if cost is not None and given is not None and given.cost is not None:
         # The provider's input is priced exactly, with the lifetimes of what it wrote to its cache.
         known = given.cost
-        cost = replace(known, output=cost.output, total=known.total - known.output + cost.output)
+        beside = known.total - known.input - known.output - known.cache_read - known.cache_write
+        missing = max(0.0, fees - max(0.0, beside))
+        cost = replace(known, output=cost.output, total=known.total - known.output + cost.output + missing)
     return replace(usage, cost=cost)
 
 

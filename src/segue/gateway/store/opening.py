@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+
 from segue.errors import SettingsError
+from segue.gateway.config import read_secret
 from segue.gateway.store.postgresql import PostgresqlDatabase
 from segue.gateway.store.sqlite import SqliteDatabase
 from segue.gateway.store.store import Store
+
+
+def read_store_name(given: str, environment: Mapping[str, str]) -> str:
+    """Give the name of a store; the address of a database has its password, so a variable or a file may have it.
+
+    Raises:
+        SettingsError: the variable or the file has none.
+    """
+    return read_secret(given, environment, key="state.store") if given.startswith(("env:", "file:")) else given
+
+
+def file_of_store(name: str) -> Path | None:
+    """Give the file of a SQLite store; None for any other."""
+    return Path(name.removeprefix("sqlite:").removeprefix("//")).expanduser() if name.startswith("sqlite:") else None
 
 
 def open_store(name: str) -> Store | None:

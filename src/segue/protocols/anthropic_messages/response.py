@@ -22,7 +22,7 @@ from segue.conversation.content import AssistantContent, TextContent
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
 from segue.models.origin import new_assistant_message
-from segue.models.price import batch_share, find_cost
+from segue.models.price import batch_share, find_cost, find_fees
 from segue.protocols.anthropic_messages.content import decode_reply_block, encode_assistant_blocks
 from segue.protocols.anthropic_messages.errors import decode_error
 from segue.protocols.anthropic_messages.native import find_writer
@@ -32,6 +32,7 @@ from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.reading import expect_objects, number_of, text_of
 from segue.protocols.kit.replies import keep_reply, read_required_stop, restore_reply
+from segue.protocols.kit.sources import objects_in
 
 STOP_REASONS: Final[Mapping[str, StopReason]] = {
     "end_turn": StopReason.STOP,
@@ -117,6 +118,20 @@ def decode_usage(given: object, endpoint: Endpoint) -> Usage | None:
     if not isinstance(given, Mapping) or given == NO_USAGE:
         return None
     wire = cast("Block", given)
+    usage, kept_long = _counted(wire)
+    model = endpoint.model
+    share = batch_share(model) if wire.get("service_tier") == "batch" else 1.0
+    fees = find_fees(model, counts=wire) if wire.get("server_tool_use") else 0.0
+    compacted = [_counted(each) for each in objects_in(wire.get("iterations")) if each.get("type") == "compaction"]
+    if compacted:  # "not included in the top-level `usage` fields" (anthropic 2.8.0: BetaUsage.iterations)
+        costs = [find_cost(model.cost, each, cache_write_long=long, share=share) for each, long in compacted]
+        fees += sum(cost.total for cost in costs if cost is not None)
+        usage = replace(usage, total_tokens=usage.total_tokens + sum(each.total_tokens for each, _ in compacted))
+    return replace(usage, cost=find_cost(model.cost, usage, cache_write_long=kept_long, share=share, fees=fees))
+
+
+def _counted(wire: Block) -> tuple[Usage, int]:
+    """Read the tokens of a reply or of a part of it, and how many were written to the cache for the longer time."""
     counted = Usage(
         input=number_of(wire.get("input_tokens")),
         output=number_of(wire.get("output_tokens")),
@@ -125,10 +140,8 @@ def decode_usage(given: object, endpoint: Endpoint) -> Usage | None:
         reasoning=_inner(wire, "output_tokens_details", "thinking_tokens"),
     )
     total = counted.input + counted.output + counted.cache_read + counted.cache_write
-    usage = replace(counted, total_tokens=total)
-    kept_long = min(_inner(wire, "cache_creation", "ephemeral_1h_input_tokens"), usage.cache_write)
-    share = batch_share(endpoint.model) if wire.get("service_tier") == "batch" else 1.0
-    return replace(usage, cost=find_cost(endpoint.model.cost, usage, cache_write_long=kept_long, share=share))
+    kept_long = min(_inner(wire, "cache_creation", "ephemeral_1h_input_tokens"), counted.cache_write)
+    return replace(counted, total_tokens=total), kept_long
 
 
 def _inner(wire: Block, key: str, name: str) -> int:

@@ -28,7 +28,7 @@ from segue.conversation.content import AssistantContent
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError
 from segue.models.origin import new_assistant_message
-from segue.models.price import find_cost
+from segue.models.price import find_cost, find_fees
 from segue.protocols.google_genai.content import encode_assistant_parts
 from segue.protocols.google_genai.errors import decode_error
 from segue.protocols.google_genai.keys import TO_CAMEL, read_keys
@@ -122,7 +122,7 @@ def finish_response(
         protocol=PROTOCOL,
         response_id=text_of(wire.get("responseId")),
         response_model=text_of(wire.get("modelVersion")),
-        usage=decode_usage(wire.get("usageMetadata"), endpoint),
+        usage=decode_usage(wire.get("usageMetadata"), endpoint, candidate),
         stop_reason=stop,
         raw_stop_reason=raw,
         error_message=_failure(wire, candidate, raw) if stop == StopReason.ERROR else None,
@@ -173,8 +173,8 @@ def _failure(wire: Block, candidate: Block, raw: str | None) -> str:
     return text_of(candidate.get("finishMessage")) or f"the reply ended with {raw}"
 
 
-def decode_usage(given: object, endpoint: Endpoint) -> Usage | None:
-    """Read the token counts, and compute their cost."""
+def decode_usage(given: object, endpoint: Endpoint, candidate: Block) -> Usage | None:
+    """Read the token counts, and compute their cost with that of the searches of the first candidate."""
     if not isinstance(given, (dict, Mapping)):
         return None
     wire = read_keys(cast("Block", given))
@@ -188,7 +188,9 @@ def decode_usage(given: object, endpoint: Endpoint) -> Usage | None:
         reasoning=thoughts,
         total_tokens=number_of(wire.get("totalTokenCount")) or prompt + tools + output,
     )
-    return replace(usage, cost=find_cost(endpoint.model.cost, usage))
+    grounding = read_keys(object_of(candidate.get("groundingMetadata")))
+    fees = find_fees(endpoint.model, counts=grounding) if grounding else 0.0
+    return replace(usage, cost=find_cost(endpoint.model.cost, usage, fees=fees))
 
 
 # -- neutral -> wire ---------------------------------------------------------------------------------------------------

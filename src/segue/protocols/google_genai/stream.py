@@ -301,11 +301,11 @@ class _Reader:
 
     def _update(self, out: Assembly) -> None:
         """Give the assembly what is known so far of the message as a whole."""
-        wire = read_keys(self._body)
+        wire, candidate = read_keys(self._body), read_keys(self._candidate)
         out.response_id = text_of(wire.get("responseId"))
         out.response_model = text_of(wire.get("modelVersion"))
-        out.usage = decode_usage(wire.get("usageMetadata"), self._endpoint)
-        out.raw_stop_reason = finish_reason(read_keys(self._candidate)) or block_reason(wire)
+        out.usage = decode_usage(wire.get("usageMetadata"), self._endpoint, candidate)
+        out.raw_stop_reason = finish_reason(candidate) or block_reason(wire)
 
     def _finish(self, out: Assembly) -> AssistantMessage:
         body = dict(self._body)

@@ -21,7 +21,7 @@ from segue.conversation.content import Extra
 from segue.conversation.messages import AssistantMessage, StopReason, Usage
 from segue.errors import DecodeError, EncodeError
 from segue.models.origin import new_assistant_message
-from segue.models.price import find_cost
+from segue.models.price import find_cost, find_fees
 from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.json_patch import difference
 from segue.protocols.kit.json_values import Wire, object_of
@@ -81,7 +81,8 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
     reason, raw = stop_of(body, called=any(piece.kind == "toolCall" for piece in content), has_content=bool(content))
     usage, written_long = decode_usage(body.get("usage"))
     if usage is not None:
-        usage = replace(usage, cost=find_cost(endpoint.model.cost, usage, cache_write_long=written_long))
+        fees = find_fees(endpoint.model, blocks=items)
+        usage = replace(usage, cost=find_cost(endpoint.model.cost, usage, cache_write_long=written_long, fees=fees))
     message = replace(
         new_assistant_message(endpoint.model, content=content),
         protocol=PROTOCOL,

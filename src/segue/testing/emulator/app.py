@@ -124,6 +124,8 @@ class Emulator:
         self._organizations = dict(organizations or {})
         self._strict = strict
         self._skipped = 0.0
+        self.compacts: bool = False
+        """Whether `/responses/compact` is served."""
         self.bills: dict[str, Bill] = {}
         """What the requests of each API key cost."""
         cache = PromptCache(lambda: clock() + self._skipped)
@@ -302,6 +304,8 @@ class Emulator:
         if call.kind == "models":
             listed = encode_model_list(find_models(protocol=call.protocol)[:50], protocol=call.protocol)
             return Answer(status=200, headers={}, body=listed)
+        if call.kind == "compact" and self.compacts:
+            return self._provider.compact(call, caller)
         if call.kind not in ("generate", "count"):
             text = "The emulator keeps no replies and compacts no history."
             failure = Failure(kind=FailureKind.INVALID_REQUEST, status=404, message=text)

@@ -10,6 +10,8 @@ Sources, US dollars per million tokens:
   twice for input and 1.5 times for output, from GPT-5.4 on.    (OpenAI documentation: pricing, prompt caching, 2026-11)
 - Gemini: implicit caching has no price for writes or for storage; Pro models cost twice for input and 1.5 times for
   output above 200,000 tokens.                             (Google documentation: Gemini API pricing, 2026-10)
+- A search of the web costs $10 for 1,000 at Anthropic and OpenAI, and $14 for 1,000 queries with Gemini 3.
+                                                                                (the same pages, read 2026-11)
 """
 
 from __future__ import annotations
@@ -103,13 +105,18 @@ def find_rates(model_id: str) -> Rates | None:
     return found[-1] if found else None
 
 
+_SEARCHES: Final[Mapping[str, float]] = {r"claude-.*": 0.01, r"gpt-.*": 0.01, r"gemini-3.*": 0.014}
+"""US dollars for one search of the web."""
+
+
 @final
 class Bill(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """What requests cost: of one request, or the sum of several.
 
     `input` counts tokens that were neither read from a cache nor written to one; `cache_write_long` is the part of
     `cache_write` with the longer lifetime. `cost` is in US dollars, `uncached_cost` what the same requests would have
-    cost without a cache. `unpriced` counts the requests of models without a known price, which are not in `cost`.
+    cost without a cache; both have the fees of `searches`. `unpriced` counts the requests of models without a known
+    price, which are not in `cost`.
     """
 
     requests: int = 0
@@ -118,6 +125,7 @@ class Bill(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     cache_write: int = 0
     cache_write_long: int = 0
     output: int = 0
+    searches: int = 0
     cost: float = 0.0
     uncached_cost: float = 0.0
     unpriced: int = 0
@@ -133,7 +141,14 @@ class Bill(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def make_bill(
-    model_id: str, *, total: int, cache_read: int, cache_write: int, cache_write_long: int, output: int
+    model_id: str,
+    *,
+    total: int,
+    cache_read: int,
+    cache_write: int,
+    cache_write_long: int,
+    output: int,
+    searches: int = 0,
 ) -> Bill:
     """Price one request; `total` is its whole input."""
     rates, fresh = find_rates(model_id), total - cache_read - cache_write
@@ -146,6 +161,8 @@ def make_bill(
         reply = output * rates.output * out
         cost = ((fresh * rates.input + cache_read * rates.cache_read + written) * into + reply) / _MILLION
         uncached = (total * rates.input * into + reply) / _MILLION
+        fee = searches * sum(price for pattern, price in _SEARCHES.items() if re.fullmatch(pattern, model_id))
+        cost, uncached = cost + fee, uncached + fee
     return Bill(
         requests=1,
         input=fresh,
@@ -153,6 +170,7 @@ def make_bill(
         cache_write=cache_write,
         cache_write_long=cache_write_long,
         output=output,
+        searches=searches,
         cost=cost,
         uncached_cost=uncached,
         unpriced=int(rates is None),

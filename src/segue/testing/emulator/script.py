@@ -27,6 +27,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     - `thinking`, `text`, `thinking_after`, `calls`: the content, in this order. Without a text or calls, the text
       repeats the last text of the user.
+    - `searches`: so many runs of the provider's web search, where the protocol has one; each is billed.
     - `too_long`: whether the reply is cut at its limit of tokens. `paused`: whether it ends in the run of a tool of the
       provider (`pause_turn`), where the protocol has that; the next request sends it back, and the reply continues it.
     - `status`, `retry_after`, `message`: an error in place of a reply, such as 429 or 529.
@@ -39,6 +40,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     text: str | None = None
     thinking_after: str | None = None
     calls: tuple[EmulatedCall, ...] = ()
+    searches: int = 0
     too_long: bool = False
     paused: bool = False
     status: int | None = None
