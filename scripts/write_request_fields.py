@@ -6,7 +6,9 @@ protocol. Nothing else knows them, so a new version of an SDK is one run of this
 
 The format of a field is the smallest that `protocols.kit.request_fields` needs: "string", "number", "integer",
 "boolean", "object" (any object) or "any"; "#Name" for an object of the file; {"enum": [...]}, {"list": field},
-{"map": field} (an object with any keys) and {"union": [fields]}.
+{"map": field} (an object with any keys, whose form "keys" may have) and {"union": [fields]}. Limits stand beside them:
+{"is": "string", "min": 1, "max": 64, "pattern": "..."}. An object may have only one of its keys in "one", and if these
+are all of its keys, it has one.
 """
 
 from __future__ import annotations
@@ -72,6 +74,8 @@ class Reader:
         if origin is typing.Literal:
             return {"enum": [value for value in inner if value is not None]}
         if origin in (typing.Union, types.UnionType):
+            if typing.Any in inner and any(typing.get_origin(one) is typing.Literal for one in inner):
+                inner = tuple(one for one in inner if one is not typing.Any)  # an enumeration that may grow
             return _union([self.read(member) for member in inner])
         if origin in _LISTS or getattr(origin, "__name__", "") == "SequenceNotStr":
             return {"list": self.read(inner[0])}
@@ -85,9 +89,9 @@ class Reader:
             return self.named(kind, self.model)
         if origin in (dict, collections.abc.Mapping) or kind in (dict, object):
             below: Field = self.read(inner[1]) if len(inner) > 1 else "any"
-            if isinstance(below, str) and below[0] == "#":
-                return {"map": below}
-            return "any" if kind is object else "object"
+            if below in ("any", "object"):
+                return "any" if kind is object else "object"
+            return {"map": "number" if below == "integer" else below}
         return (
             "null" if getattr(cast("object", kind), "__name__", "") in ("UnrecognizedStr", "Unset", "Omit") else "any"
         )
@@ -178,6 +182,16 @@ def _union(members: list[Field]) -> Field:
     return flat[0] if len(flat) == 1 else {"union": flat}
 
 
+_GOOGLE_PART: Final = [
+    *("text", "inlineData", "fileData", "functionCall", "functionResponse", "executableCode", "codeExecutionResult"),
+]
+_GOOGLE_REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
+    "FileData": ("fileUri",),
+    "FunctionCall": ("name",),
+    "FunctionResponse": ("name",),
+}
+"""What a part has only one of, and what is required. (Gemini API reference: Part, FileData, FunctionCall, ...)"""
+
 # -- the protocols -----------------------------------------------------------------------------------------------------
 
 
@@ -233,7 +247,8 @@ def _cohere() -> dict[str, Any]:
 
     reader = Reader()
     reader.objects["Request"] = reader.signature(V2Client.chat, frozenset({"self", "request_options"}))
-    return _file(reader, "Request", "cohere", added={"stream": "boolean"})
+    # `required` was answered (recorded 200, 2026), so the case of a choice is free.
+    return _file(reader, "Request", "cohere", added={"stream": "boolean", "tool_choice": "string"})
 
 
 def _google() -> dict[str, Any]:
@@ -256,6 +271,9 @@ def _google() -> dict[str, Any]:
     settings = reader.objects["GenerationConfig"]["fields"]
     for name in ("imageConfig", "speechConfig", "responseFormat"):
         settings[name] = "any"
+    reader.objects["Part"]["one"] = _GOOGLE_PART
+    for name, required in _GOOGLE_REQUIRED.items():
+        reader.objects[name]["required"] = list(required)
     return _file(reader, "Request", "google-genai")
 
 
@@ -282,6 +300,7 @@ def _bedrock() -> dict[str, Any]:
     objects: dict[str, Any] = {}
 
     def read(one: Any) -> Field:  # noqa: ANN401 - botocore has no types
+        limits = {key: one.metadata[key] for key in ("min", "max", "pattern") if one.metadata.get(key)}
         match one.type_name:
             case "structure":
                 if one.is_document_type:
@@ -290,20 +309,24 @@ def _bedrock() -> dict[str, Any]:
                     objects[one.name] = {}
                     fields = {name: read(inner) for name, inner in one.members.items()}
                     objects[one.name] = _object(fields, list(one.required_members))
+                    if getattr(one, "is_tagged_union", False):
+                        objects[one.name]["one"] = list(fields)
                 return f"#{one.name}"
             case "list":
-                return {"list": read(one.member)}
-            case "string":
-                return {"enum": list(one.enum)} if one.enum else "string"
+                return {"list": read(one.member), **limits}
             case "map":
-                return "object"
+                return {"map": read(one.value), "keys": read(one.key), **limits}
             case "blob":
                 return "any"  # bytes for boto3, base64 on the wire
+            case "string" if one.enum:
+                return {"enum": list(one.enum)}
             case name:
-                return {"float": "number", "double": "number", "long": "integer"}.get(str(name), str(name))
+                kind = {"float": "number", "double": "number", "long": "integer"}.get(str(name), str(name))
+                return {"is": kind, **limits} if limits else kind
 
     read(shape)
-    objects[shape.name]["fields"]["stream"] = "boolean"
+    # The id of the model is a part of the address, where an ARN and other forms are taken.
+    objects[shape.name]["fields"] |= {"stream": "boolean", "modelId": "string"}
     objects[shape.name]["required"] = []
     return {"source": f"botocore {version('botocore')}", "body": f"#{shape.name}", "objects": objects}
 

@@ -76,8 +76,9 @@ def _checked(endpoint: Endpoint) -> Iterator[str]:
     rules, model = endpoint.rules, endpoint.model
     yield "the order of messages, tool calls and their results, ids and names, the form of media"
     if rules.body_fields != "unknown":
-        keys = "keys, types" if rules.body_fields == "closed" else "types"
-        yield f"{keys}, values and required fields of the body ({source_of(get_protocol(model.protocol).name)})"
+        compared = {"keys": "keys", "typed": "types, values and required fields"}
+        fields = compared.get(rules.body_fields, "keys, types, values and required fields")
+        yield f"{fields} of the body ({source_of(rules.body_protocol or get_protocol(model.protocol).name)})"
     if rules.schema_valid != "unknown" or rules.strict_closed or rules.strict_objects or rules.schema_refused:
         yield "JSON schemas of tools and of the output"
     if is_listed(endpoint):

@@ -71,6 +71,19 @@ def user(*parts: Any) -> dict[str, Any]:
     return {"role": "user", "content": list(parts)}
 
 
+def converse(
+    model: str = "us.anthropic.claude-sonnet-4-5-20250929-v1:0", **more: Any
+) -> tuple[str, str, str, dict[str, Any]]:
+    messages = [{"role": "user", "content": [{"text": "hi"}]}]
+    return "bedrock-converse", "amazon-bedrock", model, {"messages": messages, **more}
+
+
+def ollama(model: str, **more: Any) -> tuple[str, str, str, dict[str, Any]]:
+    return "ollama-chat", "ollama", model, {"model": model, "messages": [HI], **more}
+
+
+TOOL = {"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}
+
 REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
     # -- media that a model does not read
     "OpenAI: sound for a text model": (chat("openai", "gpt-4o", message=user(SOUND)), "media_type_refused"),
@@ -315,6 +328,86 @@ REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
         chat("deepseek", "deepseek-chat", message={"role": "developer", "content": "hi"}),
         "role_unknown",
     ),
+    # -- limits and choices of one that the service model of Bedrock states
+    "Bedrock: two choices of a tool": (
+        converse(toolConfig={"tools": [TOOL], "toolChoice": {"auto": {}, "any": {}}}),
+        "one_of",
+    ),
+    "Bedrock: no choice of a tool": (converse(toolConfig={"tools": [TOOL], "toolChoice": {}}), "one_of"),
+    "Bedrock: a pattern": (converse(guardrailConfig={"guardrailVersion": "latest"}), "pattern"),
+    "Bedrock: letters of a key": (converse(requestMetadata={"a|b": "x"}), "pattern"),
+    "Bedrock: a long list": (converse(additionalModelResponseFieldPaths=["/a"] * 11), "limit"),
+    "Bedrock: a key that Claude does not have": (
+        converse(additionalModelRequestFields={"reasoning": {"effort": "low"}}),
+        "field_unknown",
+    ),
+    "Bedrock: a cache point of a model without a cache": (
+        converse("us.meta.llama3-3-70b-instruct-v1:0", system=[{"text": "a"}, {"cachePoint": {"type": "default"}}]),
+        "cache_marks",
+    ),
+    "Bedrock: a key of Claude's own wire": (
+        ("anthropic-messages", "amazon-bedrock", "claude-sonnet-4-5", {**claude()[3], "speculation": 1}),
+        "field_unknown",
+    ),
+    "Gemini: two kinds of data in a part": (
+        gemini(
+            contents=[
+                {"role": "user", "parts": [{"text": "a", "fileData": {"fileUri": "gs://a/b", "mimeType": "image/png"}}]}
+            ]
+        ),
+        "one_of",
+    ),
+    "Gemini: a file without its address": (
+        gemini(contents=[{"role": "user", "parts": [{"fileData": {"mimeType": "image/png"}}]}]),
+        "field_missing",
+    ),
+    "Vertex: results beside a text": (
+        gemini(
+            provider="google-vertex",
+            contents=[
+                {"role": "user", "parts": [{"text": "a"}]},
+                {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
+                {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {}}}, {"text": "b"}]},
+            ],
+        ),
+        "results_alone",
+    ),
+    # -- keys of the body
+    "OpenAI: metadata that is no text": (chat("openai", "gpt-4o", store=True, metadata={"a": 1}), "type_wrong"),
+    "OpenAI: two limits": (chat("openai", "gpt-4o", max_tokens=9, max_completion_tokens=9), "excludes"),
+    "OpenAI: an item twice": (
+        responses("gpt-4.1", input=[{"role": "user", "content": "a", "id": "msg_1"}] * 2),
+        "twice",
+    ),
+    "OpenAI: a search in JSON mode": (
+        responses("gpt-4.1", input="json", tools=[{"type": "web_search"}], text={"format": {"type": "json_object"}}),
+        "excludes",
+    ),
+    "Azure: a key that OpenAI has": (
+        responses("o4-mini", "azure", reasoning={"generate_summary": "auto"}),
+        "field_unknown",
+    ),
+    "Cerebras: a key": (chat("cerebras", "gpt-oss-120b", maxTokens=9), "field_unknown"),
+    "Cerebras: a key of a message": (
+        chat("cerebras", "gpt-oss-120b", message={"role": "assistant", "content": "a", "reasoning_content": "b"}),
+        "field_unknown",
+    ),
+    "Fireworks: a key": (
+        chat("fireworks", "accounts/fireworks/models/glm-5p3", vl_high_resolution_images=True),
+        "field_unknown",
+    ),
+    "Mistral in OpenAI's format": (chat("mistral", "mistral-large-latest", top_a=1), "field_unknown"),
+    "Cohere: an unknown value": (cohere(safety_mode="HIGH"), "value_unknown"),
+    # -- what a model does not have
+    "Ollama: tools": (ollama("gemma3:4b", tools=function(OPEN)), "tools_refused"),
+    "Ollama: thinking": (ollama("llama3.2", think=True), "setting_refused"),
+    "Ollama: no duration": (ollama("llama3.2", keep_alive="5 minutes"), "type"),
+    "Perplexity: tools": (chat("perplexity", "sonar", tools=function(OPEN)), "tools_refused"),
+    "Kimi: a forced call while it thinks unasked": (
+        chat("moonshotai", "kimi-k2.6", tools=function(OPEN), tool_choice="required"),
+        "tool_choice_thinking",
+    ),
+    "Kimi: thinking off": (chat("moonshotai", "kimi-k2.7-code", thinking={"type": "disabled"}), "setting_refused"),
 }
 
 
@@ -424,6 +517,38 @@ ACCEPTED: dict[str, tuple[str, str, str, dict[str, Any]]] = {
         "amazon-bedrock",
         "us.amazon.nova-lite-v1:0",
         {"messages": [{"role": "user", "content": [{"text": "a"}]}, {"role": "user", "content": [{"text": "b"}]}]},
+    ),
+    "Bedrock: one choice of a tool": converse(toolConfig={"tools": [TOOL], "toolChoice": {"any": {}}}),
+    "Bedrock: keys of Claude": converse(
+        inferenceConfig={"maxTokens": 4000},
+        additionalModelRequestFields={"thinking": {"type": "enabled", "budget_tokens": 2000}, "anthropic_beta": ["a"]},
+    ),
+    "Bedrock: keys of another model": converse(
+        "us.amazon.nova-lite-v1:0", additionalModelRequestFields={"inferenceConfig": {"topK": 5}}
+    ),
+    "Vertex: results alone": gemini(
+        provider="google-vertex",
+        contents=[
+            {"role": "user", "parts": [{"text": "a"}]},
+            {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {}}}]},
+            {"role": "user", "parts": [{"text": "b"}]},
+        ],
+    ),
+    "Gemini: results beside a text": gemini(
+        contents=[
+            {"role": "user", "parts": [{"text": "a"}]},
+            {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {}}}, {"text": "b"}]},
+        ],
+    ),
+    "Cerebras: its own keys": chat("cerebras", "gpt-oss-120b", disable_reasoning=True, presence_penalty=0.5),
+    "Fireworks: its own keys": chat("fireworks", "accounts/fireworks/models/glm-5p3", top_k=5, reasoning_effort=99),
+    "Mistral in OpenAI's format, its own keys": chat("mistral", "mistral-large-latest", safe_prompt=True),
+    "Ollama: thinking off": ollama("llama3.2", think=False, keep_alive="1h30m"),
+    "Ollama: tools of a model that has them": ollama("llama3.2", tools=function(OPEN), keep_alive=-1),
+    "Kimi: a forced call without thinking": chat(
+        "moonshotai", "kimi-k2.6", tools=function(OPEN), tool_choice="required", thinking={"type": "disabled"}
     ),
 }
 

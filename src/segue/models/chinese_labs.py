@@ -39,6 +39,7 @@ _MOONSHOT_RULES: Final[Mapping[str, object]] = {
     "schema_typed": "always",  # "At path 'properties.x': type is not defined" (Moonshot; reported 400s, 2025 and 2026)
     "tool_name_first": "a-zA-Z_",  # Moonshot documentation: tool use, names begin with a letter
     "max_temperature": 1.0,  # Moonshot documentation: chat, from 0 to 1
+    "max_stop": 5,  # Moonshot API reference: chat
 }
 _MOONSHOT: Final[Mapping[str, object]] = {
     "max_tokens_field": "max_tokens",

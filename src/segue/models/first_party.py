@@ -97,6 +97,11 @@ _CLAUDE_USER: Final[Mapping[str, object]] = {"max_user_id": 256}
 
 
 _NONE: Final = frozenset[str]()
+_CLAUDE_CLOUD: Final[Mapping[str, object]] = {
+    # "output_config.effort: Extra inputs are not permitted" (Bedrock: claude-code-action #1005, 2026-03-04)
+    "body_fields": "closed",
+    "added_fields": frozenset({"anthropic_version", "anthropic_beta"}),  # in the body there, not in headers
+}
 _ANTHROPIC_TOOLS: Final = frozenset(
     {"web_search", "web_search_dynamic", "web_fetch", "web_fetch_dynamic", "code_execution", "tool_search"}
 )
@@ -211,6 +216,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 **_AZURE_FILES,
                 "server_tools": _OPENAI_TOOLS,
                 "body_fields": "closed",  # the same service (cline #5419, azure-sdk-for-python #46146)
+                "refused_fields": frozenset({"Reasoning2.generate_summary"}),  # openai-dotnet #457, 2025-06-14
                 **_STRICT,
                 **_OPENAI_USER,
             },
@@ -277,9 +283,16 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         base_url="https://{GOOGLE_CLOUD_LOCATION}-aiplatform.googleapis.com",
         key_variables=("GOOGLE_CLOUD_API_KEY",),
         rules={
-            "google-genai": {"file_id_pattern": r"gs://\S+", "server_tools": _VERTEX_TOOLS, "body_fields": "closed"},
+            "google-genai": {
+                "file_id_pattern": r"gs://\S+",
+                "server_tools": _VERTEX_TOOLS,
+                "body_fields": "closed",
+                # live, of gemini-3.7-flash; the Gemini API accepts it (agenthub #189, 2026-08-25; ai-gateway #2686)
+                "results_alone": True,
+            },
             "anthropic-messages": {
                 "image_sources": frozenset({"data"}),
+                **_CLAUDE_CLOUD,
                 **_CLAUDE_USER,
                 "server_tools": frozenset({"web_search", "tool_search"}),  # coder/xum #2922, 2026-03-12
             },
@@ -309,6 +322,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "anthropic-messages": {
                 "image_sources": frozenset({"data"}),
                 "file_sources": frozenset({"data"}),
+                **_CLAUDE_CLOUD,
                 "server_tools": frozenset({"tool_search"}),  # subrouter #237, litellm #36502 (2026-08)
                 "pending_calls": False,
                 # "Requests which include `tool_use` or `tool_result` blocks must define tools." (browser-use #1243)
@@ -336,7 +350,10 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "reasoning_replay": "none",
                 "server_tools": _NONE,
                 "refused_roles": frozenset({"developer", "function"}),  # chatgpt-md #189
-                # "Extra inputs are not permitted" (eca #231, 2025-12-12)
+                # "Extra inputs are not permitted" (eca #231, 2025-12-12), in this format too: one endpoint
+                "body_fields": "closed",
+                "body_protocol": "mistral-chat",
+                "added_fields": frozenset({"stream_options"}),  # every OpenAI client sends it, and no refusal is known
                 "refused_extra": frozenset({"max_completion_tokens", "store", "logit_bias", "user", "seed"}),
             },
             "mistral-chat": {

@@ -203,6 +203,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether a text can have a signature; a blank text with a signature is not removed."""
     refused_final_space: bool = False
     """Whether a final assistant turn may not end in white space."""
+    results_alone: bool = False
+    """Whether `check` reports other content beside tool results in one turn of the wire, where a codec could join them.
+    Projection keeps them apart for every target."""
     empty_result: bool = True
     """Whether a tool result may have no content."""
 
@@ -243,9 +246,12 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether the budget is part of `max_tokens`, so that it has to leave room for the answer."""
 
     # -- the body ------------------------------------------------------------------------------------------------------
-    body_fields: Literal["unknown", "typed", "closed"] = "unknown"
+    body_fields: Literal["unknown", "keys", "typed", "closed"] = "unknown"
     """Whether an endpoint compares a body with the fields of the official SDK (`request_fields.json` of the protocol):
-    `typed` refuses wrong types, unknown values and missing keys, `closed` also unknown keys."""
+    `keys` refuses unknown keys of the body itself, `typed` wrong types, unknown values and missing keys, `closed` all
+    of these, and unknown keys at every depth."""
+    body_protocol: str = ""
+    """The protocol whose fields those are, where an endpoint answers several; empty: that of the model."""
     refused_fields: frozenset[str] = frozenset()
     """Keys that the SDK has and an endpoint refuses: `Object.key`."""
     added_fields: frozenset[str] = frozenset()

@@ -67,6 +67,24 @@ _GROQ_FIELDS: Final = frozenset(
 )
 """groq 1.7.0: parameters beside OpenAI's, read 2026-11-15."""
 
+_CEREBRAS_FIELDS: Final = frozenset(
+    {
+        *("clear_thinking", "disable_reasoning", "reasoning_format", "min_tokens", "queue_threshold"),
+        "ChatCompletionAssistantMessageParam.reasoning",
+    }
+)
+"""Cerebras documentation: chat completions, reasoning; read 2026-11-17."""
+
+_FIREWORKS_FIELDS: Final = frozenset(
+    {
+        *("context_length_exceeded_behavior", "echo", "echo_last", "ignore_eos", "min_p", "mirostat_lr"),
+        *("mirostat_target", "perf_metrics_in_response", "prompt_cache_isolation_key", "prompt_cache_max_len"),
+        *("prompt_truncate_len", "raw_output", "repetition_penalty", "return_token_ids", "speculation", "top_k"),
+        *("typical_p", "reasoning_history", "thinking", "safe_tokenization", "session_id"),
+    }
+)
+"""fireworks-ai: parameters of chat completions beside OpenAI's, read 2026-11-17."""
+
 _CLOUDS: Final = "anthropic 2.8.0: lib; AWS documentation"
 
 THIRD_PARTY: Final[tuple[Provider, ...]] = (
@@ -166,6 +184,10 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         rules={
             "openai-chat": {
                 "reasoning_replay": "open",
+                # "property 'body.maxTokens' is unsupported" (opencode #6648, 2026-01-02), also inside messages
+                # (free-claude-code #1136, 2026-07-16); Cerebras documentation: chat completions
+                "body_fields": "closed",
+                "added_fields": _CEREBRAS_FIELDS,
                 # "Unsupported JSON schema fields: {'minItems', 'items'}" (claude-code-router #708, 2025-08-26)
                 "strict_refused": frozenset({"minItems", "maxItems"}),
             }
@@ -192,7 +214,13 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         base_url="https://api.fireworks.ai/inference/v1",
         key_variables=("FIREWORKS_API_KEY",),
         rules={
-            "openai-chat": {"call_id_max": 0, "refused_options": _SESSION_TAKEN},
+            "openai-chat": {
+                "call_id_max": 0,
+                "refused_options": _SESSION_TAKEN,
+                # "Extra inputs are not permitted, field: 'vl_high_resolution_images'" (midscene #1322, 2025-10-15)
+                "body_fields": "keys",
+                "added_fields": _FIREWORKS_FIELDS,
+            },
             "anthropic-messages": {
                 "refused_options": _SESSION_TAKEN,
                 "thinking_levels": frozenset({"off", "low", "medium", "high"}),  # the efforts of this protocol

@@ -101,6 +101,13 @@ LIMITS: Final = Limits(
             advice="rename it",
         ),
         Limit(
+            "mcp_servers.*.url",
+            "Anthropic documentation: MCP connector, the address must begin with https://",
+            pattern=r"(?i:https://).+",
+            providers=("anthropic",),
+            advice="use an https address",
+        ),
+        Limit(
             "tools.*.mcp_server_name",
             "anthropic 2.8.0: has to match a server",
             among="mcp_servers.*.name",

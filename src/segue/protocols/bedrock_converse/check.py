@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import Final, cast
 
 from segue.errors import Path
+from segue.models.model_ids import is_claude
 from segue.protocols.bedrock_converse.cache import MARK
 from segue.protocols.bedrock_converse.check_turns import Turns, violation
 from segue.protocols.bedrock_converse.limits import LIMITS
@@ -20,7 +21,7 @@ from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.reading import text_of
-from segue.protocols.kit.request_fields import RequestFields
+from segue.protocols.kit.request_fields import RequestFields, check_part
 
 _SAMPLING: Final[Mapping[str, str]] = {"temperature": "temperature", "topP": "top_p"}
 """Settings of the body -> the field of `Options` whose rule applies."""
@@ -46,6 +47,7 @@ def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     found += Turns(body, endpoint).check()
     found += check_base64(body.get("messages"), ("messages",), lambda block: ("bytes",) if "bytes" in block else ())
     found += _check_marks(body, endpoint)
+    found += _check_claude(body, endpoint)
     return _FIELDS.add(found, body, endpoint)
 
 
@@ -225,6 +227,19 @@ def _check_refused(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
                 yield violation("effort_alone", ("inferenceConfig", key), message)
 
 
+def _check_claude(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
+    """Compare what is passed on to Claude with the fields of its own API, of which the rest is in the body.
+
+    "The model returned the following errors: reasoning: Extra inputs are not permitted" (litellm #13609 of 2025-08-14;
+    `guardrails`: #13825).
+    """
+    key = "additionalModelRequestFields"
+    if is_claude(endpoint.model.id):
+        for one in check_part(object_of(body.get(key)), "anthropic-messages", endpoint, (key,)):
+            if one.code != "field_missing" or len(one.path) > len((key, "messages")):
+                yield one
+
+
 def _conflicts_with_thinking(key: str, value: object) -> bool:
     if not isinstance(value, int | float):
         return False
@@ -237,7 +252,12 @@ def _conflicts_with_thinking(key: str, value: object) -> bool:
 def _check_marks(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     marks = [(path, object_of(block[MARK])) for path, block in _blocks(body) if MARK in block]
     most = endpoint.rules.cache_marks
-    if most and len(marks) > most:
+    if marks and not most:
+        # "You invoked an unsupported model or your request did not allow prompt caching." (of Kimi, GLM, Nemotron and
+        # the first Claude 3: reported 403s and 400s, 2026)
+        message = f"{endpoint.model.id} does not support cache points; remove them"
+        yield violation("cache_marks", marks[0][0], message)
+    elif len(marks) > most:
         # "A maximum of 4 blocks with cache_control may be provided. Found 5." (AWS documentation: four checkpoints)
         message = f"{len(marks)} cache points are more than {most}; remove the oldest"
         yield violation("cache_marks", marks[most][0], message)

@@ -26,6 +26,7 @@ from segue.models.dialect import Dialect
 from segue.models.family import Family
 from segue.models.model_ids import (
     CLAUDE,
+    CLAUDE_3,
     CLAUDE_4_6,
     CLAUDE_ALWAYS_THINKS,
     CLAUDE_BINDS_PREFIX,
@@ -135,6 +136,8 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "thinking_levels": frozenset({"off", "low", "medium", "high", "xhigh", "max"}),  # efforts: anthropic 2.8.0
             "refused_with_thinking": _SAMPLING,
             "cache_marks": 4,
+            # AWS documentation: Claude, additional fields; `reasoning_config` is the first name of `thinking`
+            "added_fields": ["anthropic_version", "anthropic_beta", "reasoning_config"],
             "refused_options": ["-cache_retention", "temperature", "top_p"],
         },
         dialect={"thinking_format": "adaptive", "cache_format": "bedrock", "cache_long": "1h"},
@@ -155,6 +158,12 @@ FAMILIES: Final[tuple[Family, ...]] = (
         dialect={"thinking_format": "budget"},
         source="strands #1694 (Sonnet 4.5 accepts prefill); spring-ai #6413; AWS documentation: adaptive thinking",
         read="2026-11-15",
+    ),
+    Family(
+        pattern=CLAUDE_3,
+        rules={"cache_marks": 0},
+        source="AWS documentation: prompt caching, supported models (from Claude 3.5 Haiku on)",
+        read="2026-11-17",
     ),
     Family(
         pattern=_CACHED_FIVE_MINUTES,

@@ -95,6 +95,11 @@ def _check_parts(index: int, parts: list[tuple[Path, Block]], endpoint: Endpoint
     if is_empty and endpoint.rules.refused_text != "none" and _REFUSES_EMPTY.search(endpoint.model.id):
         # "Unable to submit request because it has an empty text parameter" (Portkey gateway #462, chatbox #1846)
         yield Violation(code="empty_text", path=parts[0][0], message="a content has only empty texts; remove it")
+    others = [path for path, part in parts if RESULT not in part]
+    if endpoint.rules.results_alone and 0 < len(others) < len(parts):
+        # "Requests ending with a model turn are not supported." although it ends with results and a text
+        message = "a content has results and other parts; put each into a content of its own"
+        yield Violation(code="results_alone", path=others[0], message=message)
     for path, part in parts:
         if part.keys() <= _NO_DATA:
             # "required oneof field 'data' must have one initialized field" (FLIT #70)

@@ -109,11 +109,16 @@ def _at(value: object, path: Iterable[object]) -> object:
 
 
 def _check_tools(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
-    """Find types of tools that the endpoint does not have, and schemas that it refuses.
+    """Find tools of a model without them, types of tools that the endpoint does not have, and schemas that it refuses.
 
-    DeepSeek, Groq and others take functions alone in Chat Completions. (their API references)
+    "... does not support tools" (Ollama), "This model doesn't support tool use." (Bedrock); DeepSeek, Groq and others
+    take functions alone in Chat Completions. (their API references)
     """
     rules, strict_tools = endpoint.rules, 0
+    if not rules.tools and _at(body, places.tools):
+        message = f"{endpoint.model.id or 'the model'} does not support tools; remove them or choose another"
+        yield Violation(code="tools_refused", path=places.tools, message=message)
+        return
     for index, tool in objects_of(_at(body, places.tools)):
         path: Path = (*places.tools, index)
         kind = tool.get("type")

@@ -111,7 +111,8 @@ class _Facts:
         return _comparable(value) in self._values[place]
 
 
-def _compare(limit: Limit, path: Path, value: object, facts: _Facts, holder: Block) -> Iterator[Violation]:
+def check_bounds(limit: Limit, value: object, path: Path) -> Iterator[Violation]:
+    """Compare the size of a value, and the letters of a text, with a limit."""
     name, end = f"`{path[-1]}`", f"; {limit.advice}"
     size, unit = _size(value)
     if size is not None and not (limit.least is None or size >= limit.least):
@@ -120,6 +121,11 @@ def _compare(limit: Limit, path: Path, value: object, facts: _Facts, holder: Blo
         yield Violation(code="limit", path=path, message=f"{name} has to be at most {limit.most:g}{unit}{end}")
     if limit.pattern and isinstance(value, str) and re.fullmatch(limit.pattern, value, re.DOTALL) is None:
         yield Violation(code="pattern", path=path, message=f"{name} has to match {limit.pattern}{end}")
+
+
+def _compare(limit: Limit, path: Path, value: object, facts: _Facts, holder: Block) -> Iterator[Violation]:
+    name, end = f"`{path[-1]}`", f"; {limit.advice}"
+    yield from check_bounds(limit, value, path)
     if limit.allowed and not any(_equal(value, one) for one in limit.allowed):
         listed = ", ".join(map(str, limit.allowed))
         yield Violation(code="value_unknown", path=path, message=f"{name} has to be one of {listed}{end}")

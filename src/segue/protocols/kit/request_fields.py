@@ -26,17 +26,21 @@ from functools import lru_cache
 from pkgutil import get_data
 from typing import Final, cast, final
 
+from msgspec.structs import replace
+
 from segue.errors import Path
 from segue.models.rules import Rules
 from segue.protocols.kit.capabilities import Places, check_capabilities, merge
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import Block
-from segue.protocols.kit.limits import Limits
+from segue.protocols.kit.limits import Limit, Limits, check_bounds
 
 _WEIGHT: Final = "weight"
 """A key of messages in training lines, which are checked as requests."""
 _MARKS: Final = ("type", "role")
 """Keys that name the kind of an object among several."""
+_BOUNDS: Final = frozenset({"is", "min", "max", "pattern"})
+"""Keys of a type that has limits."""
 _SHOWN: Final = 8
 """How many values a message lists."""
 _NAMES: Final[Mapping[str, str]] = {
@@ -83,6 +87,9 @@ class RequestFields:
         if rules.body_fields == "unknown":
             return []
         table = _read(self._package)
+        if rules.body_fields == "keys":
+            known = read_parameters(self._package)() | rules.added_fields
+            return [_unknown_key((), key) for key in body if key not in known and body[key] is not None]
         walk = _Walk(cast("Mapping[str, Block]", table["objects"]), self._rename, rules, loose=self._loose)
         found = walk.field(body, table["body"], ())
         if rules.tool_types is None:
@@ -96,8 +103,16 @@ _FIELDS: Final[dict[str, RequestFields]] = {}
 
 def check_fields(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     """Compare a body with the fields of its protocol; finds nothing where they, or the endpoint, are unknown."""
+    if endpoint.rules.body_protocol:
+        return check_part(body, endpoint.rules.body_protocol, endpoint, ())
     fields = _FIELDS.get(_package_of(endpoint.model.protocol))
     return [] if fields is None else fields.compare(body, endpoint)
+
+
+def check_part(body: JsonObject, protocol: str, endpoint: Endpoint, path: Path) -> list[Violation]:
+    """Compare a body, or the part of one at a path, with the fields of another protocol."""
+    fields = _FIELDS.get(_package_of(protocol)) or RequestFields(_package_of(protocol), Places())
+    return [replace(one, path=(*path, *one.path)) for one in fields.compare(body, endpoint)]
 
 
 def _package_of(protocol: str) -> str:
@@ -146,6 +161,8 @@ class _Walk:
         """Compare one value; null is the same as absent."""
         if value is None or field == "any":
             return []
+        if isinstance(field, dict) and (_BOUNDS & cast("Block", field).keys()):
+            return self.bounded(value, cast("Block", field), path)
         if isinstance(field, str) and field[0] == "#":
             return self.object(value, field[1:], path)
         if isinstance(field, dict):
@@ -155,8 +172,11 @@ class _Walk:
             if "map" in given:
                 if not isinstance(value, Mapping):
                     return _wrong(path, "an object", value)
-                pairs = cast("Block", value).items()
-                return [one for key, inner in pairs for one in self.field(inner, given["map"], (*path, key))]
+                found: list[Violation] = []
+                for key, inner in cast("Block", value).items():
+                    found += self.field(key, given.get("keys", "any"), (*path, key))
+                    found += self.field(inner, given["map"], (*path, key))
+                return found
             if "list" in given:
                 if not isinstance(value, list | tuple):
                     return self.field(value, given["list"], path) if self.loose else _wrong(path, "a list", value)
@@ -164,6 +184,15 @@ class _Walk:
                 return [one for index, item in items for one in self.field(item, given["list"], (*path, index))]
             return self.enum(value, cast("list[object]", given["enum"]), path)
         return [] if self.is_of(value, cast("str", field)) else _wrong(path, _NAMES[cast("str", field)], value)
+
+    def bounded(self, value: object, field: Block, path: Path) -> list[Violation]:
+        """Compare one value with a type that has limits: `is` names a plain type, others are as without them."""
+        kind = field.get("is") or {key: inner for key, inner in field.items() if key not in _BOUNDS}
+        if found := self.field(value, kind, path):
+            return found
+        least, most = cast("float | None", field.get("min")), cast("float | None", field.get("max"))
+        limit = Limit("", "", least=least, most=most, pattern=cast("str", field.get("pattern", "")))
+        return list(check_bounds(limit, value, path))
 
     def is_of(self, value: object, kind: str) -> bool:
         """Whether a value has a plain type."""
@@ -243,8 +272,13 @@ class _Walk:
             if known in fields and f"{name}.{known}" not in self.rules.refused_fields:
                 found += self.field(inner, fields[known], (*path, key))
             elif inner is not None and self.is_refused(name, key, known in fields, path):
-                message = f"`{key}` is not a field here; remove it"
-                found.append(Violation(code="field_unknown", path=(*path, key), message=message))
+                found.append(_unknown_key(path, key))
+        choice = cast("list[str]", described.get("one", ()))
+        given = [key for key in choice if key in seen]
+        if len(given) > 1 or (choice and not given and len(choice) == len(fields)):
+            listed = " and ".join(f"`{key}`" for key in given) if given else "none"
+            message = f"one of {_listed(cast('list[object]', choice))} may be set here, not {listed}; change it"
+            found.append(Violation(code="one_of", path=(*path, given[1]) if given else path, message=message))
         for key in cast("list[str]", described.get("required", ())):
             if key not in seen:
                 message = f"`{key}` is missing; set it"
@@ -256,6 +290,10 @@ class _Walk:
         added = self.rules.added_fields
         is_added = (not path and key in added) or f"{name}.{key}" in added or key == _WEIGHT
         return known or (self.rules.body_fields == "closed" and not is_added)
+
+
+def _unknown_key(path: Path, key: str) -> Violation:
+    return Violation(code="field_unknown", path=(*path, key), message=f"`{key}` is not a field here; remove it")
 
 
 def _wrong(path: Path, expected: str, value: object) -> list[Violation]:

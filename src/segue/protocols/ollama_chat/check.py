@@ -9,14 +9,19 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from segue.errors import Path
+from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import check_json
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import Block, object_of
+from segue.protocols.kit.limits import Limit, Limits
 from segue.protocols.kit.media_checks import ANY_IMAGE, check_bytes
+from segue.protocols.kit.request_fields import RequestFields
+from segue.protocols.ollama_chat.rules import WITHOUT_TOOLS
 
 _Found = Iterator[Violation]
 
@@ -33,6 +38,7 @@ def _is_texts(value: object) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(item, str) for item in cast("Sequence[object]", value))
 
 
+_DURATION: Final = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|ms|s|m|h))+|[+-]?0")
 _TYPES: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
     "string": (lambda value: isinstance(value, str), "a string"),
     "boolean": (lambda value: isinstance(value, bool), "true or false"),
@@ -41,7 +47,11 @@ _TYPES: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
     "object": (lambda value: isinstance(value, Mapping), "an object"),
     "list": (lambda value: isinstance(value, list | tuple), "a list"),
     "strings": (_is_texts, "a list of strings"),
-    "duration": (lambda value: _is_number(value) or isinstance(value, str), "seconds, or a duration"),
+    "duration": (
+        # "time: unknown unit \" minutes\" in duration" (Go's time.ParseDuration)
+        lambda value: _is_number(value) or (isinstance(value, str) and _DURATION.fullmatch(value) is not None),
+        "seconds, or a duration such as 5m",
+    ),
     "think": (
         lambda value: isinstance(value, bool) or value in ("low", "medium", "high", "max"),
         "true, false, low, medium, high or max",  # "invalid think value"
@@ -88,6 +98,31 @@ _OPTIONS: Final[Mapping[str, str]] = {
     "stop": "strings",  # "option \"stop\" must be of type array"
 }
 _MOST_LOGPROBS: Final = 20
+_WITHOUT_THINKING: Final = (
+    rf"{WITHOUT_TOOLS}|(?:^|/)(?:llama3\.[123]|llama4|mistral(?:-(?:nemo|small[\d.]*|large))?|mixtral|ministral-3|codestral"
+    r"|qwen2(?:\.5)?(?:-coder)?|qwen2\.5vl|command-r(?:-plus)?|phi4-mini|smollm2?)(?=:|$)"
+)
+"""Models of the library without thinking. (ollama.com/library, read 2026-11-17)"""
+_FIELDS: Final = RequestFields(
+    __package__ or "",
+    Places(function=("function",)),
+    limits=Limits(
+        (
+            *(
+                Limit(
+                    "think",
+                    '"\\"llama3.2\\" does not support thinking" (server source: capabilities; reported 400s)',
+                    refused=True,
+                    equals=level,
+                    models=_WITHOUT_THINKING,
+                    providers=("ollama",),
+                    advice="remove it",
+                )
+                for level in (True, "low", "medium", "high", "max")
+            ),
+        )
+    ),
+)
 
 
 def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
@@ -105,7 +140,7 @@ def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
         found += _check_message(wire, path)
     for path, wire in _objects(body.get("tools"), ("tools",)):
         found += _check_tool(wire, path, endpoint)
-    return found
+    return _FIELDS.add(found, body, endpoint)
 
 
 def _typed(wire: Block, types: Mapping[str, str], path: Path) -> _Found:

@@ -38,7 +38,19 @@ RULES: Final = Rules(
 
 DIALECT: Final = Dialect(result_name=True, max_tokens_field="none", thinking_format="switch", auth="none")
 
+WITHOUT_TOOLS: Final = (
+    r"(?:^|/)(?:(?:code)?gemma[23]?|llama[23]|codellama|(?:bak)?llava(?:-\w+)?|llama3\.2-vision|moondream|tinyllama"
+    r"|phi(?:3|3\.5|4)?|deepseek-coder(?:-v2)?|starcoder2?)(?=:|$)"
+)
+"""Models of the library whose templates have no tools. (ollama.com/library, read 2026-11-17)"""
+
 FAMILIES: Final[tuple[Family, ...]] = (
+    Family(
+        pattern=WITHOUT_TOOLS,
+        rules={"tools": False},
+        source="'registry.ollama.ai/library/gemma3:latest does not support tools' (server source: capabilities)",
+        read="2026-11-17",
+    ),
     Family(
         pattern=r"gpt-oss",
         rules={"thinking_levels": frozenset({"low", "medium", "high"})},

@@ -23,7 +23,7 @@ _SEARCH: Final = r"search-(?:preview|api)"
 _PREDICTION: Final = "OpenAI documentation: predicted outputs, limitations"
 _QWEN: Final = "Alibaba documentation: Model Studio, error codes (2026-06-23)"
 _GROQ: Final = "Groq documentation: OpenAI compatibility, fields that result in a 400"
-_CEREBRAS: Final = "Cerebras documentation: OpenAI compatibility, fields that result in a 400"
+_FIREWORKS: Final = "fireworks-ai: the required range of the parameter"
 _MOONSHOT: Final = ("moonshotai", "moonshotai-cn", "kimi-coding")
 
 LIMITS: Final = Limits(
@@ -164,7 +164,19 @@ LIMITS: Final = Limits(
             when=("stream=true",),
             providers=_OPENAI,
         ),
-        Limit("prediction", _PREDICTION, excludes=("tools", "audio", "max_completion_tokens"), providers=_OPENAI),
+        Limit(
+            "prediction",
+            _PREDICTION,
+            excludes=("tools", "audio", "max_completion_tokens", "logprobs=true"),
+            providers=_OPENAI,
+        ),
+        Limit(
+            "max_tokens",
+            "\"Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.\" (OpenAI API);"
+            " fireworks-ai: an alias that cannot stand beside it",
+            excludes=("max_completion_tokens",),
+            providers=(*_OPENAI, "fireworks"),
+        ),
         Limit("prediction", _PREDICTION, refused=True, models=r"^(?!.*gpt-4)", providers=_OPENAI, advice="remove it"),
         Limit(
             "messages",
@@ -234,23 +246,12 @@ LIMITS: Final = Limits(
             models="gpt-oss",
             providers=("groq",),
         ),
-        # -- Cerebras
-        *(
-            Limit(key, _CEREBRAS, refused=True, providers=("cerebras",), advice="remove it")
-            for key in ("frequency_penalty", "presence_penalty", "logit_bias")
-        ),
-        Limit(
-            "messages.*.reasoning_content",
-            "\"property 'messages.2.assistant.reasoning_content' is unsupported\" (Cerebras)",
-            refused=True,
-            providers=("cerebras",),
-            advice="use `reasoning`",
-        ),
         # -- DeepSeek
         Limit(
             "tools", '"Tool names must be unique."', unique="function.name", providers=("deepseek",), advice="rename it"
         ),
         # -- Moonshot
+        Limit("stop.*", "Moonshot API reference: up to 5 sequences of 32 bytes", most=32, providers=_MOONSHOT),
         Limit(
             "n",
             '"n must be 1 when temperature is very small" (Moonshot documentation: chat)',
@@ -337,14 +338,12 @@ LIMITS: Final = Limits(
         Limit(
             "models", "\"'models' array must have 3 items or fewer.\" (OpenRouter)", most=3, providers=("openrouter",)
         ),
-        # -- Perplexity
-        Limit(
-            "tools",
-            "Perplexity documentation: sonar has no tools",
-            refused=True,
-            models="^sonar",
-            providers=("perplexity",),
+        # -- Fireworks
+        *(
+            Limit(key, _FIREWORKS, least=0, most=most, providers=("fireworks",))
+            for key, most in (("top_logprobs", 5), ("top_k", 100), ("min_p", 1), ("repetition_penalty", 2))
         ),
+        # -- Perplexity
         Limit(
             "response_format.type",
             "Perplexity documentation: structured outputs, json_schema and regex",

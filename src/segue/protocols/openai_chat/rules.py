@@ -383,6 +383,21 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-16",
     ),
     Family(
+        pattern=r"kimi-k2\.[5-9]",
+        rules={"thinks_unasked": True},
+        providers=("moonshotai", "moonshotai-cn", "kimi-coding", "opencode", "opencode-go"),
+        source="'tool_choice 'specified' is incompatible with thinking enabled', the default (oh-my-pi #1077 of"
+        " 2026-05-14, inspect_ai #5152 of 2026-08-31)",
+        read="2026-11-17",
+    ),
+    Family(
+        pattern=r"kimi-k2\.7-code",
+        rules={"refused_extra": ["thinking.type=disabled"]},
+        providers=("moonshotai", "moonshotai-cn"),
+        source="thinking cannot be disabled (modelparams.dev #168, 2026-07-30, of the API reference)",
+        read="2026-11-17",
+    ),
+    Family(
         pattern=r"kimi-k[3-9]",
         dialect={"thinking_format": "effort", "effort": True},
         providers=("moonshotai", "moonshotai-cn"),

@@ -93,7 +93,7 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
 
 
 def _options(body: JsonObject, endpoint: Endpoint, *, own: bool) -> Iterator[Violation]:
-    if "input" not in body and not any(body.get(key) for key in _STORED):
+    if body.get("input") is None and not any(body.get(key) for key in _STORED):
         # "One of "input" or "previous_response_id" or 'prompt' or 'conversation_id' must be provided." (openai-python)
         yield Violation(code="missing_input", path=("input",), message="`input` is missing; add it")
     if body.get("previous_response_id") and body.get("conversation"):

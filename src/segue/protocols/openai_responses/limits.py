@@ -43,7 +43,9 @@ LIMITS: Final = Limits(
             needs=(".file_data", ".file_url", ".file_id"),
             providers=_OPENAI,
         ),
+        Limit("input", '"Duplicate item found with id fc_..." (copilot-cli #3560)', unique="id", providers=_OPENAI),
         # -- settings
+        Limit("max_tool_calls", "openai 3.49.0: a number of calls", least=1, providers=_OPENAI),
         Limit("metadata", _SPEC, most=16, providers=_OPENAI),
         Limit("metadata.~", _SPEC, most=64, providers=_OPENAI),
         Limit("metadata.*", _SPEC, most=512, providers=_OPENAI),
@@ -103,6 +105,25 @@ LIMITS: Final = Limits(
             equals="required",
             needs=("tools", "prompt", "previous_response_id", "conversation"),
             providers=_OPENAI,
+        ),
+        *(
+            Limit(
+                "tools.*.type",
+                '"Web Search cannot be used with JSON mode." (OpenAI API; reported 400s, 2025 and 2026)',
+                equals=kind,
+                excludes=('text.format.type="json_object"',),
+                providers=_OPENAI,
+            )
+            for kind in ("web_search", "web_search_preview")
+        ),
+        Limit(
+            "tools.*.type",
+            "OpenAI documentation: computer use, the preview tool is that of the model computer-use-preview",
+            refused=True,
+            equals="computer_use_preview",
+            models=r"^(?!.*computer-use)",
+            providers=_OPENAI,
+            advice="choose its model",
         ),
         *(
             Limit("tools.*.type", _MINIMAL, equals=kind, excludes=('reasoning.effort="minimal"',), providers=_OPENAI)
