@@ -147,7 +147,7 @@ def test_what_became_of_each_piece_is_marked(target, before, after):
     call = ToolCall(id="toolu_1|odd id", name="run", arguments={"a": 1})
     content = (ThinkingContent(thinking="Hm.", thinking_signature="s"), TextContent(text="Hi"), call)
     inspection = Inspection(document(replace(CLAUDE, content=content)), installed_catalogue().get(target), Policy())
-    row: Any = inspection.rows([2], 1000, str)[0]
+    row: Any = inspection.side.rows([2], 1000, str)[0]
     for side, expected in (("stored", before), ("sent", after)):
         pieces = row[side]["pieces"]
         assert [(piece["kind"], piece.get("state"), piece.get("marks")) for piece in pieces] == expected
@@ -186,7 +186,7 @@ def test_a_message_that_can_never_be_sent_is_shown_with_the_reason():
     inspection = Inspection(conversation, installed_catalogue().get("openai/gpt-5.4"), Policy())
     summary: Any = inspection.summary()
     assert "base64" in summary["problem"]
-    row: Any = inspection.rows([1], 1000, str)[0]
+    row: Any = inspection.side.rows([1], 1000, str)[0]
     assert [piece["kind"] for piece in row["stored"]["pieces"]] == ["text", "image"]
 
 

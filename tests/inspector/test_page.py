@@ -389,6 +389,15 @@ def test_axe_finds_nothing_in_any_state(new_page, address, browser, size):
             page.wait_for_selector("#before-facts dd"),
             page.focus("#only"),
         ),
+        "two histories": lambda: (
+            page.click("#other"),
+            page.fill("#text", stored({"role": "user", "content": "Another"})),
+            page.check("#open-beside"),
+            page.click("#inspect"),
+            page.wait_for_selector("#result[data-beside=histories]"),
+            page.wait_for_selector("#rows[data-done]"),
+            page.focus("#only"),
+        ),
         "request": lambda: page.keyboard.press("w"),
         "form": lambda: (page.keyboard.press("Escape"), page.click("#other")),
         "error": lambda: (

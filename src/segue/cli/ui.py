@@ -19,7 +19,7 @@ from segue.cli.targets import catalogue_option, open_catalogue, source_option
 from segue.errors import DecodeError, LoadError
 
 if TYPE_CHECKING:
-    from segue.inspector.library import Library
+    from segue.inspector.library import Library, OpenConversation
 
 _LOOPBACK: Final = "127.0.0.1"
 _EVERYWHERE: Final[Mapping[str, str]] = {"0.0.0.0": _LOOPBACK, "::": "::1"}  # noqa: S104 - compared, not listened on
@@ -28,6 +28,7 @@ _EVERYWHERE: Final[Mapping[str, str]] = {"0.0.0.0": _LOOPBACK, "::": "::1"}  # n
 
 @click.command("ui")
 @click.argument("file", required=False, type=SourceFile())
+@click.argument("other", required=False, type=SourceFile())
 @example_option
 @source_option
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port.  [default: a free one]")
@@ -50,6 +51,7 @@ _EVERYWHERE: Final[Mapping[str, str]] = {"0.0.0.0": _LOOPBACK, "::": "::1"}  # n
 def command(
     *,
     file: BinaryIO | None,
+    other: BinaryIO | None,
     example: bool,
     source: str | None,
     port: int,
@@ -58,7 +60,7 @@ def command(
     browser: bool,
     catalogue: str | None,
 ) -> None:
-    """Open the inspector, with the conversation in FILE if it is given. Ctrl-C ends it.
+    """Open the inspector, with the conversation in FILE if it is given, and OTHER beside it. Ctrl-C ends it.
 
     The address contains a random token that every request needs. Nothing is sent to a provider or another server. A
     forwarded port works as it is: `ssh -L 8000:127.0.0.1:8000 NAME` with --port 8000.
@@ -74,7 +76,9 @@ def command(
     known = open_catalogue(catalogue)
     library = Library(known)
     if file is not None:
-        _open_file(library, file, source)
+        library.first = _open_file(library, file, source)
+    if other is not None:
+        library.beside = _open_file(library, other, source)
     token = new_token()
     listener = listen(host, port)
     port = listener.getsockname()[1]
@@ -105,13 +109,13 @@ def command(
     uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off")).run(sockets=[listener])
 
 
-def _open_file(library: Library, file: BinaryIO, source: str | None) -> None:
+def _open_file(library: Library, file: BinaryIO, source: str | None) -> OpenConversation:
     from segue.inspector.inspection import open_conversation
 
     try:
         with file:
             name = Path(file.name).name
-            library.first = library.add(name, open_conversation(given_source(file), name, source))
+            return library.add(name, open_conversation(given_source(file), name, source))
     except (LoadError, DecodeError) as error:
         raise_named(error, file.name)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import groupby
 from typing import Final, NamedTuple, cast, final
 
 import msgspec
@@ -31,17 +30,9 @@ from segue.errors import (
 from segue.histories.kit.history import History
 from segue.histories.opening import Document, How, open_source, open_value
 from segue.histories.registry import get_format
-from segue.inspector.alignment import AlignedPair, align
-from segue.inspector.pieces import (
-    Json,
-    Keep,
-    describe_message,
-    instruction_pieces,
-    message_pieces,
-    show_pair,
-    show_pieces,
-)
-from segue.json_text import encode_valid_json
+from segue.inspector.alignment import align
+from segue.inspector.pieces import Json
+from segue.inspector.side_by_side import SideBySide
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.plurals import counted
@@ -59,10 +50,7 @@ _SUGGESTED: Final = 3
 _COMMON_TARGETS: Final = ("anthropic/claude-opus-4-8", "openai/gpt-5.4", "google/gemini-3.1-pro-preview")
 """What is suggested where the conversation names fewer models: one for each of three protocols."""
 _MOST_VIOLATIONS: Final = 20
-_MOST_CHANGES: Final = 50
-"""How many of the violations of a request, and of the changes of one message, the page gets."""
-_FOLDED: Final = 4
-"""How many messages in a row that are not sent become one row."""
+"""How many of the violations of a request the page gets."""
 _LONGEST_LINE: Final = 120
 """The characters of a message that is listed because the model no longer sees it."""
 _UNSENDABLE: Final = (ConversationError, ProjectionError)
@@ -222,11 +210,13 @@ class Inspection:
             self._problem = str(error)
         self._request = request
         self.sent: Context = request.projection.context if request is not None else Context()
-        self._left = self._given if beside is None else beside.sent
-        rows = align(self._left.messages, self.sent.messages)
-        self._rows = [AlignedPair(None, None, same=self._has_same_instructions()), *rows]
+        left = self._given if beside is None else beside.sent
+        same = (left.system_prompt, left.tools) == (self.sent.system_prompt, self.sent.tools)
+        rows = align(left.messages, self.sent.messages)
+        self.side: SideBySide = SideBySide(left, self.sent, rows, has_same_instructions=same and request is not None)
         self._changes = request.report.changes if request is not None else ()
-        self._by_row = self._place_changes() if beside is None else {}
+        if beside is None:
+            self.side.changes = self._place_changes()
 
     def summary(self) -> Json:
         """Give what the page shows of the target, without the rows."""
@@ -247,13 +237,12 @@ class Inspection:
                 }
                 for (loss, code), count in kinds.items()
             ],
-            "rows": len(self._rows),
-            "changed": self._changed_rows(),
-            "stored": [row.stored for row in self._rows],
-            "notSent": self._runs_not_sent(),
+            **self.side.summary(),
             "length": self._length(),
         }
-        return about | ({"problem": self._problem} if self._problem is not None else {})
+        if self._problem is not None:
+            about |= {"problem": self._problem, "changed": [], "notSent": []}
+        return about
 
     def _size(self, loss: Loss) -> str:
         """Say how many messages, and of a cut how many tokens, the changes of one loss concern."""
@@ -262,28 +251,6 @@ class Inspection:
         if not places:
             return counted(len(changes), "change")
         return describe_size([change for change in changes if change.tokens]) or counted(len(places), "message")
-
-    def _runs_not_sent(self) -> list[tuple[int, int]]:
-        """Give the first and the last row of each long run of messages that are not sent."""
-        runs: list[tuple[int, int]] = []
-        for is_gone, run in groupby(enumerate(self._rows), lambda each: bool(each[0]) and each[1].sent is None):
-            places = [at for at, _ in run]
-            if is_gone and len(places) >= _FOLDED and self._request is not None:
-                runs.append((places[0], places[-1]))
-        return runs
-
-    def find(self, text: str) -> list[int]:
-        """Give the rows with a text, on either side."""
-        wanted = text.casefold()
-        found: list[int] = []
-        for at, row in enumerate(self._rows):
-            sides = (
-                None if row.stored is None else self._left.messages[row.stored],
-                None if row.sent is None or row.same else self.sent.messages[row.sent],
-            )
-            if any(side is not None and wanted in _words_of(side).casefold() for side in sides):
-                found.append(at)
-        return found
 
     @cached_property
     def facts(self) -> Json:
@@ -342,49 +309,9 @@ class Inspection:
         shown |= {"invalid": len(change.reasoning), "reasoning": reasoning}
         return shown | ({"cost": change.cost} if change.cost is not None else {})
 
-    def rows(self, wanted: Sequence[int], length: int, keep: Keep) -> list[Json]:
-        """Give rows with at most `length` characters of each piece; `keep` gets the images of these rows."""
-        return [self._show(at, length, keep) for at in wanted if 0 <= at < len(self._rows)]
-
-    def _show(self, at: int, length: int, keep: Keep) -> Json:
-        row = self._rows[at]
-        changes = self._by_row.get(at, [])
-        shown: Json = {"at": at, "same": row.same, "changes": [_show_change(it) for it in changes[:_MOST_CHANGES]]}
-        if len(changes) > _MOST_CHANGES:
-            shown["moreChanges"] = len(changes) - _MOST_CHANGES
-        if at == 0:
-            head: Json = {"role": "instructions"}
-            stored = instruction_pieces(self._left, keep)
-            if row.same:
-                return shown | {"stored": head | {"pieces": show_pieces(stored, length)}}
-            before, after = show_pair(stored, instruction_pieces(self.sent, keep), length)
-            return shown | {"stored": head | {"pieces": before}, "sent": head | {"pieces": after}}
-        given = None if row.stored is None else self._left.messages[row.stored]
-        sent = None if row.sent is None else self.sent.messages[row.sent]
-        old = [] if given is None else message_pieces(given, keep)
-        if row.same or sent is None:
-            before, after = show_pieces(old, length), []
-        else:
-            before, after = show_pair(old, message_pieces(sent, keep), length)
-        if given is not None and row.stored is not None:
-            shown["stored"] = describe_message(given, row.stored) | {"pieces": before}
-        if sent is not None and row.sent is not None and not row.same:
-            shown["sent"] = describe_message(sent, row.sent) | {"pieces": after}
-        return shown
-
-    def _has_same_instructions(self) -> bool:
-        if self._request is None:
-            return False
-        return self._left.system_prompt == self.sent.system_prompt and self._left.tools == self.sent.tools
-
-    def _changed_rows(self) -> list[int]:
-        if self._request is None:
-            return []
-        return [at for at, row in enumerate(self._rows) if not row.same or at in self._by_row]
-
     def _place_changes(self) -> dict[int, list[Change]]:
         """Give each change to the row of its message; those of instructions, tools and options to the first row."""
-        places = {row.stored: at for at, row in enumerate(self._rows) if at and row.stored is not None}
+        places = {row.stored: at for at, row in enumerate(self.side.pairs) if at and row.stored is not None}
         placed: dict[int, list[Change]] = {}
         for change in self._changes:
             number = change.path[1] if len(change.path) > 1 and change.path[0] == "messages" else None
@@ -435,24 +362,6 @@ class Inspection:
         return {"turns": same, "of": len(new), "sentBefore": len(old)}
 
 
-def _words_of(message: Message) -> str:
-    """Give everything in a message that can be read."""
-    words: list[str] = []
-    for piece in message.content:
-        match piece.kind:
-            case "text":
-                words.append(piece.text)
-            case "thinking":
-                words.append(piece.thinking)
-            case "toolCall":
-                words += (piece.name, piece.id, encode_valid_json(piece.arguments).decode())
-            case "file":
-                words.append(piece.name or "")
-            case "image" | "native":
-                pass
-    return "\n".join(words)
-
-
 def _is_own(message: Message, ownership: Ownership) -> bool:
     return message.role == "assistant" and ownership.is_own(message)
 
@@ -463,14 +372,3 @@ def _url(request: Request) -> str | None:
         return request.url
     except SettingsError:
         return None
-
-
-def _show_change(change: Change) -> Json:
-    return {
-        "code": change.code.value,
-        "loss": change.loss.value,
-        "dropped": describe_loss(change.code, change.loss),
-        "where": render_path(change.path),
-        "sentence": SENTENCES[change.code],
-        "detail": change.detail,
-    }

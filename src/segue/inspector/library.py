@@ -16,6 +16,7 @@ from segue.errors import SettingsError
 from segue.histories.opening import Document
 from segue.inspector.inspection import Inspection, OpenedConversation, describe, find_target, suggest_targets
 from segue.inspector.pieces import Json, digest
+from segue.inspector.side_by_side import SideBySide, compare_histories
 from segue.models.catalogue import Catalogue
 from segue.projection.policy import Policy, ReasoningPolicy
 
@@ -42,6 +43,7 @@ class OpenConversation:
         self.document: Document = opened.document
         self._catalogue = catalogue
         self._inspections: OrderedDict[tuple[str, str, str], Inspection] = OrderedDict()
+        self._comparisons: OrderedDict[str, SideBySide] = OrderedDict()
         self._images: OrderedDict[str, str] = OrderedDict()
         self._lock = Lock()
 
@@ -59,7 +61,7 @@ class OpenConversation:
         if not self.suggested:
             return {}
         inspection = self.inspect(self.suggested[0], "auto")
-        return {"summary": inspection.summary(), "rows": inspection.rows(range(CHUNK), SHORT, self.keep_image)}
+        return {"summary": inspection.summary(), "rows": inspection.side.rows(range(CHUNK), SHORT, self.keep_image)}
 
     def inspect(self, target: str, reasoning: ReasoningPolicy, beside: str = "") -> Inspection:
         """Inspect the conversation for a target, or return the inspection that was made before.
@@ -79,6 +81,15 @@ class OpenConversation:
             if known is None:
                 known = Inspection(self.document, model, Policy(reasoning=reasoning), other)
                 _put(self._inspections, (target, reasoning, beside), known, _MOST_INSPECTIONS)
+            return known
+
+    def compare(self, other: OpenConversation) -> SideBySide:
+        """Put another conversation, on the left, beside this one, both as they are stored."""
+        with self._lock:
+            known = _get(self._comparisons, other.key)
+            if known is None:
+                known = compare_histories(other.document.prompt.context, self.document.prompt.context)
+                _put(self._comparisons, other.key, known, _MOST_OPEN)
             return known
 
     def inspect_suggested(self) -> None:
@@ -109,6 +120,8 @@ class Library:
         self._lock = Lock()
         self.first: OpenConversation | None = None
         """The conversation of the command line."""
+        self.beside: OpenConversation | None = None
+        """The one that the command line puts beside it."""
 
     def add(self, name: str, opened: OpenedConversation) -> OpenConversation:
         """Add a conversation."""
@@ -119,8 +132,9 @@ class Library:
 
     def find(self, key: str) -> OpenConversation | None:
         """Find a conversation; None if it was closed because of newer ones."""
-        if self.first is not None and self.first.key == key:
-            return self.first
+        for kept in (self.first, self.beside):
+            if kept is not None and kept.key == key:
+                return kept
         with self._lock:
             return _get(self._open, key)
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from secrets import token_urlsafe
-from typing import Final, TypeVar, final
+from typing import Final, TypeAlias, TypeVar, final
 
 import msgspec
 from starlette.applications import Starlette
@@ -26,6 +26,7 @@ from segue.inspector.inspection import find_target, open_conversation, wire_json
 from segue.inspector.library import SHORT, Library, OpenConversation
 from segue.inspector.local_sessions import list_sessions
 from segue.inspector.pieces import find_image
+from segue.inspector.side_by_side import SideBySide
 from segue.json_text import encode_valid_json
 from segue.models.catalogue import Catalogue
 from segue.projection.policy import Policy, ReasoningPolicy
@@ -52,8 +53,8 @@ class _Query(msgspec.Struct, frozen=True, kw_only=True):
     """Another target, whose request is shown in the place of the stored conversation."""
     text: str = ""
     """What to find."""
-    before: str = ""
-    """The key of another open conversation: the request before."""
+    other: str = ""
+    """The key of another open conversation: the one to show beside this one, both as stored, or the request before."""
 
 
 @final
@@ -63,6 +64,8 @@ class _SessionQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _Asked = TypeVar("_Asked")
+_Inspected: TypeAlias = Callable[[_Query, OpenConversation, OpenConversation | None], bytes]
+"""Answers a question about an open conversation, and about the other one that it names."""
 
 
 def new_token() -> str:
@@ -100,8 +103,9 @@ def make_app(
         def work(data: bytes) -> bytes:
             if (key := given.get("document")) is not None:
                 other = _find(library, key)
-                nth = int(given["nth"]) if given.get("nth", "").isdecimal() else 1
-                name, found = other.name, other.opened.open_nth(nth, protocol)
+                if not given.get("nth", "").isdecimal():
+                    return encode_valid_json(other.describe())
+                name, found = other.name, other.opened.open_nth(int(given["nth"]), protocol)
             elif "example" in given and example is not None:
                 name, found = example.name, open_conversation(example.read_bytes(), example.name, None)
             else:
@@ -114,23 +118,20 @@ def make_app(
 
         return await _answer(request, bytes, work)
 
-    def inspected(of: Callable[[_Query, OpenConversation], bytes]) -> Callable[[Request], Awaitable[Response]]:
+    def inspected(of: _Inspected) -> Callable[[Request], Awaitable[Response]]:
         def work(query: _Query) -> bytes:
-            return of(query, _find(library, query.document))
+            other = _find(library, query.other) if query.other else None
+            return of(query, _find(library, query.document), other)
 
         async def answer(request: Request) -> Response:
             return await _answer(request, lambda data: msgspec.json.decode(data, type=_Query), work)
 
         return answer
 
-    def wire(query: _Query, found: OpenConversation) -> bytes:
+    def wire(query: _Query, found: OpenConversation, _: OpenConversation | None) -> bytes:
         found.inspect(query.target, query.reasoning)
         model = find_target(query.target, found.document, catalogue)
         return wire_json(found.document, model, Policy(reasoning=query.reasoning))
-
-    def compared(query: _Query, found: OpenConversation) -> bytes:
-        before = _find(library, query.before).document
-        return msgspec.json.encode(found.inspect(query.target, query.reasoning).compare_with(before))
 
     async def image(request: Request) -> Response:
         found = library.find(request.path_params["document"])
@@ -151,7 +152,7 @@ def make_app(
         Route("/api/facts", inspected(_facts), methods=["POST"]),
         Route("/api/rows", inspected(_rows), methods=["POST"]),
         Route("/api/find", inspected(_matches), methods=["POST"]),
-        Route("/api/before", inspected(compared), methods=["POST"]),
+        Route("/api/before", inspected(_compared), methods=["POST"]),
         Route("/api/wire", inspected(wire), methods=["POST"]),
         Route("/api/images/{document}/{image}", image),
     ]
@@ -195,25 +196,38 @@ def _find(library: Library, key: str) -> OpenConversation:
 def _start(library: Library, *, has_example: bool) -> bytes:
     first = library.first
     opened = None if first is None else {**first.describe(), "first": first.first_screen()}
-    return encode_valid_json({"protocols": list(PROTOCOLS), "opened": opened, "example": has_example})
+    beside = None if library.beside is None else library.beside.describe()
+    return encode_valid_json({"protocols": list(PROTOCOLS), "opened": opened, "beside": beside, "example": has_example})
 
 
-def _summary(query: _Query, found: OpenConversation) -> bytes:
-    return encode_valid_json(found.inspect(query.target, query.reasoning, query.beside).summary())
+def _side(query: _Query, found: OpenConversation, other: OpenConversation | None) -> SideBySide:
+    if other is not None:
+        return found.compare(other)
+    return found.inspect(query.target, query.reasoning, query.beside).side
 
 
-def _matches(query: _Query, found: OpenConversation) -> bytes:
-    return encode_valid_json(found.inspect(query.target, query.reasoning, query.beside).find(query.text))
+def _summary(query: _Query, found: OpenConversation, other: OpenConversation | None) -> bytes:
+    shown = found.inspect(query.target, query.reasoning, query.beside) if other is None else found.compare(other)
+    return encode_valid_json(shown.summary())
 
 
-def _facts(query: _Query, found: OpenConversation) -> bytes:
-    return encode_valid_json(found.inspect(query.target, query.reasoning).facts)
+def _matches(query: _Query, found: OpenConversation, other: OpenConversation | None) -> bytes:
+    return encode_valid_json(_side(query, found, other).find(query.text))
 
 
-def _rows(query: _Query, found: OpenConversation) -> bytes:
+def _rows(query: _Query, found: OpenConversation, other: OpenConversation | None) -> bytes:
     length = min(max(query.length, 1), _LONGEST)
-    inspection = found.inspect(query.target, query.reasoning, query.beside)
-    return encode_valid_json(inspection.rows(query.rows[:_MOST_ROWS], length, found.keep_image))
+    return encode_valid_json(_side(query, found, other).rows(query.rows[:_MOST_ROWS], length, found.keep_image))
+
+
+def _compared(query: _Query, found: OpenConversation, other: OpenConversation | None) -> bytes:
+    if other is None:
+        raise _Closed("no request before is open; open it again")
+    return msgspec.json.encode(found.inspect(query.target, query.reasoning).compare_with(other.document))
+
+
+def _facts(query: _Query, found: OpenConversation, _: OpenConversation | None) -> bytes:
+    return encode_valid_json(found.inspect(query.target, query.reasoning).facts)
 
 
 def _file(name: str) -> Callable[[Request], Awaitable[Response]]:

@@ -20,7 +20,7 @@ export function make(tag, attributes = {}, ...children) {
   return node;
 }
 
-// `actions` are `imageUrl(key)` and `expand(at, piece, side)`; `short` is the length after which a text can be shortened again.
+// `actions` are `words`, what the sides are called, `imageUrl(key)` and `expand(at, piece, side)`; `short` is the length after which a text can be shortened again.
 export function makeRow(row, size, actions, short) {
   const changed = row.changes.length > 0 || !row.same;
   const worst = LOSSES.find((loss) => row.changes.some((change) => change.loss === loss));
@@ -30,9 +30,9 @@ export function makeRow(row, size, actions, short) {
   });
   const newId = row.stored && row.sent && row.stored.id !== row.sent.id; // of a tool result
   const context = { at: row.at, actions, short, newId };
-  item.append(makeSide(row.stored, "stored", actions.isBeside ? "Not sent" : "Not stored: added for this target", context));
-  if (row.same) item.append(make("div", { class: "side sent unchanged" }, "sent unchanged"));
-  else item.append(makeSide(row.sent, "sent", "Not sent", context));
+  item.append(makeSide(row.stored, "stored", actions.words.noLeft, context));
+  if (row.same) item.append(make("div", { class: "side sent unchanged" }, actions.words.same));
+  else item.append(makeSide(row.sent, "sent", actions.words.noRight, context));
   if (row.changes.length) item.append(makeChanges(row));
   return item;
 }
@@ -42,7 +42,7 @@ export function makeFold(row, last, size, actions) {
   const item = make("li", { class: "row changed fold worst-content", "data-at": row.at, "aria-posinset": row.at + 1, "aria-setsize": size, tabindex: "-1" },
     make("div", { class: "side stored" }, `${plural(last - row.at + 1, "message")}, from messages[${row.stored?.number}]`,
       make("button", { type: "button", class: "expand", onclick: () => actions.unfold(row.at) }, "show them")),
-    make("div", { class: "side sent absent" }, "Not sent"));
+    make("div", { class: "side sent absent" }, actions.words.noRight));
   if (row.changes.length) item.append(makeChanges(row));
   return item;
 }
@@ -55,7 +55,8 @@ function makeSide(message, side, absent, context) {
     message.number === undefined ? null : make("code", { class: "quiet" }, `messages[${message.number}]`));
   const pieces = message.pieces.map((piece, at) => makePiece(piece, at, side, context));
   if (!pieces.length) pieces.push(make("p", { class: "piece quiet" }, "empty"));
-  return make("div", { class: `side ${side}` }, make("span", { class: "unseen" }, side === "stored" ? "Stored: " : "Sent: "), head, ...pieces);
+  const { right, left } = context.actions.words;
+  return make("div", { class: `side ${side}`, "data-side": right }, make("span", { class: "unseen" }, `${side === "stored" ? left : right}: `), head, ...pieces);
 }
 
 function makePiece(piece, index, side, context) {
@@ -67,7 +68,7 @@ function makePiece(piece, index, side, context) {
   if (label) box.append(make("span", { class: "label" }, marked("kind", label)), " ");
   if (piece.name) box.append(make("b", {}, marked("name", piece.name)), " ");
   if (piece.id) box.append(make("code", { class: "id quiet" }, marked("id", piece.id)), " ");
-  if (piece.state) box.append(make("span", { class: "label state" }, piece.state === "dropped" ? "not sent" : "added"), " ");
+  if (piece.state) box.append(make("span", { class: "label state" }, piece.state === "dropped" ? context.actions.words.dropped : "added"), " ");
   if (piece.image) box.append(makeImage(piece, context.actions));
   else box.append(make("span", { class: "words" }, ...piece.parts.map((part, at) => (at % 2 && part ? make(tag, {}, part) : part))));
   if (piece.signed) box.append(" ", make("span", { class: "label" }, marked("signed", "signature")));

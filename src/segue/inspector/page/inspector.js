@@ -6,13 +6,24 @@ import { $, make, number, plural } from "./elements.js";
 import { RowList } from "./rows.js";
 import { describeCounts, describeLength, drawFacts, drawMatrix, makeCard } from "./targets.js";
 
+const HISTORY = "history:"; // begins the values of `beside` that name another conversation
 const SHOWN_WIRE = 200_000; // characters of a body that are shown; copying takes all of it
 
 // `generation` counts changes of the conversation and of the settings: answers to earlier questions are dropped.
-const state = { document: null, targets: [], selected: null, chosen: false, generation: 0, wire: new Map(), unfolded: new Set(), sessions: [] };
+// `link` is the address that the page was opened with, until the first conversation is shown; `histories` are those that
+// can stand beside the open conversation, by their keys.
+const state = { document: null, first: null, targets: [], selected: null, chosen: false, generation: 0, wire: new Map(), unfolded: new Set(), sessions: [], link: readLink(), histories: new Map() };
+
+// What the rows say, by what stands on the left: on the side that has no message, where both are the same, and where
+// nothing differs.
+const WORDS = {
+  stored: { left: "Stored", right: "Sent", dropped: "not sent", noLeft: "Not stored: added for this target", noRight: "Not sent", same: "sent unchanged", nothing: "Nothing is changed: this target gets every message as it is stored." },
+  targets: { left: "Sent to the other target", right: "Sent", dropped: "not sent", noLeft: "Not sent", noRight: "Not sent", same: "sent unchanged", nothing: "Both targets get the same." },
+  histories: { left: "The other history", right: "This history", dropped: "only here", noLeft: "Not in the other history", noRight: "Not in this history", same: "the same", nothing: "Both histories are the same." },
+};
 
 const list = new RowList($("rows"), {
-  load: (rows, length) => ask("api/rows", { ...question(state.selected), beside: $("beside").value, rows, length }),
+  load: (rows, length) => ask("api/rows", { ...question(state.selected), ...left(), rows, length }),
   unfold: async (at) => {
     state.unfolded.add(at);
     await drawRows();
@@ -24,7 +35,7 @@ const list = new RowList($("rows"), {
 
 const before = new Before({
   open: async (body, name) => (await openDocument(body, name ? { name } : {})).document,
-  compare: (key) => ask("api/before", { ...question(state.selected), before: key }),
+  compare: (key) => ask("api/before", { ...question(state.selected), other: key }),
 });
 
 async function request(path, options) {
@@ -43,6 +54,16 @@ async function ask(path, body) {
 
 function question(target) {
   return { document: state.document.document, target, reasoning: $("reasoning").value };
+}
+
+// What stands on the left: the stored conversation, the request for another target, or another history.
+function left() {
+  const value = $("beside").value;
+  return isHistory(value) ? { other: value.slice(HISTORY.length) } : { beside: value };
+}
+
+function isHistory(value) {
+  return value.startsWith(HISTORY);
 }
 
 function showProblem(text) {
@@ -89,25 +110,45 @@ async function openSession() {
 async function showAnswer(answer) {
   showProblem("");
   $("inspect").disabled = true;
+  const isBeside = state.document && $("open-beside").checked;
   try {
-    await showDocument(await answer);
+    const opened = await answer;
+    await (isBeside ? showHistory(opened) : showDocument(opened));
   } catch (error) {
     toggleForm(true);
-    $("result").hidden = $("opened").hidden = true; // what is shown would be taken for the result
+    if (!isBeside) $("result").hidden = $("opened").hidden = true; // what is shown would be taken for the result
     showProblem(error.message);
   } finally {
     $("inspect").disabled = false;
   }
 }
 
+// Shows another conversation on the left of the open one, both as they are stored.
+async function showHistory(opened) {
+  addHistory(opened);
+  $("open-beside").checked = false;
+  toggleForm(false);
+  await chooseBeside(HISTORY + opened.document);
+  announce(`${state.histories.get(opened.document)} is shown beside ${$("name").textContent}: ${$("place").textContent}.`);
+}
+
+function addHistory(opened) {
+  const nth = opened.conversations > 1 ? ` (${opened.nth} of ${opened.conversations})` : "";
+  state.histories.set(opened.document, `${opened.name || "Pasted text"}${nth}`);
+}
+
 async function showDocument(opened) {
+  const { link } = state;
+  state.link = new URLSearchParams();
+  if (state.document) addHistory(state.document);
   state.document = opened;
   state.unfolded.clear();
+  $("beside").value = "";
   $("find").value = $("found").textContent = "";
   await list.show([], 0); // what is shown would be taken for the new conversation
   $("name").textContent = opened.name || "Pasted text";
   $("about").textContent = [opened.source, plural(opened.messages, "message"), ...(opened.tools ? [plural(opened.tools, "tool")] : [])].join(" · ");
-  $("opened").hidden = $("other").hidden = false;
+  $("opened").hidden = $("other").hidden = $("open-beside-box").hidden = false;
   $("nth-box").hidden = opened.conversations < 2;
   $("nth").value = opened.nth;
   $("nth").max = opened.conversations;
@@ -117,19 +158,21 @@ async function showDocument(opened) {
   document.title = `${opened.name || "Pasted text"} · segue inspector`;
   toggleForm(false);
   if (!state.chosen) {
-    const linked = readLink();
-    const names = [...new Set([...opened.targets, ...linked.getAll("target")])];
+    const beside = link.getAll("beside").filter((value) => value && !isHistory(value));
+    const names = [...new Set([...opened.targets, ...link.getAll("target"), ...beside])];
     state.targets = names.map((name) => ({ name }));
-    state.selected = linked.get("target") ?? names[0] ?? null;
-    if (linked.get("thinking")) $("reasoning").value = linked.get("thinking");
-    if (linked.has("only")) $("only").setAttribute("aria-pressed", "true");
+    state.selected = link.get("target") ?? names[0] ?? null;
+    if (link.get("thinking")) $("reasoning").value = link.get("thinking");
+    if (link.has("only")) $("only").setAttribute("aria-pressed", "true");
   }
   await inspectAll(opened.first);
-  const row = Number(readLink().get("row"));
-  if (row) await list.mark(row);
+  if (link.get("beside")) await chooseBeside(link.get("beside"));
+  if (link.get("row")) await list.mark(Number(link.get("row")));
+  showPlace();
+  writeLink();
 }
 
-// -- the address of a view: the target, the settings, and the message that is marked -----------------------------------
+// -- the address of a view: the conversation, what stands beside it, the target, the settings, and the marked message ----
 
 function readLink() {
   return new URLSearchParams(location.hash.slice(1));
@@ -137,6 +180,8 @@ function readLink() {
 
 function writeLink() {
   const link = new URLSearchParams();
+  if (state.document && state.document.document !== state.first) link.set("document", state.document.document);
+  if ($("beside").value) link.set("beside", $("beside").value);
   if (state.selected) link.set("target", state.selected);
   if ($("reasoning").value !== "auto") link.set("thinking", $("reasoning").value);
   if ($("only").getAttribute("aria-pressed") === "true") link.set("only", "1");
@@ -167,7 +212,7 @@ async function find(by) {
   }
   const key = `${state.generation} ${state.selected} ${$("beside").value} ${text}`;
   if (search.text !== key) {
-    const rows = await ask("api/find", { ...question(state.selected), beside: $("beside").value, text });
+    const rows = await ask("api/find", { ...question(state.selected), ...left(), text });
     Object.assign(search, { text: key, rows, at: by > 0 ? -1 : rows.length });
   }
   if (!search.rows.length) {
@@ -217,7 +262,7 @@ async function inspectAll(begun) {
     else await inspectTarget(target, generation);
     if (generation !== state.generation) return;
     drawTargets();
-    if (target === first) await showSelected({ first: known?.rows });
+    if (target.name === state.selected) await showSelected({ first: known?.rows });
   }
   const names = state.targets.filter((target) => target.summary).map((target) => `${target.name}: ${describeCounts(target.summary)}${fitsWords(target.summary)}`);
   drawBeside();
@@ -297,6 +342,7 @@ async function select(name) {
   const old = state.targets.find((target) => target.name === state.selected);
   const stored = before && window.scrollY > 40 ? old?.summary?.stored[Number(before.dataset.at)] : undefined;
   state.selected = name;
+  if (isHistory($("beside").value)) $("beside").value = ""; // two histories are the same for every target
   showProblem("");
   drawTargets();
   scrollToCard();
@@ -312,7 +358,7 @@ async function select(name) {
 async function showSelected({ stored, first }) {
   const target = state.targets.find((other) => other.name === state.selected);
   $("more").hidden = $("tools").hidden = !target?.summary;
-  $("sent-to").textContent = target ? `Sent to ${target.name}` : "Sent";
+  if (!target?.summary) $("sent-to").textContent = target ? `Sent to ${target.name}` : "Sent";
   if (!target?.summary) {
     $("nothing").textContent = target?.problem ?? "No target is chosen: add a model or a protocol to see its request.";
     $("nothing").hidden = false;
@@ -324,7 +370,7 @@ async function showSelected({ stored, first }) {
   drawBeside();
   if ($("beside").value) await showBeside();
   else await drawRows(first);
-  if (typeof stored === "number") await list.reveal(target.summary.stored.indexOf(stored), "start");
+  if (typeof stored === "number" && list.here === null) await list.reveal(target.summary.stored.indexOf(stored), "start");
   if ($("result").dataset.inspected === String(state.generation)) await showFacts(target);
 }
 
@@ -343,31 +389,50 @@ function summary() {
   return $("beside").value && target?.summary ? target.besides?.get($("beside").value) ?? target.summary : target?.summary;
 }
 
-// Puts the request for another target in the place of the stored conversation.
+// Puts the request for another target, or another history, in the place of the stored conversation.
 async function showBeside() {
-  const name = $("beside").value;
+  const value = $("beside").value;
   const target = state.targets.find((other) => other.name === state.selected);
-  list.actions.isBeside = Boolean(name);
-  if (name && target?.summary) {
+  if (value && target?.summary) {
+    const { generation } = state;
     target.besides ??= new Map();
-    if (!target.besides.has(name)) target.besides.set(name, await ask("api/inspect", { ...question(target.name), beside: name }));
+    if (!target.besides.has(value)) target.besides.set(value, await ask("api/inspect", { ...question(target.name), ...left() }));
+    if (generation !== state.generation || value !== $("beside").value || target.name !== state.selected) return; // another is chosen
   }
+  state.unfolded.clear();
+  drawBeside();
   await drawRows();
 }
 
-function drawBeside() {
-  const chosen = $("beside").value;
+async function chooseBeside(value) {
+  const key = isHistory(value) && value.slice(HISTORY.length);
+  if (key && !state.histories.has(key)) addHistory(await openDocument(null, { document: key })); // of a link
+  drawBeside(value);
+  await showBeside();
+  writeLink();
+}
+
+function drawBeside(chosen = $("beside").value) {
   const others = state.targets.filter((target) => target.summary && target.name !== state.selected);
-  $("beside").replaceChildren(make("option", { value: "" }, "Stored"), ...others.map(({ name }) => make("option", { value: name }, `Sent to ${name}`)));
-  $("beside").value = others.some(({ name }) => name === chosen) ? chosen : "";
-  list.actions.isBeside = Boolean($("beside").value);
+  const histories = [...state.histories].filter(([key]) => key !== state.document.document);
+  $("beside").replaceChildren(make("option", { value: "" }, "Stored"),
+    ...others.map(({ name }) => make("option", { value: name }, `Sent to ${name}`)),
+    ...histories.map(([key, name]) => make("option", { value: HISTORY + key }, `History: ${name}`)));
+  $("beside").value = chosen;
+  if ($("beside").selectedIndex < 0) $("beside").value = "";
+  const value = $("beside").value;
+  const shown = isHistory(value) ? "histories" : value ? "targets" : "stored";
+  $("result").dataset.beside = shown;
+  $("sent-to").textContent = shown === "histories" ? `History: ${$("name").textContent}` : `Sent to ${state.selected}`;
+  list.actions.words = WORDS[shown];
 }
 
 async function drawRows(first) {
+  if (!summary()) return;
   const { changed, rows, problem } = summary();
   const only = $("only").getAttribute("aria-pressed") === "true";
   $("nothing").hidden = !(problem || (only && !changed.length));
-  $("nothing").textContent = problem ? `Cannot be sent: ${problem}` : "Nothing is changed: this target gets every message as it is stored.";
+  $("nothing").textContent = problem ? `Cannot be sent: ${problem}` : list.actions.words.nothing;
   $("previous").disabled = $("next").disabled = !changed.length;
   showPlace();
   const all = only ? changed : Array.from({ length: rows }, (_, at) => at);
@@ -378,6 +443,7 @@ async function drawRows(first) {
 }
 
 function showPlace() {
+  if (!summary()) return;
   const { changed, problem } = summary();
   const at = changed.indexOf(list.here);
   const words = at >= 0 ? `${number(at + 1)} of ${number(changed.length)}` : `${number(changed.length)} changed`;
@@ -385,6 +451,7 @@ function showPlace() {
 }
 
 async function moveChange(by) {
+  await list.settled(); // the rows of the target that was chosen just before
   const shown = new Set(list.rows);
   const changed = (summary()?.changed ?? []).filter((at) => shown.has(at));
   if (!changed.length) return;
@@ -475,7 +542,7 @@ function listen() {
     addTarget($("target").value.trim());
   });
   $("reasoning").addEventListener("change", () => inspectAll());
-  $("beside").addEventListener("change", () => showBeside());
+  $("beside").addEventListener("change", () => chooseBeside($("beside").value).catch((error) => showProblem(error.message)));
   $("example").addEventListener("click", () => showAnswer(openDocument(null, { example: "1" })));
   $("session-filter").addEventListener("input", filterSessions);
   $("session").addEventListener("dblclick", () => openSession());
@@ -515,12 +582,23 @@ function listen() {
   new ResizeObserver(() => document.documentElement.style.setProperty("--pinned", `${$("pinned").offsetHeight}px`)).observe($("pinned"));
 }
 
+// The conversation of the link; else that of the command line, beside the second one if it has two.
+async function findLinked(begun) {
+  const key = state.link.get("document");
+  if (key) return openDocument(null, { document: key }).catch((error) => showProblem(error.message));
+  if (begun.beside && !state.link.size) state.link.set("beside", HISTORY + begun.beside.document);
+  return begun.opened;
+}
+
 async function start() {
   listen();
   const begun = await (await request("api/start")).json();
   $("source").append(...begun.protocols.map((name) => make("option", { value: name }, `${name} request`)));
   $("example").hidden = !begun.example;
-  if (begun.opened) await showDocument(begun.opened);
+  state.first = begun.opened?.document ?? null;
+  if (begun.beside) addHistory(begun.beside);
+  const opened = await findLinked(begun);
+  if (opened) await showDocument(opened);
   const models = await ask("api/models");
   $("models").append(...begun.protocols.map((name) => make("option", { value: name })), ...models.map(([name, protocol]) => make("option", { value: name }, protocol)));
   await listSessions();

@@ -20,11 +20,25 @@ export class RowList {
     this.rows = [];
     this.size = 0;
     this.generation = 0;
+    this.showing = null; // the promise of the rows that were asked for last
     this.observer = new IntersectionObserver((entries) => this.scrolled(entries), { rootMargin: `${NEAR}px 0px` });
   }
 
   // Shows these rows, of `size` in all; resolves when the first ones can be seen. `first` are these, if they are there.
-  async show(rows, size, first) {
+  show(rows, size, first) {
+    this.showing = this.replace(rows, size, first);
+    return this.showing;
+  }
+
+  // Resolves when the rows that were asked for last are in the page.
+  async settled() {
+    for (let seen = null; seen !== this.showing; ) {
+      seen = this.showing;
+      await seen;
+    }
+  }
+
+  async replace(rows, size, first) {
     this.generation += 1;
     this.observer.disconnect();
     this.rows = rows;
@@ -116,8 +130,10 @@ export class RowList {
   }
 
   async mark(at, { focus = true } = {}) {
-    this.box.querySelector("li.here")?.classList.remove("here");
     this.here = at;
+    await this.settled(); // a row that is about to be replaced would lose the mark
+    if (this.here !== at) return; // another row is marked, or others are shown, in the meantime
+    this.box.querySelector("li.here")?.classList.remove("here");
     const item = await this.reveal(at);
     item?.classList.add("here");
     if (focus) item?.focus({ preventScroll: true });

@@ -1,0 +1,147 @@
+"""Two conversations side by side, message by message: what the page shows of a pair of them.
+
+The pair is a stored conversation and the request made of it, the requests for two targets, or two histories.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from typing import Final, final
+
+from segue.conversation.context import Context
+from segue.conversation.messages import Message
+from segue.errors import render_path
+from segue.inspector.alignment import AlignedPair, align_equal
+from segue.inspector.pieces import (
+    Json,
+    Keep,
+    describe_message,
+    digest,
+    instruction_pieces,
+    message_pieces,
+    show_pair,
+    show_pieces,
+)
+from segue.json_text import encode_valid_json
+from segue.projection.report import SENTENCES, Change, describe_loss
+
+_MOST_CHANGES: Final = 50
+"""How many of the changes of one message the page gets."""
+_FOLDED: Final = 4
+"""How many messages in a row that are not on the right become one row."""
+
+
+def compare_histories(left: Context, right: Context) -> SideBySide:
+    """Put two histories side by side; messages of which the page would show the same are the same."""
+    keys = [[_shown_of(message) for message in context.messages] for context in (left, right)]
+    same = instruction_pieces(left, digest) == instruction_pieces(right, digest)
+    return SideBySide(left, right, align_equal(left.messages, right.messages, keys), has_same_instructions=same)
+
+
+@final
+class SideBySide:
+    """Rows of two conversations. The first row has the instructions; `changes` are those of a row."""
+
+    def __init__(
+        self, left: Context, right: Context, pairs: Sequence[AlignedPair], *, has_same_instructions: bool
+    ) -> None:
+        self._left = left
+        self._right = right
+        self.pairs: Sequence[AlignedPair] = [AlignedPair(None, None, same=has_same_instructions), *pairs]
+        self.changes: Mapping[int, Sequence[Change]] = {}
+
+    def summary(self) -> Json:
+        """Say which rows there are: how many, the changed ones, the message on the left of each, the long gaps."""
+        return {
+            "rows": len(self.pairs),
+            "changed": [at for at, row in enumerate(self.pairs) if not row.same or at in self.changes],
+            "stored": [row.stored for row in self.pairs],
+            "notSent": self._gaps(),
+        }
+
+    def _gaps(self) -> list[tuple[int, int]]:
+        """Give the first and the last row of each long run of messages that are only on the left."""
+        gaps: list[tuple[int, int]] = []
+        for is_gone, run in groupby(enumerate(self.pairs), lambda each: bool(each[0]) and each[1].sent is None):
+            places = [at for at, _ in run]
+            if is_gone and len(places) >= _FOLDED:
+                gaps.append((places[0], places[-1]))
+        return gaps
+
+    def find(self, text: str) -> list[int]:
+        """Give the rows with a text, on either side."""
+        wanted = text.casefold()
+        found: list[int] = []
+        for at, row in enumerate(self.pairs):
+            sides = (
+                None if row.stored is None else self._left.messages[row.stored],
+                None if row.sent is None or row.same else self._right.messages[row.sent],
+            )
+            if any(side is not None and wanted in _words_of(side).casefold() for side in sides):
+                found.append(at)
+        return found
+
+    def rows(self, wanted: Sequence[int], length: int, keep: Keep) -> list[Json]:
+        """Give rows with at most `length` characters of each piece; `keep` gets the images of these rows."""
+        return [self._show(at, length, keep) for at in wanted if 0 <= at < len(self.pairs)]
+
+    def _show(self, at: int, length: int, keep: Keep) -> Json:
+        row = self.pairs[at]
+        changes = self.changes.get(at, ())
+        shown: Json = {"at": at, "same": row.same, "changes": [_show_change(it) for it in changes[:_MOST_CHANGES]]}
+        if len(changes) > _MOST_CHANGES:
+            shown["moreChanges"] = len(changes) - _MOST_CHANGES
+        if at == 0:
+            head: Json = {"role": "instructions"}
+            stored = instruction_pieces(self._left, keep)
+            if row.same:
+                return shown | {"stored": head | {"pieces": show_pieces(stored, length)}}
+            before, after = show_pair(stored, instruction_pieces(self._right, keep), length)
+            return shown | {"stored": head | {"pieces": before}, "sent": head | {"pieces": after}}
+        given = None if row.stored is None else self._left.messages[row.stored]
+        sent = None if row.sent is None else self._right.messages[row.sent]
+        old = [] if given is None else message_pieces(given, keep)
+        if row.same or sent is None:
+            before, after = show_pieces(old, length), []
+        else:
+            before, after = show_pair(old, message_pieces(sent, keep), length)
+        if given is not None and row.stored is not None:
+            shown["stored"] = describe_message(given, row.stored) | {"pieces": before}
+        if sent is not None and row.sent is not None and not row.same:
+            shown["sent"] = describe_message(sent, row.sent) | {"pieces": after}
+        return shown
+
+
+def _shown_of(message: Message) -> str:
+    """Give a digest of what the page shows of a message."""
+    return digest(repr((describe_message(message, 0), message_pieces(message, digest))))
+
+
+def _words_of(message: Message) -> str:
+    """Give everything in a message that can be read."""
+    words: list[str] = []
+    for piece in message.content:
+        match piece.kind:
+            case "text":
+                words.append(piece.text)
+            case "thinking":
+                words.append(piece.thinking)
+            case "toolCall":
+                words += (piece.name, piece.id, encode_valid_json(piece.arguments).decode())
+            case "file":
+                words.append(piece.name or "")
+            case "image" | "native":
+                pass
+    return "\n".join(words)
+
+
+def _show_change(change: Change) -> Json:
+    return {
+        "code": change.code.value,
+        "loss": change.loss.value,
+        "dropped": describe_loss(change.code, change.loss),
+        "where": render_path(change.path),
+        "sentence": SENTENCES[change.code],
+        "detail": change.detail,
+    }
