@@ -352,8 +352,9 @@ class Outbox:
                 digests, size = None, 0  # a message more may stand in the last turn
         if digests is None:
             digests = TurnDigests(binder.form, kept.digest)
-        done = len(digests)
-        digests = digests.followed_by(fresh[done:], assistant_turns(new[size:], count + size))
+            digests.add(fresh, assistant_turns(new, count))
+        else:
+            digests = digests.followed_by(fresh[len(digests) :], assistant_turns(new[size:], count + size))
         binder.choose(body, kept.frame, kept.replies, digests)
         return digests
 

@@ -22,6 +22,10 @@ from segue.protocols.kit.prefix_form import PrefixForm
 _NO_REPLIES: Final[list[Reply]] = []
 
 
+def _is_same(known: Reply, reply: Reply) -> bool:
+    return known is reply or (known.message is reply.message and known.before == reply.before)
+
+
 @final
 class Binder:
     """Chooses the reasoning of one request after the other.
@@ -121,9 +125,8 @@ class Binder:
         behind: Sequence[Reply] = new if len(kept) == count else [*kept[count:], *new]
         if len(behind) < len(self._recent):
             return None
-        for known, reply in zip(self._recent, behind, strict=False):
-            if known is not reply and (known.message is not reply.message or known.before != reply.before):
-                return None
+        if not all(map(_is_same, self._recent, behind)):
+            return None
         check = account_check(self._account, self._endpoint)
         return grow_run(behind[len(self._recent) :], frame, check, self._run)
 

@@ -168,12 +168,17 @@ class TurnDigests:
 
     def followed_by(self, turns: Sequence[Block], messages: Sequence[tuple[int, AssistantMessage]]) -> TurnDigests:
         """Give these turns and more; `messages` are those of the new assistant turns, with their indexes."""
-        digests = [*self._digests]
+        grown = TurnDigests(self._form, [*self._digests], self.replies)
+        grown.add(turns, messages)
+        return grown
+
+    def add(self, turns: Sequence[Block], messages: Sequence[tuple[int, AssistantMessage]]) -> None:
+        """Add turns to these; nobody else may have them yet."""
+        digests = self._digests
+        first = len(digests) - 1
         for turn in turns:
             digests.append(_Digest(waiting=(digests[-1], turn)))
-        grown = TurnDigests(self._form, digests, self.replies)
-        grown._add_replies(turns, len(self._digests) - 1, messages)
-        return grown
+        self._add_replies(turns, first, messages)
 
     @classmethod
     def cached(

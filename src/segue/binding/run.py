@@ -134,7 +134,7 @@ def _start(replies: Sequence[Reply]) -> int:
 
 def _holds(reply: Reply, sent: Sent, frame: Frame) -> bool:
     """Whether what a reply was made after is what stands before it now."""
-    return sent.messages == stored_digest(reply.before) and sent.system == frame.system and sent.tools == frame.tools
+    return sent.system == frame.system and sent.tools == frame.tools and sent.messages == stored_digest(reply.before)
 
 
 def _is_known(reply: Reply) -> bool:

@@ -19,6 +19,7 @@ _STORED_BYTES: Final = 9
 _URL_SAFE: Final = bytes.maketrans(b"+/", b"-_")
 
 
+@lru_cache(maxsize=64)  # the digest of a request is asked for with its reply, and again in the next request
 def stored_digest(digest: bytes) -> str:
     """Give the form of a digest that is stored."""
     return b2a_base64(digest[:_STORED_BYTES], newline=False).translate(_URL_SAFE).decode()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from operator import is_
 from typing import Final, NamedTuple, TypeAlias
 
-from segue.conversation.context import Context, Options, Tool, is_known_prefix
+from segue.conversation.context import Context, Options, Tool, is_known_prefix, note_prefix
 from segue.conversation.messages import Message
 from segue.projection.fitting.fit import Fitter
 from segue.projection.fitting.places import Places
@@ -185,8 +185,11 @@ class Settled:
         count = len(self.given)
         if count and not (len(context.messages) > count and _is_finished(context.messages[count])):
             return False
-        if not is_known_prefix(self.source, context) and not all(map(is_, self.given, context.messages)):
-            return False
+        if not is_known_prefix(self.source, context):
+            if len(context.messages) >= len(self.source) and all(map(is_, self.source, context.messages)):
+                note_prefix(self.source, context)  # whoever asks next need not look
+            elif not all(map(is_, self.given, context.messages)):
+                return False
         prompt = context.system_prompt
         if isinstance(prompt, tuple) and isinstance(self.prompt, tuple):
             return len(prompt) == len(self.prompt) and all(map(is_, prompt, self.prompt))

@@ -210,7 +210,10 @@ def limit_marks(
         return limited
     pieces = prompt if isinstance(prompt, tuple) else ()
     places: list[Path] = [("tools", index) for index, tool in enumerate(tools) if tool.cache_mark is not None]
-    places += [("system_prompt", index) for index, piece in enumerate(pieces) if _is_marked(piece)]
+    if pieces:
+        places += [("system_prompt", index) for index, piece in enumerate(pieces) if _is_marked(piece)]
+    if not marks and len(places) <= target.rules.cache_marks:
+        return limited
     is_input = target.rules.input_cache_marks
     refused = [
         mark

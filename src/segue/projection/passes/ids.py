@@ -91,11 +91,10 @@ def _can_keep_all(workspace: Workspace) -> bool:
     if not call_ids:
         return True
     rules = workspace.target.rules
-    lengths = sorted(set(map(len, call_ids)))
     return (
         not workspace.scan.unfinished
-        and rules.call_id_min <= lengths[0]
-        and (not rules.call_id_max or lengths[-1] <= rules.call_id_max)
+        and rules.call_id_min <= min(map(len, call_ids))
+        and (not rules.call_id_max or max(map(len, call_ids)) <= rules.call_id_max)
         and uses_alphabet(rules.call_id_alphabet, "".join(call_ids))
         and workspace.prefix_state.count_new_ids(call_ids)
     )

@@ -58,11 +58,12 @@ class DocumentNames:
 
 def names_documents(message: Message) -> bool:
     """Whether a message has documents: their names are not available to later ones."""
-    return any(
-        (piece.kind == "file" and kind_of(piece.mime_type)[0] == "document")
-        or (piece.kind == "native" and "document" in piece.block)
-        for piece in message.content
-    )
+    for piece in message.content:
+        if piece.kind == "file" and kind_of(piece.mime_type)[0] == "document":
+            return True
+        if piece.kind == "native" and "document" in piece.block:
+            return True
+    return False
 
 
 def legal_name(name: str | None, form: str | None) -> str:

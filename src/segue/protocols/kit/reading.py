@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 
@@ -130,12 +130,19 @@ def expect_list(value: object, path: Path) -> list[object]:
 
 
 def expect_objects(value: object, path: Path) -> list[Mapping[str, object]]:
-    """Give a JSON array of objects.
+    """Give a JSON array of objects; nobody may change it, because it may be that of the body.
 
     Raises:
         DecodeError: it is not an array, or an item is not an object.
     """
-    items = expect_list(value, path)
+    given: Any = value
+    if type(given) is list:
+        for item in given:
+            if type(item) is not dict:
+                break
+        else:
+            return given
+    items = expect_list(given, path)
     for index, item in enumerate(items):
         if type(item) is not dict and not isinstance(item, Mapping):
             raise DecodeError(f"expected an object, got {_name(item)}", path=(*path, index))

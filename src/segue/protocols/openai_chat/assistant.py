@@ -32,12 +32,14 @@ from segue.protocols.kit.verbatim import chosen, data_of, keep, restore
 from segue.protocols.openai_chat.calls import (
     decode_call,
     decode_old_call,
+    decode_plain_call,
     encode_call,
     encode_signature,
     find_signature,
     is_old,
 )
 from segue.protocols.openai_chat.content import LIST, decode_part, dump_value, encode_part
+from segue.protocols.openai_chat.fast_decode import Json
 from segue.protocols.openai_chat.native import (
     choice_extra,
     decode_fields,
@@ -140,8 +142,9 @@ def _decode_common(
     elif text is not None or not endpoint.dialect.null_content:
         return None
     if isinstance(calls, list) and calls:
-        for index, call in enumerate(cast("list[object]", calls)):
-            pieces.append(decode_call(call, endpoint, (*path, "tool_calls", index), notes))
+        for index, call in enumerate(cast("list[Json]", calls)):
+            plain = decode_plain_call(call, notes)
+            pieces.append(plain or decode_call(call, endpoint, (*path, "tool_calls", index), notes))
     elif calls is not MISSING:
         return None
     return tuple(pieces)

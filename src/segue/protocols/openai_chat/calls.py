@@ -61,7 +61,7 @@ def decode_call(
     Raises:
         DecodeError: it is no object.
     """
-    plain = _decode_plain_call(cast("Json", wire), tool_names, notes)
+    plain = decode_plain_call(cast("Json", wire), notes, tool_names)
     if plain is not None:
         return plain
     call = expect_object(wire, path)
@@ -90,7 +90,7 @@ def decode_old_call(
     return _keep_format(replace(read, extra=choice_extra(choices)), wire, choices, endpoint, path)
 
 
-def _decode_plain_call(call: Json, tool_names: Mapping[str, str], notes: list[Diagnostic]) -> ToolCall | None:
+def decode_plain_call(call: Json, notes: list[Diagnostic], tool_names: Mapping[str, str] = _NAMES) -> ToolCall | None:
     """Read a call in the default format; None when it has another."""
     if not isinstance(call, dict) or len(call) != 3 or call.get("type") != "function":
         return None

@@ -116,10 +116,11 @@ def decode_request(body: JsonObject | Sequence[object], endpoint: Endpoint) -> P
     received = {key: value for key, value in whole.items() if key not in _FRAME_KEYS}
     default: Wire = {"model": endpoint.model.id if model is None else model}
     required = required_field(endpoint)
-    if required is not None and any(map(_lacks_reasoning, wires)):
+    if required is not None and reader.lacks_required:
         # A body whose messages lack the required field is written as it was; a new request has the field.
         received["messages"] = [{} for _ in wires]
-        default["messages"] = [{required: ""} if _lacks_reasoning(wire) else {} for wire in wires]
+        lacking = (wire.get("role") == "assistant" and REASONING_KEYS.isdisjoint(wire) for wire in wires)
+        default["messages"] = [{required: ""} if lacks else {} for lacks in lacking]
     options = decode_options(received, default, context, endpoint, target)
     return Prompt(context=context, options=options, model=model)
 
@@ -150,7 +151,3 @@ def _is_common(context: Context, system: Block | None, body: Block, endpoint: En
     if "functions" in body:
         return False
     return bool(context.tools) or ("tools" not in body and not endpoint.dialect.empty_tools)
-
-
-def _lacks_reasoning(wire: Block) -> bool:
-    return wire.get("role") == "assistant" and REASONING_KEYS.isdisjoint(wire)

@@ -42,7 +42,7 @@ from segue.protocols.openai_chat.calls import OLD_ID
 from segue.protocols.openai_chat.content import decode_content, encode_content, encode_part, encode_parts
 from segue.protocols.openai_chat.fast_encode import fast_encode
 from segue.protocols.openai_chat.native import choice_extra, encode_native, keep_native
-from segue.protocols.openai_chat.reasoning import add_required_reasoning, plain_field
+from segue.protocols.openai_chat.reasoning import REASONING_KEYS, add_required_reasoning, plain_field
 from segue.protocols.openai_chat.rules import PROTOCOL
 
 SYSTEM_ROLES: Final = ("system", "developer")
@@ -169,6 +169,8 @@ class TurnReader:
         self._names: dict[str, str] = {}
         self._is_named = endpoint.dialect.result_name
         self._required = required_field(endpoint)
+        self.lacks_required: bool = False
+        """Whether an assistant message lacks the field that the provider requires."""
 
     def read(self, wire: Block, path: Path) -> None:
         """Read one message.
@@ -200,6 +202,8 @@ class TurnReader:
 
     def _read_assistant(self, wire: Block, path: Path) -> AssistantMessage:
         turn = decode_assistant(wire, self._endpoint, path, required=self._required)
+        if self._required is not None and REASONING_KEYS.isdisjoint(wire):
+            self.lacks_required = True
         has_calls = False
         for piece in turn.content:
             if piece.kind == "toolCall":

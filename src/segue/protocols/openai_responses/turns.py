@@ -131,7 +131,7 @@ class TurnReader:
         parts = cast("list[object]", content) if isinstance(content, list) else []
         if not parts or not all(_is_part(part) for part in parts):
             return (native_item(item),)
-        choices = choose("content", default, "list")
+        choices = {} if default == "list" else choose("content", default, "list")
         signature = self._sign("message", fields, choices)
         read: list[AssistantContent] = []
         for part in cast("list[Block]", parts):
