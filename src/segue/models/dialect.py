@@ -56,8 +56,6 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """Thinking without a signature is accepted when the signature is an empty string."""
     call_ids: bool = True
     """Tool calls have ids on the wire."""
-    result_media_parts: bool = False
-    """Media of a tool result are sent inside the result (Gemini 3 and later)."""
     google_signatures: bool = False
     """Thought signatures are sent in `extra_content.google` of OpenAI tool calls."""
 
@@ -88,8 +86,6 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     json_schema: bool = True
     strict_schema: bool = False
     """An output schema that meets the conditions of strict mode is sent with strict mode enabled."""
-    grammar_tools: bool = False
-    tool_search: bool = False
 
     # -- caching -------------------------------------------------------------------------------------------------------
     cache_format: Literal["none", "anthropic", "openai-key", "bedrock"] = "none"

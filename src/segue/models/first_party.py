@@ -183,8 +183,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             },
         },
         dialect={
-            "openai-chat": {**_OPENAI_KEYS, "grammar_tools": True},
-            "openai-responses": {**_OPENAI_KEYS, "grammar_tools": True, "count_tokens": True},
+            "openai-chat": _OPENAI_KEYS,
+            "openai-responses": {**_OPENAI_KEYS, "count_tokens": True},
         },
         file_ids=_OPENAI_FILES,
         batch_price=_HALF,
@@ -241,8 +241,6 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "openai-responses": {
                 "max_tokens_field": "none",
                 "session_header": "openai",
-                "grammar_tools": True,
-                "tool_search": True,
                 "path": "/codex/responses",
             }
         },

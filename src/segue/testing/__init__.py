@@ -12,11 +12,11 @@ seed that reproduces it. A test with Hypothesis can draw the seeds itself and ca
 
 from __future__ import annotations
 
-from segue.testing.broken_law import BrokenLaw
+from segue.testing.broken_law import BrokenLaw, Case
 from segue.testing.format_laws import check_format, format_cases
 from segue.testing.growing import assert_continues
 from segue.testing.history_laws import HISTORY_LAWS, HistoryLaw
-from segue.testing.protocol_laws import Case, check_protocol, protocol_cases
+from segue.testing.protocol_laws import check_protocol, protocol_cases
 from segue.testing.sample_laws import SAMPLE_LAWS, SampleLaw
 
 __all__ = [

@@ -1,19 +1,76 @@
-"""What a law raises that does not hold, with the differences that were found."""
+"""Cases of laws, and what a law raises that does not hold, with the differences that were found."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import NoReturn, cast, final
 
-from segue.protocols.kit.protocol import Protocol
+from segue._registry import Named
+from segue.plurals import counted
 
 
 @final
 class BrokenLaw(AssertionError):
-    """A law does not hold for a protocol."""
+    """A law does not hold for a protocol or a format."""
 
 
-def fail(record: Protocol, law: str, where: str, detail: str) -> NoReturn:
+@final
+@dataclass(frozen=True)
+class Case:
+    """One law on one sample, or on several histories; call it to check. `str` gives its name."""
+
+    name: str
+    check: Callable[[], None]
+
+    def __call__(self) -> None:
+        """Check the law.
+
+        Raises:
+            BrokenLaw: it does not hold.
+        """
+        self.check()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def check_cases(record: Named, cases: Iterable[Case]) -> None:
+    """Check every case.
+
+    Raises:
+        BrokenLaw: lists every law that does not hold, with the sample or the seed that reproduces the failure.
+    """
+    broken: list[str] = []
+    for case in cases:
+        try:
+            case()
+        except BrokenLaw as error:
+            broken.append(str(error))
+    if broken:
+        raise BrokenLaw(
+            "\n".join((f"{counted(len(broken), 'law does', 'laws do')} not hold for {record.name}:", *broken))
+        )
+
+
+@contextmanager
+def naming(record: Named, law: Callable[..., None], where: str) -> Generator[None]:
+    """Convert an exception of the record's functions to `BrokenLaw`, with the sample or the seed."""
+    try:
+        yield
+    except BrokenLaw:
+        raise
+    except Exception as error:
+        raise BrokenLaw(f"{record.name}: {title_of(law)} ({where}): raised {type(error).__name__}: {error}") from error
+
+
+def title_of(law: Callable[..., None]) -> str:
+    """Give the name of a law as words."""
+    return cast("str", getattr(law, "__name__", "")).removeprefix("check_").replace("_", " ")
+
+
+def fail(record: Named, law: str, where: str, detail: str) -> NoReturn:
     """Report a law that does not hold.
 
     Raises:
@@ -22,7 +79,7 @@ def fail(record: Protocol, law: str, where: str, detail: str) -> NoReturn:
     raise BrokenLaw(f"{record.name}: {law} ({where}): {detail}")
 
 
-def expect_equal(record: Protocol, law: str, where: str, found: object, wanted: object) -> None:
+def expect_equal(record: Named, law: str, where: str, found: object, wanted: object) -> None:
     """Compare two values.
 
     Raises:

@@ -27,7 +27,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Final, NoReturn, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 from msgspec.structs import replace
 
@@ -45,14 +45,12 @@ from segue.histories.kit.originals import pack, restore, unpack
 from segue.histories.kit.source import MemoryFiles, Source
 from segue.histories.recognition import forms_of, look, recognise_sight
 from segue.histories.registry import register_format
-from segue.plurals import counted
 from segue.projection.report import ChangeCode
 from segue.protocols.api import decode_request, encode_request, resolve_endpoint
 from segue.protocols.registry import all_protocols, get_protocol, resolve_rules
-from segue.testing.broken_law import BrokenLaw
+from segue.testing.broken_law import Case, check_cases, fail, naming, title_of
 from segue.testing.damaged_files import DamagedFiles
 from segue.testing.histories import make_broken_context
-from segue.testing.protocol_laws import Case
 
 FormatLaw: TypeAlias = Callable[[Format, FormatSample], None]
 HistoryFormatLaw: TypeAlias = Callable[[Format, int], None]
@@ -71,16 +69,7 @@ def check_format(record: Format, *, mutations: int = 60, histories: int = 20) ->
         BrokenLaw: lists every law that does not hold, with the sample or the seed that reproduces the failure.
         SettingsError: another format has the record's name.
     """
-    broken: list[str] = []
-    for case in format_cases(record, mutations=mutations, histories=histories):
-        try:
-            case()
-        except BrokenLaw as error:
-            broken.append(str(error))
-    if broken:
-        raise BrokenLaw(
-            "\n".join((f"{counted(len(broken), 'law does', 'laws do')} not hold for {record.name}:", *broken))
-        )
+    check_cases(record, format_cases(record, mutations=mutations, histories=histories))
 
 
 def format_cases(record: Format, *, mutations: int = 60, histories: int = 20) -> list[Case]:
@@ -93,56 +82,40 @@ def format_cases(record: Format, *, mutations: int = 60, histories: int = 20) ->
     samples = record.samples()
     cases = [Case("the record is complete", partial(_check_record, record, samples))]
     for sample in samples:
-        cases += (Case(f"{_title(law)} [{sample.name}]", partial(_named, law, record, sample)) for law in SAMPLE_LAWS)
+        cases += (Case(f"{title_of(law)} [{sample.name}]", partial(_named, law, record, sample)) for law in SAMPLE_LAWS)
         cases.append(Case(f"total [{sample.name}]", partial(_check_mutations, record, sample, mutations)))
     if record.write is not None:
         cases += (
-            Case(f"{_title(law)} [{histories} conversations]", partial(_check_histories, law, record, histories))
+            Case(f"{title_of(law)} [{histories} conversations]", partial(_check_histories, law, record, histories))
             for law in WRITING_LAWS
         )
     return cases
 
 
-def _title(law: Callable[..., None]) -> str:
-    return cast("str", getattr(law, "__name__", "")).removeprefix("check_").replace("_", " ")
-
-
-def _fail(record: Format, law: str, where: str, detail: str) -> NoReturn:
-    raise BrokenLaw(f"{record.name}: {law} ({where}): {detail}")
-
-
 def _named(law: FormatLaw, record: Format, sample: FormatSample) -> None:
-    try:
+    with naming(record, law, f"sample {sample.name}"):
         law(record, sample)
-    except BrokenLaw:
-        raise
-    except Exception as error:  # noqa: BLE001 - any exception is the finding
-        _fail(record, _title(law), f"sample {sample.name}", f"raised {type(error).__name__}: {error}")
 
 
 def _check_histories(law: HistoryFormatLaw, record: Format, histories: int) -> None:
     for seed in range(histories):
-        try:
+        with naming(record, law, f"seed {seed}"):
             law(record, seed)
-        except BrokenLaw:
-            raise
-        except Exception as error:  # noqa: BLE001 - any exception is the finding
-            _fail(record, _title(law), f"seed {seed}", f"raised {type(error).__name__}: {error}")
 
 
 def _check_record(record: Format, samples: Sequence[FormatSample]) -> None:
     law = "the record is complete"
     if not record.title:
-        _fail(record, law, "title", "the title is empty")
+        fail(record, law, "title", "the title is empty")
     if not samples:
-        _fail(record, law, "samples", "there are no samples; add one, because most laws need it")
+        fail(record, law, "samples", "there are no samples; add one, because most laws need it")
     if record.write is not None and record.example is None:
-        _fail(record, law, "example", "a format that is written needs an example model")
+        fail(record, law, "example", "a format that is written needs an example model")
     for sample in samples:
         sight = look(sample.source)
         is_own = find_evidence(record.forms or forms_of(record.name), sight) is not None
         if not is_own and (record.wire is None or [each.format for each in recognise_sight(sight)] != [record.wire]):
-            _fail(record, law, f"sample {sample.name}", "no form of the record recognises it; add it to `forms`")
+            fail(record, law, f"sample {sample.name}", "no form of the record recognises it; add it to `forms`")
 
 
 # -- laws over samples -------------------------------------------------------------------------------------------------
@@ -176,7 +149,7 @@ def check_round_trip(record: Format, sample: FormatSample) -> None:
     again = _read_again(record, _write(record, history, projected=False))
     for name in ("title", "cwd"):
         if getattr(history, name) != getattr(again, name):
-            _fail(record, "round trip", f"sample {sample.name}", f"{name} is {getattr(again, name)!r}")
+            fail(record, "round trip", f"sample {sample.name}", f"{name} is {getattr(again, name)!r}")
     _expect_messages(record, "round trip", f"sample {sample.name}", again.context.messages, history.context.messages)
 
 
@@ -194,9 +167,9 @@ def check_true(record: Format, sample: FormatSample) -> None:
     found, wanted = list(_pieces(visible)), list(_pieces(prompt.context.messages))
     for at, (one, other) in enumerate(zip(found, wanted, strict=False)):
         if one != other:
-            _fail(record, "true", f"sample {sample.name}", f"piece {at} is {one!r}, expected {other!r}")
+            fail(record, "true", f"sample {sample.name}", f"piece {at} is {one!r}, expected {other!r}")
     if len(found) != len(wanted):
-        _fail(record, "true", f"sample {sample.name}", f"{len(found)} pieces, expected {len(wanted)}")
+        fail(record, "true", f"sample {sample.name}", f"{len(found)} pieces, expected {len(wanted)}")
 
 
 def check_pure(record: Format, sample: FormatSample) -> None:
@@ -207,9 +180,9 @@ def check_pure(record: Format, sample: FormatSample) -> None:
     """
     one, other = _read(record, sample.source), _read(record, sample.source)
     if one != other:
-        _fail(record, "pure", f"sample {sample.name}", "a second reading gives another history")
+        fail(record, "pure", f"sample {sample.name}", "a second reading gives another history")
     if record.write is not None and _write(record, one) != _write(record, other):
-        _fail(record, "pure", f"sample {sample.name}", "a second writing gives other bytes")
+        fail(record, "pure", f"sample {sample.name}", "a second writing gives other bytes")
 
 
 def check_stored_round_trip(record: Format, sample: FormatSample) -> None:
@@ -225,7 +198,7 @@ def check_stored_round_trip(record: Format, sample: FormatSample) -> None:
     one, other = (_read_again(record, _write(record, each, projected=False)) for each in (history, stored))
     _expect_messages(record, "stored round trip", f"sample {sample.name}", other.context.messages, one.context.messages)
     if (stored.title, stored.cwd) != (history.title, history.cwd):
-        _fail(record, "stored round trip", f"sample {sample.name}", "the title or the folder is lost")
+        fail(record, "stored round trip", f"sample {sample.name}", "the title or the folder is lost")
 
 
 def check_fixed_point(record: Format, sample: FormatSample) -> None:
@@ -263,7 +236,7 @@ def _expect_fixed_point(record: Format, where: str, history: History | Context, 
     twice = _read_again(record, again)
     law = "fixed point"
     if once.context.system_prompt != twice.context.system_prompt:
-        _fail(
+        fail(
             record, law, where, f"instructions are {twice.context.system_prompt!r}, not {once.context.system_prompt!r}"
         )
     _expect_messages(record, law, where, twice.context.messages, once.context.messages)
@@ -273,9 +246,9 @@ def _expect_fixed_point(record: Format, where: str, history: History | Context, 
         # The order of keys says nothing, and an entry that was read has its own.
         for at, (before, after) in enumerate(zip(_values(one), _values(other), strict=False)):
             if before != after:
-                _fail(record, law, where, f"{one.name} has {after!r} at line {at + 1}, it had {before!r}")
+                fail(record, law, where, f"{one.name} has {after!r} at line {at + 1}, it had {before!r}")
         if one.data.count(b"\n") != other.data.count(b"\n"):
-            _fail(record, law, where, f"{one.name} has another number of lines")
+            fail(record, law, where, f"{one.name} has another number of lines")
 
 
 def _values(file: WrittenFile) -> list[object]:
@@ -297,9 +270,9 @@ SAMPLE_LAWS: Final[tuple[FormatLaw, ...]] = (
 def _expect_messages(record: Format, law: str, where: str, found: Sequence[Message], wanted: Sequence[Message]) -> None:
     for at, (one, other) in enumerate(zip(found, wanted, strict=False)):
         if one != other:
-            _fail(record, law, where, f"message {at} is {one!r}, expected {other!r}")
+            fail(record, law, where, f"message {at} is {one!r}, expected {other!r}")
     if len(found) != len(wanted):
-        _fail(record, law, where, f"{len(found)} messages, expected {len(wanted)}")
+        fail(record, law, where, f"{len(found)} messages, expected {len(wanted)}")
 
 
 def _instructions(context: Context) -> list[Message]:
@@ -387,7 +360,7 @@ def check_accepted(record: Format, seed: int) -> None:
     # Blocks of unknown types go back to where they came from, so the fields of the SDK do not count.
     refused = get_protocol(model.protocol).check(body, resolve_endpoint(model))
     if found := [each for each in refused if _counts(each)]:
-        _fail(record, "accepted", f"seed {seed}", repr(found[:3]))
+        fail(record, "accepted", f"seed {seed}", repr(found[:3]))
 
 
 def _counts(violation: object) -> bool:
@@ -422,7 +395,7 @@ def _check_complete(record: Format, seed: int, *, projected: bool) -> None:
             continue
         for piece in _pieces([message], flags=flags):
             if piece not in again and piece[1:] != ("text", ""):
-                _fail(record, "complete", f"seed {seed}", f"message {at} has {piece!r}, which is not written")
+                fail(record, "complete", f"seed {seed}", f"message {at} has {piece!r}, which is not written")
 
 
 def check_returned(record: Format, seed: int) -> None:
@@ -446,13 +419,13 @@ def check_returned(record: Format, seed: int) -> None:
     back = restore(_with_messages(there, (*sent, added)), kept)
     _expect_messages(record, "returned", f"seed {seed}", back.context.messages, (*context.messages, added))
     if back.report.of(ChangeCode.ORIGINAL_NOT_RESTORED):
-        _fail(record, "returned", f"seed {seed}", "nothing was changed, and a change is reported")
+        fail(record, "returned", f"seed {seed}", "nothing was changed, and a change is reported")
     edited = UserMessage.of("Forget it.")
     prompts = [at for at, message in enumerate(sent) if message.role == "user" and not is_own_text(message)]
     for at in prompts[:1] + prompts[-1:]:
         back = restore(_with_messages(there, (*sent[:at], edited, *sent[at + 1 :])), kept)
         if edited not in back.context.messages or not back.report.of(ChangeCode.ORIGINAL_NOT_RESTORED):
-            _fail(record, "returned", f"seed {seed}", f"message {at} was changed, and that is lost or not reported")
+            fail(record, "returned", f"seed {seed}", f"message {at} was changed, and that is lost or not reported")
 
 
 def _with_messages(history: History, messages: tuple[Message, ...]) -> History:

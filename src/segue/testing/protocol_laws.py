@@ -9,45 +9,22 @@ segue's own tests run these functions on every registered protocol.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from typing import Final, cast, final
+from typing import Final
 
 from segue.conversation.content import FileContent, ImageContent, NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
 from segue.conversation.messages import AssistantMessage, SystemMessage, ToolResultMessage, UserMessage
 from segue.models.model import Model
-from segue.plurals import counted
 from segue.protocols.kit.protocol import Protocol, Sample
 from segue.protocols.kit.storable import UNREADABLE
 from segue.protocols.registry import register_protocol
-from segue.testing.broken_law import BrokenLaw, fail
+from segue.testing.broken_law import Case, check_cases, fail, naming, title_of
 from segue.testing.call_laws import check_answers, check_routes
 from segue.testing.history_laws import HISTORY_LAWS, HistoryLaw, history_name
 from segue.testing.sample_laws import SAMPLE_LAWS, SampleLaw
 from segue.testing.stream_laws import check_written_errors
-
-
-@final
-@dataclass(frozen=True)
-class Case:
-    """One law on one sample, or on one model with several histories; call it to check. `str` gives its name."""
-
-    name: str
-    check: Callable[[], None]
-
-    def __call__(self) -> None:
-        """Check the law.
-
-        Raises:
-            BrokenLaw: it does not hold.
-        """
-        self.check()
-
-    def __str__(self) -> str:
-        return self.name
 
 
 def check_protocol(record: Protocol, *, models: Sequence[Model] = (), histories: int = 30) -> None:
@@ -60,16 +37,7 @@ def check_protocol(record: Protocol, *, models: Sequence[Model] = (), histories:
         BrokenLaw: lists every law that does not hold, with the sample or the seed that reproduces the failure.
         SettingsError: another protocol has the record's name.
     """
-    broken: list[str] = []
-    for case in protocol_cases(record, models=models, histories=histories):
-        try:
-            case()
-        except BrokenLaw as error:
-            broken.append(str(error))
-    if broken:
-        raise BrokenLaw(
-            "\n".join((f"{counted(len(broken), 'law does', 'laws do')} not hold for {record.name}:", *broken))
-        )
+    check_cases(record, protocol_cases(record, models=models, histories=histories))
 
 
 def protocol_cases(record: Protocol, *, models: Sequence[Model] = (), histories: int = 30) -> list[Case]:
@@ -81,13 +49,13 @@ def protocol_cases(record: Protocol, *, models: Sequence[Model] = (), histories:
     register_protocol(record)
     cases = [Case("the record is complete", partial(check_record, record))]
     cases += [
-        Case(f"{_title(law)} [{sample.name}]", partial(_check_sample, law, record, sample))
+        Case(f"{title_of(law)} [{sample.name}]", partial(_check_sample, law, record, sample))
         for sample in record.samples()
         for law in SAMPLE_LAWS
     ]
     targets = {model.full_name(): model for model in (record.example, *models)}
     cases += [
-        Case(f"{_title(law)} [{name}]", partial(_check_histories, law, record, model, histories))
+        Case(f"{title_of(law)} [{name}]", partial(_check_histories, law, record, model, histories))
         for name, model in targets.items()
         for law in HISTORY_LAWS
     ]
@@ -95,30 +63,14 @@ def protocol_cases(record: Protocol, *, models: Sequence[Model] = (), histories:
 
 
 def _check_sample(law: SampleLaw, record: Protocol, sample: Sample) -> None:
-    with _naming(record, _title(law), f"sample {sample.name}"):
+    with naming(record, law, f"sample {sample.name}"):
         law(record, sample)
 
 
 def _check_histories(law: HistoryLaw, record: Protocol, model: Model, histories: int) -> None:
     for seed in range(histories):
-        with _naming(record, _title(law), history_name(model, seed)):
+        with naming(record, law, history_name(model, seed)):
             law(record, model, seed)
-
-
-@contextmanager
-def _naming(record: Protocol, law: str, where: str) -> Generator[None]:
-    """Convert an exception of the protocol's functions to `BrokenLaw`, with the sample or the seed."""
-    try:
-        yield
-    except BrokenLaw:
-        raise
-    except Exception as error:
-        raise BrokenLaw(f"{record.name}: {law} ({where}): raised {type(error).__name__}: {error}") from error
-
-
-def _title(law: SampleLaw | HistoryLaw) -> str:
-    name = cast("str", getattr(law, "__name__", ""))
-    return name.removeprefix("check_").replace("_", " ")
 
 
 # -- the record --------------------------------------------------------------------------------------------------------

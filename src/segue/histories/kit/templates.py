@@ -160,7 +160,8 @@ class Template:
             f"lambda x, more=None: {''.join(needed)}{written}"
         )
         """Makes the JSON of a value; the second argument is the content of a result."""
-        parameters = [*(["more"] if kind == "result" else []), *self._reads(template, "x")]
+        names = (f"o{number}" for number in count())
+        parameters = [*(["more"] if kind == "result" else []), *self._reads(template, lambda: "x", names)]
         self.read: Final[Callable[..., Any]] = self._compile(f"lambda x, more=(): make({', '.join(parameters)})")
         """Makes the value of its JSON; the second argument is the content of a result."""
 
@@ -190,14 +191,29 @@ class Template:
                 fields.append(f"{name!r}: ({written}){' or None' if key.endswith('|') else ''}")
         return f"{{{', '.join(fields)}}}"
 
-    def _reads(self, template: TemplateJson, holder: str) -> Iterator[str]:
+    def _reads(self, template: TemplateJson, holder: Callable[[], str], names: Iterator[str]) -> Iterator[str]:
         for key, item in template.items():
-            found = f"{holder}.get({key.rstrip('?|')!r})"
+            name = key.rstrip("?|")
             if isinstance(item, Mapping):
-                yield from self._reads(cast("TemplateJson", item), f"object_of({found})")
+                yield from self._reads(cast("TemplateJson", item), _found_once(holder, name, next(names)), names)
             elif _is_hole(item) and (parameter := _READ.get(hole := item.strip("$?!"), hole)) is not None:
+                found = f"{holder()}.get({name!r})"
                 is_text = parameter in {"given", "signature"}
                 yield f"{parameter}={f'string_of({found})' if is_text else found}"
+
+
+def _found_once(holder: Callable[[], str], key: str, name: str) -> Callable[[], str]:
+    """Give the expression of an inner object: the first one finds it, those that follow name what was found."""
+    named: list[str] = []
+
+    def express() -> str:
+        if named:
+            return named[0]
+        found = f"({name} := object_of({holder()}.get({key!r})))"
+        named.append(name)
+        return found
+
+    return express
 
 
 def _is_hole(value: object) -> TypeGuard[str]:
@@ -249,12 +265,14 @@ class ContentForms:
 
     def read(self, part: Mapping[str, Any]) -> AssistantContent | UserContent | None:
         """Read one part."""
+        readers: Sequence[PartReader] = ()
         if self._tag is None:
-            given = (key for key, value in part.items() if key in self._readers and (value or value == ""))
-            readers = self._readers.get(next(given, ""), ())
-        else:
-            kind = part.get(self._tag)
-            readers = self._readers.get(kind, ()) if isinstance(kind, str) else ()
+            for key, value in part.items():
+                if key in self._readers and (value or value == ""):
+                    readers = self._readers[key]
+                    break
+        elif isinstance(kind := part.get(self._tag), str):
+            readers = self._readers.get(kind, ())
         for reader in readers:
             if (piece := reader(part)) is not None:
                 return piece

@@ -79,7 +79,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "thinking_levels": frozenset({"low", "medium", "high"}),
             "result_media": ("image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain"),
         },
-        dialect={"result_media_parts": True, "thinking_format": "level"},
+        dialect={"thinking_format": "level"},
         source="'missing a thought_signature' (litellm #16893); Google documentation: multimodal function responses",
         read="2026-11-15",
     ),
