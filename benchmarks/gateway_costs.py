@@ -3,6 +3,9 @@
 Every server is a process of its own (`gateway_servers`), so that the time of clients and of the upstream is not
 counted. Rounds take turns, and a second bare server is the control: its ratio to the first is the error of the run.
 
+A request is the next step of a conversation: its last turn and the results of its calls are new, as a program sends
+them. "the first" requests are of conversations that the gateway has not seen.
+
 `python benchmarks/gateway_costs.py FOLDER...` compares the `src` folders of several commits instead.
 """
 
@@ -16,8 +19,9 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import orjson
 from cases import CLAUDE
@@ -32,6 +36,9 @@ _LENGTH: Final = 20
 """Messages of the request: about 38 KB, as agents send them."""
 _BARE: Final = "bare"
 _PLAIN: Final = "plain"
+_NEW: Final = b"00000000"
+"""In a body: replaced by another number for each request."""
+_NUMBERS: Final = count(1)
 _SCRIPT: Final = Path(__file__).with_name("gateway_servers.py")
 
 
@@ -70,9 +77,8 @@ class _Process:
 
 def measure_gateway(*, quick: bool = False, sources: Sequence[str] = ()) -> list[Figure]:
     """Measure whole requests, one and 32 at a time, streams, and the time to the first byte."""
-    body = prepare(make_history(_LENGTH, CLAUDE), CLAUDE).body | {"model": "m"}
-    whole, streamed = (orjson.dumps(body | {"stream": stream}) for stream in (False, True))
-    rounds, count, streams = (2, 32, 8) if quick else (8, 128, 200)
+    whole, streamed = (make_body(stream=stream) for stream in (False, True))
+    rounds, requests, streams = (2, 32, 8) if quick else (8, 128, 200)
     with ExitStack() as stack:
         upstream = stack.enter_context(_Process("upstream"))
         url = f"http://127.0.0.1:{upstream.port}"
@@ -80,20 +86,24 @@ def measure_gateway(*, quick: bool = False, sources: Sequence[str] = ()) -> list
         for name in sources or ("gateway",):
             servers[name] = stack.enter_context(_Process("gateway", url, source=name if sources else None))
         for server in servers.values():
+            for stream in (False, True):
+                _load(server, make_body(stream=stream, is_before=True), 1, 1)
             _load(server, streamed, streams, streams)  # compiled, connected, and caches filled
             _load(server, whole, 64, 32)
         figures: list[Figure] = []
         spent: dict[str, list[float]] = {}
         for at_once in (1, 32):
-            spent = _spend(servers, whole, rounds, count, at_once)
+            spent = _spend(servers, whole, rounds, requests, at_once)
             what = f"{len(whole) // 1000} KB, Messages to Chat, {at_once} at a time"
-            figures += _compare(f"gateway.request.{at_once}", what, "a request", spent, count)
-        requests = {name: min(times) / count * streams for name, times in spent.items()}
+            figures += _compare(f"gateway.request.{at_once}", what, "a request", spent, requests)
+        alone = {name: min(times) / requests * streams for name, times in spent.items()}
+        spent = _spend(servers, make_body(is_first=True), max(2, rounds // 2), requests, 1)
+        figures += _compare("", "the first of a conversation, 1 at a time", "a request", spent, requests)
         spent = _spend(servers, streamed, max(2, rounds // 2), streams, streams)
         what, events = f"{streams} live streams", streams * (EVENTS + 3)
         figures += _compare("gateway.event", what, "an event with its share of the request", spent, events)
-        alone = {name: [max(1.0, each - requests[name]) for each in times] for name, times in spent.items()}
-        figures += _compare("", f"{what} without their requests", "an event", alone, events)
+        rest = {name: [max(1.0, each - alone[name]) for each in times] for name, times in spent.items()}
+        figures += _compare("", f"{what} without their requests", "an event", rest, events)
         firsts: dict[str, list[float]] = {name: [] for name in servers}
         for _ in range(rounds * 5):
             for name, server in servers.items():
@@ -117,6 +127,23 @@ def _measure_keeping(upstream: str, body: bytes, rounds: int, count: int) -> lis
             what = f"store, keys and telemetry, {at_once} at a time"
             figures += _compare(f"gateway.kept.{at_once}", what, "a request", spent, count, base=_PLAIN)
     return figures
+
+
+def make_body(*, stream: bool = False, is_first: bool = False, is_before: bool = False) -> bytes:
+    """Write the body of a request: the next step of a conversation.
+
+    `is_before`: the step before it. `is_first`: of another conversation each time.
+    """
+    body: dict[str, Any] = prepare(make_history(_LENGTH, CLAUDE), CLAUDE).body | {"model": "m", "stream": stream}
+    turns = body["messages"]
+    at = 1 if is_first else max(at for at, turn in enumerate(turns) if turn["role"] == "assistant")
+    if is_before:
+        del turns[at:]
+        return orjson.dumps(body)
+    for block in (*turns[at]["content"], *turns[at + 1]["content"]):
+        for key in {"id", "tool_use_id"} & block.keys():
+            block[key] += _NEW.decode()
+    return orjson.dumps(body)
 
 
 def _spend(
@@ -160,7 +187,7 @@ def _load(server: _Process, body: bytes, count: int, at_once: int, *, is_cut: bo
 
     async def call(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> float:
         begun = time.perf_counter_ns()
-        writer.write(head + body)
+        writer.write(head + body.replace(_NEW, b"%08d" % next(_NUMBERS)))
         given = (await reader.readuntil(b"\r\n\r\n")).lower()
         if not given.startswith(b"http/1.1 200"):
             raise AssertionError(f"the server answered {given!r}")

@@ -9,7 +9,7 @@ path says.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias, cast, final
 from urllib.parse import parse_qsl, unquote
@@ -19,6 +19,7 @@ from msgspec.structs import replace
 
 from segue.conversation.context import Prompt
 from segue.conversation.limits import parse_json
+from segue.conversation.messages import Message
 from segue.errors import CallError, DecodeError, LoadError
 from segue.protocols.api import find_endpoint
 from segue.protocols.detection import detect_protocol
@@ -139,6 +140,47 @@ def read_call(
         body=plain,
         query=query,
     )
+
+
+def read_further(known: Call, turns: int, messages: int, items: list[object], catalogue: Catalogue) -> Call | None:
+    """Read a request that has other turns than a known one behind its first `turns`, which are so many messages.
+
+    What is read of the rest are the objects of the known request. The turns before end with a request that was sent as
+    it is. None: the new turns cannot be read without those before them.
+    """
+    reader, prompt, body = get_protocol(known.body_protocol), known.prompt, known.body
+    key = reader.turns_key
+    if not reader.reads_apart or known.transport is not None or prompt is None or body is None or key is None:
+        return None
+    new: tuple[Message, ...] = ()
+    if items:
+        endpoint = find_endpoint(reader.name, None, known.model, catalogue)
+        if endpoint.rules.reasoning_replay == "required":  # the options say which turns have none
+            return None
+        named = {"model": body["model"]} if "model" in body else {}
+        try:
+            read = reader.decode_request({**named, key: items}, endpoint).context
+        except DecodeError:
+            return None
+        new = read.messages
+        if read.system_prompt is not None or not _stands_alone(prompt.context.messages[:messages], new):
+            return None
+    turns_before = cast("list[object]", body[key])[:turns]
+    context = replace(prompt.context, messages=(*prompt.context.messages[:messages], *new))
+    return replace(known, prompt=replace(prompt, context=context), body={**body, key: [*turns_before, *items]})
+
+
+def _stands_alone(before: Sequence[Message], new: Sequence[Message]) -> bool:
+    """Whether messages are a reply and what follows it, and refer to nothing in the messages before them."""
+    if not new or new[0].role != "assistant" or (before and before[-1].role == "assistant"):
+        return False
+    ids: set[str] = set()
+    for message in new:
+        if message.role == "assistant":
+            ids.update([piece.id for piece in message.content if piece.kind == "toolCall"])
+        elif message.role == "system" or (message.role == "toolResult" and message.tool_call_id not in ids):
+            return False
+    return True
 
 
 def find_protocol(method: str, path: str, headers: Mapping[str, str]) -> str | None:

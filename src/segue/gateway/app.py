@@ -30,7 +30,8 @@ from segue.gateway.config import Config, load_config, read_config
 from segue.gateway.exchange import Exchange, random_name
 from segue.gateway.guarding import is_own_host, is_remote
 from segue.gateway.hints import find_client
-from segue.gateway.intake import Admission, Refused, check_head, drop_body, read_limited
+from segue.gateway.histories import Read
+from segue.gateway.intake import Admission, Refused, check_head, drop_body
 from segue.gateway.keys import ANYONE, ClientKey
 from segue.gateway.pages import pages
 from segue.gateway.responses import find_reply_context, is_own_reply, previous_id
@@ -157,11 +158,9 @@ class ProtocolApp:
         body = b"" if is_socket else await admission.read_body(receive, headers)
         if encoding := headers.get("content-encoding"):
             body = await admission.decompress(body, encoding)
-        catalogue = admission.runtime.router.catalogue
+        histories, runtime = self._gateway.histories, admission.runtime
         try:
-            call = await admission.run(
-                read_limited, method, path, headers, body, catalogue=catalogue, limits=admission.limits
-            )
+            read = await admission.run(histories.read, admission.tenant, runtime, method, path, headers, body)
         except CallError as error:
             # Not NOT_FOUND: clients of OpenAI's protocols would read that the model does not exist.
             failure = Failure(kind=FailureKind.INVALID_REQUEST, status=error.status, message=str(error))
@@ -170,9 +169,10 @@ class ProtocolApp:
             protocol = error.protocol or DEFAULT_PROTOCOL
             await send_failure(send, failure, protocol, given, error.status, transport=transport)
             return
+        call = read.call
         headers = {**headers, **call.headers}
         try:
-            await self._answer(admission, call, headers, receive, send, raw=body)
+            await self._answer(admission, read, headers, receive, send, raw=body)
         except UnknownModel as error:
             await send_failure(send, explain_error(error), call.protocol, status=404, transport=call.transport)
         except SegueError as error:
@@ -180,13 +180,14 @@ class ProtocolApp:
             await send_failure(send, failure, call.protocol, given, transport=call.transport)
 
     async def _answer(
-        self, admission: Admission, call: Call, headers: dict[str, str], receive: Receive, send: Send, *, raw: bytes
+        self, admission: Admission, read: Read, headers: dict[str, str], receive: Receive, send: Send, *, raw: bytes
     ) -> None:
-        runtime = admission.runtime
+        runtime, call = admission.runtime, read.call
         match call.kind:
             case "generate":
                 context = await self._continued(admission, call)
-                asked = await read_asked(self._gateway, admission, call, headers, raw=raw, context=context)
+                known = read if context is None else None
+                asked = await read_asked(self._gateway, admission, call, headers, raw=raw, context=context, read=known)
                 exchange = Exchange(self._gateway, asked, "req_" + random_name())
                 if call.stream:
                     await answer_stream(exchange, send, receive)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from time import monotonic
-from typing import final
+from typing import NamedTuple, final
 
 import msgspec
 from msgspec.structs import replace
@@ -12,16 +12,17 @@ from msgspec.structs import replace
 from segue.calls import Call
 from segue.client.session.outboxes import Outboxes
 from segue.conversation.context import Context, Options
-from segue.conversation.messages import Message
+from segue.conversation.messages import AssistantMessage, Message
 from segue.envelope.compactions import open_compactions
 from segue.envelope.conversation import FoundStates, Stored, find_states, restore
 from segue.envelope.keys import START_OF_CHAIN, Chain
 from segue.envelope.restoring import rename_ids
 from segue.envelope.state import State
 from segue.gateway.hints import find_client, find_conversation
+from segue.gateway.histories import Read, Seam
 from segue.gateway.intake import Admission
 from segue.gateway.responses import check_ids, without_previous
-from segue.gateway.routing import Routed
+from segue.gateway.routing import Routed, Router
 from segue.gateway.service import Gateway, now_ms
 from segue.gateway.spending import check_name, select_models
 from segue.gateway.straight import has_no_options, is_unchanged
@@ -100,10 +101,12 @@ async def read_asked(
     context: Context | None = None,
     continued: Continuation | None = None,
     outboxes: Outboxes | None = None,
+    read: Read | None = None,
 ) -> Asked:
     """Restore the history of a request and find its models. `context` replaces the history of the body `raw`.
 
-    `continued` is what stands before the messages of the body; nothing of it has to be restored.
+    `continued` is what stands before the messages of the body; nothing of it has to be restored. `read` is what is
+    known of the beginning of the body from earlier requests: nor has that.
 
     Raises:
         UnknownModel: there is no model of that name.
@@ -114,7 +117,6 @@ async def read_asked(
     assert prompt is not None, "only requests with a prompt are sent on"
     name = call.model or ""
     await check_ids(gateway, admission, call, raw)
-    sent = open_compactions(prompt.context if context is None else context, gateway.envelopes, tenant)
     given = prompt.options if context is None and continued is None else without_previous(prompt.options)
     conversation = find_conversation(headers, prompt, tenant) if continued is None else continued.conversation
     router, key = runtime.router, admission.key
@@ -125,19 +127,7 @@ async def read_asked(
     routed = named if chosen is None or not key.rights.may_ask(chosen) else router.find(chosen, call.protocol)
     author = named.author
     is_known = author is not None and author.protocol == call.body_protocol
-    after = START_OF_CHAIN if continued is None else continued.chain
-    new = sent if continued is None else continued.with_own_ids(sent)
-    found, stored = await _find_states(gateway, admission, new, after)
-
-    def base_url(state: State) -> str | None:
-        return router.base_url_of(state.provider, state.model, state.endpoint)
-
-    origin = new_assistant_message(author) if author is not None and is_known else None
-    restored = await admission.run(restore, new, found, stored, author=origin, base_urls=base_url)
-    whole = restored.context
-    if continued is not None:
-        whole = replace(whole, messages=(*continued.messages, *whole.messages))
-    is_straight = (
+    may_pass = (
         bool(raw)
         and context is None
         and author is not None
@@ -148,8 +138,19 @@ async def read_asked(
         and author.id == name
         and gateway.store.is_available
         and has_no_options(routed.route)
-        and is_unchanged(raw, found, stored, author)
     )
+    restored = await _restore(
+        gateway,
+        admission,
+        prompt.context if context is None else context,
+        router=router,
+        origin=new_assistant_message(author) if author is not None and is_known else None,
+        passing=(author, raw) if author is not None and may_pass else None,
+        continued=continued,
+        read=read,
+        conversation=conversation,
+    )
+    whole = restored.context
     route = routed.route
     options = replace(
         given,
@@ -173,25 +174,89 @@ async def read_asked(
         admission=admission,
         call=call,
         name=name,
-        sent=sent,
+        sent=restored.sent,
         context=whole,
         options=options,
         policy=policy,
         routed=routed,
         candidates=runtime.breaker.order(ordered, monotonic()),
-        restored=restored.restored,
+        restored=restored.turns,
         report=restored.report,
         conversation=conversation,
         client=find_client(headers),
         tenant=tenant,
         headers=headers,
-        chain=found.chain,
+        chain=restored.chain,
         has_store=gateway.store.is_available,
         refused=gateway.conversations.refused(conversation, tenant, whole.messages),
-        raw=raw if is_straight else b"",
+        raw=raw if restored.passes else b"",
         continued=continued,
-        outboxes=outboxes,
+        outboxes=restored.outboxes or outboxes,
     )
+
+
+class _Restored(NamedTuple):
+    """A history with its states; `sent` is the part that had to be looked at, `passes` whether its bytes can be sent.
+
+    `outboxes` are those of the earlier requests, if there were any.
+    """
+
+    sent: Context
+    context: Context
+    chain: Chain
+    turns: int
+    """How many got their state back."""
+    report: Report
+    passes: bool | None
+    outboxes: Outboxes | None
+
+
+async def _restore(
+    gateway: Gateway,
+    admission: Admission,
+    given: Context,
+    *,
+    router: Router,
+    origin: AssistantMessage | None,
+    passing: tuple[Model, bytes] | None,
+    continued: Continuation | None,
+    read: Read | None,
+    conversation: str,
+) -> _Restored:
+    """Restore a history, or what is new of it, and keep it for the next request.
+
+    `origin` is the author of turns without a state, `passing` the model that may get the body as it is.
+    """
+    is_sure = gateway.store.is_available or not gateway.has_store
+    history, seam = (None, None) if read is None or not is_sure else (read.history, read.seam)
+    if seam is not None and passing is not None and seam.is_unchanged is None:
+        seam = None  # it was not asked before
+    after = START_OF_CHAIN if continued is None else continued.chain
+    if seam is not None:
+        after, given = seam.chain, replace(given, messages=given.messages[seam.messages :])
+    sent = open_compactions(given, gateway.envelopes, admission.tenant)
+    new = sent if continued is None else continued.with_own_ids(sent)
+    found, stored = await _find_states(gateway, admission, new, after)
+
+    def base_url(state: State) -> str | None:
+        return router.base_url_of(state.provider, state.model, state.endpoint)
+
+    restored = await admission.run(restore, new, found, stored, author=origin, base_urls=base_url)
+    whole, count, report = restored.context, restored.restored, restored.report
+    passes = None if passing is None else is_unchanged(passing[1], found, stored, passing[0])
+    if continued is not None:
+        whole = replace(whole, messages=(*continued.messages, *whole.messages))
+    if history is not None and seam is not None:
+        whole = replace(whole, messages=(*history.whole[: seam.messages], *whole.messages))
+        count += seam.restored
+        report = Report((*seam.report.changes, *report.shifted(seam.messages).changes))
+        passes = passes and seam.is_unchanged
+    if read is not None and read.text is not None and is_sure and sent is given:
+        end = Seam(len(read.text.turns), len(whole.messages), found.chain, report, count, passes)
+        read = read if seam is not None else read._replace(history=None, seam=None)
+        gateway.histories.keep(read, admission.runtime, whole.messages, end, conversation)
+    outboxes = None if history is None or seam is None else history.outboxes
+    return _Restored(sent, whole, found.chain, count, report, passes, outboxes)
 
 
 async def _find_states(

@@ -156,6 +156,7 @@ class StateTable(_Table, frozen=True, kw_only=True):
 
 
 _Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
+_NotNegative: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 _Count: TypeAlias = Annotated[int, msgspec.Meta(gt=0)]
 
 
@@ -171,6 +172,8 @@ class LimitsTable(_Table, frozen=True, kw_only=True):
     - `connections`, `connections_per_address`: open connections, in all and from one address.
     - `sockets_per_key`, `socket_idle_seconds`, `socket_minutes`: open WebSockets with the same key, how long one may be
       idle, and how long it may last.
+    - `remembered_megabytes`: bodies of earlier requests in memory, so that only what is new of a conversation is read;
+      a quarter of it for one key. 0: none.
     - `values`, `messages`: JSON values of a body, counted by the commas, and messages or other entries of one list.
     - `envelopes`, `envelope_megabytes`: envelopes that are read in one request; further ones are dropped and reported.
     - `hold_seconds`, `heartbeat_seconds`: how long the head of a stream is held back, and when silence is filled.
@@ -193,6 +196,7 @@ class LimitsTable(_Table, frozen=True, kw_only=True):
     sockets_per_key: _Count = 100
     socket_idle_seconds: _Positive = 900.0
     socket_minutes: _Positive = 60.0
+    remembered_megabytes: _NotNegative = 32.0
     values: _Count = 1_000_000
     messages: _Count = 50_000
     envelopes: _Count = 10_000

@@ -24,6 +24,7 @@ from segue.gateway.config import Config, read_config, read_secret
 from segue.gateway.conversations import Conversations
 from segue.gateway.defaults import Address, needs_key, read_address
 from segue.gateway.guarding import find_digest
+from segue.gateway.histories import Histories
 from segue.gateway.intake import Intake, Refused
 from segue.gateway.keys import ANYONE, ClientKey, KeyRing
 from segue.gateway.metrics import Metrics
@@ -96,6 +97,7 @@ class Gateway:
             self.keys.load(lambda: keys_version(store.database), lambda: read_keys(store.database))
         self.spending: Spending = Spending(self.store, now_ms)
         self.conversations: Conversations = Conversations(self.store)
+        self.histories: Histories = Histories()
         self.digests: DigestCache = DigestCache()
         """What was digested of the conversations that clients send again with each request."""
         self.envelopes: Envelopes = Envelopes(self._read_envelope_keys(config))
@@ -208,7 +210,8 @@ class Gateway:
         return row.data if row is not None and tenant in (None, row.tenant) else None
 
     def forget_rows(self, conversation: str, tenant: str | None) -> None:
-        """Drop the rows of a conversation from memory."""
+        """Drop the rows of a conversation, and what was read of it, from memory."""
+        self.histories.forget(conversation, tenant)
         for name, row in tuple(self._rows.items()):
             if row.conversation == conversation and tenant in (None, row.tenant):
                 del self._rows[name]

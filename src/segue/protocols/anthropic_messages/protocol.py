@@ -65,6 +65,7 @@ PROTOCOL: Final = Protocol(
         "versions",
     ),
     framing="sse",
+    reads_apart=True,
     path=_path,
     token_count=TokenCount(path=below(_path, "/count_tokens"), body=only(_COUNTED), field="input_tokens"),
     not_carried=NOT_IN_A_BODY

@@ -98,6 +98,8 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `default_fields`: fields that segue has no name for, with the values that say no more than their absence.
     - `held_content`: which parts of a body refer to content that only the provider has.
     - `headers`: headers of every request, besides the key.
+    - `reads_apart`: the turns from a reply on are read alike with and without the turns before them, as long as their
+      results are those of their own calls.
     - `versions`: the versions of the API that a header names, and what each refuses; None: there is no such header.
     - `copies_arguments`: `encode_request` shares no dict or list with the arguments of calls, whose texts or copies it
       writes where `Endpoint.owned` asks for it. Without it the whole body is copied for callers that may change it.
@@ -175,6 +177,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     default_fields: Mapping[str, object] = msgspec.field(default_factory=dict[str, object])
     held_content: HeldContent = NO_HELD_CONTENT
     headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    reads_apart: bool = False
     versions: ApiVersions | None = None
     affects_later: Callable[[Message], bool] | None = None
     namespaces: Namespaces | None = None

@@ -37,6 +37,7 @@ PROTOCOL: Final = Protocol(
     **read_parts(__package__, "batch_forms", "reply_form", "routes", "server_tools", "sources", "stream_writer"),
     cites_in_reply=True,
     framing="sse",
+    reads_apart=True,
     path=_PATH,
     model_list=OPENAI_MODEL_LIST,
     token_count=TokenCount(path=below(_PATH, "/input_tokens"), body=only(_COUNTED), field="input_tokens"),

@@ -94,6 +94,7 @@ PROTOCOL: Final = Protocol(
         "stream_writer",
     ),
     framing="sse",
+    reads_apart=True,
     path=_PATH,
     model_list=OPENAI_MODEL_LIST,
     token_count=TokenCount(

@@ -1,0 +1,267 @@
+"""What was read of the conversations that clients send whole with each request: only what is new is read again.
+
+A client repeats its history with each step. What is known of a request is kept with the bytes that it was read from: a
+request that begins with the same bytes, of the same tenant and under the same configuration, begins with the same
+messages, which are also the same objects. So an outbox finds them projected and encoded.
+
+A history is split where an earlier request ended: there a reply follows. Clients move their cache marks, so the last
+turns of a request may differ from those of the one before it; then the split is at the end of an earlier one.
+
+Only equal bytes are taken for equal. What is kept is bounded, for each tenant and in all, and forgotten an hour after
+its states were looked up.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from time import monotonic
+from typing import Final, NamedTuple, cast, final
+
+import msgspec
+
+from segue.calls import Call, find_protocol, read_further
+from segue.client.session.outboxes import Outboxes
+from segue.conversation.messages import Message
+from segue.envelope.keys import Chain
+from segue.gateway.config import LimitsTable
+from segue.gateway.intake import check_values, read_limited
+from segue.gateway.runtime import Runtime
+from segue.projection.report import Report
+from segue.protocols.registry import get_protocol
+
+_DECODE: Final = msgspec.json.Decoder().decode
+_DECODE_FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_DECODE_ITEMS: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_SMALLEST: Final = 4_000
+"""Bytes of a body that is worth to be kept."""
+_ALIKE: Final = 8
+"""Histories with the same first turn that are kept."""
+_SEAMS: Final = 8
+"""Ends of earlier requests that are kept of a history."""
+_MARKED: Final = 3
+"""Requests in whose last turns a client may move its cache marks."""
+_LONGEST: Final = 3600.0
+"""Seconds after which the states of a history are looked up again."""
+_TENANT_SHARE: Final = 0.25
+_MEGA: Final = 1_000_000
+
+
+@final
+class Seam(NamedTuple):
+    """The end of a request in a history: how many turns and messages it had, and what was found for them.
+
+    `is_unchanged`: whether the turns are as the model itself wrote them; None if that was not asked.
+    """
+
+    turns: int
+    messages: int
+    chain: Chain
+    report: Report
+    restored: int
+    is_unchanged: bool | None
+
+
+@final
+class History:
+    """A request as it was read, with the bytes of its turns and of what stands beside them."""
+
+    __slots__ = ("call", "conversation", "fields", "found_at", "outboxes", "runtime", "seams", "size", "turns", "whole")
+
+    def __init__(
+        self,
+        text: Text,
+        call: Call,
+        runtime: Runtime,
+        whole: tuple[Message, ...],
+        seams: tuple[Seam, ...],
+        *,
+        outboxes: Outboxes,
+        conversation: str,
+        found_at: float,
+    ) -> None:
+        self.fields: Mapping[str, bytes] = text.fields
+        self.turns: tuple[bytes, ...] = text.turns
+        self.call: Call = call
+        self.runtime: Runtime = runtime
+        self.whole: tuple[Message, ...] = whole
+        """The messages with their states."""
+        self.seams: tuple[Seam, ...] = seams
+        self.outboxes: Outboxes = outboxes
+        self.conversation: str = conversation
+        self.found_at: float = found_at
+        self.size: int = text.size
+
+
+@final
+class Text(NamedTuple):
+    """The body of a request as JSON in pieces: its turns, and what stands beside them, in order."""
+
+    place: tuple[str, str, bytes]
+    fields: Mapping[str, bytes]
+    turns: tuple[bytes, ...]
+    size: int
+
+
+@final
+class Read(NamedTuple):
+    """A request that was read. `text` is None if it cannot be kept; `history` is the one that it begins with."""
+
+    call: Call
+    text: Text | None = None
+    history: History | None = None
+    seam: Seam | None = None
+
+
+class Histories:
+    """The histories of all tenants; those that were not used for the longest time are forgotten."""
+
+    def __init__(self) -> None:
+        self._places: dict[tuple[str, str, bytes], tuple[History, ...]] = {}
+        self._used: dict[str, OrderedDict[History, tuple[str, str, bytes]]] = {}
+        self._sizes: dict[str, int] = {}
+
+    @property
+    def held_bytes(self) -> int:
+        """The bytes of the bodies that are kept."""
+        return sum(self._sizes.values())
+
+    def held_of(self, tenant: str) -> int:
+        """Give how much of that is one tenant's."""
+        return self._sizes.get(tenant, 0)
+
+    def read(  # noqa: PLR0917 - a request as `read_call` takes it, whose it is, and how it is read
+        self, tenant: str, runtime: Runtime, method: str, path: str, headers: Mapping[str, str], body: bytes
+    ) -> Read:
+        """Read a request.
+
+        Raises:
+            Refused: it has too many values or messages.
+            CallError: it cannot be read.
+        """
+        limits, catalogue = runtime.config.limits, runtime.router.catalogue
+        protocol = find_protocol(method, path, headers) if len(body) >= _SMALLEST else None
+        text = None if protocol is None else _split((tenant, f"{method} {path}"), protocol, body, limits)
+        if text is not None:
+            found = self._find(text, runtime)
+            if found is not None:
+                history, seam = found
+                call = _read_new(history, seam, text, runtime)
+                if call is not None:
+                    text = text._replace(turns=history.turns[: seam.turns] + text.turns[seam.turns :])
+                    return Read(call, text, history, seam)
+            try:
+                check_values(body, limits)
+                plain = cast("object", _DECODE(body))
+            except (msgspec.DecodeError, UnicodeError, RecursionError):
+                plain = None
+            if isinstance(plain, dict):
+                whole = cast("dict[str, object]", plain)
+                return Read(read_limited(method, path, headers, whole, catalogue=catalogue, limits=limits), text)
+        return Read(read_limited(method, path, headers, body, catalogue=catalogue, limits=limits))
+
+    def _find(self, text: Text, runtime: Runtime) -> tuple[History, Seam] | None:
+        """Find the history that a request begins with: the one with the most turns in common."""
+        best: tuple[History, Seam] | None = None
+        oldest = monotonic() - _LONGEST
+        for history in self._places.get(text.place, ()):
+            if history.runtime is not runtime or history.found_at < oldest or not _has_fields(history, text):
+                continue
+            for seam in reversed(history.seams):
+                if best is not None and seam.turns <= best[1].turns:
+                    break
+                if history.turns[: seam.turns] == text.turns[: seam.turns]:
+                    best = history, seam
+                    break
+        return best
+
+    def keep(self, read: Read, runtime: Runtime, whole: tuple[Message, ...], seam: Seam, conversation: str) -> None:
+        """Keep a request, in place of the one that it continues. `seam` is its end, `whole` its restored messages."""
+        text, before = read.text, read.history
+        limits = runtime.config.limits
+        most = limits.remembered_megabytes * _MEGA
+        if text is None or text.size > most * _TENANT_SHARE:
+            return
+        seams, is_newest = (seam,), False
+        if before is not None and read.seam is not None:
+            at = before.seams.index(read.seam)
+            known = before.seams[: at + 1]
+            seams = known if known[-1].turns == seam.turns else (*known[1 - _SEAMS :], seam)
+            is_newest = at + _MARKED >= len(before.seams)
+        history = History(
+            text,
+            read.call,
+            runtime,
+            whole,
+            seams,
+            outboxes=Outboxes() if before is None else before.outboxes,
+            conversation=conversation,
+            found_at=monotonic() if before is None else before.found_at,
+        )
+        if before is not None and is_newest:  # else another conversation began like this one
+            self._drop(text.place[0], before)
+        self._add(text.place, history)
+        tenant = text.place[0]
+        while self._sizes[tenant] > most * _TENANT_SHARE:
+            self._drop(tenant, next(iter(self._used[tenant])))
+        while self.held_bytes > most:
+            largest = max(self._sizes, key=self._sizes.__getitem__)
+            self._drop(largest, next(iter(self._used[largest])))
+
+    def forget(self, conversation: str, tenant: str | None) -> None:
+        """Drop a conversation; of any tenant with None."""
+        for name, used in tuple(self._used.items()):
+            for history in tuple(used) if tenant in (None, name) else ():
+                if history.conversation == conversation:
+                    self._drop(name, history)
+
+    def _add(self, place: tuple[str, str, bytes], history: History) -> None:
+        alike = self._places.get(place, ())
+        if len(alike) >= _ALIKE:
+            self._drop(place[0], alike[-1])
+            alike = self._places.get(place, ())
+        self._places[place] = (history, *alike)
+        self._used.setdefault(place[0], OrderedDict())[history] = place
+        self._sizes[place[0]] = self._sizes.get(place[0], 0) + history.size
+
+    def _drop(self, tenant: str, history: History) -> None:
+        used = self._used.get(tenant)
+        place = None if used is None else used.pop(history, None)
+        if place is None:
+            return  # another request that continued it was faster
+        self._sizes[tenant] -= history.size
+        left = tuple(each for each in self._places[place] if each is not history)
+        if left:
+            self._places[place] = left
+        else:
+            del self._places[place]
+        if not self._used[tenant]:
+            del self._used[tenant], self._sizes[tenant]
+
+
+def _split(given: tuple[str, str], protocol: str, body: bytes, limits: LimitsTable) -> Text | None:
+    """Take a body apart; None if it is not one whose turns can be kept. `given`: the tenant, and where it was sent."""
+    record = get_protocol(protocol)
+    if not limits.remembered_megabytes or not record.reads_apart or record.turns_key is None:
+        return None
+    try:
+        fields = _DECODE_FIELDS(body)
+        turns = tuple(map(bytes, _DECODE_ITEMS(fields.pop(record.turns_key))))
+    except (msgspec.DecodeError, KeyError, UnicodeError, RecursionError):
+        return None
+    if not turns or len(turns) > limits.messages:
+        return None
+    place = (given[0], f"{protocol} {given[1]}", turns[0])
+    return Text(place, {key: bytes(value) for key, value in fields.items()}, turns, len(body))
+
+
+def _has_fields(history: History, text: Text) -> bool:
+    return history.fields == text.fields and list(history.fields) == list(text.fields)
+
+
+def _read_new(history: History, seam: Seam, text: Text, runtime: Runtime) -> Call | None:
+    try:
+        items = [cast("object", _DECODE(turn)) for turn in text.turns[seam.turns :]]
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+    return read_further(history.call, seam.turns, seam.messages, items, runtime.router.catalogue)
