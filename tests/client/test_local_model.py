@@ -16,7 +16,7 @@ import pytest
 
 from cli.running import run
 from cli.terminal import NO_KEYS
-from segue import AsyncClient, Client, Context, Conversation, Options, Toolbox, get_model
+from segue import AssistantMessage, AsyncClient, Client, Context, Conversation, Options, Toolbox, get_model
 from segue.cli.statuses import Status
 from segue.client.local import gguf, servers
 from segue.client.local.user_files import write_setting
@@ -211,22 +211,46 @@ def set_light(colour: Literal["red", "green"], is_on: bool) -> str:
     return f"{colour}, {is_on}"
 
 
-def call_in_grammar(name: str) -> None:
-    """A call that is required has arguments that fit the schema, whatever the model would have written."""
-    tools = Toolbox(set_light)
-    options = Options(max_tokens=200, temperature=0.0, tool_choice="required")
-    context = Context(tools=tools.definitions).add("Please switch the green light on.")
+def wait() -> str:
+    """Wait a minute."""
+    return "done"
+
+
+def require_calls(name: str) -> None:
+    """A call that is required is made, and its arguments fit the schema, whatever the model would have written."""
+    tools = Toolbox(set_light, wait)
+    context = Context(tools=tools.definitions, system_prompt="Be helpful.").add("Please switch the green light on.")
+    required, named = (
+        Options(max_tokens=200, temperature=0.0, tool_choice=choice) for choice in ("required", "set_light")
+    )
+
+    async def ask() -> AssistantMessage:
+        async with AsyncClient(retry=0) as client:
+            return await client.complete(context, name, options=named)
+
     with Client(retry=0) as client:
-        message = client.complete(context, name, options=options)
-    assert message.stop_reason == StopReason.TOOL_USE, message.error_message
-    calls = message.tool_calls()
-    assert calls
-    assert [result.is_error for result in tools.run(calls)] == [False] * len(calls)
-    assert all(call.arguments["colour"] in ("red", "green") for call in calls)
+        stream = client.stream(context, name, options=named)
+        list(stream)
+        messages = [client.complete(context, name, options=required), stream.message, asyncio.run(ask())]
+    for message in messages:
+        assert message.stop_reason == StopReason.TOOL_USE, message.error_message
+        assert [result.is_error for result in tools.run(message.tool_calls())] == [False]
+        assert message.usage is not None
+        assert message.usage.output > 0
+    assert [call.name for message in messages[1:] for call in message.tool_calls()] == ["set_light"] * 2
 
 
 def test_a_grammar_makes_calls_of_noise(tiny: Path):
-    call_in_grammar(f"local:{tiny}")
+    require_calls(f"local:{tiny}")
+
+
+def test_a_required_call_that_is_cut_off_stays_text(tiny: Path):
+    options = Options(max_tokens=3, tool_choice="required")
+    with Client(retry=0) as client:
+        message = client.complete(
+            Context(tools=Toolbox(set_light).definitions).add("Light!"), f"local:{tiny}", options=options
+        )
+    assert (message.stop_reason, message.tool_calls()) == (StopReason.LENGTH, ())
 
 
 @pytest.fixture(scope="module")
@@ -253,6 +277,11 @@ def test_a_real_model_answers_whole_and_streamed(real: str):
     assert "".join(deltas) == stream.message.text()
     assert "Oslo" in stream.message.text()
     assert len(deltas) > 3
+
+
+@pytest.mark.proof
+def test_a_real_model_makes_the_calls_that_are_required(real: str):
+    require_calls(real)
 
 
 @pytest.mark.proof

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import aclosing, closing
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +26,7 @@ from typing import IO, TYPE_CHECKING, Final, NamedTuple, final
 
 import msgspec
 
+from segue.client.local.forced_calls import as_reply, require_call
 from segue.client.local.user_files import data_folder, read_settings
 from segue.errors import MissingExtra, SettingsError
 from segue.models.built_in import LOCAL, LOCAL_HOST
@@ -227,6 +229,21 @@ def local_mounts(environment: Mapping[str, str]) -> Mapping[str, object]:
     return {f"all://{LOCAL_HOST}": _transport_class()(environment)}
 
 
+def _with_content(request: httpx2.Request, content: bytes) -> httpx2.Request:
+    import httpx2
+
+    headers = [(name, value) for name, value in request.headers.raw if name.lower() != b"content-length"]
+    method, url, extensions = request.method, request.url, request.extensions
+    return httpx2.Request(method, url, headers=headers, content=content, extensions=extensions)
+
+
+def _called(data: bytes, *, is_stream: bool) -> httpx2.Response:
+    import httpx2
+
+    kind = "text/event-stream" if is_stream else "application/json"
+    return httpx2.Response(200, content=as_reply(data, is_stream=is_stream), headers={"content-type": kind})
+
+
 @lru_cache(maxsize=1)
 def _transport_class() -> Callable[[Mapping[str, str]], httpx2.BaseTransport]:
     import httpx2  # when the first client is made: it is an optional dependency
@@ -237,32 +254,46 @@ def _transport_class() -> Callable[[Mapping[str, str]], httpx2.BaseTransport]:
             self._sync: httpx2.HTTPTransport | None = None
             self._async: httpx2.AsyncHTTPTransport | None = None
 
-        def _direct(self, request: httpx2.Request, data: bytes) -> httpx2.Response | None:
-            """Direct a request to the server of its model; what prevents that is the answer."""
+        def _direct(self, request: httpx2.Request, data: bytes) -> tuple[httpx2.Request, bool | None] | httpx2.Response:
+            """Direct a request to the server of its model; what prevents that is the answer.
+
+            The second value is, of a request that requires a call, whether it asks for a stream.
+            """
             try:
                 body = msgspec.json.decode(data or b"{}", type=dict[str, object])
                 port = start(check_ready(str(body.get("model") or LOCAL.id), self._environment))
             except (SettingsError, MissingExtra) as error:
                 return httpx2.Response(404, json={"error": {"message": str(error), "type": "not_found_error"}})
+            asked = require_call(body)
+            if asked is not None:
+                request = _with_content(request, msgspec.json.encode(asked))
             request.url = request.url.copy_with(host="127.0.0.1", port=port)
             request.headers["host"] = f"127.0.0.1:{port}"
-            return None
+            return request, None if asked is None else body.get("stream") is True
 
         def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-            refused = self._direct(request, request.read())
-            if refused is not None:
-                return refused
+            directed = self._direct(request, request.read())
+            if isinstance(directed, httpx2.Response):
+                return directed
             self._sync = self._sync or httpx2.HTTPTransport(trust_env=False)
-            return self._sync.handle_request(request)
+            response = self._sync.handle_request(directed[0])
+            if directed[1] is None or response.status_code != 200:
+                return response
+            with closing(response):
+                return _called(response.read(), is_stream=directed[1])
 
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
             import anyio.to_thread  # httpx2 is built on it
 
-            refused = await anyio.to_thread.run_sync(self._direct, request, await request.aread())
-            if refused is not None:
-                return refused
+            directed = await anyio.to_thread.run_sync(self._direct, request, await request.aread())
+            if isinstance(directed, httpx2.Response):
+                return directed
             self._async = self._async or httpx2.AsyncHTTPTransport(trust_env=False)
-            return await self._async.handle_async_request(request)
+            response = await self._async.handle_async_request(directed[0])
+            if directed[1] is None or response.status_code != 200:
+                return response
+            async with aclosing(response):
+                return _called(await response.aread(), is_stream=directed[1])
 
         def close(self) -> None:
             if self._sync is not None:
