@@ -196,7 +196,7 @@ def main() -> int:
     """Build it where the command line says."""
     to = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "_build" / "playground"
     try:
-        print(build(to.resolve(), ROOT / "docs" / "_build" / ".runtime"))
+        print(build(to.resolve(), ROOT / ".playground"))
     except NotBuiltError as error:
         print(f"no playground: {error}")
         return 1

@@ -155,26 +155,27 @@ function readLink() {
   return new URLSearchParams(location.hash.slice(1));
 }
 
-function writeLink(shared = {}) {
+function makeLink(shared = {}) {
   const link = new URLSearchParams(shared);
   if (state.selected) link.set("target", state.selected);
   if ($("reasoning").value !== "auto") link.set("thinking", $("reasoning").value);
   if ($("only").getAttribute("aria-pressed") === "true") link.set("only", "1");
   if (list.here !== null && list.here !== undefined) link.set("row", list.here);
-  history.replaceState(null, "", `#${link}`);
+  return new URL(`#${link}`, location.href).href;
+}
+
+function writeLink() {
+  history.replaceState(null, "", makeLink());
 }
 
 async function copyLink() {
+  const link = await share(state.given).then(makeLink, (error) => showProblem(error.message));
+  if (!link) return;
   try {
-    writeLink(await share(state.given));
-  } catch (error) {
-    showProblem(error.message);
-    return;
-  }
-  try {
-    await navigator.clipboard.writeText(location.href);
+    await navigator.clipboard.writeText(link);
     announce("The link is copied.");
   } catch {
+    history.replaceState(null, "", link);
     showProblem("The browser does not allow copying; copy the address of this page.");
   }
 }

@@ -12,7 +12,7 @@ export function imageUrl(path) {
 }
 
 // What a link has besides the view: nothing, because the conversation is with the server.
-export function share() {
+export async function share() {
   return {};
 }
 
