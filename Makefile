@@ -32,6 +32,7 @@ PY := $(VENV)/bin/python
 CREATED := $(VENV)/.created
 LIBRARY := $(VENV)/.library
 TOOLS := $(VENV)/.tools
+SITE := $(VENV)/.site
 
 # Whatever is generated comes from a script of this name and is compared by its --check.
 WRITERS := $(sort $(wildcard scripts/write_*.py))
@@ -88,7 +89,8 @@ docs: $(TOOLS) ## regenerate the generated files
 pictures: $(TOOLS) ## take the pictures of the inspector that the documentation shows
 	SEGUE_PICTURES=docs/pictures $(PY) -m pytest -q tests/inspector/test_page.py
 
-site: $(TOOLS) ## build the documentation, into docs/_build
+site: $(SITE) ## build the documentation, into docs/_build, with the playground if npm can fetch its runtime
+	-@$(PY) scripts/build_playground.py
 	$(PY) -m sphinx -E -W --keep-going -q -b html docs docs/_build
 	@echo "docs/_build/index.html"
 
@@ -100,7 +102,7 @@ release-check: $(LIBRARY) ## build the package twice, compare, inspect it, insta
 	$(PY) scripts/release_check.py $(RELEASE)
 
 clean: ## remove the virtual environment and everything the tools left
-	rm -rf $(VENV) .bench dist dist-sbom docs/_build .hypothesis .import_linter_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .bench .playground dist dist-sbom docs/_build .hypothesis .import_linter_cache .pytest_cache .ruff_cache
 	find src tests examples scripts benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(CREATED):
@@ -114,4 +116,8 @@ $(LIBRARY): pyproject.toml | $(CREATED)
 
 $(TOOLS): pyproject.toml | $(CREATED)
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	@touch $(LIBRARY) $@
+	@touch $(LIBRARY) $(SITE) $@
+
+$(SITE): pyproject.toml | $(CREATED)
+	$(PY) -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@

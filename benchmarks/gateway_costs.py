@@ -110,7 +110,7 @@ def measure_gateway(*, quick: bool = False, sources: Sequence[str] = ()) -> list
                 firsts[name] += _load(server, streamed, 1, 1, is_cut=True)
         figures += _compare("gateway.first", "a stream alone", "to the first byte, wall clock", firsts, 1)
         if not sources:
-            figures += _measure_keeping(url, whole, rounds, count)
+            figures += _measure_keeping(url, whole, rounds, requests)
     return figures
 
 
@@ -160,7 +160,7 @@ def _spend(
 
 
 def _compare(
-    key: str, what: str, unit: str, spent: Mapping[str, Sequence[float]], count: int, base: str = _BARE
+    key: str, what: str, unit: str, spent: Mapping[str, Sequence[float]], count: int, *, base: str = _BARE
 ) -> list[Figure]:
     figures: list[Figure] = []
     for name, times in spent.items():

@@ -78,6 +78,7 @@ CONTENTS: Final = {
         "probe",
         "mcp",
         "inspector",
+        "playground",
     ),
     "Look up": ("types", "reference/README", "names", "glossary", "protocols/README", "vendors", "rules"),
     "The project": ("stability", "decisions/README", "benchmarks/README", "first-minutes", "contributing", "changelog"),
@@ -98,8 +99,11 @@ def _toctree(caption: str, pages: tuple[str, ...]) -> str:
     return "\n```{toctree}\n:hidden:\n:caption: " + caption + "\n\n" + "\n".join(pages) + "\n```\n"
 
 
-def _complete(_: Sphinx, page: str, source: list[str]) -> None:
+def _complete(app: Sphinx, page: str, source: list[str]) -> None:
     """Put into a page what it does not hold itself."""
+    if page == "playground" and (Path(app.outdir) / page / "index.html").exists():  # scripts/build_playground.py
+        start, _, rest = source[0].split("\n\n", 2)
+        source[0] = f'{start}\n\n<p><a href="playground/index.html">Open the playground</a></p>\n\n{rest}'
     if page in OUTSIDE:
         text = (ROOT / OUTSIDE[page]).read_text(encoding="utf-8").replace("](docs/", "](")
         for name, file in OUTSIDE.items():

@@ -22,7 +22,10 @@ from segue._lazy import read_stub
 _STUB: Final = Path(segue.__file__).with_suffix(".pyi").read_text(encoding="utf-8")
 _OF_PACKAGE: Final[Mapping[str, str]] = read_stub(_STUB)[0]
 """Every name of `segue` with its module; the names of submodules with `segue`."""
-_MODULES: Final = ("segue.events", "segue.errors", "segue.wire", "segue.framing", "segue.protocols", "segue.testing")
+_MODULES: Final = (
+    *("segue.events", "segue.errors", "segue.wire", "segue.framing", "segue.protocols"),
+    *("segue.corpus", "segue.testing", "segue.testing.emulator"),
+)
 _SUBJECTS: Final = {
     "segue.conversation.stored": "stored conversations",
     "segue.conversation": "conversations",
@@ -69,9 +72,10 @@ def groups() -> Mapping[str, tuple[Entry, ...]]:
     for module in _MODULES:
         entries = found.setdefault(module, [])
         for name in _names_of(module):
-            if name not in listed:
-                listed.add(name)
-                entries.append(Entry("segue" if name in _OF_PACKAGE else module, name))
+            of_package = name in _OF_PACKAGE and getattr(segue, name) is getattr(import_module(module), name)
+            if name not in listed or not of_package:
+                listed |= {name} if of_package else set()
+                entries.append(Entry("segue" if of_package else module, name))
     for name, module in sorted(_OF_PACKAGE.items()):
         if module != "segue" and name not in listed | _SKIPPED:
             subject = next(subject for begin, subject in _SUBJECTS.items() if module.startswith(begin))
@@ -93,7 +97,7 @@ def _names_of(module: str) -> list[str]:
 
 def page_of(group: str) -> str:
     """Give the name of a group's page."""
-    return group.removeprefix("segue.").replace(" ", "-")
+    return group.removeprefix("segue.").replace(" ", "-").replace(".", "-")
 
 
 def title_of(group: str) -> str:
@@ -156,8 +160,11 @@ _NAME: Final = re.compile(r"(?:segue\.)?(\w+)(\.\w+)?(\(\))?")
 
 @lru_cache(maxsize=1)
 def public_names() -> Mapping[str, str]:
-    """Give the full name in the reference of every public name."""
-    return {entry.name: f"{entry.module}.{entry.name}" for entries in groups().values() for entry in entries}
+    """Give the full name in the reference of every public name: of two, such as `Summary`, that of the package."""
+    found = [entry for entries in groups().values() for entry in entries]
+    return {
+        entry.name: f"{entry.module}.{entry.name}" for entry in sorted(found, key=lambda entry: entry.module == "segue")
+    }
 
 
 def find_target(code: str) -> str | None:

@@ -10,7 +10,8 @@ import pytest
 
 from cli.running import SESSION
 from inspector.serving import inspector
-from segue import estimate_tokens, get_model, prepare, read_history, read_session
+from segue import check, estimate_tokens, get_model, prepare, read_history, read_session
+from segue.errors import render_path
 from segue.histories.registry import get_format
 
 httpx2 = pytest.importorskip("httpx2")
@@ -317,6 +318,43 @@ def test_a_pasted_session_of_an_agent_is_recognised(page, claude_session):
     unknown = open_text(page, b"PK\x03\x04 no archive", name="some.zip")
     assert (unknown.status_code, "some.zip: " in unknown.json()["error"]) == (422, True)
     assert "\n" not in unknown.json()["error"]
+
+
+def test_a_pasted_error_of_a_provider_is_classified(page):
+    refused = open_text(page, "prompt is too long: 210000 tokens > 200000 maximum")
+    failure = refused.json()["failure"]
+    assert (refused.status_code, failure["kind"], failure["used"], failure["limit"]) == (
+        422,
+        "overflow",
+        210000,
+        200000,
+    )
+    assert "failure" not in open_text(page, "hello world").json()
+
+
+def test_a_request_is_checked_as_it_is_and_its_own_model_is_the_first_target(page):
+    call = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": [call]}]
+    body = {
+        "model": "claude-opus-4-8",
+        "max_tokens": 9,
+        "messages": [*messages, {"role": "user", "content": "And?"}],
+    }
+    opened = open_text(page, json.dumps(body)).json()
+    assert (opened["targets"][0], opened["isRequest"]) == ("anthropic/claude-opus-4-8", True)
+    given = ask(page, "api/given", {"document": opened["document"]}).json()
+    assert json.loads(given["body"]) == body
+    assert [sentence.split(":")[0] for sentence in given["violations"]] == [
+        render_path(violation.path) for violation in check(body, protocol="anthropic-messages")
+    ]
+    assert given["violations"]
+    question = {"document": opened["document"], "target": opened["targets"][0]}
+    assert check(ask(page, "api/wire", question).json(), protocol="anthropic-messages") == []
+    assert ask(page, "api/given", {"document": document(page)}).json() == {"body": "", "violations": []}
+
+
+def test_a_question_that_the_page_never_asks_is_not_answered(page):
+    assert httpx2.get(page + "api/nothing").status_code == 404
 
 
 @pytest.mark.parametrize("options", [("--host", "0.0.0.0"), ("--allow-host", "inspector.example")])

@@ -69,6 +69,7 @@ def command(
     file = EXAMPLE.open("rb") if example else file
     import uvicorn
 
+    from segue.inspector.answers import Answers
     from segue.inspector.guard import is_loopback
     from segue.inspector.library import Library
     from segue.inspector.server import make_app, new_token
@@ -97,15 +98,8 @@ def command(
     if browser:
         _open_browser(address, port)
     proxies = frozenset(map(_without_port, allowed))
-    app = make_app(
-        token,
-        library,
-        known,
-        names=frozenset(names),
-        allowed=proxies,
-        shows_sessions=is_loopback(host) and not proxies,
-        example=EXAMPLE,
-    )
+    answers = Answers(library, known, shows_sessions=is_loopback(host) and not proxies, example=EXAMPLE)
+    app = make_app(token, answers, names=frozenset(names), allowed=proxies)
     uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off")).run(sockets=[listener])
 
 

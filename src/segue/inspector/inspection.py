@@ -7,7 +7,7 @@ on the screen: the work of one answer does not grow with the conversation, excep
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Final, NamedTuple, cast, final
 
@@ -33,6 +33,7 @@ from segue.histories.registry import get_format
 from segue.inspector.alignment import align
 from segue.inspector.pieces import Json
 from segue.inspector.side_by_side import SideBySide
+from segue.json_text import encode_valid_json
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
 from segue.plurals import counted
@@ -41,6 +42,8 @@ from segue.projection.policy import Policy
 from segue.projection.projector import Projection, project
 from segue.projection.report import SENTENCES, Change, ChangeCode, Loss, describe_loss, describe_size
 from segue.projection.workspace.ownership import Ownership
+from segue.protocols.api import find_checked
+from segue.protocols.kit.codec import Violation
 from segue.protocols.registry import PROTOCOLS, get_protocol
 from segue.request import Request
 from segue.tokens import measure
@@ -127,21 +130,44 @@ def describe(opened: OpenedConversation) -> Json:
         "messages": len(context.messages),
         "tools": len(context.tools),
         "writers": [name for name, _ in _writers(context)],
+        "isRequest": isinstance(opened.document.body, Mapping),
         "leftOut": opened.left_out,
         "nth": opened.nth,
         "conversations": max(len(opened.lines), 1),
     }
 
 
+def describe_given(document: Document) -> Json:
+    """Give a request as it was given, indented, and what its provider would refuse in it."""
+    body, protocol = document.body, document.protocol
+    if not isinstance(body, Mapping) or protocol is None:
+        return {"body": "", "violations": []}
+    shown = msgspec.json.format(encode_valid_json(body), indent=2).decode()
+    return {"body": shown, "violations": _sentences(check(body, protocol=protocol))}
+
+
+def _sentences(violations: Sequence[Violation]) -> list[str]:
+    shown = [f"{render_path(violation.path)}: {violation.message}" for violation in violations[:_MOST_VIOLATIONS]]
+    return [*shown, f"and {left} more"] if (left := len(violations) - _MOST_VIOLATIONS) > 0 else shown
+
+
 def suggest_targets(document: Document, catalogue: Catalogue) -> list[str]:
-    """Name three targets: the last model that wrote in the conversation, other writers, and models in common use."""
-    names = [name for name, protocol in _writers(document.prompt.context) if protocol in PROTOCOLS]
+    """Name three targets: the model that a request names, the last writers of the conversation, and common models."""
+    writers = [name for name, protocol in _writers(document.prompt.context) if protocol in PROTOCOLS]
+    names = [*dict.fromkeys([*_named_in(document, catalogue), *writers])]
     known = [name for name in names if _is_known(name, document, catalogue)]
     taken = {protocol for name, protocol in _writers(document.prompt.context) if name in known}
     common = [name for name in _COMMON_TARGETS if name not in known and _is_known(name, document, catalogue)]
     # A target with another protocol shows more than a second one with the same.
     common.sort(key=lambda name: find_target(name, document, catalogue).protocol in taken)
     return [*known, *common][:_SUGGESTED]
+
+
+def _named_in(document: Document, catalogue: Catalogue) -> list[str]:
+    """Give the full name of the model that a request names, if it is in the catalogue."""
+    if not isinstance(document.body, Mapping) or document.protocol is None:
+        return []
+    return [find_checked(document.body, document.protocol, None, catalogue).model.full_name()]
 
 
 def _writers(context: Context) -> list[tuple[str, str]]:
@@ -259,14 +285,11 @@ class Inspection:
         if request is None:
             return {}
         found = check(request.body, protocol=self._model.protocol, model=self._model)
-        violations = [f"{render_path(violation.path)}: {violation.message}" for violation in found[:_MOST_VIOLATIONS]]
-        if len(found) > _MOST_VIOLATIONS:
-            violations.append(f"and {len(found) - _MOST_VIOLATIONS} more")
         return {
             "url": _url(request),
             "bytes": len(request.content),
             "required": [str(requirement) for requirement in request.requirements],
-            "violations": violations,
+            "violations": _sentences(found),
             "dropped": self._find_dropped(request),
             "cache": self._find_cached(request),
         }

@@ -1,6 +1,6 @@
 // The comparison with the request before: the first difference, the reasoning that it invalidates, and what it costs.
 
-import { $, make, number, plural } from "./elements.js";
+import { $, makeFacts, number, plural } from "./elements.js";
 import { money } from "./targets.js";
 
 // `open(body, name)` opens a conversation and gives its key; `compare(key)` compares the chosen target's request with it.
@@ -56,7 +56,7 @@ export class Before {
 
   show(sentence, rows = []) {
     $("before-answer").textContent = sentence;
-    $("before-facts").replaceChildren(...rows.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
+    $("before-facts").replaceChildren(...makeFacts(rows));
   }
 }
 

@@ -20,6 +20,11 @@ export function make(tag, attributes = {}, ...children) {
   return node;
 }
 
+// The rows of a list of facts: a name and a value, which may be an element.
+export function makeFacts(rows) {
+  return rows.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)));
+}
+
 // `actions` are `words`, what the sides are called, `imageUrl(key)` and `expand(at, piece, side)`; `short` is the length after which a text can be shortened again.
 export function makeRow(row, size, actions, short) {
   const changed = row.changes.length > 0 || !row.same;
@@ -85,9 +90,11 @@ function makeExpand(text, context, index, side) {
 
 function makeImage(piece, actions) {
   const text = piece.parts.join("");
-  const url = actions.imageUrl(piece.image);
-  const link = make("a", { href: url, target: "_blank", rel: "noopener", class: "picture" },
-    make("img", { src: url, alt: `image, ${text}`, loading: "lazy", onerror: () => link.replaceWith(`${text}; not a picture that browsers show`) }));
+  const link = make("a", { target: "_blank", rel: "noopener", class: "picture" },
+    make("img", { alt: `image, ${text}`, loading: "lazy", onerror: () => link.replaceWith(`${text}; not a picture that browsers show`) }));
+  Promise.resolve(actions.imageUrl(piece.image)).then((url) => {
+    link.href = link.firstChild.src = url;
+  });
   return make("figure", {}, link, make("figcaption", { class: "quiet" }, text));
 }
 

@@ -2,11 +2,13 @@
 // differences. The server keeps the conversation; the page asks for the rows that are on the screen.
 
 import { Before } from "./before.js";
-import { $, make, number, plural } from "./elements.js";
+import { $, make, makeFacts, number, plural } from "./elements.js";
 import { RowList } from "./rows.js";
 import { describeCounts, describeLength, drawFacts, drawMatrix, makeCard } from "./targets.js";
+import { KEEPS, STOPPED, imageUrl, readShared, send, share } from "./transport.js";
 
 const HISTORY = "history:"; // begins the values of `beside` that name another conversation
+const TITLE = document.title;
 const SHOWN_WIRE = 200_000; // characters of a body that are shown; copying takes all of it
 
 // `generation` counts changes of the conversation and of the settings: answers to earlier questions are dropped.
@@ -29,7 +31,7 @@ const list = new RowList($("rows"), {
     await drawRows();
     await list.mark(at);
   },
-  imageUrl: (key) => `api/images/${state.document.document}/${key}`,
+  imageUrl: (key) => imageUrl(`api/images/${state.document.document}/${key}`),
   fail: (error) => showProblem(error.message),
 });
 
@@ -39,12 +41,12 @@ const before = new Before({
 });
 
 async function request(path, options) {
-  const reply = await fetch(path, options).catch(() => {
-    throw new Error("the inspector does not answer; start `segue ui` again");
+  const reply = await send(path, options).catch(() => {
+    throw new Error(STOPPED);
   });
   if (reply.ok) return reply;
   const answer = await reply.json().catch(() => ({ error: `the server answered with status ${reply.status}` }));
-  throw new Error(answer.error);
+  throw Object.assign(new Error(answer.error), answer);
 }
 
 async function ask(path, body) {
@@ -82,7 +84,7 @@ async function openDocument(body, parameters) {
 
 async function open(body, parameters) {
   const filled = Object.entries({ source: $("source").value, ...parameters }).filter(([, value]) => value);
-  await showAnswer(openDocument(body, filled));
+  await showAnswer(openDocument(body, filled), body);
 }
 
 async function listSessions() {
@@ -107,17 +109,21 @@ async function openSession() {
   if (chosen) await showAnswer(ask("api/session", { source: chosen.value, title: chosen.dataset.title }));
 }
 
-async function showAnswer(answer) {
+// `given` is the text, or the file, that was opened: a link can have it.
+async function showAnswer(answer, given = null) {
   showProblem("");
+  drawFailure(null);
   $("inspect").disabled = true;
   const isBeside = state.document && $("open-beside").checked;
   try {
     const opened = await answer;
+    if (!isBeside) state.given = given;
     await (isBeside ? showHistory(opened) : showDocument(opened));
   } catch (error) {
     toggleForm(true);
     if (!isBeside) $("result").hidden = $("opened").hidden = true; // what is shown would be taken for the result
-    showProblem(error.message);
+    if (error.failure) drawFailure(error.failure);
+    else showProblem(error.message);
   } finally {
     $("inspect").disabled = false;
   }
@@ -135,6 +141,17 @@ async function showHistory(opened) {
 function addHistory(opened) {
   const nth = opened.conversations > 1 ? ` (${opened.nth} of ${opened.conversations})` : "";
   state.histories.set(opened.document, `${opened.name || "Pasted text"}${nth}`);
+}
+
+// What was pasted is no conversation, but an error of a provider.
+function drawFailure(failure) {
+  $("failure").hidden = !failure;
+  if (!failure) return;
+  const tokens = [failure.used, failure.limit].map((count) => (count ? number(count) : "not known"));
+  const rows = [["Kind", failure.kind.replaceAll("_", " ")], ["Message", failure.message], ["Seen in", failure.evidence], ["Status", failure.status],
+    ["Provider", failure.provider], ["Wait", failure.retry_after && plural(failure.retry_after, "second")], ["Tokens", failure.used || failure.limit ? `${tokens[0]} of at most ${tokens[1]}` : ""]];
+  $("failure-facts").replaceChildren(...makeFacts(rows.filter(([, value]) => value)));
+  announce(`This is an error of a provider: ${failure.kind.replaceAll("_", " ")}.`);
 }
 
 async function showDocument(opened) {
@@ -155,7 +172,8 @@ async function showDocument(opened) {
   $("nth-of").textContent = `of ${number(opened.conversations)}`;
   $("left-out").hidden = !opened.leftOut.length;
   $("left-out").querySelector("ul").replaceChildren(...opened.leftOut.map((sentence) => make("li", {}, sentence)));
-  document.title = `${opened.name || "Pasted text"} · segue inspector`;
+  document.title = `${opened.name || "Pasted text"} · ${TITLE}`;
+  drawGiven(null);
   toggleForm(false);
   if (!state.chosen) {
     const beside = link.getAll("beside").filter((value) => value && !isHistory(value));
@@ -167,6 +185,7 @@ async function showDocument(opened) {
   }
   await inspectAll(opened.first);
   if (link.get("beside")) await chooseBeside(link.get("beside"));
+  if (opened.isRequest) drawGiven(await ask("api/given", { document: opened.document }));
   if (link.get("row")) await list.mark(Number(link.get("row")));
   showPlace();
   writeLink();
@@ -178,23 +197,29 @@ function readLink() {
   return new URLSearchParams(location.hash.slice(1));
 }
 
-function writeLink() {
-  const link = new URLSearchParams();
-  if (state.document && state.document.document !== state.first) link.set("document", state.document.document);
-  if ($("beside").value) link.set("beside", $("beside").value);
+function makeLink(shared = {}) {
+  const link = new URLSearchParams(shared);
+  if (KEEPS && state.document && state.document.document !== state.first) link.set("document", state.document.document);
+  if ($("beside").value && (KEEPS || !isHistory($("beside").value))) link.set("beside", $("beside").value);
   if (state.selected) link.set("target", state.selected);
   if ($("reasoning").value !== "auto") link.set("thinking", $("reasoning").value);
   if ($("only").getAttribute("aria-pressed") === "true") link.set("only", "1");
   if (list.here !== null && list.here !== undefined) link.set("row", list.here);
-  history.replaceState(null, "", `#${link}`);
+  return new URL(`#${link}`, location.href).href;
+}
+
+function writeLink() {
+  history.replaceState(null, "", makeLink());
 }
 
 async function copyLink() {
-  writeLink();
+  const link = await share(state.given).then(makeLink, (error) => showProblem(error.message));
+  if (!link) return;
   try {
-    await navigator.clipboard.writeText(location.href);
+    await navigator.clipboard.writeText(link);
     announce("The link is copied.");
   } catch {
+    history.replaceState(null, "", link);
     showProblem("The browser does not allow copying; copy the address of this page.");
   }
 }
@@ -384,6 +409,16 @@ async function showFacts(target) {
   if (target.name === state.selected) drawFacts(target.summary, facts, state.document.source);
 }
 
+// The request as it was given: what its provider would refuse, and its JSON beside the one for a target.
+function drawGiven(given) {
+  state.body = given?.body ?? "";
+  $("given").hidden = !given;
+  if (!given) return;
+  const count = given.violations.length ? make("b", { class: "over" }, plural(given.violations.length, "known violation")) : "No known violations";
+  $("given-line").replaceChildren(count, " in the request as it is");
+  $("given").querySelector("ul").replaceChildren(...given.violations.map((sentence) => make("li", {}, sentence)));
+}
+
 function summary() {
   const target = state.targets.find((other) => other.name === state.selected);
   return $("beside").value && target?.summary ? target.besides?.get($("beside").value) ?? target.summary : target?.summary;
@@ -473,9 +508,14 @@ async function showWire() {
   $("wire-title").textContent = `Request JSON for ${state.selected}`;
   $("copied").textContent = $("wire-json").textContent = "";
   $("wire-box").showModal();
-  const text = await wireText();
+  $("given-json").textContent = shorten(state.body);
+  $("given-json").hidden = !state.body;
+  $("wire-json").textContent = shorten(await wireText());
+}
+
+function shorten(text) {
   const left = text.length - SHOWN_WIRE;
-  $("wire-json").textContent = left > 0 ? `${text.slice(0, SHOWN_WIRE)}\n… ${number(left)} more characters; copying takes all of it` : text;
+  return left > 0 ? `${text.slice(0, SHOWN_WIRE)}\n… ${number(left)} more characters; copying takes all of it` : text;
 }
 
 async function wireText() {
@@ -602,6 +642,11 @@ async function start() {
   const models = await ask("api/models");
   $("models").append(...begun.protocols.map((name) => make("option", { value: name })), ...models.map(([name, protocol]) => make("option", { value: name }, protocol)));
   await listSessions();
+  const shared = await readShared(readLink());
+  if (shared) {
+    $("text").value = shared;
+    await open(shared, {});
+  }
 }
 
 start().catch((error) => showProblem(error.message));

@@ -1,6 +1,6 @@
 // The targets: a card for each, with what it would lose, how much of its window is used and what the input costs.
 
-import { $, LOSSES, LOSS_WORDS, make, number, plural } from "./elements.js";
+import { $, LOSSES, LOSS_WORDS, make, makeFacts, number, plural } from "./elements.js";
 
 const FULL_WORDS = { content: "content dropped", opaque: "provider data dropped", none: "format only" };
 const SHORT_WORDS = { content: "content dropped", opaque: "provider data", none: "format" };
@@ -97,7 +97,7 @@ export function drawFacts(summary, facts, source) {
     if (facts.required.length) line.push("has requirements");
   }
   $("facts-line").textContent = line.join(" · ");
-  $("facts").replaceChildren(...rows.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value))));
+  $("facts").replaceChildren(...makeFacts(rows));
 }
 
 function describeCache(cache) {

@@ -28,6 +28,21 @@ from segue.testing.emulator.script import Step as Step
 from segue.testing.emulator.script import StepInput as StepInput
 from segue.testing.emulator.script import load_steps as load_steps
 
+__all__ = [
+    "Bill",
+    "EmulatedCall",
+    "Emulator",
+    "EmulatorServer",
+    "Ledger",
+    "RecordedRequest",
+    "Reply",
+    "Step",
+    "StepInput",
+    "emulate",
+    "load_steps",
+    "serve_in_thread",
+]
+
 
 @final
 class EmulatorServer(NamedTuple):
