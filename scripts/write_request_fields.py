@@ -8,7 +8,7 @@ The format of a field is the smallest that `protocols.kit.request_fields` needs:
 "boolean", "object" (any object) or "any"; "#Name" for an object of the file; {"enum": [...]}, {"list": field},
 {"map": field} (an object with any keys, whose form "keys" may have) and {"union": [fields]}. Limits stand beside them:
 {"is": "string", "min": 1, "max": 64, "pattern": "..."}. An object may have only one of its keys in "one", and if these
-are all of its keys, it has one.
+are all of its keys, it has one. "absent" are the keys that a provider does not have.
 """
 
 from __future__ import annotations
@@ -48,6 +48,12 @@ _NOT_ENFORCED: Final = frozenset({"status", "detail", "annotations", "id", "logp
 """Keys that the types require and no API does (recorded 200s without them, 2025 and 2026)."""
 _OPEN: Final = frozenset({"InputSchema"})
 """Objects that hold JSON schema, of which the types name only some keys."""
+_PLATFORMS: Final[Mapping[str, str]] = {
+    "not supported in Gemini API": "google",
+    "not supported in Vertex AI": "google-vertex",
+    "not supported in Gemini Enterprise Agent Platform": "google-vertex",
+}
+"""What the descriptions of fields say -> the provider that does not have them."""
 _LISTS: Final = (list, collections.abc.Iterable, collections.abc.Sequence, set, frozenset)
 
 
@@ -119,6 +125,7 @@ class Reader:
         """Read a pydantic model."""
         fields: dict[str, Field] = {}
         required: list[str] = []
+        absent: dict[str, list[str]] = {}
         for name, field in kind.model_fields.items():
             key = field.alias or self.rename(name)
             fields[key] = self.read(field.annotation)
@@ -127,7 +134,10 @@ class Reader:
                 fields[key] = {"enum": [constant]}
             if field.is_required():
                 required.append(key)
-        return _object(fields, required)
+            for sentence, provider in _PLATFORMS.items():
+                if sentence in (field.description or ""):
+                    absent.setdefault(provider, []).append(key)
+        return _object(fields, required) | ({"absent": absent} if absent else {})
 
     def signature(self, method: Callable[..., object], left_out: frozenset[str]) -> dict[str, Any]:
         """Read the parameters of a method as an object."""
@@ -267,7 +277,8 @@ def _google() -> dict[str, Any]:
         "store": "boolean",
         "modelArmorConfig": "object",
     }
-    reader.objects["Request"] = _object(body, ["contents"])
+    # google-genai 3.1.0: parameters of `generate_content` that raise an error for the Gemini API
+    reader.objects["Request"] = _object(body, ["contents"]) | {"absent": {"google": ["labels", "modelArmorConfig"]}}
     settings = reader.objects["GenerationConfig"]["fields"]
     for name in ("imageConfig", "speechConfig", "responseFormat"):
         settings[name] = "any"

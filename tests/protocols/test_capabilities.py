@@ -402,6 +402,110 @@ REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
     "Ollama: tools": (ollama("gemma3:4b", tools=function(OPEN)), "tools_refused"),
     "Ollama: thinking": (ollama("llama3.2", think=True), "setting_refused"),
     "Ollama: no duration": (ollama("llama3.2", keep_alive="5 minutes"), "type"),
+    "Bedrock: documents for GPT": (
+        converse(
+            "openai.gpt-5.6-terra",
+            messages=[
+                {
+                    "role": "user",
+                    "content": [
+                        {"text": "a"},
+                        {"document": {"name": "a", "format": "pdf", "source": {"bytes": "JVBERi0xLjQK"}}},
+                    ],
+                }
+            ],
+        ),
+        "modality",
+    ),
+    "Bedrock: tools of Llama in a stream": (
+        converse("us.meta.llama3-3-70b-instruct-v1:0", stream=True, toolConfig={"tools": [TOOL]}),
+        "excludes",
+    ),
+    "Bedrock: stops of Qwen": (
+        converse("qwen.qwen3-235b-a22b-2507-v1:0", inferenceConfig={"stopSequences": ["a"]}),
+        "stop",
+    ),
+    "Bedrock: a temperature of Kimi": (
+        converse("moonshot.kimi-k2-thinking", inferenceConfig={"temperature": 0.5}),
+        "sampling",
+    ),
+    "Bedrock: a type of thinking": (
+        converse(
+            "us.anthropic.claude-opus-4-8",
+            additionalModelRequestFields={"thinking": {"type": "enabled", "budget_tokens": 2000}},
+        ),
+        "thinking_type",
+    ),
+    "Bedrock: top_k of a Claude without sampling": (
+        converse("us.anthropic.claude-opus-4-8", additionalModelRequestFields={"top_k": 5}),
+        "sampling",
+    ),
+    "Claude: a tool of another generation": (
+        claude(tools=[{"type": "bash_20241022", "name": "bash"}]),
+        "setting_refused",
+    ),
+    "Claude: thinking of a model without it": (
+        claude("claude-3-5-haiku-20241022", max_tokens=4000, thinking={"type": "enabled", "budget_tokens": 2000}),
+        "thinking_type",
+    ),
+    "Claude: an output schema of a model without them": (
+        claude("claude-sonnet-4-20250514", output_config={"format": {"type": "json_schema", "schema": CLOSED}}),
+        "setting_refused",
+    ),
+    "Ollama: a call without a name in Anthropic's format": (
+        (
+            "anthropic-messages",
+            "ollama",
+            "kimi-k2.6:cloud",
+            {
+                "model": "kimi-k2.6:cloud",
+                "max_tokens": 9,
+                "messages": [
+                    HI,
+                    {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "input": {}}]},
+                    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a", "content": "b"}]},
+                ],
+            },
+        ),
+        "call_name",
+    ),
+    "any vendor: a tool without a name": (
+        chat("together", "x/y", tools=[{"type": "function", "function": {"parameters": OPEN}}]),
+        "tool_name_empty",
+    ),
+    "Gemini: what only Vertex has": (gemini(labels={"a": "b"}), "field_unknown"),
+    "Gemini: a key that only Vertex has": (gemini(generationConfig={"audioTimestamp": True}), "field_unknown"),
+    "Vertex: a tool that only the Gemini API has": (
+        gemini(provider="google-vertex", tools=[{"fileSearch": {"fileSearchStoreNames": ["a"]}}]),
+        "field_unknown",
+    ),
+    "Gemini: a tool that the model does not have": (
+        gemini("gemini-2.0-flash", tools=[{"urlContext": {}}]),
+        "setting_refused",
+    ),
+    "Gemini: a level that the model does not have": (
+        gemini("gemini-3-pro-preview", generationConfig={"thinkingConfig": {"thinkingLevel": "minimal"}}),
+        "thinking_level",
+    ),
+    "OpenAI: a retention of the cache": (responses("gpt-5.5", prompt_cache_retention="in_memory"), "value_unknown"),
+    "OpenAI: a summary": (responses("gpt-5", reasoning={"summary": "concise"}), "setting_refused"),
+    "OpenAI: a tool of newer models": (responses("gpt-4.1", tools=[{"type": "shell"}]), "setting_refused"),
+    "Codex: a stored reply": (
+        responses("gpt-5.5", "openai-codex", instructions="a", store=True, stream=True),
+        "value_unknown",
+    ),
+    "Codex: instructions as a message": (
+        responses(
+            "gpt-5.5",
+            "openai-codex",
+            instructions="a",
+            store=False,
+            stream=True,
+            input=[{"role": "system", "content": "a"}],
+        ),
+        "setting_refused",
+    ),
+    "Groq: functions of a compound system": (chat("groq", "groq/compound", tools=function(OPEN)), "tools_refused"),
     "Perplexity: tools": (chat("perplexity", "sonar", tools=function(OPEN)), "tools_refused"),
     "Kimi: a forced call while it thinks unasked": (
         chat("moonshotai", "kimi-k2.6", tools=function(OPEN), tool_choice="required"),
@@ -545,6 +649,14 @@ ACCEPTED: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     "Cerebras: its own keys": chat("cerebras", "gpt-oss-120b", disable_reasoning=True, presence_penalty=0.5),
     "Fireworks: its own keys": chat("fireworks", "accounts/fireworks/models/glm-5p3", top_k=5, reasoning_effort=99),
     "Mistral in OpenAI's format, its own keys": chat("mistral", "mistral-large-latest", safe_prompt=True),
+    "Vertex: labels": gemini(provider="google-vertex", labels={"a": "b"}),
+    "Claude: a tool of its generation": claude(tools=[{"type": "bash_20250124", "name": "bash"}]),
+    "Claude: an output schema": claude(
+        "claude-opus-4-1-20250805", output_config={"format": {"type": "json_schema", "schema": CLOSED}}
+    ),
+    "Codex: what its client sends": responses("gpt-5.5", "openai-codex", instructions="a", store=False, stream=True),
+    "Bedrock: tools of Llama at once": converse("us.meta.llama3-3-70b-instruct-v1:0", toolConfig={"tools": [TOOL]}),
+    "OpenAI: a longer cache": responses("gpt-4.1", prompt_cache_retention="24h"),
     "Ollama: thinking off": ollama("llama3.2", think=False, keep_alive="1h30m"),
     "Ollama: tools of a model that has them": ollama("llama3.2", tools=function(OPEN), keep_alive=-1),
     "Kimi: a forced call without thinking": chat(

@@ -126,6 +126,10 @@ def listed_variants(name: str, model_id: str) -> Iterator[tuple[Variant, str, st
 CLAUDE: Final = r"claude-"
 CLAUDE_3_HAIKU: Final = r"claude-(?:3-(?:5-)?haiku|haiku-3)"
 CLAUDE_3: Final = r"claude-3-(?:haiku|opus|sonnet)"
+CLAUDE_3_AND_3_5: Final = r"claude-3-(?:5-)?(?:haiku|opus|sonnet)"
+"""The models before thinking. (Anthropic documentation: extended thinking, supported models)"""
+CLAUDE_WITHOUT_SCHEMAS: Final = r"claude-(?:3-|(?:opus|sonnet)-4(?:-0)?(?:[-@]\d{8}|$))"
+"""The models before structured outputs, which Opus 4.1 and Sonnet 4.5 began. (Anthropic documentation)"""
 CLAUDE_UP_TO_4_5: Final = (
     r"claude-(?:instant|v?[123](?:[-.:@]|$)"
     r"|(?:opus|sonnet|haiku)-4(?:[-.][0-5])?(?:[-.@:]\D|[-@]\d{8}|$)"
@@ -254,6 +258,10 @@ OPENAI_WITHOUT_REASONING: Final = rf"{_GPT}(?:3[-_.]?5(?!\d)|4(?!\d\d)|5[-_]chat
 
 (baml #2708 for gpt-4.1, OpenAI-DotNet #500 for gpt-4o, one-api #120 for gpt-5-chat)
 """
+OPENAI_WITHOUT_LONG_CACHE: Final = rf"gpt-4o|gpt-4(?!\.1|o)|gpt-3\.5|{OPENAI_O_SERIES}"
+"""OpenAI models whose caches cannot be kept for a day. (OpenAI documentation: prompt caching, extended retention)"""
+OPENAI_WITHOUT_FLEX: Final = r"gpt-4|gpt-3\.5|chatgpt"
+"""OpenAI models that flex processing does not serve. (OpenAI documentation: flex processing)"""
 
 MISTRAL: Final = r"(?:^|/)(?:open-)?(?:mistral|ministral|magistral|devstral|codestral|mixtral|pixtral)"
 """Models that apply the rules of Mistral's chat templates at every host. (mistral-common 1.13.0)"""

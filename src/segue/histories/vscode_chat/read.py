@@ -122,14 +122,21 @@ def _load(source: Source, notes: Notes) -> dict[str, Any]:
     state: list[object] = [{}]
     for line, fields in lines:
         if not _apply(state, fields):
-            notes.unreadable(line.number, "a change of an unknown kind, or of something that is not there")
+            notes.unreadable(line.number, "a change of an unknown kind, of what is not there, or back to the beginning")
     return object_of(state[0])
+
+
+def _requests(chat: object) -> Sequence[object]:
+    given = object_of(chat).get("requests")
+    return cast("list[object]", given) if isinstance(given, list) else ()
 
 
 def _apply(state: list[object], fields: Mapping[str, Any]) -> bool:
     """Make one change; False if it cannot be made."""
     kind, given, value = fields.get("kind"), fields.get("k"), cast("object", fields.get("v"))
     if kind == 0 and isinstance(value, dict):
+        if len(_requests(cast("object", value))) < len(_requests(state[0])):
+            return False  # the beginning again, which would remove what follows it
         state[0] = cast("object", value)
         return True
     path = cast("list[object]", given) if isinstance(given, list) else []

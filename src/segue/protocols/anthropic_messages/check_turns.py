@@ -171,6 +171,9 @@ class Turns:
             # "tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'" (forgecode #1142)
             message = f"{block.get('id')!r} is not a valid call id; use characters of {alphabet}"
             yield Violation(code="call_id", path=(*path, "id"), message=message)
+        if not isinstance(block.get("name"), str):
+            # "tool_use block missing required 'name' field" (Ollama: ollama #15815, 2026-04-25)
+            yield Violation(code="call_name", path=(*path, "name"), message="the call names no tool; set `name`")
         if not isinstance(block.get("input"), Mapping):
             # "tool_use.input: Input should be a valid dictionary" (koda #501)
             message = "the input of a call must be an object; use {} where there is none"

@@ -4,11 +4,32 @@ from __future__ import annotations
 
 from typing import Final
 
+from segue.models.model_ids import CLAUDE_3, CLAUDE_3_AND_3_5
 from segue.protocols.kit.limits import Limit, Limits
 
 _CLAUDE: Final = ("anthropic", "amazon-bedrock", "google-vertex", "anthropic-aws", "azure-anthropic")
 _SEARCH: Final = "Anthropic documentation: web search tool, domain filtering"
 _HTTPS: Final = '"Only HTTPS URLs are supported." (Anthropic API)'
+
+_NOT_OF_MODEL: Final = "\"'claude-opus-4-7' does not support tool types: computer_20241022.\" (Anthropic documentation)"
+_FROM_3_7: Final = r"claude-(?:3-7|(?:opus|sonnet|haiku|fable|mythos)-[4-9])"
+_FROM_4: Final = r"claude-(?:opus|sonnet|haiku|fable|mythos)-[4-9]"
+_TOOL_MODELS: Final = (
+    ("computer_20241022", _FROM_3_7),
+    ("bash_20241022", _FROM_3_7),
+    ("text_editor_20241022", _FROM_3_7),
+    ("text_editor_20250124", _FROM_4),
+    ("computer_20250124", CLAUDE_3_AND_3_5),
+    ("bash_20250124", CLAUDE_3_AND_3_5),
+    ("text_editor_20250429", "claude-3-"),
+    ("text_editor_20250728", "claude-3-"),
+    ("computer_20251124", r"claude-(?:3-|(?:sonnet|haiku)-4-5|(?:opus|sonnet)-4(?:-[01])?(?:-\d{8}|$))"),
+    ("web_search_20250305", CLAUDE_3),
+    ("web_fetch_20250910", CLAUDE_3),
+    ("code_execution_20250522", CLAUDE_3),
+    ("code_execution_20250825", CLAUDE_3),
+)
+"""Types of tools -> the models that refuse them. (Anthropic documentation: the supported models of each tool)"""
 
 LIMITS: Final = Limits(
     (
@@ -70,7 +91,28 @@ LIMITS: Final = Limits(
             excludes=("messages.*.content.*.citations.enabled=true",),
             providers=_CLAUDE,
         ),
+        Limit(
+            "speed",
+            "Anthropic documentation: fast mode, Opus from 4.6 on",
+            refused=True,
+            equals="fast",
+            models=r"claude-(?:3-|sonnet|haiku|opus-4(?:-[0-5])?(?:-\d{8}|$))",
+            providers=("anthropic",),
+            advice="remove it",
+        ),
         # -- tools
+        *(
+            Limit(
+                "tools.*.type",
+                _NOT_OF_MODEL,
+                refused=True,
+                equals=kind,
+                models=models,
+                providers=_CLAUDE,
+                advice="use another version",
+            )
+            for kind, models in _TOOL_MODELS
+        ),
         *(
             Limit(
                 f"tools.*.{key}",

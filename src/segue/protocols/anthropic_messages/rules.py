@@ -19,6 +19,7 @@ from segue.models.dialect import Dialect
 from segue.models.family import Family
 from segue.models.model_ids import (
     CLAUDE,
+    CLAUDE_3_AND_3_5,
     CLAUDE_4_6,
     CLAUDE_ALWAYS_THINKS,
     CLAUDE_BETWEEN_TOOLS,
@@ -29,6 +30,7 @@ from segue.models.model_ids import (
     CLAUDE_READS_SYSTEM,
     CLAUDE_REFUSES_FORCED_CHOICE,
     CLAUDE_UP_TO_4_5,
+    CLAUDE_WITHOUT_SCHEMAS,
 )
 from segue.models.rules import Rules
 from segue.protocols.kit.claude_prefix import CLAUDE_BINDING
@@ -170,6 +172,18 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={"exclusive_options": _SAMPLING},
         source="'`temperature` and `top_p` cannot both be specified for this model' (litellm #15097, opencode #28930)",
         read="2026-11-15",
+    ),
+    Family(
+        pattern=CLAUDE_3_AND_3_5,
+        rules={"thinking_types": frozenset({"disabled"})},
+        source="Anthropic documentation: extended thinking, supported models (from 3.7 on)",
+        read="2026-11-17",
+    ),
+    Family(
+        pattern=CLAUDE_WITHOUT_SCHEMAS,
+        rules={"refused_extra": ["output_config.format", "output_format"], "refused_options": ["output_schema"]},
+        source="Anthropic documentation: structured outputs, supported models (from Opus 4.1 and Sonnet 4.5 on)",
+        read="2026-11-17",
     ),
     Family(
         pattern=CLAUDE_4_6,

@@ -167,6 +167,11 @@ def _thinking_type(body: Block) -> str | None:
 
 def _check_thinking(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     kind = _thinking_type(body)
+    types = endpoint.rules.thinking_types
+    if kind in ("adaptive", "enabled") and types is not None and kind not in types:
+        # '"thinking.type.enabled" is not supported for this model.' (vscode #322706, 2026-06-24)
+        where: Path = ("additionalModelRequestFields", "thinking", "type")
+        yield violation("thinking_type", where, f"{endpoint.model.id} does not support {kind!r}; use another type")
     if kind == "disabled" and "off" not in endpoint.rules.thinking_levels:
         # Refused by Fable, Mythos and the 5.5 generation (pydantic-ai 2.66.0, live)
         place: Path = ("additionalModelRequestFields", "thinking", "type")
@@ -238,6 +243,9 @@ def _check_claude(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         for one in check_part(object_of(body.get(key)), "anthropic-messages", endpoint, (key,)):
             if one.code != "field_missing" or len(one.path) > len((key, "messages")):
                 yield one
+        if object_of(body.get(key)).get("top_k") is not None and "temperature" in endpoint.rules.refused_options:
+            # "`top_k` is deprecated for this model." (as `temperature`: pi #7961)
+            yield violation("sampling", (key, "top_k"), f"{endpoint.model.id} does not support top_k; remove it")
 
 
 def _conflicts_with_thinking(key: str, value: object) -> bool:

@@ -17,5 +17,26 @@ LIMITS: Final = Limits(
             models=r"titan-text|mistral-7b|mixtral-8x7b|jurassic|ai21\.j2|cohere\.command-(?:text|light)",
             advice="move it into the first message",
         ),
+        Limit(
+            "toolConfig",
+            '"This model doesn\'t support tool use in streaming mode." (reported 400s of these, 2025 and 2026)',
+            excludes=("stream=true",),
+            models=r"meta\.llama|mistral-large|ai21\.jamba",
+        ),
+        Limit(
+            "additionalModelRequestFields.top_k",
+            '"extraneous key [top_k] is not permitted" (AWS documentation: Nova, `inferenceConfig.topK`)',
+            refused=True,
+            models=r"amazon\.nova",
+            advice="use inferenceConfig.topK inside",
+        ),
+        Limit(
+            "toolConfig.tools.*.toolSpec.strict",
+            '"This model doesn\'t support the strict ..." (of Nova, Llama and Mistral: a public cookbook, 2026)',
+            refused=True,
+            equals=True,
+            models=r"amazon\.nova|meta\.llama|mistral\.",
+            advice="remove it",
+        ),
     )
 )

@@ -34,6 +34,7 @@ from segue.models.model_ids import (
     CLAUDE_REFUSES_FORCED_CHOICE,
     CLAUDE_UP_TO_4_5,
     OPENAI_GPT_5_5_ON,
+    OPENAI_GPT_5_6_ON,
     OPENAI_GPT_5_ALONE,
 )
 from segue.models.rules import Rules
@@ -136,6 +137,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "thinking_levels": frozenset({"off", "low", "medium", "high", "xhigh", "max"}),  # efforts: anthropic 2.8.0
             "refused_with_thinking": _SAMPLING,
             "cache_marks": 4,
+            "thinking_types": frozenset({"adaptive", "disabled"}),
             # AWS documentation: Claude, additional fields; `reasoning_config` is the first name of `thinking`
             "added_fields": ["anthropic_version", "anthropic_beta", "reasoning_config"],
             "refused_options": ["-cache_retention", "temperature", "top_p"],
@@ -148,6 +150,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         pattern=CLAUDE_UP_TO_4_5,
         rules={
             "last_assistant": True,
+            "thinking_types": frozenset({"enabled", "disabled"}),
             "thinking_before_calls": True,
             "min_thinking_budget": 1024,
             "budget_in_max_tokens": True,
@@ -181,6 +184,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         pattern=CLAUDE_4_6,
         rules={
             "exclusive_options": _SAMPLING,
+            "thinking_types": frozenset({"adaptive", "enabled", "disabled"}),
             "refused_options": ["-temperature", "-top_p"],
             # the API refuses xhigh and lists these (recorded 400)
             "thinking_levels": frozenset({"off", "low", "medium", "high", "max"}),
@@ -275,6 +279,43 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={"reasoning_replay": "open"},
         source="reasoning text is accepted without a signature (strands #682, pi #1505; pi-ai 1.5.0)",
         read="2026-11-15",
+    ),
+    Family(
+        pattern=r"moonshot|kimi",
+        rules={"refused_options": ["temperature"]},
+        source="'This model doesn't support the temperature field. Remove temperature and try again.' (observed by a"
+        " public agent, 2026-09-22)",
+        read="2026-11-17",
+    ),
+    Family(
+        pattern=r"xai\.grok",
+        rules={"refused_options": _SAMPLING | {"stop"}},
+        source="the same of all three: maxTokens alone is accepted (the table of a public gateway, 2026-09)",
+        read="2026-11-17",
+    ),
+    Family(
+        pattern=r"qwen\.qwen3",
+        rules={"refused_options": ["stop"]},
+        source="'This model doesn't support the stopSequences field.' (dify-official-plugins #1767, 2025-09-25)",
+        read="2026-11-17",
+    ),
+    Family(
+        pattern=r"nova-micro|jamba-instruct",
+        rules={"user_media": ()},
+        source="AWS documentation: supported models and features of Converse, neither documents nor vision",
+        read="2026-11-17",
+    ),
+    Family(
+        pattern=r"jamba-instruct|deepseek\.r1",
+        rules={"tools": False},
+        source="the same: no tools",
+        read="2026-11-17",
+    ),
+    Family(
+        pattern=OPENAI_GPT_5_6_ON,
+        rules={"user_media": _IMAGES},
+        source="'This model doesn't support documents.' (models.dev #6821, 2026-09-11)",
+        read="2026-11-17",
     ),
     Family(
         pattern=f"{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_5_5_ON}",

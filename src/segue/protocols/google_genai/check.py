@@ -24,6 +24,7 @@ from segue.protocols.google_genai.options import mode_of
 from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import check_json
 from segue.protocols.kit.codec import Endpoint, Violation
+from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.ranges import check_range
 from segue.protocols.kit.reading import text_of
@@ -167,6 +168,8 @@ def _check_thinking(generation: Block, endpoint: Endpoint) -> Iterator[Violation
         # "Thinking level MINIMAL is not supported for this model." (vellum-assistant #32687)
         message = f"{endpoint.model.id} does not support the thinking level {level}; choose another level"
         yield Violation(code="thinking_level", path=(*path, "thinkingLevel"), message=message)
+    elif isinstance(level, str):
+        yield from check_effort(level.lower(), (*path, "thinkingLevel"), endpoint, "thinking_level")
     if level is not None and _BUDGET_ONLY.search(endpoint.model.id):
         # "Thinking level is not supported for this model." (Roo-Code #10700)
         message = f"{endpoint.model.id} does not support thinking levels; set `thinkingBudget`"

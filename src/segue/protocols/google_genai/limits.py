@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from segue.models.model_ids import GEMINI_1_AND_2
 from segue.protocols.kit.limits import Limit, Limits
 
 _CONFIG: Final = "generationConfig"
@@ -153,6 +154,34 @@ LIMITS: Final = Limits(
             providers=("google",),
             advice="use googleSearch",
         ),
+        *(
+            Limit(
+                "tools.*.~",
+                "Gemini API documentation: models, the tools that each supports",
+                refused=True,
+                equals=tool,
+                models=models,
+                providers=_GEMINI,
+                advice="remove it, or choose another model",
+            )
+            for tool, models in (
+                ("googleSearch", r"gemini-2\.0-flash-lite"),
+                ("codeExecution", r"gemini-2\.0-flash-lite"),
+                ("urlContext", r"gemini-(?:1|2\.0)"),
+                ("computerUse", r"gemini-[12](?!.*computer-use)"),
+            )
+        ),
+        *(
+            Limit(
+                "tools.*.~",
+                "Gemini API documentation: file search, cannot be combined with other tools",
+                equals="fileSearch",
+                excludes=(f'tools.*.~="{other}"',),
+                models=GEMINI_1_AND_2,
+                providers=("google",),
+            )
+            for other in ("googleSearch", "urlContext")
+        ),
         Limit(
             "tools.*.functionDeclarations.*.behavior",
             "google-genai 3.1.0: only of BidiGenerateContent",
@@ -160,6 +189,15 @@ LIMITS: Final = Limits(
             equals="NON_BLOCKING",
             providers=_GEMINI,
             advice="remove it",
+        ),
+        Limit(
+            "contents.*.parts.*.functionResponse.parts",
+            '"`function_response.parts` is not supported for this model" (gemini-cli #19436, 2026-02-18; Gemini API'
+            " documentation: function calling, from Gemini 3 on)",
+            refused=True,
+            models=GEMINI_1_AND_2,
+            providers=_GEMINI,
+            advice="put them into a content of the user",
         ),
         # -- safety
         Limit(

@@ -128,11 +128,12 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
-        pattern=r"gemini-2\.5-pro",
+        pattern=r"gemini-(?:2\.5-pro|3)",
         rules={"refused_extra": ["generationConfig.responseLogprobs", "generationConfig.logprobs"]},
         providers=("google",),
-        source="'Logprobs is not enabled for models/gemini-2.5-pro' (mscraftsman/generative-ai #135, 2025-11-21)",
-        read="2026-11-16",
+        source="'Logprobs is not enabled for models/gemini-2.5-pro' (mscraftsman/generative-ai #135, 2025-11-21), and"
+        " for every Gemini 3 that was tried (public probes, 2026-09-05)",
+        read="2026-11-17",
     ),
     Family(
         pattern=r"gemini-2\.5-pro",

@@ -18,8 +18,13 @@ from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.schemas import find_faults
 
-_CLASSES: Final[Mapping[str, str]] = {"image": "image", "audio": "audio", "video": "video"}
-"""Modalities -> the first part of their MIME types. Documents have many."""
+_CLASSES: Final[Mapping[str, tuple[str, ...]]] = {
+    "image": ("image",),
+    "audio": ("audio",),
+    "video": ("video",),
+    "document": ("application", "text"),
+}
+"""Modalities -> the first part of their MIME types."""
 
 
 class Places(NamedTuple):
@@ -83,7 +88,7 @@ def takes(kind: Modality, rules: Rules) -> bool:
     wanted = _CLASSES.get(kind)
     if wanted is None:
         return True
-    return any(pattern == "*" or pattern.partition("/")[0] == wanted for pattern in rules.user_media)
+    return any(pattern == "*" or pattern.partition("/")[0] in wanted for pattern in rules.user_media)
 
 
 def _find_media(value: object, path: Path, places: Places) -> Iterator[tuple[Path, Modality]]:

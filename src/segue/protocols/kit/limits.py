@@ -137,7 +137,8 @@ def _compare(limit: Limit, path: Path, value: object, facts: _Facts, holder: Blo
         yield Violation(code="needs", path=path, message=f"{name} needs {wanted}; set it, or remove {name}")
     for one in limit.excludes:
         if facts.hold(one, holder):
-            message = f"{name} cannot be combined with `{one.lstrip('.')}`; remove one of them"
+            other = _read_condition(one)[2] if f"{_KEYS}=" in one else one.lstrip(".")
+            message = f"{name} cannot be combined with `{other}`; remove one of them"
             yield Violation(code="excludes", path=path, message=message)
             break
     if limit.refused and value not in ([], {}):

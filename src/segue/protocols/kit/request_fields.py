@@ -29,7 +29,6 @@ from typing import Final, cast, final
 from msgspec.structs import replace
 
 from segue.errors import Path
-from segue.models.rules import Rules
 from segue.protocols.kit.capabilities import Places, check_capabilities, merge
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import Block
@@ -90,7 +89,7 @@ class RequestFields:
         if rules.body_fields == "keys":
             known = read_parameters(self._package)() | rules.added_fields
             return [_unknown_key((), key) for key in body if key not in known and body[key] is not None]
-        walk = _Walk(cast("Mapping[str, Block]", table["objects"]), self._rename, rules, loose=self._loose)
+        walk = _Walk(cast("Mapping[str, Block]", table["objects"]), self._rename, endpoint, loose=self._loose)
         found = walk.field(body, table["body"], ())
         if rules.tool_types is None:
             return found
@@ -148,13 +147,14 @@ class _Walk:
         self,
         objects: Mapping[str, Block],
         rename: Callable[[str], str] | None,
-        rules: Rules,
+        endpoint: Endpoint,
         *,
         loose: bool,
     ) -> None:
         self.objects = objects
         self.rename = rename
-        self.rules = rules
+        self.rules = endpoint.rules
+        self.provider = endpoint.model.provider
         self.loose = loose
 
     def field(self, value: object, field: object, path: Path) -> list[Violation]:
@@ -263,13 +263,14 @@ class _Walk:
             return _wrong(path, "an object", value)
         described = self.objects[name]
         fields = cast("Block", described["fields"])
+        absent = cast("Mapping[str, list[str]]", described.get("absent", {})).get(self.provider, ())
         found: list[Violation] = []
         seen: set[str] = set()
         for key, inner in cast("Block", value).items():
             known = key if self.rename is None or key in fields else self.rename(key)
             if inner is not None:
                 seen.add(known)
-            if known in fields and f"{name}.{known}" not in self.rules.refused_fields:
+            if known in fields and known not in absent and f"{name}.{known}" not in self.rules.refused_fields:
                 found += self.field(inner, fields[known], (*path, key))
             elif inner is not None and self.is_refused(name, key, known in fields, path):
                 found.append(_unknown_key(path, key))

@@ -156,6 +156,8 @@ def check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
     if name == "" and endpoint.model.provider == PROVIDER:
         # "Invalid 'messages[69].tool_calls[0].function.name': empty string." (continue #11645, #9784)
         yield Violation(code="tool_name_empty", path=path, message="the name is empty; set it")
+    if name is None:
+        yield Violation(code="tool_name_empty", path=path, message="the name is missing; set it")
     if not isinstance(name, str) or not name:
         return
     if rules.tool_name_max and len(name) > rules.tool_name_max:

@@ -9,6 +9,7 @@ from typing import Final
 
 from segue.models.model_ids import OPENAI_O_SERIES
 from segue.protocols.kit.limits import Limit, Limits
+from segue.protocols.kit.openai_cache import CACHE_LIMITS
 
 _OPENAI: Final = ("openai", "azure")
 _SPEC: Final = "openai-openapi 2.3.0: the parameter's bounds"
@@ -133,6 +134,7 @@ LIMITS: Final = Limits(
             needs=("response_format.json_schema.schema",),
             providers=_OPENAI,
         ),
+        *CACHE_LIMITS,
         Limit("prompt_cache_key", "openai-openapi 2.3.0: maxLength 64", most=64, providers=_OPENAI),
         Limit(
             "modalities.*",
@@ -206,6 +208,14 @@ LIMITS: Final = Limits(
             for key in ("temperature", "top_p", "n", "presence_penalty", "frequency_penalty", "seed", "logit_bias")
         ),
         # -- Groq
+        Limit(
+            "messages",
+            '"The model canopylabs/orpheus-arabic-saudi does not support chat completions" (langflow #11120)',
+            refused=True,
+            models=r"whisper|orpheus|playai|-tts",
+            providers=("groq",),
+            advice="choose a chat model",
+        ),
         *(
             Limit(key, _GROQ, refused=True, providers=("groq",), advice="remove it")
             for key in ("logit_bias", "logprobs", "top_logprobs", "messages.*.name")
@@ -268,6 +278,9 @@ LIMITS: Final = Limits(
             providers=_MOONSHOT,
         ),
         # -- Qwen
+        Limit(
+            "n", "Alibaba documentation: OpenAI compatible chat, from 1 to 4", least=1, most=4, providers=("alibaba",)
+        ),
         Limit(
             "model",
             f'"This model only support stream mode, please enable the stream parameter to access the model." ({_QWEN})',

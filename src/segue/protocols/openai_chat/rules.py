@@ -33,6 +33,7 @@ from segue.models.model_ids import (
     OPENAI_GPT_6_ON,
     OPENAI_O_SERIES,
     OPENAI_THINKING_LEVELS,
+    OPENAI_WITHOUT_LONG_CACHE,
     OPENAI_WITHOUT_REASONING,
     OPENAI_WITHOUT_SCHEMAS,
 )
@@ -138,6 +139,20 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=OPENAI_WITHOUT_LONG_CACHE,
+        dialect={"cache_long": "none"},
+        providers=("openai", "azure"),
+        source="'prompt_cache_retention is not supported on this model'; OpenAI documentation: prompt caching, models",
+        read="2026-11-17",
+    ),
+    Family(
+        pattern=OPENAI_GPT_5_1_TO_4,
+        rules={"refused_options": _SAMPLING},
+        providers=("github-copilot",),
+        source="'Unsupported parameter: 'temperature' is not supported with this model.' (9router #536, 2026-04-09)",
+        read="2026-11-17",
+    ),
+    Family(
         pattern=OPENAI_GPT_5_1_TO_4,
         rules={"refused_with_thinking": _SAMPLING, "refused_options": ["stop"]},
         source="OpenAI documentation: GPT-5.2, sampling only with effort none (dify-official-plugins #2821)",
@@ -171,6 +186,21 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={"refused_options": _SAMPLING | {"seed"}},
         providers=("openai", "azure"),
         source="'Model incompatible request argument supplied: temperature' (ruby_llm #155, 2025-05-07; BoltAI #302)",
+        read="2026-11-17",
+    ),
+    Family(
+        pattern=r"compound|guard|allam",
+        rules={"tools": False},
+        providers=("groq",),
+        source="'tool calling is not supported with this model' (langflow #11120); Groq documentation: local tools,"
+        " compound systems do not take them",
+        read="2026-11-17",
+    ),
+    Family(
+        pattern=r"grok-code",
+        rules={"user_media": ()},
+        providers=("xai",),
+        source="xAI documentation: models, text alone",
         read="2026-11-17",
     ),
     Family(

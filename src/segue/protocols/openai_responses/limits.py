@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.models.model_ids import OPENAI_WITHOUT_REASONING
+from segue.models.model_ids import OPENAI_GPT_5_ALONE, OPENAI_O_SERIES, OPENAI_WITHOUT_REASONING
 from segue.protocols.kit.limits import Limit, Limits
+from segue.protocols.kit.openai_cache import CACHE_LIMITS
 
 _OPENAI: Final = ("openai", "azure")
 _SPEC: Final = "openai-openapi 2.3.0: the parameter's bounds"
 _NOT_FOUND: Final = "\"Tool choice 'web_search_preview' not found in 'tools' parameter.\" (OpenAI API)"
 _MINIMAL: Final = "\"The following tools cannot be used with reasoning.effort 'minimal': web_search.\" (OpenAI API)"
+_CODEX: Final = "the backend of Codex; reported 400s, 2025 and 2026"
 _XAI: Final = "xAI documentation: Responses API, unsupported parameters"
 
 LIMITS: Final = Limits(
@@ -87,7 +89,41 @@ LIMITS: Final = Limits(
             providers=("openai",),
             advice="use openai-chat",
         ),
+        Limit(
+            "reasoning.summary",
+            "openai 3.49.0: `concise` for computer-use-preview and all reasoning models after gpt-5",
+            refused=True,
+            equals="concise",
+            models=rf"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}",
+            providers=_OPENAI,
+            advice="use auto or detailed",
+        ),
+        *CACHE_LIMITS,
         # -- tools
+        Limit("tool_choice.tools.*.name", _NOT_FOUND, among="tools.*.name", providers=_OPENAI),
+        Limit("tools.*.partial_images", "openai 3.49.0: from 0 to 3", least=0, most=3, providers=_OPENAI),
+        Limit("tools.*.output_compression", "OpenAI documentation: images, a percentage", most=100, providers=_OPENAI),
+        Limit(
+            "tools.*.type",
+            "OpenAI documentation: local shell, codex-mini-latest alone",
+            refused=True,
+            equals="local_shell",
+            models=r"^(?!.*codex)",
+            providers=_OPENAI,
+            advice="use shell",
+        ),
+        *(
+            Limit(
+                "tools.*.type",
+                "OpenAI documentation: shell and apply_patch, from GPT-5.1 on",
+                refused=True,
+                equals=kind,
+                models=rf"{OPENAI_WITHOUT_REASONING}|{OPENAI_O_SERIES}",
+                providers=_OPENAI,
+                advice="choose another model",
+            )
+            for kind in ("shell", "apply_patch")
+        ),
         Limit(
             "tool_choice.name",
             _NOT_FOUND,
@@ -175,6 +211,29 @@ LIMITS: Final = Limits(
             least=0,
             most=1,
             providers=_OPENAI,
+        ),
+        Limit(
+            "tools.*.name",
+            "\"Function 'image_gen.imagegen' conflicts with a hosted tool in the same request.\" (codex #32208)",
+            equals="image_gen",
+            excludes=('tools.*.type="image_generation"',),
+            providers=(*_OPENAI, "openai-codex"),
+        ),
+        # -- Codex with a ChatGPT plan
+        Limit("store", f'"Store must be set to false" ({_CODEX})', allowed=(False,), providers=("openai-codex",)),
+        Limit("stream", f'"Stream must be set to true" ({_CODEX})', allowed=(True,), providers=("openai-codex",)),
+        Limit("input", f'"Instructions are required" ({_CODEX})', needs=("instructions",), providers=("openai-codex",)),
+        Limit(
+            "input.*.role",
+            '"System messages are not allowed" (AIClient2API #632, 2026-06-04)',
+            refused=True,
+            equals="system",
+            providers=("openai-codex",),
+            advice="use developer, or `instructions`",
+        ),
+        *(
+            Limit(key, f'"Unsupported parameter" ({_CODEX})', refused=True, providers=("openai-codex",))
+            for key in ("temperature", "max_output_tokens", "prompt_cache_retention")
         ),
         # -- xAI
         *(
