@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MOST: Final = 40
 """More save little, and the workers should end at about the same time."""
 _MARKS: Final = {"parametrize", "proof", "skipif", "traffic"}
-"""Property tests have another one."""
+"""Rows with another mark stay apart. Property tests get theirs later, and are merged as well."""
 _OUTCOMES: Final = {"skip", "xfail", "importorskip"}
 
 

@@ -194,18 +194,19 @@ from segue.testing.emulator import Emulator, Step, emulate, serve_in_thread
 CONFIG = '[providers.cohere]\\nbase_url = "{}"\\nprotocol = "cohere-v1"\\n[state]\\nstore = "none"'
 BODY = {"model": "cohere/command-r-08-2024", "message": "Hello?"}
 CHAT = {"model": BODY["model"], "messages": [{"role": "user", "content": "Hello?"}]}
+post = httpx2.Client(timeout=60).post  # a busy machine is no failure
 
 refused = Emulator().respond("POST", "/v1/chat", {}, json.dumps({"message": "x", "p": 7}).encode())
 answers = [json.loads(refused.body)["message"]]
 with emulate(*(Step(text=text) for text in ("One.", "Two.", "Three."))) as upstream:
     gateway = Gateway(load_config(CONFIG.format(upstream.url)), environment={"CO_API_KEY": "k", "XDG_STATE_HOME": "."})
     with serve_in_thread(create_app(gateway=gateway)) as url:
-        answers.append(httpx2.post(f"{url}/v1/chat", json=BODY).json()["text"])
-        streamed = httpx2.post(f"{url}/v1/chat", json={**BODY, "stream": True}).text
+        answers.append(post(f"{url}/v1/chat", json=BODY).json()["text"])
+        streamed = post(f"{url}/v1/chat", json={**BODY, "stream": True}).text
         answers.append([json.loads(line)["event_type"] for line in streamed.splitlines()])
-        chat = httpx2.post(f"{url}/v1/chat/completions", json=CHAT).json()
+        chat = post(f"{url}/v1/chat/completions", json=CHAT).json()
         answers.append(chat["choices"][0]["message"]["content"])
-        answers.append(httpx2.post(f"{url}/v1/chat", json={"model": "no/such", "message": "x"}).json()["message"])
+        answers.append(post(f"{url}/v1/chat", json={"model": "no/such", "message": "x"}).json()["message"])
     answers += [(request.protocol, request.path, request.body["message"]) for request in upstream.emulator.requests]
 print(json.dumps(answers))
 """

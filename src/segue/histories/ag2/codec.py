@@ -24,7 +24,7 @@ from segue.conversation.content import (
 )
 from segue.conversation.context import Origin
 from segue.conversation.messages import AssistantMessage, Message, SystemMessage, ToolResultMessage, Usage, UserMessage
-from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, results_together
+from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, results_together, runs_of
 from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.origins import SEGUE, find_origin, marked_origin, origin_mark, set_origin
 from segue.histories.kit.pieces import (
@@ -79,13 +79,7 @@ def _kind(entry: Mapping[str, Any]) -> str:
 
 def _split(entries: list[Entry]) -> list[list[Entry]]:
     """Give events of tools that follow each other as one run, everything else alone."""
-    runs: list[list[Entry]] = []
-    for entry in entries:
-        if runs and _kind(entry) in _OF_TOOLS and _kind(runs[-1][0]) in _OF_TOOLS:
-            runs[-1].append(entry)
-        else:
-            runs.append([entry])
-    return runs
+    return runs_of(entries, lambda before, entry: {_kind(before), _kind(entry)} <= _OF_TOOLS)
 
 
 def _read(run: list[Entry], reading: Reading) -> list[Message]:  # noqa: ARG001 - an event needs nothing around it

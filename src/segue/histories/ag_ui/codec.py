@@ -22,7 +22,7 @@ from segue.conversation.messages import (
     ToolResultMessage,
     UserMessage,
 )
-from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
+from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, runs_of
 from segue.histories.kit.framework import items_of
 from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.origins import find_origin, marked_origin, origin_mark, set_origin
@@ -51,14 +51,8 @@ _REDACTED: Final = "redacted_thinking"
 
 def _split(entries: list[Entry]) -> list[list[Entry]]:
     """Give reasoning with the answer that it belongs to."""
-    runs: list[list[Entry]] = []
-    for entry in entries:
-        before = runs[-1][-1].get("role") if runs else None
-        if before == "reasoning" and entry.get("role") in ("reasoning", "assistant"):
-            runs[-1].append(entry)
-        else:
-            runs.append([entry])
-    return runs
+    answers = ("reasoning", "assistant")
+    return runs_of(entries, lambda before, each: before.get("role") == "reasoning" and each.get("role") in answers)
 
 
 def _read(run: list[Entry], reading: Reading) -> list[Message]:

@@ -21,7 +21,7 @@ from segue.conversation.messages import (
     ToolResultMessage,
     UserMessage,
 )
-from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
+from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, runs_of
 from segue.histories.kit.framework import items_of
 from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.origins import find_origin, marked_origin, origin_mark, set_origin
@@ -102,15 +102,12 @@ def _read_result(result: Mapping[str, Any], time: int | None) -> ToolResultMessa
     )
 
 
+_WITH_RESULTS: Final = frozenset({"assistant", "toolResult"})
+
+
 def _join(messages: Sequence[Message]) -> list[list[Message]]:
     """Give a reply with the results that follow it as one run, everything else alone."""
-    runs: list[list[Message]] = []
-    for message in messages:
-        if message.role == "toolResult" and runs and runs[-1][0].role in {"assistant", "toolResult"}:
-            runs[-1].append(message)
-        else:
-            runs.append([message])
-    return runs
+    return runs_of(messages, lambda before, each: each.role == "toolResult" and before.role in _WITH_RESULTS)
 
 
 def _write(messages: Sequence[Message], writing: Writing) -> list[Entry]:

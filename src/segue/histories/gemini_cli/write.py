@@ -18,6 +18,7 @@ from typing import Any, Final
 from segue.conversation.messages import AssistantMessage, Message, Usage
 from segue.histories.gemini_cli.log import GOT_IT
 from segue.histories.gemini_cli.read import NAME, WIRE
+from segue.histories.kit.entries import runs_of
 from segue.histories.kit.envelope import find_envelope, find_title
 from segue.histories.kit.format import Cut, Draft, Output
 from segue.histories.kit.history import WrittenFile
@@ -36,11 +37,11 @@ def write(draft: Draft) -> Output:
     clock = Clock(draft)
     lines: list[dict[str, Any]] = []
     end = 0 if draft.cut is None else draft.cut.at
-    for group in _groups(draft.messages[:end]):
+    for group in runs_of(draft.messages[:end], _same_turn):
         lines += _lines(draft, clock, group, len(lines))
     if draft.cut is not None:
         lines.append(_compression(draft, draft.cut, iso_of(clock.at(None))))
-    for group in _groups(draft.messages[end:]):
+    for group in runs_of(draft.messages[end:], _same_turn):
         lines += _lines(draft, clock, group, len(lines))
     last = next((line["timestamp"] for line in reversed(lines) if "timestamp" in line), iso_of(draft.started))
     header = {
@@ -72,19 +73,8 @@ def _compression(draft: Draft, cut: Cut, time: str) -> dict[str, Any]:
     return {"$set": {"messages": messages, "lastUpdated": time}}
 
 
-def _groups(messages: Sequence[Message]) -> list[list[Message]]:
-    """Group the messages by turn: those that were read from one message, and the results of one batch."""
-    groups: list[list[Message]] = []
-    for message in messages:
-        before = groups[-1][-1] if groups else None
-        if before is not None and _same_turn(before, message):
-            groups[-1].append(message)
-        else:
-            groups.append([message])
-    return groups
-
-
 def _same_turn(before: Message, message: Message) -> bool:
+    """Whether two messages were read from one message, or are results of one batch."""
     if before.role not in _GROUPED or message.role not in _GROUPED:
         return False
     one, other = find_envelope(before, NAME), find_envelope(message, NAME)

@@ -11,11 +11,10 @@ the one that it was made from, so a message that a program has changed is writte
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from math import inf
-from typing import Any, Final, NamedTuple, TypeAlias, cast, final
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast, final
 
 import msgspec
 
@@ -123,13 +122,23 @@ def each_alone(entries: list[Entry]) -> list[list[Entry]]:
     return [[entry] for entry in entries]
 
 
+_Item = TypeVar("_Item")
+
+
+def runs_of(items: Iterable[_Item], belongs: Callable[[_Item, _Item], bool]) -> list[list[_Item]]:
+    """Give items in runs: an item that `belongs` to the one before it is in the same run."""
+    runs: list[list[_Item]] = []
+    for item in items:
+        if runs and belongs(runs[-1][-1], item):
+            runs[-1].append(item)
+        else:
+            runs.append([item])
+    return runs
+
+
 def results_together(messages: Sequence[Message]) -> list[list[Message]]:
     """Give the results of tools that follow each other as one run, everything else alone."""
-    runs: list[list[Message]] = []
-    for is_result, group in groupby(messages, lambda message: message.role == "toolResult"):
-        run = list(group)
-        runs += [run] if is_result else [[message] for message in run]
-    return runs
+    return runs_of(messages, lambda before, message: before.role == message.role == "toolResult")
 
 
 def each_message_alone(messages: Sequence[Message]) -> list[list[Message]]:

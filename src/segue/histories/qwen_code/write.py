@@ -11,6 +11,7 @@ import re
 from typing import Any, Final
 
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage
+from segue.histories.kit.entries import runs_of
 from segue.histories.kit.envelope import find_envelope, find_title
 from segue.histories.kit.format import Draft, Excerpt, Output
 from segue.histories.kit.history import Session, WrittenFile
@@ -29,7 +30,7 @@ def write(draft: Draft) -> Output:
     session = f"{draft.id[:14]}4{draft.id[15:]}"
     clock = Clock(draft)
     lines: list[dict[str, Any]] = []
-    for group in _groups(draft.messages):
+    for group in runs_of(draft.messages, _same_line):
         lines += _lines(group, lines, session, clock, draft)
     title, first = draft.history.title, find_title(draft.messages)
     if title and (first is None or title_of(first) != title):
@@ -43,18 +44,12 @@ def write(draft: Draft) -> Output:
     return Output((WrittenFile(name=name, data=data),), ("qwen", "--resume", session), id=session)
 
 
-def _groups(messages: tuple[Message, ...]) -> list[list[Message]]:
-    """Group the messages that were read from one line."""
-    groups: list[list[Message]] = []
-    for message in messages:
-        uuid = (find_envelope(message, NAME) or {}).get("uuid")
-        before = (find_envelope(groups[-1][0], NAME) or {}).get("uuid") if groups else None
-        is_summary = (find_envelope(message, NAME) or {}).get("subtype") == COMPRESSION
-        if uuid is not None and uuid == before and (is_summary or message.role != "assistant"):
-            groups[-1].append(message)
-        else:
-            groups.append([message])
-    return groups
+def _same_line(before: Message, message: Message) -> bool:
+    """Whether two messages were read from one line."""
+    one, other = find_envelope(before, NAME) or {}, find_envelope(message, NAME) or {}
+    is_summary = other.get("subtype") == COMPRESSION
+    is_same = other.get("uuid") is not None and one.get("uuid") == other["uuid"]
+    return is_same and (is_summary or message.role != "assistant")
 
 
 def _lines(

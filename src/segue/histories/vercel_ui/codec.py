@@ -34,7 +34,7 @@ from segue.conversation.messages import (
     Usage,
     UserMessage,
 )
-from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
+from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing, runs_of
 from segue.histories.kit.framework import items_of
 from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.origins import (
@@ -247,14 +247,7 @@ def _read_usage(usage: Mapping[str, Any]) -> Usage | None:
 
 def _join(messages: Sequence[Message]) -> list[list[Message]]:
     """Give replies and results that follow each other as one run, everything else alone."""
-    runs: list[list[Message]] = []
-    for message in messages:
-        goes_on = message.role in {"assistant", "toolResult"}
-        if goes_on and runs and runs[-1][-1].role in {"assistant", "toolResult"}:
-            runs[-1].append(message)
-        else:
-            runs.append([message])
-    return runs
+    return runs_of(messages, lambda before, message: {before.role, message.role} <= {"assistant", "toolResult"})
 
 
 def _write(messages: Sequence[Message], writing: Writing) -> list[Entry]:

@@ -1,23 +1,13 @@
-"""Random bodies: any JSON is checked, read and written, or refused with a path."""
+"""Strategies of random bodies for `test_any_body.py`."""
 
 from __future__ import annotations
 
-from hypothesis import example, given
 from hypothesis import strategies as st
 
-from property_testing import scaled_examples
-from protocols.any_bodies import (
-    assert_checked,
-    assert_reply_comes_back,
-    assert_request_comes_back,
-    assert_stream_ends_once,
-    one,
-    some,
-)
+from protocols.any_bodies import one, some
 from protocols.google_interactions.endpoints import NEWER, OLDER, endpoint_of
-from segue.protocols.google_interactions.protocol import PROTOCOL as CODEC
 
-ENDPOINTS = st.sampled_from([OLDER, NEWER, endpoint_of("m", "somebody")])
+ENDPOINTS = (OLDER, NEWER, endpoint_of("m", "somebody"))
 CONTENT = some(
     type=one("text", "image", "audio", "video", "document", "odd"),
     text=one("hi", ""),
@@ -113,28 +103,3 @@ FRAME = some(
     status=one("in_progress"),
     error=one({"code": "internal", "message": "no"}, "no"),
 )
-
-
-@scaled_examples(4)
-@given(body=BODY, endpoint=ENDPOINTS)
-def test_any_body_is_checked(body, endpoint):
-    assert_checked(CODEC, body, endpoint)
-
-
-@scaled_examples(4)
-@given(body=BODY, endpoint=ENDPOINTS)
-def test_any_body_that_can_be_read_comes_out_as_it_was(body, endpoint):
-    assert_request_comes_back(CODEC, body, endpoint)
-
-
-@scaled_examples(4)
-@example(body={"steps": [{"type": "text"}]}, endpoint=NEWER)  # a content where a step belongs
-@given(body=REPLY, endpoint=ENDPOINTS)
-def test_any_reply_that_can_be_read_comes_out_as_it_was(body, endpoint):
-    assert_reply_comes_back(CODEC, body, endpoint)
-
-
-@scaled_examples(4)
-@given(frames=st.lists(FRAME, max_size=7))
-def test_any_stream_ends_once(frames):
-    assert_stream_ends_once(CODEC, frames, NEWER)

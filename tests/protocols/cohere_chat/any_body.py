@@ -1,21 +1,11 @@
-"""Random bodies: whatever JSON comes, it is checked, read and written, or refused by name."""
+"""Strategies of random bodies for `test_any_body.py`."""
 
 from __future__ import annotations
 
-from hypothesis import given
 from hypothesis import strategies as st
 
-from property_testing import scaled_examples
-from protocols.any_bodies import (
-    assert_checked,
-    assert_reply_comes_back,
-    assert_request_comes_back,
-    assert_stream_ends_once,
-    one,
-    some,
-)
+from protocols.any_bodies import one, some
 from protocols.cohere_chat.endpoints import PLAIN, REASONING
-from segue.protocols.cohere_chat.protocol import PROTOCOL as CODEC
 
 BLOCK = some(
     type=one("text", "image_url", "thinking", "document", "odd"),
@@ -84,28 +74,4 @@ FRAME = some(
         error=one("no"),
     ),
 )
-ENDPOINTS = st.sampled_from([PLAIN, REASONING])
-
-
-@scaled_examples(5)
-@given(body=BODY, endpoint=ENDPOINTS)
-def test_any_body_is_checked(body, endpoint):
-    assert_checked(CODEC, body, endpoint)
-
-
-@scaled_examples(12.5)
-@given(body=BODY, endpoint=ENDPOINTS)
-def test_any_body_that_can_be_read_comes_out_as_it_was(body, endpoint):
-    assert_request_comes_back(CODEC, body, endpoint)
-
-
-@scaled_examples(7.5)
-@given(body=REPLY, endpoint=ENDPOINTS)
-def test_any_reply_that_can_be_read_comes_out_as_it_was(body, endpoint):
-    assert_reply_comes_back(CODEC, body, endpoint)
-
-
-@scaled_examples(5)
-@given(frames=st.lists(FRAME, max_size=5))
-def test_any_stream_ends_once(frames):
-    assert_stream_ends_once(CODEC, frames, PLAIN)
+ENDPOINTS = (PLAIN, REASONING)

@@ -1,0 +1,80 @@
+"""Random bodies: any JSON is checked, read and written back unchanged, or refused with an error that names the place.
+
+A folder of this package has the strategies of its protocol in `any_body.py`: bodies, replies, frames of a stream, and
+the endpoints they are sent to.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from property_testing import scaled_examples
+from protocols.any_bodies import (
+    assert_checked,
+    assert_reply_comes_back,
+    assert_request_comes_back,
+    assert_stream_ends_once,
+)
+from segue.protocols.registry import PROTOCOLS, get_protocol
+
+OTHERS = {
+    "openai-chat": "reads every body: protocols/openai_chat/test_any_body.py",
+    "plain-text": "its bodies are texts",
+    "vscode-lm": "its bodies are those of a program: protocols/vscode_lm/test_vscode_lm.py",
+}
+NAMES = [name for name in PROTOCOLS.folders if name not in OTHERS]
+
+
+def _module(name: str) -> str:
+    return f"protocols.{PROTOCOLS.folders[name].rpartition('.')[2]}.any_body"
+
+
+def _draw(name: str, data: st.DataObject, kind: str) -> tuple[Any, Any]:
+    """Draw a body of a kind, and the endpoint that it is sent to."""
+    given = import_module(_module(name))
+    strategy = st.lists(given.FRAME, max_size=6) if kind == "FRAME" else getattr(given, kind)
+    return data.draw(strategy), data.draw(st.sampled_from(given.ENDPOINTS))
+
+
+@scaled_examples(4)
+@pytest.mark.parametrize("name", NAMES)
+@given(data=st.data())
+def test_any_body_is_checked(name, data):
+    assert_checked(get_protocol(name), *_draw(name, data, "BODY"))
+
+
+@scaled_examples(7)
+@pytest.mark.parametrize("name", NAMES)
+@given(data=st.data())
+def test_any_body_that_can_be_read_comes_out_as_it_was(name, data):
+    assert_request_comes_back(get_protocol(name), *_draw(name, data, "BODY"))
+
+
+@scaled_examples(5)
+@pytest.mark.parametrize("name", NAMES)
+@given(data=st.data())
+def test_any_reply_that_can_be_read_comes_out_as_it_was(name, data):
+    assert_reply_comes_back(get_protocol(name), *_draw(name, data, "REPLY"))
+
+
+@scaled_examples(4)
+@pytest.mark.parametrize("name", NAMES)
+@given(data=st.data())
+def test_any_stream_ends_once(name, data):
+    assert_stream_ends_once(get_protocol(name), *_draw(name, data, "FRAME"))
+
+
+def test_a_content_where_a_step_belongs_comes_out_as_it_was():
+    from protocols.google_interactions.endpoints import NEWER
+
+    assert_reply_comes_back(get_protocol("google-interactions"), {"steps": [{"type": "text"}]}, NEWER)
+
+
+def test_no_protocol_has_strategies_that_are_not_run():
+    assert [name for name in OTHERS if name in PROTOCOLS.folders and find_spec(_module(name)) is not None] == []
