@@ -192,7 +192,7 @@ async def _events(stream: segue.AsyncStream) -> AsyncIterator[bytes]:
             for shown in projector.feed(event):
                 for frame in encoder.feed(shown):
                     if event.type == "done" and "response" in frame:  # the last frame has the whole reply
-                        frame = {**frame, "response": {**frame["response"], "output": _write(event.message)["output"]}}
+                        frame["response"] = {**frame["response"], "output": _write(event.message)["output"]}
                     yield writer.feed(frame)
     for frame in encoder.finish():
         yield writer.feed(frame)

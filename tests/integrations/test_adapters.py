@@ -27,7 +27,12 @@ class Adapter(NamedTuple):
     """How many tests pass at least, those of the framework included."""
 
 
-ADAPTERS = (Adapter("langchain", "langchain_core", 245), Adapter("pydantic-ai", "pydantic_ai", 40))
+ADAPTERS = (
+    Adapter("langchain", "langchain_core", 245),
+    Adapter("pydantic-ai", "pydantic_ai", 40),
+    Adapter("openai-agents", "agents", 23),
+    Adapter("llm", "llm", 20),
+)
 
 
 def run(python: str, folder: Path, *words: str) -> str:
