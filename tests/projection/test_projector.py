@@ -13,8 +13,10 @@ from segue.conversation.content import ImageContent, TextContent, ToolCall
 from segue.conversation.context import Context
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from segue.models.model import Model
+from segue.projection import engine
 from segue.projection.policy import Policy
 from segue.projection.projector import Projector, project
+from segue.projection.workspace.workspace import Workspace
 from segue.protocols.registry import PROTOCOLS
 
 CLAUDE = Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True)
@@ -177,6 +179,27 @@ def test_what_is_settled_comes_out_as_the_same_objects_turn_after_turn():
     messages += long_history(1)
     second = projector.project(Context(messages=tuple(messages))).context.messages
     assert all(one is other for one, other in zip(first[:-1], second, strict=False))
+
+
+@pytest.mark.parametrize("model", [CLAUDE, MISTRAL], ids=["claude", "mistral"])
+def test_a_new_turn_is_projected_once(model, monkeypatch):
+    projected: list[int] = []
+
+    def make_workspace(messages, *rest, **named):
+        projected.append(len(messages))
+        return Workspace(messages, *rest, **named)
+
+    monkeypatch.setattr(engine, "Workspace", make_workspace)
+    projector = Projector(model)
+    messages = long_history(3)[:-1]
+    projector.project(Context(messages=tuple(messages)))
+    for step in range(4):
+        messages += [turn(f"more {step}"), result(f"more {step}")]
+        projected.clear()
+        context = Context(messages=tuple(messages))
+        projection = projector.project(context)
+        assert projected == [2]
+        assert projection == project(context, model)
 
 
 def test_another_prompt_or_other_tools_are_seen():
