@@ -401,10 +401,10 @@ def open_path(path: Path, formats: Formats, session: str | None = None) -> Sourc
             raise LoadError(f"{path} has {size} bytes; files of more than {LARGEST} bytes are not read")
         if not path.is_file():
             raise LoadError(f"{path} is no regular file; read it first, or send it in a pipe")
-        with path.open("rb") as file:
+        with path.open("rb", buffering=0) as file:  # a buffer would be joined with the rest: a copy of the file
             head = file.read(len(_SQLITE))
             file.seek(0)
-            data = None if head == _SQLITE else file.read()
+            data = None if head == _SQLITE else file.readall()
     except (OSError, ValueError) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise LoadError(f"{path}: cannot read the file: {reason}") from error

@@ -201,7 +201,10 @@ def _parse(data: bytes) -> object:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
         try:
-            return None if data.lstrip().partition(b"\n")[0].rstrip().endswith(b"}") else parse_json(data)
+            given = data.lstrip()
+            end = given.find(b"\n")  # the data behind it can be long, and is not copied
+            first = given if end < 0 else given[:end]
+            return None if first.rstrip().endswith(b"}") else parse_json(data)
         except LoadError:
             return None
 

@@ -39,7 +39,7 @@ def _continues(tree: LineTree, newest: Node, checkpoint: Node) -> bool:
     while reply is not None and reply.type in {"attachment", "system"}:
         reply = tree.nodes.get(reply.parent or "")
     calls = None
-    if reply is not None and any(reply.results()):
+    if reply is not None and any(reply.results):
         caller = tree.nodes.get(reply.parent or "")
         calls = None if caller is None or caller.type != "assistant" else caller.message_id
     seen: set[str] = set()
@@ -192,7 +192,7 @@ def with_results(tree: LineTree, path: list[Node]) -> list[Node]:
             blocks = [each for each in waiting if each.type == "assistant"]
             results = [each for each in waiting if each.type != "assistant"]
             nodes += sorted(blocks, key=_number)
-            is_result = any(node.results())
+            is_result = any(node.results)
             nodes += sorted([*results, node] if is_result else results, key=_number)
             waiting = []
             if is_result:
@@ -217,7 +217,7 @@ def _beside(node: Node, replies: dict[str, list[Node]], present: set[str]) -> li
         for child in open_nodes.pop().children:
             if child.type not in CONVERSATION:
                 open_nodes.append(child)  # the program passes over `progress`
-            elif child.uuid not in present and any(child.results()):
+            elif child.uuid not in present and any(child.results):
                 present.add(child.uuid)
                 found.append(child)
     return found

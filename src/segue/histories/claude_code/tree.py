@@ -23,56 +23,33 @@ from segue.histories.kit.notes import Notes
 CONVERSATION: Final = frozenset({"user", "assistant", "attachment", "system"})
 
 
-class _Block(msgspec.Struct, frozen=True, gc=False):
-    type: str = ""
-
-
-class _Message(msgspec.Struct, frozen=True, gc=False):
-    id: str | None = None
-    content: list[_Block] | str | None = None
-
-
 @final
-class Node(msgspec.Struct, rename="camel"):
-    """One line with a uuid: the fields that place it in the tree.
+class Node(msgspec.Struct):
+    """One line with a uuid: the fields that place it in the tree, and the rest of it until it is read."""
 
-    Of the bytes of the line only its place in the file is kept; the rest of it is parsed only if it is on the path.
-    Names with `@` are no fields of a line.
-    """
-
-    type: str = ""
-    uuid: str = ""
-    parent: str | None = msgspec.field(default=None, name="parentUuid")
-    logical_parent: str | None = msgspec.field(default=None, name="logicalParentUuid")
-    side: bool = msgspec.field(default=False, name="isSidechain")
-    subtype: str | None = None
-    agent: str | None = msgspec.field(default=None, name="agentId")
-    message: _Message | None = None
-    number: int = msgspec.field(default=0, name="@number")
-    size: int = msgspec.field(default=0, name="@size")
-    children: list[Node] = msgspec.field(default_factory=list["Node"], name="@children")
-    start: int = msgspec.field(default=0, name="@start")
-    data: bytes = msgspec.field(default=b"", name="@data")
-    parsed: dict[str, Any] | None = msgspec.field(default=None, name="@parsed")
-
-    @property
-    def message_id(self) -> str | None:
-        """The id of the reply that the line is a part of."""
-        return None if self.message is None else self.message.id
-
-    def results(self) -> list[bool]:
-        """Give for each block of a line of the user whether it is the result of a tool."""
-        content = self.message.content if self.message is not None and self.type == "user" else None
-        return [block.type == "tool_result" for block in content] if isinstance(content, list) else []
+    type: str
+    uuid: str
+    parent: str | None
+    logical_parent: str | None
+    side: bool
+    subtype: str | None
+    agent: str | None
+    message_id: str | None
+    """The id of the reply that the line is a part of."""
+    results: tuple[bool, ...]
+    """For each block of a line of the user, whether it is the result of a tool."""
+    number: int
+    data: bytes
+    start: int
+    size: int
+    parsed: dict[str, Any] | None
+    children: list[Node] = []
 
     def fields(self, notes: Notes) -> dict[str, Any]:
-        """Parse the whole line; again only behind `forget`."""
+        """Give the whole line; it is parsed again behind `forget`."""
         if self.parsed is None:
-            data = self.data[self.start : self.start + self.size]
-            try:
-                self.parsed = _OBJECTS.decode(data)
-            except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
-                self.parsed = decode_object(Line(self.number, data), notes) or {}
+            line = Line(self.number, self.data[self.start : self.start + self.size])
+            self.parsed = decode_object(line, notes) or {}
         return self.parsed
 
     def forget(self) -> None:
@@ -80,7 +57,6 @@ class Node(msgspec.Struct, rename="camel"):
         self.parsed = None
 
 
-_NODES: Final = msgspec.json.Decoder(Node)
 _OBJECTS: Final = msgspec.json.Decoder(dict[str, Any])
 
 
@@ -132,13 +108,15 @@ _RECORDS: Final = {
 }
 """Kinds of lines that never have a uuid."""
 _LONGEST_KIND: Final = 32
+_REPEATED: Final = ("sessionId", "cwd", "version", "gitBranch", "userType")
+"""Fields with the same text on most lines: it is kept once."""
 
 
 def read_tree(data: bytes, notes: Notes) -> LineTree:
     """Read all lines; those without a uuid are noted as records."""
     tree = LineTree({}, {}, {})
     nodes = tree.nodes
-    facts: dict[str, Line] = {}
+    texts: dict[str, str] = {}
     last = content_end(data)
     number = start = 0
     while start < len(data):
@@ -151,35 +129,44 @@ def read_tree(data: bytes, notes: Notes) -> LineTree:
             continue
         line = data[begin:end]
         try:
-            node = _NODES.decode(line)
+            fields = _OBJECTS.decode(line)
         except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
             if not line or line.isspace():
                 continue
-            node = _read_node(Line(number, line), notes, last=end >= last)
-            if node is None:
+            found = decode_object(Line(number, line), notes, last=end >= last)
+            if found is None:
                 continue
-        uuid = node.uuid
-        if not uuid or node.type == "":
-            if node.type == "last-prompt":
-                _note_checkpoint(tree, decode_object(Line(number, line), notes) or {})
-            elif node.type in _FACTS:
-                facts[node.type] = Line(number, line)
-            notes.record(node.type or "unknown", number, len(line), _kept(line, notes) if notes.keeps else None)
+            fields = found
+        kind, uuid = fields.get("type"), fields.get("uuid")
+        if type(kind) is not str or type(uuid) is not str:
+            kind, uuid = text_of(kind) or "", text_of(uuid)
+        if not uuid or not kind:
+            if kind == "last-prompt":
+                _note_checkpoint(tree, fields)
+            elif kind in _FACTS:
+                tree.facts[kind] = fields
+            notes.record(kind or "unknown", number, len(line), fields if notes.keeps else None)
         elif uuid in nodes:
-            notes.record("repeated line", number, len(line), _kept(line, notes) if notes.keeps else None)
+            notes.record("repeated line", number, len(line), fields if notes.keeps else None)
         else:
-            nodes[uuid] = node
-            node.number, node.data, node.start, node.size = number, data, begin, end - begin
+            for name in _REPEATED:
+                if type(value := fields.get(name)) is str:
+                    fields[name] = texts.setdefault(value, value)
+            nodes[uuid] = node = _make_node(kind, uuid, fields, (number, data, begin, end - begin))
             if tree.checkpoint is not None and not node.side:
                 _pass_checkpoint(tree, node)
-    tree.facts = {kind: decode_object(line, notes) or {} for kind, line in facts.items()}
-    for node in nodes.values():
-        if node.parent is not None and (parent := nodes.get(node.parent)) is not None:
+    _link(tree, notes)
+    return tree
+
+
+def _link(tree: LineTree, notes: Notes) -> None:
+    """Give each line the lines under it, and read the compactions."""
+    for node in tree.nodes.values():
+        if node.parent is not None and (parent := tree.nodes.get(node.parent)) is not None:
             node.parent = parent.uuid  # one text in memory instead of two
             parent.children.append(node)
         if node.subtype == "compact_boundary":
             tree.boundaries[node.uuid] = _read_boundary(node, notes)
-    return tree
 
 
 def _find_record(data: bytes, begin: int, end: int) -> str | None:
@@ -193,22 +180,29 @@ def _kept(line: bytes, notes: Notes) -> object:
     return decode_object(Line(0, line), Notes()) if notes.keeps else None
 
 
-def _read_node(line: Line, notes: Notes, *, last: bool) -> Node | None:
-    """Read a line whose fields have other types than they should."""
-    fields = decode_object(line, notes, last=last)
-    if fields is None:
-        return None
-    message = object_of(fields.get("message"))
-    blocks = [_Block(text_of(block.get("type")) or "") for block in objects_of(message.get("content"))]
+def _make_node(kind: str, uuid: str, fields: dict[str, Any], place: tuple[int, bytes, int, int]) -> Node:
+    """Make the node of a line. There are many: what most lines do not have is not looked at."""
+    parent, message = fields.get("parentUuid"), fields.get("message")
+    reply: str | None = None
+    results: tuple[bool, ...] = ()
+    if type(message) is dict:
+        given = cast("dict[str, Any]", message)
+        if kind == "assistant":
+            reply = text_of(given.get("id"))
+        elif type(given.get("content")) is list:
+            results = tuple([block.get("type") == "tool_result" for block in objects_of(given["content"])])
     return Node(
-        type=text_of(fields.get("type")) or "",
-        uuid=text_of(fields.get("uuid")) or "",
-        parent=text_of(fields.get("parentUuid")),
-        logical_parent=text_of(fields.get("logicalParentUuid")),
-        side=fields.get("isSidechain") is True,
-        subtype=text_of(fields.get("subtype")),
-        agent=text_of(fields.get("agentId")),
-        message=_Message(text_of(message.get("id")), blocks),
+        kind,
+        uuid,
+        (parent or None) if type(parent) is str else None,
+        text_of(fields["logicalParentUuid"]) if "logicalParentUuid" in fields else None,
+        fields.get("isSidechain") is True,
+        text_of(fields["subtype"]) if "subtype" in fields else None,
+        text_of(fields["agentId"]) if "agentId" in fields else None,
+        reply,
+        results if kind == "user" else (),
+        *place,
+        fields,
     )
 
 

@@ -122,7 +122,7 @@ class LineReader:
         for node in nodes:
             if node.type != "assistant":
                 groups.append([node])
-                if node.type == "user" and not ((results := node.results()) and all(results)):
+                if node.type == "user" and not ((results := node.results) and all(results)):
                     reply = []
             elif reply and node.message_id is not None and reply[0].message_id == node.message_id:
                 reply.append(node)
@@ -158,7 +158,7 @@ class LineReader:
 
     def _is_own(self, groups: Sequence[list[Node]], at: int) -> bool:
         """Whether the program wrote a line of the user by itself."""
-        results = groups[at][0].results()
+        results = groups[at][0].results
         if results and all(results):
             return False
         fields, text = self._seen(groups, at)
