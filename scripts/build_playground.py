@@ -49,7 +49,7 @@ CHANGES: Final[Mapping[str, str]] = {
         " what the provider would refuse. segue runs in this page: what you paste does not leave it.</p>"
     ),
     '<button type="button" id="link">Copy link</button>': (
-        '<button type="button" id="link" title="The link has the whole content">Copy link with content</button>'
+        '<button type="button" id="link" title="The link has the whole content">Link with content</button>'
     ),
 }
 """Texts of the inspector's page -> those of the playground. Each is there once."""
