@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from projection.histories import ALL_TARGETS, PNG, TARGETS, options, policies, targets, ugly_contexts
 from property_testing import scaled_examples
 from segue.conversation.content import ImageContent, TextContent, ToolCall
-from segue.conversation.context import Context
+from segue.conversation.context import Context, ToolDefinition
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
 from segue.models.model import Model
 from segue.projection import engine
@@ -200,6 +200,15 @@ def test_a_new_turn_is_projected_once(model, monkeypatch):
         projection = projector.project(context)
         assert projected == [2]
         assert projection == project(context, model)
+
+
+def test_the_names_of_tools_that_are_gone_are_forgotten():
+    projector, messages = Projector(CLAUDE), long_history(2)[:-1]
+    named = ToolDefinition(name="files.read", description="", parameters={"type": "object"})
+    assert projector.project(Context(messages=tuple(messages), tools=(named,))).tool_names
+    messages += [turn("more"), result("more")]
+    agrees(projector, messages, CLAUDE)
+    assert not projector.project(Context(messages=tuple(messages))).tool_names
 
 
 def test_another_prompt_or_other_tools_are_seen():

@@ -132,7 +132,7 @@ class Settled:
         self.last: _Last | None = None
         """The segment behind this prefix, as it was last projected."""
         self.sent: tuple[Message, ...] = ()
-        """All messages of the last projection, if any was changed."""
+        """All messages of the projection before, if any was changed."""
         self.prefix_state: PrefixState = PrefixState()
         self.prefix_state.system_prompt, changes = fit_system_prompt(prompt, target)
         self.changes: list[Change] = list(changes)
@@ -356,10 +356,11 @@ class Engine:
             settled = Settled(context.system_prompt, self.target, self.plan)
         start = len(settled.given)
         cut = _last_cut(context.messages, start) if settle else start
-        before: tuple[Message, ...] = ()
+        before, settled.sent = settled.sent, ()
         if cut > start and settled.extend_by_last(context.messages):
             start = len(settled.given)
-            before = settled.sent if len(settled.sent) == len(settled.out) else ()
+        else:
+            before = ()
         if cut > start:
             segment = context.messages[start:cut]
             settled.extend(segment, self._new_workspace(segment, settled.prefix_state, start, None, is_off=is_off))

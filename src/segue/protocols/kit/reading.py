@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import cast
 
 import msgspec
 
@@ -135,14 +135,14 @@ def expect_objects(value: object, path: Path) -> list[Mapping[str, object]]:
     Raises:
         DecodeError: it is not an array, or an item is not an object.
     """
-    given: Any = value
-    if type(given) is list:
-        for item in given:
-            if type(item) is not dict:
+    if type(value) is list:
+        objects = cast("list[Mapping[str, object]]", value)
+        for each in objects:
+            if type(each) is not dict:
                 break
         else:
-            return given
-    items = expect_list(given, path)
+            return objects
+    items = expect_list(cast("object", value), path)
     for index, item in enumerate(items):
         if type(item) is not dict and not isinstance(item, Mapping):
             raise DecodeError(f"expected an object, got {_name(item)}", path=(*path, index))
