@@ -75,7 +75,7 @@ BEDROCK_OSS: Final = get_model("amazon-bedrock/openai.gpt-oss-120b-1:0")
 BEDROCK_KIMI: Final = get_model("amazon-bedrock/moonshot.kimi-k2-thinking")
 BEDROCK_GLM: Final = get_model("amazon-bedrock/zai.glm-4.7")
 VERTEX_SONNET: Final = Model("claude-sonnet-4-5@20250929", "google-vertex", "anthropic-messages", reasoning=True)
-OLLAMA: Final = Model("llama3.2-vision", "ollama", "ollama-chat")
+OLLAMA: Final = Model("qwen3-vl", "ollama", "ollama-chat")
 LLAMA_CPP: Final = Model("gpt-oss-20b", "llama.cpp", "openai-chat", reasoning=True)
 NIM_MISTRAL: Final = Model("mistralai/mistral-small-4-119b-2603", "nvidia", "openai-chat", input=("text",))
 """Refuses a user turn after a tool result, which Mistral's own service accepts."""

@@ -349,6 +349,15 @@ REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
         ("anthropic-messages", "amazon-bedrock", "claude-sonnet-4-5", {**claude()[3], "speculation": 1}),
         "field_unknown",
     ),
+    "Bedrock: a cache mark of the whole body": (
+        (
+            "anthropic-messages",
+            "amazon-bedrock",
+            "claude-sonnet-4-5",
+            {**claude()[3], "cache_control": {"type": "ephemeral"}},
+        ),
+        "field_unknown",
+    ),
     "Gemini: two kinds of data in a part": (
         gemini(
             contents=[
@@ -363,6 +372,7 @@ REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
     ),
     "Vertex: results beside a text": (
         gemini(
+            "gemini-3.7-flash",
             provider="google-vertex",
             contents=[
                 {"role": "user", "parts": [{"text": "a"}]},
@@ -375,10 +385,6 @@ REFUSED: dict[str, tuple[tuple[str, str, str, dict[str, Any]], str]] = {
     # -- keys of the body
     "OpenAI: metadata that is no text": (chat("openai", "gpt-4o", store=True, metadata={"a": 1}), "type_wrong"),
     "OpenAI: two limits": (chat("openai", "gpt-4o", max_tokens=9, max_completion_tokens=9), "excludes"),
-    "OpenAI: an item twice": (
-        responses("gpt-4.1", input=[{"role": "user", "content": "a", "id": "msg_1"}] * 2),
-        "twice",
-    ),
     "OpenAI: a search in JSON mode": (
         responses("gpt-4.1", input="json", tools=[{"type": "web_search"}], text={"format": {"type": "json_object"}}),
         "excludes",
@@ -629,6 +635,14 @@ ACCEPTED: dict[str, tuple[str, str, str, dict[str, Any]]] = {
     ),
     "Bedrock: keys of another model": converse(
         "us.amazon.nova-lite-v1:0", additionalModelRequestFields={"inferenceConfig": {"topK": 5}}
+    ),
+    "Vertex: results beside a text of an older model": gemini(
+        provider="google-vertex",
+        contents=[
+            {"role": "user", "parts": [{"text": "a"}]},
+            {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]},
+            {"role": "user", "parts": [{"functionResponse": {"name": "f", "response": {}}}, {"text": "b"}]},
+        ],
     ),
     "Vertex: results alone": gemini(
         provider="google-vertex",

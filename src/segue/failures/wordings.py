@@ -155,6 +155,13 @@ WORDINGS: Final[tuple[Row, ...]] = (
     ),
     row(
         FailureKind.INVALID_REQUEST,
+        "did not allow prompt caching",
+        r"\bdid not allow prompt caching\b",
+        sample="You invoked an unsupported model or your request did not allow prompt caching.",
+        source="Bedrock, with status 403: of a cache point, though a model is named before it (reported, 2026)",
+    ),
+    row(
+        FailureKind.INVALID_REQUEST,
         "is deprecated for this",
         r"\bis deprecated for this (?:model|deployment)\b",
         sample="The model returned the following errors: `temperature` is deprecated for this model.",

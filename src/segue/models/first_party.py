@@ -236,7 +236,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-responses",
         base_url="https://chatgpt.com/backend-api",
         key_variables=(),
-        rules={"openai-responses": {"refused_options": ("max_tokens",), **_OPENAI_USER}},
+        rules={"openai-responses": {"refused_options": ("max_tokens", "temperature", "top_p"), **_OPENAI_USER}},
         dialect={
             "openai-responses": {
                 "max_tokens_field": "none",
@@ -285,8 +285,6 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "file_id_pattern": r"gs://\S+",
                 "server_tools": _VERTEX_TOOLS,
                 "body_fields": "closed",
-                # live, of gemini-3.7-flash; the Gemini API accepts it (agenthub #189, 2026-08-25; ai-gateway #2686)
-                "results_alone": True,
             },
             "anthropic-messages": {
                 "image_sources": frozenset({"data"}),
@@ -321,6 +319,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "image_sources": frozenset({"data"}),
                 "file_sources": frozenset({"data"}),
                 **_CLAUDE_CLOUD,
+                # "cache_control: Extra inputs are not permitted" of the body itself (vercel/ai #13992, 2026-03-31)
+                "refused_fields": frozenset({"MessageCreateParamsStreaming.cache_control"}),
                 "server_tools": frozenset({"tool_search"}),  # subrouter #237, litellm #36502 (2026-08)
                 "pending_calls": False,
                 # "Requests which include `tool_use` or `tool_result` blocks must define tools." (browser-use #1243)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from segue.models.model_ids import CLAUDE_3
 from segue.protocols.kit.limits import Limit, Limits
 
 _NO_SYSTEM: Final = "AWS documentation: supported models and features of Converse"
@@ -29,6 +30,13 @@ LIMITS: Final = Limits(
             refused=True,
             models=r"amazon\.nova",
             advice="use inferenceConfig.topK inside",
+        ),
+        Limit(
+            "additionalModelRequestFields.anthropic_beta",
+            '"The model returned the following errors: invalid beta flag" (Roo-Code #11715, 2026-02-23)',
+            refused=True,
+            models=CLAUDE_3,
+            advice="remove it",
         ),
         Limit(
             "toolConfig.tools.*.toolSpec.strict",

@@ -85,6 +85,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=GEMINI_WITHOUT_PREFILL,
+        rules={"results_alone": True},
+        providers=("google-vertex",),
+        source="live, of gemini-3.7-flash; the Gemini API accepts it (agenthub #189, 2026-08-25; ai-gateway #2686)",
+        read="2026-11-17",
+    ),
+    Family(
+        pattern=GEMINI_WITHOUT_PREFILL,
         rules={"last_assistant": False, "refused_options": ["temperature", "top_p"]},
         source="'Requests ending with a model turn are not supported' (LibreChat agents #323, langchain-google #1897)",
         read="2026-11-15",

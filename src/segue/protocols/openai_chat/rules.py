@@ -414,7 +414,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=r"kimi-k2\.[5-9]",
-        rules={"thinks_unasked": True},
+        rules={"thinks_unasked": True, "forced_choice_with_thinking": False},
         providers=("moonshotai", "moonshotai-cn", "kimi-coding", "opencode", "opencode-go"),
         source="'tool_choice 'specified' is incompatible with thinking enabled', the default (oh-my-pi #1077 of"
         " 2026-05-14, inspect_ai #5152 of 2026-08-31)",

@@ -45,7 +45,6 @@ LIMITS: Final = Limits(
             needs=(".file_data", ".file_url", ".file_id"),
             providers=_OPENAI,
         ),
-        Limit("input", '"Duplicate item found with id fc_..." (copilot-cli #3560)', unique="id", providers=_OPENAI),
         # -- settings
         Limit("max_tool_calls", "openai 3.49.0: a number of calls", least=1, providers=_OPENAI),
         Limit("metadata", _SPEC, most=16, providers=_OPENAI),
@@ -222,7 +221,6 @@ LIMITS: Final = Limits(
         # -- Codex with a ChatGPT plan
         Limit("store", f'"Store must be set to false" ({_CODEX})', allowed=(False,), providers=("openai-codex",)),
         Limit("stream", f'"Stream must be set to true" ({_CODEX})', allowed=(True,), providers=("openai-codex",)),
-        Limit("input", f'"Instructions are required" ({_CODEX})', needs=("instructions",), providers=("openai-codex",)),
         Limit(
             "input.*.role",
             '"System messages are not allowed" (AIClient2API #632, 2026-06-04)',
