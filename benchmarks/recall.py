@@ -1,7 +1,7 @@
 """What a cut request still holds of what the next turn needs.
 
-A session is played to a model with a small window, request by request. Wherever its whole history is above the high
-mark, the request is compared with the recorded next turn:
+A session is played to a model with a small window, request by request. Wherever its whole history is above 0.85 of the
+limit, the request is compared with the recorded next turn:
 
 - names: paths, identifiers, hashes and numbers that the turn uses and that stood before: the share still there;
 - rare words: words of five characters and more that stood in at most three messages before. No pattern of names;

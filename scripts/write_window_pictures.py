@@ -34,7 +34,7 @@ STEPS: Final = 400
 SHOWN: Final = 64_000
 WINDOWS: Final = (16_000, 32_000, 64_000, 128_000, 200_000)
 WORDS: Final = ("the", "importer", "reads", "row[3]", "and", "raises", "ValueError(line)", "of", "parts.", "# 42", "if")
-ONE_MARK: Final = Policy(fit=Fit(high=0.85, low=0.84, keep=0.25))
+ONE_MARK: Final = Policy(fit=Fit(high=0.9, low=0.89, keep=0.25))
 """Cuts only as much as needed, at every request: what a single limit does."""
 
 _WIDTH, _HEIGHT, _LEFT, _TOP = 760, 260, 70, 50
@@ -150,7 +150,7 @@ def draw_reuse(shares: Sequence[tuple[int, float, float]]) -> str:
     """Draw bars: for each window, the part of the tokens that repeats the request before, by kind of cut."""
     parts = [
         _text(_LEFT, 22, "Tokens that repeat the request before, so that a prompt cache has them", "ink"),
-        _text(_LEFT, 40, "solid: cuts from 0.85 to 0.4 (the default); outlined: as little as needed", "quiet"),
+        _text(_LEFT, 40, "solid: cuts from 0.9 to 0.47 (the default); outlined: as little as needed", "quiet"),
     ]
     y, longest = _TOP + 10.0, _WIDTH - _LEFT - 90
     for window, two, one in shares:

@@ -112,7 +112,7 @@ def test_mixed_texts_are_estimated_within_8_per_cent(name):
 @pytest.mark.parametrize("name", exact.NAMES)
 @pytest.mark.parametrize("kind", texts.KINDS)
 def test_no_kind_of_text_is_estimated_much_too_low(kind, name):
-    """A request is cut at 0.85 of the limit; an estimate that is lower than this share overflows it."""
+    """A request is cut at 0.9 of the limit, which is 7/8 of the window: above 0.85 it does not exceed the window."""
     text = texts.KINDS[kind](random.Random(7), 20_000)
     assert estimate_text(text, TOKENIZERS[name]) / exact.count(text, name) > 0.85
 
@@ -129,11 +129,11 @@ def test_texts_of_many_short_pieces_are_not_estimated_too_low(kind, name):
 @pytest.mark.parametrize("name", ["o200k", "gemma3", "tekken"])
 @pytest.mark.parametrize("kind", texts.RANDOM)
 def test_texts_at_random_are_not_estimated_too_low(kind, name):
-    """A request is cut at 0.85 of the limit, which is 7/8 of the window: above 0.75 it does not exceed the window."""
+    """A request is cut at 0.9 of the limit, which is 7/8 of the window: above 0.79 it does not exceed the window."""
     chance = random.Random(7)
     for pieces in ([texts.RANDOM[kind](chance, 300) for _ in range(6)], [texts.RANDOM[kind](chance, 3000)]):
         estimated = sum(estimate_text(piece, TOKENIZERS[name]) for piece in pieces)
-        assert 0.75 < estimated / sum(exact.count(piece, name) for piece in pieces) < 3.0
+        assert 0.79 < estimated / sum(exact.count(piece, name) for piece in pieces) < 3.0
 
 
 @exact.needed

@@ -59,6 +59,8 @@ _MANY_SPACES: Final = 0.3
 _SOME_PUNCTUATION: Final = 0.45
 _MUCH_PUNCTUATION: Final = 0.8
 """Punctuation and line breaks for each small letter, likewise; code has 0.4. The first where there are no spaces."""
+_MANY_CONTROLS: Final = 0.1
+"""In texts with so many control characters, a space before one is a token of its own, as before a digit."""
 _SHORT: Final = 64
 _FEW_ENDS: Final = 0.1
 """Words of ten letters and more have fewer spaces, or spaces and punctuation."""
@@ -323,6 +325,8 @@ def _estimate_rest(data: bytes, rest: bytes, tokenizer: Tokenizer) -> float:
     size = len(rest)
     rest = rest.translate(None, _CONTROL)
     tokens = float(size - len(rest))
+    if tokens > _MANY_CONTROLS * len(data):
+        tokens += PIECE * min(tokens, data.count(b" "))
     is_random = len(rest) >= max(_LEAST_CHARACTERS, len(data) / 10) and _is_random(data, rest)
     if len(rest.translate(None, _RARE_LEADS)) < len(rest):
         beyond = data.translate(None, _ASCII)

@@ -122,7 +122,7 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
         SettingsError: a field has a value that it does not accept.
     """
 
-    high: float = 0.85
+    high: float = 0.9
     low: float | None = None
     keep: float = 0.15
     reserve: int | None = None

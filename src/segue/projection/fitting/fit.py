@@ -68,8 +68,7 @@ class Fitter:
         if fixed != fold.fixed or given.summaries != fold.notes.summaries or given.pins != fold.notes.pins:
             fold.restart(fixed, given.summaries, given.pins)
             self._made.restart()
-        marks = fold.run(messages, given.places, given.settled)
-        size = fold.size(marks, len(messages)) if plan.limit else 0.0
+        marks, size = fold.run(messages, given.places, given.settled)
         fitted = Fitted(self._cut_window(given, marks, size))
         if marks.cuts:
             apply_cuts(fitted, marks, given, target=self.target, fold=fold, made=self._made)

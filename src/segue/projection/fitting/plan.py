@@ -88,8 +88,9 @@ class FitPlan:
         """The tokens of input and output together; 0 where they are not known, or where nothing is to be cut."""
         self.limit: int = _input_limit(model, fit, self.window)
         """The tokens that the input may have."""
-        # The upper end of an estimate has to be within the limit, too.
-        self.high: float = min(self.limit * fit.high, self.counter.most_within(self.limit))
+        # The upper end of an estimate may take half of what is kept free for the reply, but no more.
+        within = (self.limit + min(self.window, model.max_input or self.window)) // 2
+        self.high: float = min(self.limit * fit.high, self.counter.most_within(max(self.limit, within)))
         self.above: int | None = max(rules.min_compaction, round(self.high)) if self.limit else None
         """Above so many tokens the server is asked to shorten the conversation; None: it decides."""
         self.edit: ServerEdit | None = _server_edit(fit, rules, self.limit)
