@@ -6,22 +6,17 @@ with the rules.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from protocols import traffic
 from segue.models.model import Model
 from segue.models.rules import Rules
 from segue.protocols.registry import resolve_rules
-
-TRAFFIC = Path(__file__).parents[3] / "shared" / "traffic"
-PROTOCOL_OF_WIRE = {"google-generate": "google-genai", "cohere-v2": "cohere-chat"}
-PROVIDER_OF_RECORDING = {"bedrock": "amazon-bedrock", "bedrock-mantle": "amazon-bedrock", "vertex": "google-vertex"}
 
 pytestmark = pytest.mark.traffic
 
@@ -246,27 +241,11 @@ def contradictions_in_content(turns: list[Turn], rules: Rules) -> Iterator[str]:
             yield "a turn of white space"
 
 
-def recordings() -> list[object]:
-    index = TRAFFIC / "index.jsonl"
-    if not index.exists():
-        return []
-    rows = [json.loads(line) for line in index.read_text().splitlines()]
-    kept = [row for row in rows if row["status"] == 200 and row["fidelity"] == "recorded" and row["wire"] != "xai-grpc"]
-    return [pytest.param(row, id=row["file"]) for row in kept if isinstance(request_of(row), dict)]
-
-
-def request_of(row: Mapping[str, object]) -> object:
-    return json.loads((TRAFFIC / str(row["file"])).read_text()).get("request")
-
-
-@pytest.mark.parametrize("row", recordings())
-def test_an_answered_request_contradicts_no_rule(row: Mapping[str, object]):
-    body = request_of(row)
-    assert isinstance(body, dict)
-    provider = PROVIDER_OF_RECORDING.get(str(row["provider"]), str(row["provider"]))
-    protocol = "mistral-chat" if provider == "mistral" else PROTOCOL_OF_WIRE.get(str(row["wire"]), str(row["wire"]))
-    rules = resolve_rules(Model(str(row["model"]), provider, protocol))
-    turns = list(READERS[protocol](body))
+@traffic.each_exchange(traffic.exchanges(), traffic.was_accepted)
+def test_an_answered_request_contradicts_no_rule(row: Mapping[str, str]):
+    body = traffic.read(row["file"])["request"]
+    rules = resolve_rules(Model(str(row["model"]), row["provider"], row["protocol"]))
+    turns = list(READERS[row["protocol"]](body))
     if turns:
         found = [
             *contradictions_in_calls(turns, rules),
@@ -281,7 +260,7 @@ def test_an_answered_request_contradicts_no_rule(row: Mapping[str, object]):
 
 
 def test_the_readers_find_the_calls_and_results_of_a_recording():
-    body = json.loads((TRAFFIC / "anthropic-messages/0085.json").read_text())["request"]
+    body = traffic.read("anthropic-messages/0085.json")["request"]
     assert [turn.role for turn in anthropic_turns(body)] == ["user", "assistant", "result", "result"]
-    body = json.loads((TRAFFIC / "google-generate/0025.json").read_text())["request"]
+    body = traffic.read("google-generate/0025.json")["request"]
     assert [turn.role for turn in google_turns(body)] == ["user", "assistant", "result", "user"]
