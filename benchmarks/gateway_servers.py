@@ -49,6 +49,8 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
     head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body)
     first, last = _chunk({"role": "assistant", "content": ""}), _chunk({}, "stop")
     middle = _chunk({"content": _TEXT[:24]})
+    # As OpenAI sends it to clients that ask for it, as segue does.
+    counted = b"data: " + json.dumps({**json.loads(last[6:]), "choices": [], "usage": usage}).encode() + b"\n\n"
     try:
         while True:
             given = await reader.readuntil(b"\r\n\r\n")
@@ -66,7 +68,7 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
                 if writer.is_closing():
                     return
                 writer.write(b"%x\r\n%s\r\n" % (len(middle), middle))
-            end = last + b"data: [DONE]\n\n"
+            end = last + counted + b"data: [DONE]\n\n"
             writer.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(end), end))
     except (asyncio.IncompleteReadError, ConnectionError):
         writer.close()

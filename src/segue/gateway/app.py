@@ -82,10 +82,25 @@ def create_app(
         finally:
             await running.close()
 
-    routes: list[Route | Mount] = [*pages(gateway), *admin_routes(gateway), Mount("/", app=ProtocolApp(gateway))]
-    app = Starlette(routes=routes, lifespan=lifespan)
-    app.state.gateway = gateway
+    protocols = ProtocolApp(gateway)
+    routes: list[Route | Mount] = [*pages(gateway), *admin_routes(gateway), Mount("/", app=protocols)]
+    app = _Application(routes=routes, lifespan=lifespan)
+    app.state.gateway, app.state.protocols = gateway, protocols
     return app
+
+
+class _Application(Starlette):
+    """Gives requests for most endpoints of protocols to the last route at once, without a look at all others.
+
+    Where the application stands below a path or has a middleware, requests go the usual way.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_plain = not self.user_middleware and not scope.get("root_path")
+        if is_plain and scope["type"] == "http" and scope["path"].startswith("/v1/"):
+            await self.state.protocols(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
 
 
 class ProtocolApp:

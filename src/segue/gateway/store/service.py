@@ -24,6 +24,8 @@ _Result = TypeVar("_Result")
 
 _LONGEST_WAIT: Final = 3.0
 """Seconds that a request waits for the database at most; after them the circuit opens."""
+_PATIENCE: Final = 0.2
+"""Seconds that a write waits for others if nobody waits for it."""
 _RETRY_SECONDS: Final = 0.1
 _READERS: Final = 8
 _CLOSE_SECONDS: Final = 10.0
@@ -57,7 +59,7 @@ class StoreService:
     def start(self) -> None:
         """Start the threads that read and write."""
         if self.store is not None and self._writer is None:
-            self._writer = Writer(self.store, self._reads, self._writes, self._on_error)
+            self._writer = Writer(self.store, self._reads, self._writes, self._on_error, _later)
             self._writer.start()
 
     async def close(self) -> None:
@@ -206,6 +208,14 @@ class StoreService:
                 return
             else:
                 return
+
+
+def _later(call: Callable[[], None]) -> None:
+    """Call a function after a moment, or at once where no event loop runs."""
+    try:
+        asyncio.get_running_loop().call_later(_PATIENCE, call)
+    except RuntimeError:
+        call()
 
 
 def _resolve(future: asyncio.Future[bool], is_durable: bool) -> None:

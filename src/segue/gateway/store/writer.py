@@ -22,8 +22,6 @@ from segue.gateway.store.store import Store, Stored
 from segue.plurals import counted
 
 _BATCH: Final = 100
-_PATIENCE: Final = 0.2
-"""Seconds that a write waits for others if nobody waits for it."""
 _MOST_WAITING: Final = 5_000
 """Items that wait at most, in the queue and again in the backlog."""
 _MOST_TRIES: Final = 4
@@ -54,16 +52,29 @@ class Item:
 
 
 class Writer:
-    """Writes items in a thread of its own. `on_error` gets a sentence about each failure."""
+    """Writes items in a thread of its own. `on_error` gets a sentence about each failure.
 
-    def __init__(self, store: Store, reads: Circuit, writes: Circuit, on_error: Callable[[str], object]) -> None:
+    What nobody waits for is written with the next item that somebody waits for. `later` is given what wakes the thread
+    for it otherwise, to be called after a moment in which more may come.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        reads: Circuit,
+        writes: Circuit,
+        on_error: Callable[[str], object],
+        later: Callable[[Callable[[], None]], object],
+    ) -> None:
         self._store = store
+        self._later = later
         self._reads = reads
         self._writes = writes
         self._on_error = on_error
         self._queue: queue.Queue[Item | None] = queue.Queue(_MOST_WAITING)
         self._unhurried: deque[Item] = deque()
-        self._is_gathering = False
+        self._is_announced = False
+        self._has_more = False
         self._backlog: deque[Item] = deque()
         self._lock = threading.Lock()
         self._is_closing = threading.Event()
@@ -83,8 +94,9 @@ class Writer:
             if len(self._unhurried) >= _MOST_WAITING:
                 return False
             self._unhurried.append(item)
-            if not self._is_gathering and len(self._unhurried) == 1:  # else the thread takes it with the others
-                self.wake()
+            if not self._is_announced:  # else the thread takes it with the others
+                self._is_announced = True
+                self._later(self._take_unhurried)
             return True
         try:
             self._queue.put_nowait(item)
@@ -103,6 +115,11 @@ class Writer:
             self._queue.put_nowait(None)
         except queue.Full:
             return
+
+    def _take_unhurried(self) -> None:
+        self._is_announced = False
+        if self._unhurried:
+            self.wake()
 
     def waiting(self) -> list[Stored]:
         """Give what is in the backlog, the oldest first."""
@@ -141,25 +158,18 @@ class Writer:
                 return
 
     def _collect(self, seconds: float | None) -> list[Item]:
-        """Wait for a first item, and take those that wait with it.
-
-        What nobody waits for is written together with what comes within a moment: it wakes the thread once for all.
-        """
+        """Wait for a first item, and take those that wait with it."""
         batch: list[Item] = []
         try:
-            first = self._queue.get(block=seconds != 0.0 and not self._unhurried, timeout=seconds or None)
+            first = self._queue.get(block=seconds != 0.0 and not self._has_more, timeout=seconds or None)
             if first is not None:
                 batch.append(first)
-            elif self._unhurried and not self._is_closing.is_set():
-                self._is_gathering = True
-                if (first := self._queue.get(timeout=_PATIENCE)) is not None:
-                    batch.append(first)
             while batch and len(batch) < _BATCH and (more := self._queue.get_nowait()) is not None:
                 batch.append(more)
         except queue.Empty:
             pass
-        self._is_gathering = False  # before the last look: what comes after it wakes the thread
         unhurried = [self._unhurried.popleft() for _ in range(min(_BATCH, len(self._unhurried)))]
+        self._has_more = len(unhurried) == _BATCH
         return unhurried + batch
 
     def _write(self, batch: list[Item]) -> None:
