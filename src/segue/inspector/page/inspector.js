@@ -11,7 +11,7 @@ const TITLE = document.title;
 const SHOWN_WIRE = 200_000; // characters of a body that are shown; copying takes all of it
 
 // `generation` counts changes of the conversation and of the settings: answers to earlier questions are dropped.
-const state = { document: null, targets: [], selected: null, chosen: false, generation: 0, wire: new Map(), unfolded: new Set(), sessions: [] };
+const state = { document: null, targets: [], selected: null, chosen: false, generation: 0, wire: new Map(), unfolded: new Set(), sessions: [], given: null, body: "" };
 
 const list = new RowList($("rows"), {
   load: (rows, length) => ask("api/rows", { ...question(state.selected), beside: $("beside").value, rows, length }),
