@@ -85,10 +85,10 @@ def sources() -> dict[str, bytes]:
 
 
 def digest_of(files: Mapping[str, bytes]) -> str:
-    """Give what stands for these files, the page and the runtime."""
-    digest = sha256(f"{PYODIDE} {version('msgspec')}".encode())
-    own = {path.name: path.read_bytes() for folder in (OWN, PAGE) for path in sorted(folder.iterdir())}
-    for name, data in {**files, **own, "page": make_page().encode()}.items():
+    """Give what stands for these files, for the page, and for this script with the runtime that it names."""
+    digest = sha256(version("msgspec").encode())
+    own = [path for folder in (OWN, PAGE) for path in sorted(folder.iterdir())]
+    for name, data in (*files.items(), *((path.name, path.read_bytes()) for path in (*own, Path(__file__)))):
         digest.update(f"{name} {len(data)} ".encode() + data)
     return digest.hexdigest()[:16]
 
@@ -162,7 +162,7 @@ def build(to: Path, kept: Path) -> str:
     kept.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory() as folder:
         made = Path(folder) / "playground"
-        runtime = made / "runtime"
+        runtime = made / f"pyodide-{PYODIDE}"
         runtime.mkdir(parents=True)
         fetch_runtime(runtime, kept)
         shutil.copyfile(fetch_msgspec(runtime, kept), made / "msgspec.whl")
@@ -171,13 +171,11 @@ def build(to: Path, kept: Path) -> str:
                 archive.writestr(name, data)
         run("node", str(OWN / "compile.mjs"), str(runtime), str(made / "segue.zip"), where=made)
         shutil.copyfile(PACKAGE / "cli" / "example.jsonl", made / "example.jsonl")
-        for path in (
-            *PAGE.iterdir(),
-            OWN / "worker.js",
-            OWN / "transport.js",
-        ):  # the last one is in place of the page's
+        for path in (*PAGE.iterdir(), OWN / "transport.js"):  # the last one is in place of the page's
             shutil.copyfile(path, made / path.name)
         (made / "index.html").write_text(make_page(), encoding="utf-8")
+        worker = (OWN / "worker.js").read_text(encoding="utf-8").replace("{runtime}", runtime.name)
+        (made / "worker.js").write_text(worker, encoding="utf-8")
         parts = sorted(path.relative_to(made).as_posix() for path in made.rglob("*") if path.is_file())
         offline = (OWN / "offline.js").read_text(encoding="utf-8")
         offline = offline.replace("{version}", f"segue-playground {digest}").replace(

@@ -183,7 +183,8 @@ def find_target(code: str) -> str | None:
     owner = getattr(import_module(target.rpartition(".")[0]), name)
     if member is None:
         return target
-    return f"{target}{member}" if inspect.isclass(owner) and hasattr(owner, member[1:]) else None
+    is_member = inspect.isclass(owner) and inspect.getattr_static(owner, member[1:], None) is not None
+    return f"{target}{member}" if is_member else None
 
 
 def as_rest(text: str) -> str:

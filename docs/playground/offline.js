@@ -10,6 +10,9 @@ addEventListener("activate", (event) => {
   event.waitUntil(caches.keys().then(remove).then(() => clients.claim()));
 });
 
+// The browser keeps the compiled code of the runtime only if its own cache gives the file. The folder has the version in its name.
 addEventListener("fetch", (event) => {
-  event.respondWith(caches.open(VERSION).then((cache) => cache.match(event.request, { ignoreSearch: true })).then((kept) => kept ?? fetch(event.request)));
+  const find = () => caches.open(VERSION).then((cache) => cache.match(event.request, { ignoreSearch: true }));
+  const isRuntime = event.request.url.includes("/pyodide-");
+  event.respondWith(isRuntime ? fetch(event.request, { cache: "force-cache" }).catch(find) : find().then((kept) => kept ?? fetch(event.request)));
 });

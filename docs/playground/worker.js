@@ -1,6 +1,6 @@
 // Runs segue in the browser: the files of the library, compiled, in Pyodide.
 
-import { loadPyodide } from "./runtime/pyodide.mjs";
+import { loadPyodide } from "./{runtime}/pyodide.mjs";
 
 const START = `
 import sys

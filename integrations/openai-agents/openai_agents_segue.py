@@ -133,6 +133,8 @@ def _read(items: Sequence[Mapping[str, Any]]) -> tuple[segue.Message, ...]:
             others.append(item)
             continue
         read_others()
+        if not state["message"]:  # it belongs to the item before it
+            continue
         message = segue.load_message(state["message"])
         if last == state["reply"]:
             earlier = messages.pop()
@@ -174,7 +176,8 @@ def _write(reply: segue.AssistantMessage) -> dict[str, Any]:
     output: list[dict[str, Any]] = []
     for items, pieces in found:
         message = segue.dump_message(replace(reply, content=tuple(pieces))).decode()
-        items[0][_STATE] = {"reply": name, "message": message}
+        for at, item in enumerate(items):
+            item[_STATE] = {"reply": name, "message": "" if at else message}
         output += [{**item, "id": f"{item['id']}_{name}_{len(output) + at}"} for at, item in enumerate(items)]
     return {**_encode(reply), "output": output}
 

@@ -54,7 +54,7 @@ def test_nothing_is_asked_of_another_server(build_playground):
 
 def test_what_is_left_out_of_the_playground_is_not_imported(build_playground):
     """The start of worker.js, and every question, without the parts that the playground does not have."""
-    start = re.search(r"const START = `(.*?)`;", (OWN / "worker.js").read_text(), re.DOTALL)[1]
+    (start,) = re.findall(r"const START = `(.*?)`;", (OWN / "worker.js").read_text(), re.DOTALL)
     left_out = {name.removesuffix(".py") for name in build_playground.LEFT_OUT}
     example = ROOT / "src" / "segue" / "cli" / "example.jsonl"
     ask = f"""

@@ -14,7 +14,7 @@ const SHOWN_WIRE = 200_000; // characters of a body that are shown; copying take
 // `generation` counts changes of the conversation and of the settings: answers to earlier questions are dropped.
 // `link` is the address that the page was opened with, until the first conversation is shown; `histories` are those that
 // can stand beside the open conversation, by their keys.
-const state = { document: null, first: null, targets: [], selected: null, chosen: false, generation: 0, wire: new Map(), unfolded: new Set(), sessions: [], link: readLink(), histories: new Map() };
+const state = { document: null, first: null, targets: [], selected: null, chosen: false, generation: 0, wire: new Map(), unfolded: new Set(), sessions: [], link: readLink(), histories: new Map(), given: null, body: "" };
 
 // What the rows say, by what stands on the left: on the side that has no message, where both are the same, and where
 // nothing differs.
