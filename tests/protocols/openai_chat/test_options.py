@@ -53,10 +53,10 @@ def test_an_option_is_written_and_read(options, wire):
 
 
 def test_a_long_cache_is_asked_for_where_a_model_has_one():
-    long, wire = Options(cache_retention="long"), {"prompt_cache_retention": "24h"}
-    assert asked(long, at=endpoint("openai", "gpt-4.1")) == wire
+    long = Options(cache_retention="long")
+    assert asked(long, at=endpoint("openai", "gpt-4.1")) == {"prompt_cache_retention": "24h"}
     assert asked(long) == {}
-    assert read(HI, **wire).options.cache_retention == "long"
+    assert read(HI, prompt_cache_retention="24h").options.cache_retention == "long"
 
 
 OTHER_FORMATS = {
