@@ -41,7 +41,6 @@ BOTH_WAYS = {
         Options(output_schema=SCHEMA),
         {"response_format": {"type": "json_schema", "json_schema": {"name": "output", "schema": SCHEMA}}},
     ),
-    "a long cache": (Options(cache_retention="long"), {"prompt_cache_retention": "24h"}),
     "a session": (Options(session_id="s"), {"prompt_cache_key": "s"}),
     "a user": (Options(user_id="u"), {"user": "u"}),
 }
@@ -51,6 +50,13 @@ BOTH_WAYS = {
 def test_an_option_is_written_and_read(options, wire):
     assert asked(options) == wire
     assert read(HI, **wire).options == options
+
+
+def test_a_long_cache_is_asked_for_where_a_model_has_one():
+    long = Options(cache_retention="long")
+    assert asked(long, at=endpoint("openai", "gpt-4.1")) == {"prompt_cache_retention": "24h"}
+    assert asked(long) == {}
+    assert read(HI, prompt_cache_retention="24h").options.cache_retention == "long"
 
 
 OTHER_FORMATS = {
