@@ -37,7 +37,8 @@ _DECODE_FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _DECODE_ITEMS: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _LARGE: Final = 256_000
 """Bytes of JSON that are decoded in pieces, so that other threads can run in between."""
-_SURROGATES: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+HALF_CHARACTERS: Final = re.compile(rb"\\u[dD][89a-fA-F]")
+"""Escapes of surrogates in JSON. A body that has half a pair is read by another decoder."""
 _SURROGATES_IN_TEXT: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _MOST_LEVELS: Final = 6
 """Levels that are taken apart: each one reads the bytes once more."""
@@ -277,7 +278,7 @@ def _decode_large(data: bytes | bytearray | str) -> object:
         return _decode_pieces(data, 0)
     except (msgspec.DecodeError, UnicodeError):
         # Half a surrogate is read as in a small body. Nothing else is decoded again: that would let others wait.
-        if (_SURROGATES_IN_TEXT if isinstance(data, str) else _SURROGATES).search(data):  # pyright: ignore[reportArgumentType, reportCallIssue]
+        if (_SURROGATES_IN_TEXT if isinstance(data, str) else HALF_CHARACTERS).search(data):  # pyright: ignore[reportArgumentType, reportCallIssue]
             return _decode_json(data)
         raise
 

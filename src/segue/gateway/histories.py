@@ -20,12 +20,12 @@ from typing import Final, NamedTuple, cast, final
 
 import msgspec
 
-from segue.calls import Call, find_protocol, read_further
+from segue.calls import HALF_CHARACTERS, Call, find_protocol, read_further
 from segue.client.session.outboxes import Outboxes
 from segue.conversation.messages import Message
 from segue.envelope.keys import Chain
 from segue.gateway.config import LimitsTable
-from segue.gateway.intake import check_values, read_limited
+from segue.gateway.intake import read_limited
 from segue.gateway.runtime import Runtime
 from segue.projection.report import Report
 from segue.protocols.registry import get_protocol
@@ -140,25 +140,17 @@ class Histories:
             CallError: it cannot be read.
         """
         limits, catalogue = runtime.config.limits, runtime.router.catalogue
-        protocol = find_protocol(method, path, headers) if len(body) >= _SMALLEST else None
+        is_kept = _SMALLEST <= len(body) <= limits.remembered_megabytes * _MEGA * _TENANT_SHARE
+        protocol = find_protocol(method, path, headers) if is_kept else None
         text = None if protocol is None else _split((tenant, f"{method} {path}"), protocol, body, limits)
-        if text is not None:
-            found = self._find(text, runtime)
-            if found is not None:
-                history, seam = found
-                call = _read_new(history, seam, text, runtime)
-                if call is not None:
-                    text = text._replace(turns=history.turns[: seam.turns] + text.turns[seam.turns :])
-                    return Read(call, text, history, seam)
-            try:
-                check_values(body, limits)
-                plain = cast("object", _DECODE(body))
-            except (msgspec.DecodeError, UnicodeError, RecursionError):
-                plain = None
-            if isinstance(plain, dict):
-                whole = cast("dict[str, object]", plain)
-                return Read(read_limited(method, path, headers, whole, catalogue=catalogue, limits=limits), text)
-        return Read(read_limited(method, path, headers, body, catalogue=catalogue, limits=limits))
+        found = None if text is None else self._find(text, runtime)
+        if text is not None and found is not None:
+            history, seam = found
+            call = _read_new(history, seam, text, runtime)
+            if call is not None:
+                text = text._replace(turns=history.turns[: seam.turns] + text.turns[seam.turns :])
+                return Read(call, text, history, seam)
+        return Read(read_limited(method, path, headers, body, catalogue=catalogue, limits=limits), text)
 
     def _find(self, text: Text, runtime: Runtime) -> tuple[History, Seam] | None:
         """Find the history that a request begins with: the one with the most turns in common."""
@@ -180,7 +172,7 @@ class Histories:
         text, before = read.text, read.history
         limits = runtime.config.limits
         most = limits.remembered_megabytes * _MEGA
-        if text is None or text.size > most * _TENANT_SHARE:
+        if text is None:
             return
         seams, is_newest = (seam,), False
         if before is not None and read.seam is not None:
@@ -242,7 +234,7 @@ class Histories:
 def _split(given: tuple[str, str], protocol: str, body: bytes, limits: LimitsTable) -> Text | None:
     """Take a body apart; None if it is not one whose turns can be kept. `given`: the tenant, and where it was sent."""
     record = get_protocol(protocol)
-    if not limits.remembered_megabytes or not record.reads_apart or record.turns_key is None:
+    if not record.reads_apart or record.turns_key is None or HALF_CHARACTERS.search(body):
         return None
     try:
         fields = _DECODE_FIELDS(body)
