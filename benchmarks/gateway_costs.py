@@ -110,11 +110,11 @@ def measure_gateway(*, quick: bool = False, sources: Sequence[str] = ()) -> list
                 firsts[name] += _load(server, streamed, 1, 1, is_cut=True)
         figures += _compare("gateway.first", "a stream alone", "to the first byte, wall clock", firsts, 1)
         if not sources:
-            figures += _measure_keeping(url, whole, rounds, requests)
+            figures += _measure_store(url, whole, rounds, requests)
     return figures
 
 
-def _measure_keeping(upstream: str, body: bytes, rounds: int, count: int) -> list[Figure]:
+def _measure_store(upstream: str, body: bytes, rounds: int, count: int) -> list[Figure]:
     """Measure what the store, the counting of a key and telemetry add to a translated request."""
     figures: list[Figure] = []
     roles = {_PLAIN: _PLAIN, CONTROL: _PLAIN, "kept": "kept"}

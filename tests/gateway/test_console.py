@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +71,23 @@ def test_a_full_content_has_what_the_client_sent_what_the_model_got_and_the_repl
         assert content["reply"]["content"][0]["text"] == "A purple."
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("model", ["claude-opus-4-8", "m-responses"], ids=["passed on", "translated"])
+def test_a_full_content_has_the_bytes_of_the_client_and_of_the_provider(
+    tmp_path: Path, model: str, stream: bool
+) -> None:
+    body = {"model": model, "max_tokens": 64, "stream": stream, "messages": [{"role": "user", "content": SECRET}]}
+    given = json.dumps(body, indent=3).encode()  # not as this gateway would write it
+    with started(tmp_path, Step(status=529), Step(text="A purple."), content="full") as made:
+        answer = httpx2.post(f"{made.url}/v1/messages", content=given, headers={"content-type": "application/json"})
+        content = get(made.url, f"requests/{answer.headers['x-segue-request-id']}/content")
+        assert base64.b64decode(content["received_bytes"]) == given
+        reply = base64.b64decode(content["reply_bytes"])
+        assert b"overloaded" not in reply.lower()
+        assert b"purple" in reply
+        assert (reply == answer.content) is (model == "claude-opus-4-8")
+
+
 def test_a_redacted_content_has_the_structure_and_no_text(tmp_path: Path) -> None:
     with started(tmp_path, Step(text="A purple."), content="redacted") as made:
         name = ask(made.url).headers["x-segue-request-id"]
@@ -110,6 +129,60 @@ def test_a_replay_shows_the_request_for_another_model_and_sends_nothing(tmp_path
         assert isinstance(replay["changes"], list)
         assert httpx2.post(place, json={"model": "no/such"}).status_code == 404
         assert len(made.upstream.emulator.requests) == sent
+
+
+def test_a_replay_is_sent_with_the_admin_key_alone(tmp_path: Path) -> None:
+    for name, secret in {"alice": ALICE, "admin": ADMIN}.items():
+        (tmp_path / name).write_text(secret)
+    listen = f'[listen]\nkeys = ["file:{tmp_path}/alice"]\nadmin_key = "file:{tmp_path}/admin"\n'
+    with running(store=f"sqlite:{tmp_path}/g.db", more=f'content = "full"\n{listen}') as made:
+        name = ask(made.url, **{"x-api-key": ALICE}).headers["x-segue-request-id"]
+        place, body = f"{made.url}/segue/requests/{name}/replay", {"model": "m-gemini", "send": True}
+        sent = len(made.upstream.emulator.requests)
+        refused = httpx2.post(place, json=body, headers={"x-api-key": ALICE})
+        assert refused.status_code == 403
+        assert len(made.upstream.emulator.requests) == sent
+        made.upstream.emulator.script.add(Step(text="A violet."))
+        replay = httpx2.post(place, json=body, headers={"x-api-key": ADMIN}, timeout=60).json()
+        assert replay["reply"]["content"][0]["text"] == "A violet."
+        assert replay["problem"] is None
+        assert len(made.upstream.emulator.requests) == sent + 1
+        row = get(made.url, f"requests/{replay['id']}", key=ADMIN)
+        assert (row["client"], row["model"]) == ("segue console", "google/gemini-3.1-pro-preview")
+        assert row["usage"]["cost"]["total"] == pytest.approx(replay["usage"]["cost"]["total"])
+        get(made.url, f"requests/{replay['id']}", 404, key=ALICE)
+        made.upstream.emulator.script.add(Step(status=400, message="no"))
+        failed = httpx2.post(place, json=body, headers={"x-api-key": ADMIN}, timeout=60).json()
+        assert failed["reply"] is None
+        assert failed["problem"]
+
+
+def test_figures_over_time_are_those_of_the_rows(tmp_path: Path) -> None:
+    (tmp_path / "alice").write_text(ALICE)
+    (tmp_path / "bob").write_text(BOB)
+    listen = f'[listen]\nkeys = ["file:{tmp_path}/alice", "file:{tmp_path}/bob"]\n'
+    with running(store=f"sqlite:{tmp_path}/g.db", more=listen) as made:
+        for _ in range(3):
+            ask(made.url, **{"x-api-key": ALICE})
+        made.upstream.emulator.script.add(Step(status=400, message="no"))
+        ask(made.url, **{"x-api-key": ALICE})
+        rows = get(made.url, "requests", key=ALICE)["requests"]
+        found = get(made.url, "series?hours=1&steps=4", key=ALICE)
+        assert len(found["steps"]) == 4
+        assert [each["time"] for each in found["steps"]] == [found["start"] + at * 900_000 for at in range(4)]
+        (step,) = (each for each in found["steps"] if each["requests"])
+        assert (step["requests"], step["errors"]) == (4, 1)
+        cost = sum(row["usage"]["cost"]["total"] for row in rows if "usage" in row)
+        assert step["cost"] == pytest.approx(cost)
+        waits = sorted(row["firstByteMs"] for row in rows if "firstByteMs" in row)
+        assert step["firstByte"] == waits[len(waits) // 2]
+        assert step["cacheShare"] == 0
+        assert found["steps"][0] | {"time": 0} == {
+            "time": 0, "requests": 0, "errors": 0, "cost": 0.0, "cacheShare": None, "firstByte": None,
+            "slowFirstByte": None,
+        }  # fmt: skip
+        assert not any(each["requests"] for each in get(made.url, "series", key=BOB)["steps"])
+        get(made.url, "series?hours=99999999999999999999&steps=0", key=BOB)
 
 
 def test_a_conversation_is_a_thread_with_its_models_and_can_be_exported(tmp_path: Path) -> None:

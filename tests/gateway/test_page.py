@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +18,8 @@ from segue.testing.emulator import Step
 
 __all__ = ["browser"]
 pytestmark = needs_browser
+_EXPECTED = re.compile("status of 4|ERR_CONNECTION_REFUSED")
+"""Answers that a test provokes, and what a page that is still open asks when the gateway has ended."""
 KEY = "sgw-a-long-key-of-a-client"
 ASK = {"model": "m-anthropic", "max_tokens": 50, "messages": [{"role": "user", "content": "hi"}]}
 
@@ -35,7 +38,7 @@ def new_page(browser: Any) -> Iterator[Any]:
         page.on(
             "console",
             lambda message: (
-                troubles.append(message.text) if message.type == "error" and "status of 4" not in message.text else None
+                None if message.type != "error" or _EXPECTED.search(message.text) else troubles.append(message.text)
             ),
         )
         page.goto(f"{url}/segue")
@@ -93,10 +96,12 @@ def test_requests_appear_live_and_one_is_opened_with_its_contents_and_a_replay(n
         box.get_by_text("What the client sent").click()
         box.get_by_text('"content": "hi"').first.wait_for()
         box.get_by_text("The reply", exact=True).click()
-        box.get_by_text("A purple.").wait_for()
+        box.get_by_text("A purple.").first.wait_for()
         box.get_by_label("Model to replay for").fill("m-gemini")
         box.get_by_role("button", name="Replay without sending").click()
         box.get_by_text("Would be sent to google/gemini-3.1-pro-preview").wait_for()
+        box.get_by_text("Bytes of the client").click()
+        box.get_by_text('"messages": [{"role": "user"').or_(box.get_by_text('"messages":[{')).first.wait_for()
         box.get_by_role("button", name="Open the conversation").click()
         with page.expect_download() as download:
             box.get_by_role("button", name="Export as a segue session").click()
@@ -106,6 +111,49 @@ def test_requests_appear_live_and_one_is_opened_with_its_contents_and_a_replay(n
         box.get_by_text("Erased:").wait_for()
         page.keyboard.press("Escape")
         page.get_by_text("There is no request yet.").wait_for()
+
+
+def test_a_request_is_sent_again_to_another_model_after_a_question(new_page: Any, tmp_path: Path) -> None:
+    (tmp_path / "admin").write_text(KEY)
+    more = f'content = "full"\n[listen]\nadmin_key = "file:{tmp_path / "admin"}"\n'
+    with running(Step(text="A purple."), store=f"sqlite:{tmp_path}/g.db", more=more) as gateway:
+        httpx2.post(f"{gateway.url}/v1/messages", json=ASK)
+        page = new_page(gateway.url)
+        box, asked = page.get_by_role("dialog"), list[str]()
+        answers = iter(["dismiss", "accept", "accept"])
+        page.on("dialog", lambda dialog: (asked.append(dialog.message), getattr(dialog, next(answers))()))
+
+        def send() -> None:
+            page.get_by_role("button", name="Open the request").first.click()
+            box.get_by_label("Model to replay for").fill("m-gemini")
+            box.get_by_role("button", name="Send for real").click()
+
+        send()  # and say no
+        sent = len(gateway.upstream.emulator.requests)
+        box.get_by_role("button", name="Send for real").click()
+        box.get_by_text("only the admin key sends a request again").wait_for()
+        assert len(gateway.upstream.emulator.requests) == sent == 1
+        assert "It costs what the model costs" in asked[0]
+        gateway.upstream.emulator.script.add(Step(text="A violet."))
+        page.route("**/segue/**", lambda route: route.continue_(headers={**route.request.headers, "x-api-key": KEY}))
+        page.reload()
+        send()
+        box.get_by_text("A violet.").wait_for()
+        assert "A purple." in box.locator(".beside").first.inner_text()
+
+
+def test_figures_over_time_are_plotted(new_page: Any, tmp_path: Path) -> None:
+    with running(store=f"sqlite:{tmp_path}/g.db") as gateway:
+        for _ in range(3):
+            httpx2.post(f"{gateway.url}/v1/messages", json=ASK)
+        page = new_page(gateway.url)
+        page.get_by_role("button", name="Over time").press("Enter")
+        page.get_by_text("3 requests, 0 errors").wait_for()
+        for name in ("Cost", "First byte", "From the cache", "Requests and errors"):
+            assert page.get_by_role("img", name=name).count() == 1
+        page.get_by_label("The last").select_option("hour")
+        page.get_by_text("Requests and errors as a table").click()
+        page.get_by_role("cell", name="3", exact=True).wait_for()
 
 
 @pytest.mark.parametrize("count", [300, pytest.param(10_000, marks=pytest.mark.proof)])
@@ -152,6 +200,11 @@ def test_axe_finds_nothing_on_any_view(new_page: Any, width: int, scheme: str, t
             ),
             "thread": lambda: page.click("#opened-body button:text('Open the conversation')"),
             "conversations": lambda: (page.keyboard.press("Escape"), page.click("nav [data-view=conversations]")),
+            "series": lambda: (
+                page.click("nav [data-view=series]"),
+                page.get_by_text("1 request").wait_for(),
+                page.get_by_text("Cost as a table").click(),
+            ),
             "drift": lambda: page.click("nav [data-view=drift]"),
         }
         for name, act in views.items():

@@ -31,14 +31,19 @@ def database() -> Iterator[str]:
         yield url
 
 
-def start_gateway(config: Path, port: int) -> subprocess.Popen[bytes]:
-    """Start a gateway in a process of its own, and wait until it answers."""
-    process = subprocess.Popen(
+def spawn_gateway(config: Path) -> subprocess.Popen[bytes]:
+    """Start a gateway in a process of its own."""
+    return subprocess.Popen(
         [sys.executable, "-m", "segue", "serve", "--config", str(config)],
         env={**os.environ, **KEYS, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
+
+
+def start_gateway(config: Path, port: int) -> subprocess.Popen[bytes]:
+    """Start a gateway in a process of its own, and wait until it answers."""
+    process = spawn_gateway(config)
     wait_for(port)
     return process
 

@@ -138,7 +138,7 @@ def serve(
     import uvicorn
 
     from segue.gateway.app import create_app
-    from segue.gateway.connections import guarded_protocols
+    from segue.gateway.connections import draining_server, guarded_protocols
     from segue.gateway.service import Gateway
     from segue.gateway.tracing import write_log
 
@@ -171,4 +171,4 @@ def serve(
         timeout_graceful_shutdown=config.limits.drain_seconds,
         server_header=False,
     )
-    uvicorn.Server(settings).run(sockets=[listener])
+    draining_server(settings).run(sockets=[listener])

@@ -85,6 +85,8 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     """The marks of signatures that a provider refused, which no reply of the history remembers."""
     raw: bytes = b""
     """The body, if it can be passed on as it is to the model of the client's name; else empty."""
+    body: bytes = b""
+    """The body as it came."""
     continued: Continuation | None = None
     """What stands before `sent`, if the connection has it."""
     outboxes: Outboxes | None = None
@@ -190,6 +192,7 @@ async def read_asked(
         has_store=gateway.store.is_available,
         refused=gateway.conversations.refused(conversation, tenant, whole.messages),
         raw=raw if restored.passes else b"",
+        body=raw,
         continued=continued,
         outboxes=restored.outboxes or outboxes,
     )

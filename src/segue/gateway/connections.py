@@ -5,6 +5,7 @@ Facts this file relies on (uvicorn 0.54, `protocols/http`):
   first byte of the next head.
 - With httptools the size of a head, and of the trailers of a body, is not limited; h11 has a limit of its own.
 - `cycle` is the request that was read last; it is set when its head is complete.
+- At its end, the server closes every connection on which no request has been read, also one that was opened just now.
 - A WebSocket replaces the protocol of its connection, which then does not learn of its end: the new one counts it. A
   message is held whole before the application gets it, up to a size that is fixed when the server starts, and no other
   one is read before the application wants it.
@@ -13,6 +14,7 @@ Facts this file relies on (uvicorn 0.54, `protocols/http`):
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +23,8 @@ from segue.gateway.config import LimitsTable
 
 _LARGE: Final = 256_000
 """Bytes of a body of which nothing is read before the application wants it; smaller ones come with the head."""
+_ARRIVING: Final = 0.5
+"""Seconds at the end of a server in which the requests of connections that were opened before arrive."""
 _TOO_LARGE: Final = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\ncontent-type: text/plain\r\ncontent-length: 26\r\n"
     b"connection: close\r\n\r\nThe headers are too large\n"
@@ -49,6 +53,7 @@ class _Counts:
 
 
 if TYPE_CHECKING:
+    import uvicorn
     from uvicorn.protocols.http.h11_impl import H11Protocol as _Base
 else:
     _Base = object
@@ -164,6 +169,21 @@ class _Counted:
     def connection_lost(self, exc: Exception | None) -> None:
         self.counts.add(self._address, -1)
         super().connection_lost(exc)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+
+
+def draining_server(config: uvicorn.Config) -> uvicorn.Server:
+    """Make a server that answers, before it ends, what was sent to it before: a load balancer may not send it again."""
+    import uvicorn
+
+    class DrainingServer(uvicorn.Server):
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            await asyncio.sleep(0)  # connections that wait are accepted
+            for listener in (*self.servers, *(sockets or ())):
+                listener.close()
+            await asyncio.sleep(_ARRIVING)
+            await super().shutdown(None)
+
+    return DrainingServer(config)
 
 
 def guarded_protocols(limits: Callable[[], LimitsTable]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The endpoints of the console: requests, conversations, what they said, and replays that are not sent.
+"""The endpoints of the console: requests, conversations, what they said, figures over time, and replays.
 
 With the admin key they show the requests of all clients, with the key of a client its own. Rows have no content; what
 requests and replies said is there only if `state.content` is set.
@@ -20,6 +20,8 @@ from segue.errors import SegueError, UnknownModel
 from segue.gateway.contents import Content, load_content
 from segue.gateway.intake import Refused
 from segue.gateway.records import AttemptRow
+from segue.gateway.replays import send_again
+from segue.gateway.series import Series
 from segue.gateway.service import Gateway, now_ms
 from segue.gateway.store.database import StoreError
 from segue.gateway.store.store import Store, UsedStates
@@ -34,6 +36,9 @@ _CHUNK: Final = 2_000
 _MOST_SEARCHED: Final = 50_000
 """Rows that one search looks at; the next one goes on from there."""
 _MOST_BODY: Final = 100_000
+_HOUR: Final = 3_600_000
+_MOST_HOURS: Final = 24 * 366
+_MOST_STEPS: Final = 400
 
 
 class _Searched(msgspec.Struct, rename="camel"):
@@ -87,6 +92,7 @@ class Console:
             Route("/segue/requests/{name}", guarded(self.one_request)),
             Route("/segue/requests/{name}/content", guarded(self.content)),
             Route("/segue/requests/{name}/replay", guarded(self.replay), methods=["POST"]),
+            Route("/segue/series", guarded(self.series)),
             Route("/segue/conversations", guarded(self.conversations)),
             Route(place, guarded(self.one_conversation), methods=["GET"]),
             Route(place, guarded(self.choose), methods=["PUT", "POST"]),
@@ -139,8 +145,20 @@ class Console:
         found = await self._find_content(str(request.path_params["name"]), scope)
         return found if isinstance(found, Response) else json_response(found)
 
+    async def series(self, request: Request, scope: Scope) -> Response:
+        """Give figures over time: `hours` back from now, in so many `steps` of the same length."""
+        store, given = self._gateway.store.store, request.query_params
+        steps = min(max(number_of(given.get("steps"), 48), 1), _MOST_STEPS)
+        hours = min(max(number_of(given.get("hours"), 24), 1), _MOST_HOURS)
+        series = Series(now_ms() - hours * _HOUR, hours * _HOUR, steps)
+        if store is not None:
+            await self._settle()
+            if await self._gateway.store.read(lambda: _add_rows(store, scope, series) or True) is None:
+                return away()
+        return json_response(series.result())
+
     async def replay(self, request: Request, scope: Scope) -> Response:
-        """Make the request for another model, without sending it."""
+        """Make the request for another model; send it only with the admin key, and if `send` is true."""
         found = await self._find_content(str(request.path_params["name"]), scope)
         if isinstance(found, Response):
             return found
@@ -158,11 +176,16 @@ class Console:
             return json_response({"error": str(error)}, 404)
         except SegueError as error:
             return json_response({"model": given.get("model"), "error": str(error)}, 422)
+        if given.get("send") is True and scope is not None:
+            return json_response({"error": "only the admin key sends a request again; set listen.admin_key"}, 403)
         changes = [
             {"code": change.code, "path": change.path, "loss": change.loss, "detail": change.detail}
             for change in made.report.changes
         ]
-        return json_response({"model": model.full_name(), "changes": changes, "sent": msgspec.Raw(made.content)})
+        body = {"model": model.full_name(), "changes": changes, "sent": msgspec.Raw(made.content)}
+        if given.get("send") is True:
+            body |= await send_again(self._gateway, load(bytes(found.context)), found.options, model)
+        return json_response(body)
 
     async def conversations(self, _: Request, scope: Scope) -> Response:
         """List conversations, what they cost, the models to choose from, and what was new in replies."""
@@ -322,6 +345,18 @@ def search(
         last = _ROWS.decode(rows[-1][2])
         before = last.time, last.id
     return found, None if before is None else f"{before[0]}.{before[1]}"
+
+
+def _add_rows(store: Store, scope: Scope, series: Series) -> None:
+    """Add the newest rows to a series, back to its start; the oldest of very many rows are left out."""
+    before: tuple[int, str] | None = None
+    for _ in range(0, _MOST_SEARCHED, _CHUNK):
+        rows = store.list_requests(scope, _CHUNK, before)
+        last = series.add(data for _, _, data in rows)
+        if last is None or len(rows) < _CHUNK or last[0] < series.start:
+            return
+        before = last
+    series.is_cut = True
 
 
 def _cursor(data: bytes) -> str:

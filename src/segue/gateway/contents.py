@@ -14,6 +14,8 @@ from segue.conversation.stored import dump, dump_message
 from segue.json_text import encode_json
 
 _FAST: Final = 1
+_MOST_BYTES: Final = 4_000_000
+"""Bytes of a body that are kept as they came."""
 _KEPT: Final = frozenset(
     {"type", "role", "kind", "name", "id", "tool_use_id", "tool_call_id", "toolCallId", "call_id", "toolName"}
     | {"model", "protocol", "provider", "stopReason", "stop_reason", "status", "mimeType", "media_type"}
@@ -30,6 +32,7 @@ class Content(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     - `received`: the body of the client. `sent`: that of the last request to a provider.
     - `context`, `options`: the history with all of its states, and the options, in segue's own form.
     - `reply`: the message of the model. `redacted`: texts are replaced by their lengths.
+    - `received_bytes`, `reply_bytes`: the bodies of the client and of the provider as they came, unless redacted.
     """
 
     received: msgspec.Raw = msgspec.Raw(b"null")
@@ -38,6 +41,8 @@ class Content(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     options: Options = Options()
     reply: msgspec.Raw = msgspec.Raw(b"null")
     redacted: bool = False
+    received_bytes: bytes = b""
+    reply_bytes: bytes = b""
 
 
 _DECODER: Final = msgspec.json.Decoder(Content)
@@ -51,6 +56,8 @@ def dump_content(
     options: Options,
     reply: AssistantMessage | None,
     is_redacted: bool,
+    received_bytes: bytes = b"",
+    reply_bytes: bytes = b"",
 ) -> bytes:
     """Write a request and its reply; compressed, because agents send their whole history each time."""
     content = Content(
@@ -60,6 +67,8 @@ def dump_content(
         options=Options() if is_redacted else options,
         reply=_raw(b"null" if reply is None else dump_message(reply), is_redacted=is_redacted),
         redacted=is_redacted,
+        received_bytes=b"" if is_redacted else received_bytes[:_MOST_BYTES],
+        reply_bytes=b"" if is_redacted else reply_bytes[:_MOST_BYTES],
     )
     return zlib.compress(encode_json(content), _FAST)
 

@@ -48,6 +48,7 @@ from segue.request import Request, prepare_again
 
 _TRACE_HEADERS: Final = ("traceparent", "tracestate")
 """Headers of a client that are sent on to a provider if `telemetry.propagate` is set and no span is written here."""
+_UNCOMPRESSED: Final = {"accept-encoding": "identity"}
 _CONTENT: Final = frozenset(
     {"text_start", "thinking_start", "toolcall_start", "text_delta", "thinking_delta", "toolcall_delta", "native"}
 )
@@ -76,8 +77,10 @@ class Exchange:
         self.attempts: list[Attempt] = []
         self.tap: list[bytes] = []
         """Bytes of the provider's reply that the client has not got yet, if they are passed on as they are."""
-        if asked.raw:
-            TAP.set(self.tap)
+        self._arrived: list[bytes] | None = [] if gateway.keeps_bytes else None
+        """The bytes of the provider's reply, if the store keeps them."""
+        if asked.raw or self._arrived is not None:
+            TAP.set(self._take if self._arrived is not None else self.tap.append)
         self.first_byte: int | None = None
         self.reply_id: str = get_protocol(asked.call.protocol).reply_form.id_prefix + random_name()
         self._began = now_ms()
@@ -171,6 +174,9 @@ class Exchange:
             self.gateway.spending.begin_attempt(lease)
             lease.progress = self._progress
         self.tap.clear()
+        if self._arrived is not None:
+            self._arrived.clear()
+            model = replace(model, headers={**model.headers, **_UNCOMPRESSED})
         self.is_passed = False
         known = refused | asked.refused
         if model.protocol == asked.call.protocol:
@@ -179,7 +185,7 @@ class Exchange:
                 names = (*names, *_TRACE_HEADERS)
             given = {name: value for name in names if (value := asked.headers.get(name))}
             if asked.raw:
-                given["accept-encoding"] = "identity"  # the bytes of the reply are passed on
+                given |= _UNCOMPRESSED  # the bytes of the reply are passed on
             if given:
                 model = replace(model, headers={**model.headers, **given})
             if asked.raw and not refused:  # the same body would be refused again
@@ -218,6 +224,13 @@ class Exchange:
     def is_straight(self) -> bool:
         """Whether bytes are passed on as they are."""
         return bool(self.asked.raw)
+
+    def _take(self, chunk: bytes) -> None:
+        """Take a piece of the provider's reply."""
+        assert self._arrived is not None, "it is kept"
+        self._arrived.append(chunk)
+        if self.asked.raw:
+            self.tap.append(chunk)
 
     def take_bytes(self) -> bytes:
         """Take the bytes that arrived."""
@@ -464,6 +477,8 @@ class Exchange:
             options=asked.options,
             reply=self.message,
             is_redacted=kind == "redacted",
+            received_bytes=asked.body,
+            reply_bytes=b"".join(self._arrived or ()),
         )
         self.gateway.store.put_later(StoredContent(self.id, asked.tenant, data, asked.conversation), time)
 

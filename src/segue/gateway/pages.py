@@ -28,6 +28,7 @@ _PAGE: Final = "index.html"
 _PAGE_FILES: Final = {
     _PAGE: ("segue.gateway", "text/html"),
     "console.js": ("segue.gateway", "text/javascript"),
+    "plots.js": ("segue.gateway", "text/javascript"),
     "console.css": ("segue.gateway", "text/css"),
     # One design: the page of the inspector is in the same package.
     "elements.js": ("segue.inspector", "text/javascript"),

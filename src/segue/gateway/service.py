@@ -121,6 +121,11 @@ class Gateway:
         return self.store.store is not None
 
     @property
+    def keeps_bytes(self) -> bool:
+        """Whether the store keeps what requests and replies say, byte by byte."""
+        return self.config.state.content == "full" and self.has_store
+
+    @property
     def config(self) -> Config:
         """The configuration that is in use."""
         return self.runtime.config

@@ -12,7 +12,7 @@ Facts this file relies on:
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Final, final
 from urllib.request import getproxies, proxy_bypass
@@ -24,8 +24,8 @@ from yarl import URL
 from segue.client.http.outgoing_request import OutgoingRequest
 from segue.client.http.settings import CONNECT_TIMEOUT
 
-TAP: Final[ContextVar[list[bytes] | None]] = ContextVar("segue_gateway_tap", default=None)
-"""A list that gets the bytes of the replies that this task reads, for clients that get them as they are."""
+TAP: Final[ContextVar[Callable[[bytes], object] | None]] = ContextVar("segue_gateway_tap", default=None)
+"""Gets the bytes of the replies that this task reads: for clients that get them as they are, or for the store."""
 _NOT_SENT: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 """Headers that aiohttp writes itself."""
 _MOST_ADDRESSES: Final = 1_000
@@ -137,7 +137,7 @@ class _Body(httpx2.AsyncByteStream):
         try:
             async for chunk in self._reply.content.iter_any():
                 if tap is not None:
-                    tap.append(chunk)
+                    tap(chunk)
                 yield chunk
         except TimeoutError as error:
             raise httpx2.ReadTimeout(_text(error)) from error

@@ -1,6 +1,7 @@
-// The console of a gateway: live requests, one request opened, conversations, and what was new in replies.
+// The console of a gateway: live requests, one request opened, conversations, figures over time, what was new in replies.
 
 import { $, make, number, plural } from "./elements.js";
+import { plot } from "./plots.js";
 
 const PAGE = 100;
 const EVERY = 2000;
@@ -21,7 +22,7 @@ async function ask(path, options = {}) {
   return body;
 }
 
-const dollars = (value) => (value === undefined || value === null ? "" : `$${value.toFixed(value < 0.1 ? 4 : 2)}`);
+const dollars = (value) => (value === undefined || value === null ? "" : `$${value.toFixed(value && value < 0.1 ? 4 : 2)}`);
 const seconds = (ms) => (ms === undefined || ms === null ? "" : `${(ms / 1000).toFixed(2)} s`);
 const short = (name) => (name.length > 12 ? `${name.slice(0, 12)}…` : name);
 const read = (usage) => (usage ? (usage.input || 0) + (usage.cacheRead || 0) + (usage.cacheWrite || 0) : 0);
@@ -101,6 +102,12 @@ function folded(title, value) {
   return make("details", {}, make("summary", {}, title), value === null ? make("p", { class: "quiet" }, "nothing") : json(value));
 }
 
+function bytes(title, coded) {
+  if (!coded) return "";
+  const text = new TextDecoder().decode(Uint8Array.from(atob(coded), (each) => each.charCodeAt(0)));
+  return make("details", {}, make("summary", {}, title), make("pre", { tabindex: "0" }, text));
+}
+
 function openBox(title, ...children) {
   $("opened-title").textContent = title;
   $("opened-body").replaceChildren(...children.filter((child) => child !== null));
@@ -135,7 +142,8 @@ async function openRequest(id) {
       const found = await ask(`/segue/requests/${encodeURIComponent(id)}/content`);
       content.replaceChildren(
         folded("What the client sent", found.received ?? null), folded("What the model was sent", found.sent ?? null), folded("The reply", found.reply ?? null),
-        found.redacted ? make("p", { class: "quiet" }, "Texts are replaced by their lengths.") : replayForm(id, found.sent ?? null),
+        bytes("Bytes of the client", found.received_bytes), bytes("Bytes of the provider", found.reply_bytes),
+        found.redacted ? make("p", { class: "quiet" }, "Texts are replaced by their lengths.") : replayForm(id, found.sent ?? null, found.reply ?? null),
       );
     } catch (error) {
       content.replaceChildren(make("p", { class: "quiet" }, error.message));
@@ -143,23 +151,33 @@ async function openRequest(id) {
   });
 }
 
-function replayForm(id, sent) {
+function replayForm(id, sent, reply) {
   const field = make("input", { list: "models", autocomplete: "off", placeholder: "provider/model", "aria-label": "Model to replay for", required: true });
-  const shownHere = make("div", {});
-  const form = make("form", { class: "line" }, field, make("button", {}, "Replay without sending"));
+  const shownHere = make("div", { role: "status" });
+  const form = make("form", { class: "line" }, field, make("button", { value: "" }, "Replay without sending"), make("button", { value: "send" }, "Send for real"));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
+    const send = event.submitter?.value === "send";
+    const model = field.value.trim();
+    if (send && !window.confirm(`Send this request to ${model}? It costs what the model costs; tools are not run.`)) return;
+    shownHere.replaceChildren(make("p", { class: "quiet" }, send ? "It is sent …" : "…"));
     try {
-      const made = await ask(`/segue/requests/${encodeURIComponent(id)}/replay`, { method: "POST", body: JSON.stringify({ model: field.value.trim() }) });
+      const made = await ask(`/segue/requests/${encodeURIComponent(id)}/replay`, { method: "POST", body: JSON.stringify({ model, send }) });
+      const cost = made.usage ? `: ${number(read(made.usage))} / ${number(made.usage.output || 0)} tokens ${dollars(made.usage.cost?.total)}, ${seconds(made.durationMs)}` : "";
       shownHere.replaceChildren(
         changeList(made.changes, `Nothing would be changed for ${made.model}.`),
-        make("div", { class: "beside" }, make("div", {}, make("h3", {}, "Was sent"), json(sent)), make("div", {}, make("h3", {}, `Would be sent to ${made.model}`), json(made.sent))),
+        ...(send ? [beside(["The reply", reply], [`The reply of ${made.model}${cost}`, made.reply ?? made.problem])] : []),
+        beside(["Was sent", sent], [`${send ? "Was sent" : "Would be sent"} to ${made.model}`, made.sent]),
       );
     } catch (error) {
       shownHere.replaceChildren(make("p", { role: "alert" }, error.message));
     }
   });
   return make("div", {}, form, shownHere);
+}
+
+function beside(...columns) {
+  return make("div", { class: "beside" }, ...columns.map(([title, value]) => make("div", {}, make("h3", {}, title), json(value))));
 }
 
 async function openThread(id) {
@@ -247,6 +265,21 @@ async function showConversations() {
   $("drift-names").replaceChildren(...(names.length ? names : [["Nothing so far", 0]]).map(([name, times]) => make("li", {}, times ? `${name} (${number(times)})` : name)));
 }
 
+async function showSeries() {
+  const { steps, step, isCut } = await ask(`/segue/series?hours=${$("hours").value}`);
+  const sum = (name) => steps.reduce((total, each) => total + (each[name] || 0), 0);
+  const times = steps.map((each) => each.time);
+  const line = (name, scale = 1) => steps.map((each) => (each[name] === null ? null : each[name] * scale));
+  const percent = (value) => `${Math.round(value)} %`;
+  $("sums").textContent = `${plural(sum("requests"), "request")}, ${plural(sum("errors"), "error")}, ${dollars(sum("cost"))}${isCut ? "; older requests are left out" : ""}`;
+  $("plots").replaceChildren(
+    plot("Cost", times, step, [["dollars", line("cost")]], dollars, { bars: true }),
+    plot("First byte", times, step, [["half of them within", line("firstByte")], ["95 of 100 within", line("slowFirstByte")]], seconds),
+    plot("From the cache", times, step, [["input tokens", line("cacheShare", 100)]], percent, { most: 100 }),
+    plot("Requests and errors", times, step, [["requests", line("requests")], ["errors", line("errors")]], (value) => number(Math.round(value)), { bars: true }),
+  );
+}
+
 async function act(work) {
   try {
     await work();
@@ -257,7 +290,7 @@ async function act(work) {
 }
 
 async function refresh(view = document.querySelector("nav [aria-pressed=true]").dataset.view) {
-  await act(() => (view === "requests" ? showRequests() : showConversations()));
+  await act(() => (view === "requests" ? showRequests() : view === "series" ? showSeries() : showConversations()));
 }
 
 for (const button of document.querySelectorAll("nav [data-view]")) {
@@ -276,6 +309,7 @@ $("find").addEventListener("input", () => {
   clearTimeout(waiting);
   waiting = setTimeout(() => act(() => showRequests()), 80);
 });
+$("hours").addEventListener("change", () => act(showSeries));
 $("search").addEventListener("submit", (event) => event.preventDefault());
 $("older").addEventListener("click", () => act(() => showRequests(next)));
 $("newest").addEventListener("click", () => act(() => showRequests()));
