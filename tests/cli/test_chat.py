@@ -344,10 +344,10 @@ def test_a_line_that_ends_with_a_backslash_goes_on():
 
 def test_tokens_and_cost_are_shown_and_added_up(tmp_path):
     chatted = chat("one\ntwo\n/cost\n", "echo", "--usage")
-    assert chatted.err.count("(1 tokens in, 1 out, price not known)") == 2
+    assert chatted.err.count("(1 token in, 1 out, price not known)") == 2
     assert "2 answers: " in chatted.out
     asked = run("ask", "-m", "echo", "one", "--usage", env=NO_KEYS)
-    assert (asked.out, asked.err) == ("one\n", "(1 tokens in, 1 out, price not known)\n")
+    assert (asked.out, asked.err) == ("one\n", "(1 token in, 1 out, price not known)\n")
     assert "tokens" not in run("ask", "-m", "echo", "one", env=NO_KEYS).err
     assert json.loads(run("ask", "-m", "echo", "one", "--json", env=NO_KEYS).out)["usage"]["output"] == 1
 

@@ -90,6 +90,28 @@ def test_sessions_in_the_folder_of_a_project_are_found_and_those_of_the_current_
     assert {row["format"] for row in json.loads(run("sessions", "--json", cwd=home).out)} == {"aider", "claude-code"}
 
 
+def test_sessions_of_openclaw_are_found_at_home_by_its_variable_and_in_a_project(home, monkeypatch):
+    stored = store(home, "pi")
+    project = home / "code"
+    for state in (home / ".openclaw", home / "state", project / ".openclaw"):
+        path = state / "agents" / "main" / "sessions" / f"{state.name}.jsonl"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(stored.read_bytes())
+    stored.unlink()
+    elsewhere = home / "elsewhere"
+    elsewhere.mkdir()
+
+    def found(cwd):
+        return [row["path"] for row in json.loads(run("sessions", "--json", cwd=cwd).out)]
+
+    assert found(elsewhere) == [str(home / ".openclaw/agents/main/sessions/.openclaw.jsonl")]
+    assert str(project / ".openclaw/agents/main/sessions/.openclaw.jsonl") in found(project)
+    (row,) = json.loads(run("sessions", home / "state", "--json").out)
+    assert row["format"] == "pi"
+    monkeypatch.setenv("OPENCLAW_STATE_DIR", str(home / "state"))
+    assert found(elsewhere) == [str(home / "state/agents/main/sessions/state.jsonl")]
+
+
 def test_a_session_is_named_by_its_id_the_beginning_of_it_or_last(home):
     path = store(home, "claude-code")
     name = path.stem

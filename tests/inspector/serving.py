@@ -16,7 +16,8 @@ _PLACES = {
     variable.partition("/")[0]
     for record in FORMATS.values()
     if record.place is not None
-    for variable in record.place.variables
+    for place in (record.place, *record.place.others)
+    for variable in place.variables
 }
 """Variables with the folders of agents: without them, the list of sessions is that of `home`."""
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from segue import AssistantMessage, Context, Model, TextContent, UserMessage, prepare
 from segue.projection.report import ChangeCode, Loss
 from segue.protocols.api import decode_request, decode_response, encode_request, encode_response, stream_decoder
 from segue.protocols.detection import detect_protocol
+from segue.protocols.registry import PROTOCOLS, get_protocol
 from segue.request import convert
 
 HI: list[Any] = [{"role": "user", "content": "hi"}]
@@ -85,3 +87,23 @@ def test_a_system_message_without_content_is_kept_and_its_fields_are_reported(
     assert encode_request(prompt, protocol="openai-chat")["messages"] == body["messages"]
     converted = convert(body, source="openai-chat", target="anthropic/claude-opus-4-8")
     assert {change.loss for change in converted.report.changes} == losses
+
+
+PLAIN = Context(
+    system_prompt="Be brief.",
+    messages=(
+        UserMessage.of("hi"),
+        AssistantMessage(content=(TextContent(text="Hello"),)),
+        UserMessage.of("and?"),
+    ),
+)
+
+
+@pytest.mark.parametrize("source", PROTOCOLS)
+def test_a_plain_conversation_of_every_protocol_loses_nothing_on_the_way_to_any_other(source: str) -> None:
+    models = {name: Model("any", get_protocol(name).provider, name) for name in PROTOCOLS}
+    body = prepare(PLAIN, models[source]).body
+    for target, model in models.items():
+        request = convert(body, source=source, target=model)
+        lost = [change for change in request.report.losses if change.path[0] != "options"]  # a limit that one requires
+        assert lost == [], (target, request.report.summary())

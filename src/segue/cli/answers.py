@@ -15,6 +15,7 @@ from segue.client.flow.attempts import Attempt
 from segue.client.http.streams import Stream
 from segue.conversation.messages import AssistantMessage, Usage
 from segue.failures.failure import FailureKind
+from segue.plurals import counted
 
 
 def print_answer(
@@ -114,7 +115,7 @@ def describe_usage(usage: Usage | None) -> str:
     cached = f", {usage.cache_read:,} from the cache" if usage.cache_read else ""
     read = usage.input + usage.cache_read + usage.cache_write
     cost = "price not known" if usage.cost is None else f"${usage.cost.total:.4f}"
-    return f"{read:,} tokens in{cached}, {usage.output:,} out, {cost}"
+    return f"{counted(read, 'token')} in{cached}, {usage.output:,} out, {cost}"
 
 
 def print_usage(usage: Usage | None) -> None:

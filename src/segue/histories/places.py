@@ -215,9 +215,11 @@ def list_sessions(
     record: Format, *, home: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> list[Session]:
     """List the sessions of one agent on this machine, the newest first. Files that cannot be read are left out."""
-    if record.place is None:
-        return []
-    return _newest_first(_sessions_below(find_folder(record.place, home=home, environment=environment), record))
+    found = (
+        _sessions_below(find_folder(place, home=home, environment=environment), record, place)
+        for place in _places(record)
+    )
+    return _newest_first(chain.from_iterable(found))
 
 
 def list_projects(record: Format, folders: Iterable[str]) -> Iterator[Session]:
@@ -268,7 +270,9 @@ def list_folder(folder: Path, formats: Sequence[Format]) -> list[Session]:
     found: dict[tuple[str, str], Session] = {}
     for record in formats:
         for session in chain(
-            _sessions_below(folder, record), _sessions_beside(folder, record), _sessions_in_project(folder, record)
+            *(_sessions_below(folder, record, place) for place in _places(record)),
+            _sessions_beside(folder, record),
+            _sessions_in_project(folder, record),
         ):
             found.setdefault((session.path, session.id), session)
     return _newest_first(found.values())
@@ -278,10 +282,11 @@ def _newest_first(sessions: Iterable[Session]) -> list[Session]:
     return sorted(sessions, key=lambda session: (-(session.updated or 0), session.path, session.id))
 
 
-def _sessions_below(root: Path, record: Format) -> Iterator[Session]:
-    place = record.place
-    if place is None:
-        return
+def _places(record: Format) -> Sequence[Place]:
+    return () if record.place is None else (record.place, *record.place.others)
+
+
+def _sessions_below(root: Path, record: Format, place: Place) -> Iterator[Session]:
     if record.describe is not None:
         for pattern in place.patterns:
             for path in root.glob(pattern):

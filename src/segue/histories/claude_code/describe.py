@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
 from segue.histories.claude_code.turns import NAME, SYNTHETIC
 from segue.histories.kit.format import Excerpt
 from segue.histories.kit.history import Session
@@ -15,27 +17,36 @@ def describe(excerpt: Excerpt) -> Session | None:
     # The first line of the end is most likely cut; a line that cannot be read is left out.
     last = first_objects(excerpt.tail, 400)
     lines = [*first, *last]
-    conversation = [line for line in lines if line.get("uuid") and text_of(line.get("type")) in {"user", "assistant"}]
+    conversation: list[dict[str, Any]] = []
+    stamps: list[str] = []
+    models: dict[str, None] = {}
+    others: dict[str, dict[str, Any]] = {}  # the last line of each other kind
+    for line in lines:
+        kind, stamp = line.get("type"), line.get("timestamp")
+        if type(stamp) is str and stamp:
+            stamps.append(stamp)
+        if kind in ("user", "assistant"):
+            if line.get("uuid"):
+                conversation.append(line)
+                if (model := text_of(object_of(line.get("message")).get("model"))) and model != SYNTHETIC:
+                    models[model] = None
+        elif type(kind) is str and (kind not in _TITLES or text_of(line.get(_TITLES[kind]))):
+            others[kind] = line
     if not conversation:
         return None
-    stamps = [stamp for line in lines if (stamp := text_of(line.get("timestamp")))]
-    names = (text_of(object_of(line.get("message")).get("model")) for line in conversation)
-    models = tuple(dict.fromkeys(name for name in names if name and name != SYNTHETIC))
-    state = next((line for line in reversed(lines) if line.get("type") == "cost-state"), dict[str, object]())
-    cost = state.get("totalCostUSD")
-    replies = {
-        str(object_of(line.get("message")).get("id")): line for line in conversation if line["type"] == "assistant"
-    }
-    asked = sum(line["type"] == "user" for line in conversation)
+    cost = others.get("cost-state", {}).get("totalCostUSD")
+    counted = conversation if excerpt.whole else []
+    replies = {str(object_of(line.get("message")).get("id")): line for line in counted if line["type"] == "assistant"}
+    asked = sum(line["type"] == "user" for line in counted)
     return Session(
         format=NAME,
         id=excerpt.name.rpartition("/")[2].removesuffix(".jsonl"),
         path=excerpt.path,
-        title=_title(lines),
+        title=_title(lines, others),
         cwd=next((cwd for line in conversation if (cwd := text_of(line.get("cwd")))), None),
         created=milliseconds_of(min(stamps, default=None)),
         updated=milliseconds_of(max(stamps, default=None)) or excerpt.modified,
-        models=models,
+        models=tuple(models),
         messages=asked + len(replies) if excerpt.whole else None,
         tokens=_tokens(list(replies.values())) if excerpt.whole else None,
         cost=float(cost) if isinstance(cost, (int, float)) and not isinstance(cost, bool) else None,
@@ -43,11 +54,14 @@ def describe(excerpt: Excerpt) -> Session | None:
     )
 
 
-def _title(lines: list[dict[str, object]]) -> str | None:
-    for kind, field in (("custom-title", "customTitle"), ("ai-title", "aiTitle"), ("summary", "summary")):
-        for line in reversed(lines):
-            if line.get("type") == kind and (title := text_of(line.get(field))):
-                return title
+_TITLES: Final = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
+"""Kinds of lines with a title, the one that goes first first, and the field that has it."""
+
+
+def _title(lines: list[dict[str, Any]], others: dict[str, dict[str, Any]]) -> str | None:
+    for kind, field in _TITLES.items():
+        if kind in others:
+            return text_of(others[kind].get(field))
     for line in lines:
         if line.get("type") != "user" or line.get("isMeta") or line.get("isCompactSummary"):
             continue

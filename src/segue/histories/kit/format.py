@@ -25,7 +25,8 @@ class Place:
     `XDG_DATA_HOME/opencode` adds a folder to that of the variable. `folder` is the default, relative to the home
     folder; `system_folders` are those of other systems, by the name that Python gives them (`darwin`, `win32`).
     `patterns` find the files of sessions below it, `databases` SQLite databases. `projects` find files and databases
-    below the folder of a project, for agents that store their sessions there.
+    below the folder of a project, for agents that store their sessions there. `others` are places of other programs
+    that store the same format; nothing is written there.
     """
 
     folder: str
@@ -33,6 +34,7 @@ class Place:
     patterns: tuple[str, ...] = ()
     databases: tuple[str, ...] = ()
     projects: tuple[str, ...] = ()
+    others: tuple[Place, ...] = ()
     system_folders: Mapping[str, str] = field(default_factory=dict[str, str])
 
 

@@ -11,6 +11,10 @@ from segue.histories.pi.read import KNOWN_RECORDS, NAME, read
 from segue.histories.pi.write import write
 from segue.models.model import Model
 
+_OPENCLAW: Final = "agents/*/sessions/*.jsonl"
+"""Where OpenClaw stores sessions, below `~/.openclaw` or the folder that its variable names (OpenClaw documentation:
+CLI, sessions and transcripts, 2026-11-17)."""
+
 FORMAT: Final = Format(
     name=NAME,
     title="pi",
@@ -18,7 +22,13 @@ FORMAT: Final = Format(
     write=write,
     compacts=True,
     describe=describe,
-    place=Place(folder=".pi/agent", variables=("PI_CODING_AGENT_DIR",), patterns=("sessions/*/*.jsonl",)),
+    place=Place(
+        folder=".pi/agent",
+        variables=("PI_CODING_AGENT_DIR",),
+        patterns=("sessions/*/*.jsonl",),
+        projects=(f".openclaw/{_OPENCLAW}",),
+        others=(Place(folder=".openclaw", variables=("OPENCLAW_STATE_DIR",), patterns=(_OPENCLAW,)),),
+    ),
     known_records=KNOWN_RECORDS,
     samples=read_samples(__package__),
     example=Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=8000),
