@@ -33,7 +33,7 @@ WINDOW = 80_000
 THINK = Step(thinking="Hm.", text="Yes.")
 CALL = Step(thinking="Look.", calls=(EmulatedCall(name="look", arguments={"n": 1}),))
 WORDS = {"anthropic": 8400, "openai": 13_000}
-"""Four results of so many words have more than 59,500 tokens, the mark, and fit into 70,000."""
+"""Four results of so many words have more tokens than the mark, and fit into 70,000."""
 LONG = "seen " * 15_000
 COMPACT = Policy(fit=Fit(server="compact"))
 CLEAR = Policy(fit=Fit(server="clear"))
@@ -98,7 +98,7 @@ def test_openai_compacts_and_its_item_comes_back(way: str) -> None:
     walk = start(GPT, COMPACT)
     grow(walk, way)
     walk.ask(None, THINK, way=way)
-    assert body_of(walk)["context_management"] == [{"type": "compaction", "compact_threshold": 59_500}]
+    assert body_of(walk)["context_management"] == [{"type": "compaction", "compact_threshold": 63_000}]
     assert walk.report.of(ChangeCode.SERVER_EDITED)
     walk.ask("More.", THINK, way=way)
     assert [item.get("type") for item in body_of(walk)["input"]].count("compaction") == 1
