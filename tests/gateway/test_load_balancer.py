@@ -86,6 +86,7 @@ class Clients:
     def __exit__(self, *_: object) -> None:
         """End the work that is left, if the test failed."""
         self.is_over = True
+        self._client.close()
 
     def ask(self, number: int) -> None:
         """Ask once, and again while the answer is an error that may pass."""
