@@ -7,12 +7,13 @@ Facts these rows rest on:
   output limit, the parameter for thinking.     (pi-ai 1.5.0: providers, env-api-keys, auto-detection; read 2026-11-15)
 - Anthropic takes $10 for 1,000 searches, nothing for fetching pages; errors are not counted. Code runs without a fee
   beside a search, else by the hour of a container, which no reply tells.
-                        (Anthropic documentation: pricing, web search tool, 2026-11; anthropic 2.8.0: ServerToolUsage)
+                 (prices as public code and notes quote Anthropic's pages, 2026-11-17; anthropic 2.8.0: ServerToolUsage)
 - OpenAI takes $10 for 1,000 calls of the web search, for searches alone, not for pages that are opened, and $2.50 for
   1,000 calls of the file search. Containers of code are paid by their lifetime, which no reply tells.
-                                  (OpenAI documentation: pricing, web search; openai 3.49.0: ActionSearch; 2026-11)
+  (the web search as public notes quote OpenAI's page, 2026-11-17; files and opened pages are not verified; the form
+  of items: openai 3.49.0)
 - Google takes $14 for 1,000 queries of the search from Gemini 3 on, and $35 for 1,000 replies that searched before
-  that. What is free in a day or month is not known here.     (Google documentation: Gemini API pricing, 2026-09-17)
+  that. What is free in a day or month is not known here.     (as public notes quote Google's page, 2026-09)
 - A provider accepts ids of the length that it generates: those of xAI have 43 characters.  (recorded traffic, 2026-11)
 """
 

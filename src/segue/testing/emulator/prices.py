@@ -11,7 +11,7 @@ Sources, US dollars per million tokens:
 - Gemini: implicit caching has no price for writes or for storage; Pro models cost twice for input and 1.5 times for
   output above 200,000 tokens.                             (Google documentation: Gemini API pricing, 2026-10)
 - A search of the web costs $10 for 1,000 at Anthropic and OpenAI, and $14 for 1,000 queries with Gemini 3.
-                                                                                (the same pages, read 2026-11)
+                                                     (as public notes quote the pages of the three, 2026-11-17)
 """
 
 from __future__ import annotations
