@@ -349,7 +349,8 @@ def test_tokens_and_cost_are_shown_and_added_up(tmp_path):
     asked = run("ask", "-m", "echo", "one", "--usage", env=NO_KEYS)
     assert (asked.out, asked.err) == ("one\n", "(1 token in, 1 out, price not known)\n")
     assert "tokens" not in run("ask", "-m", "echo", "one", env=NO_KEYS).err
-    assert json.loads(run("ask", "-m", "echo", "one", "--json", env=NO_KEYS).out)["usage"]["output"] == 1
+    written = json.loads(run("ask", "-m", "echo", "one", "--json", env=NO_KEYS).out)
+    assert (written["usage"]["output"], written["cost"]) == (1, None)
 
 
 @pytest.mark.parametrize(("name", "begins"), [("c.md", "# c\n"), ("c.html", "<!doctype html>")])

@@ -410,6 +410,7 @@ def test_results_of_every_provider_can_be_written_as_those_of_openai(name, tmp_p
     assert [line["custom_id"] for line in written] == ["id-0", "id-1"]
     for line in written:
         assert (line["response"]["status_code"], line["error"]) == (200, None)
+        assert list(line["response"]) == ["status_code", "request_id", "body"]
         result = read_result_line(line)
         assert result is not None
         body: Any = result.body

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gzip
 import json
 import pickle
 from importlib import import_module
@@ -334,6 +335,20 @@ def test_parquet_files_give_the_requests_and_count_every_row(name, tmp_path):
     assert table.column("id").to_pylist()[:2] == ["a.parquet:1", "a.parquet:2"]
     summary = json.loads((tmp_path / "out" / "a.parquet.done.json").read_text())["summary"]
     assert (summary["lines"], summary["conversations"]) == (12, 12)
+
+
+@needs_arrow
+def test_ids_of_parquet_rows_stand_in_the_lines_or_in_the_column_of_the_output(tmp_path):
+    arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
+    turns = [[{"role": "user", "content": text}] for text in "qr"]
+    parquet.write_table(arrow.table({"id": ["p1", "p2"], "messages": turns}), tmp_path / "a.parquet")
+    for output in ("a.jsonl", "b.parquet", "c.jsonl.gz"):
+        assert segue("convert", tmp_path / "a.parquet", *TO, "-o", tmp_path / output).status == 0
+    made = [json.loads(line) for line in (tmp_path / "a.jsonl").read_bytes().splitlines()]
+    assert gzip.decompress((tmp_path / "c.jsonl.gz").read_bytes()) == (tmp_path / "a.jsonl").read_bytes()
+    table = parquet.read_table(tmp_path / "b.parquet")
+    assert [line.pop("id") for line in made] == table.column("id").to_pylist() == ["p1", "p2"]
+    assert made == [json.loads(request) for request in table.column("request").to_pylist()]
 
 
 @needs_arrow

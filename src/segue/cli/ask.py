@@ -18,7 +18,6 @@ from segue.conversation.context import Options
 from segue.conversation.messages import AssistantMessage
 from segue.json_text import encode_json
 from segue.models.model import Model
-from segue.models.price import compute_cost
 from segue.projection.report import Report
 
 
@@ -175,7 +174,6 @@ def _describe(message: AssistantMessage, model: Model, report: Report, output: o
     if message.error_message:
         whole["error"] = message.error_message
     if usage is not None:
-        cost = usage.cost.total if usage.cost is not None else compute_cost(model.cost, usage).total
-        whole |= {"usage": usage, "cost": cost}
+        whole |= {"usage": usage, "cost": None if usage.cost is None else usage.cost.total}
     whole["changes"] = report.changes
     return encode_json(whole)

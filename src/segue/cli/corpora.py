@@ -163,13 +163,14 @@ def _refuse_same_folder(source: str, output: str) -> None:
 
 def _to_file(job: Job, source: Input, output: str | None, settings: CorpusSettings) -> Status:
     shard = _shard_of(source)
+    named = None if output is None else form_of(output)
+    job = job._replace(ids=named is None or named[0] != "rows")
     if output is None:
         return _to_standard_output(job, source, shard, settings)
-    named = form_of(output)
     if named is not None and (named[1] or named[0] == "rows"):
         if shard is None:
             raise click.UsageError("standard input is written to a plain file; name one that ends in .jsonl")
-        job = job._replace(details=named[0] == "rows", ids=named[0] != "rows")
+        job = job._replace(details=named[0] == "rows")
         folder, name = str(Path(output).parent), Path(output).name
         return _to_shard(job, shard._replace(name=name), folder, settings)
     return _to_resumable(job, source, shard, output, settings)

@@ -172,7 +172,8 @@ def convert_piece(converter: RowConverter, piece: ShardPiece) -> Batch:
     details: list[RowDetails] = []
     reports: list[tuple[int, bytes]] = []
     bad: list[BadRow] = []
-    has_ids = job.ids and job.purpose == "requests" and not isinstance(piece.rows, RowSpan)
+    ids = not isinstance(piece.rows, RowSpan) if job.ids is None else job.ids
+    has_ids = ids and job.purpose == "requests"
     read = _read_rows(piece, job)
     for line, (offset, raw, read_row) in enumerate(read, 1):
         summary.lines = line

@@ -35,8 +35,8 @@ class Job(NamedTuple):
     """The most bytes of a shard."""
     form: str | None = None
     """The format of a training set; None is that of the model."""
-    ids: bool = True
-    """Whether a line of the output has the `id` that its row has."""
+    ids: bool | None = None
+    """Whether a line of the output has the `id` that its row has; None: if the input is lines, and so the output."""
 
     def description(self) -> JobDescription:
         """Describe what decides about the bytes of the output."""

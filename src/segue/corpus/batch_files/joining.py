@@ -59,10 +59,14 @@ class Joined(NamedTuple):
         line: Fields = {"id": f"batch_req_{self.id}", "custom_id": self.id, "response": None, "error": None}
         if self.conversation is not None and self.message is not None:
             shown = project_reply(self.message, protocol=protocol).message
-            line["response"] = {"status_code": 200, "body": encode_response(shown, protocol=protocol)}
+            line["response"] = {
+                "status_code": 200,
+                "request_id": None,
+                "body": encode_response(shown, protocol=protocol),
+            }
         elif self.outcome == "errored" and self.failure is not None:
             status, _, body = encode_error(self.failure, protocol=protocol)
-            line["response"] = {"status_code": status, "body": body}
+            line["response"] = {"status_code": status, "request_id": None, "body": body}
         else:
             reason = "" if self.failure is None else self.failure.message
             line["error"] = {"code": f"batch_{self.outcome}", "message": reason}
