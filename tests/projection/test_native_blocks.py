@@ -628,6 +628,23 @@ def test_a_part_of_a_result_without_a_call_is_judged_as_a_part_of_a_user_turn():
     assert twice.report.changes == ()
 
 
+@pytest.mark.parametrize("kind", ["image", "document"])
+@pytest.mark.parametrize("rest", [{}, {"source": None}, {"source": {}}], ids=str)
+def test_the_mark_of_a_picture_that_is_not_there_is_not_sent(kind, rest):
+    """Rows of data sets mark the place of a picture with its type alone; the picture may be in a column not read."""
+    content = [{"type": kind, **rest}, {"type": "text", "text": "What?"}]
+    context = decode_request(
+        {"messages": [{"role": "user", "content": content}]}, protocol="anthropic-messages"
+    ).context
+    (change,) = project(context, CLAUDE).report.changes
+    assert (change.code, change.loss, change.path) == (
+        ChangeCode.NATIVE_REFUSED,
+        Loss.CONTENT,
+        ("messages", 0, "content", 0),
+    )
+    expect_accepted(context, CLAUDE)
+
+
 def test_a_turn_behind_one_that_is_left_out_continues_the_call_before_it():
     """The settled prefix ends with a turn of the model if what follows that turn was never finished."""
     call = native(CLAUDE, {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}})

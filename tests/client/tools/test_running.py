@@ -186,9 +186,9 @@ def test_a_cost_stops_a_loop_where_the_price_is_known():
     loop = Place(LOOK, DONE, is_async=False, is_client=True, is_streamed=False)
     with (
         Client(api_key="any", transport=httpx2.MockTransport(loop.answer)) as client,
-        pytest.raises(RunLimitReached, match=r"limit of \$0\.00, with \$0\.0"),
+        pytest.raises(RunLimitReached, match=r"limit of \$0\.0001, with \$0\.0"),
     ):
-        client.run("Go", "anthropic/claude-opus-4-8", tools=TOOLS, limits=RunLimits(cost=0.000001))
+        client.run("Go", "anthropic/claude-opus-4-8", tools=TOOLS, limits=RunLimits(cost=0.0001))
 
 
 def test_calls_that_are_pending_run_first():

@@ -113,9 +113,9 @@ class ToolLoop:
             self._stop(f"{limits.tokens:,} tokens, with {usage.total_tokens:,} used", context)
         if limits.cost is not None and self._usages:
             if usage.cost is None:
-                self._stop(f"${limits.cost:.2f}, and the price of the model is not known", context)
+                self._stop(f"${limits.cost:.4f}, and the price of the model is not known", context)
             elif usage.cost.total >= limits.cost:
-                self._stop(f"${limits.cost:.2f}, with ${usage.cost.total:.4f} spent", context)
+                self._stop(f"${limits.cost:.4f}, with ${usage.cost.total:.4f} spent", context)
         self._requests += 1
 
     def take(self, message: AssistantMessage) -> tuple[ToolCall, ...]:

@@ -156,11 +156,16 @@ _READABLE: Final[Mapping[str, Callable[[Block], Fallback]]] = {
 
 _SERVER_RESULT: Final = "server_tool_result"
 _CLIENT_RESULTS: Final = frozenset({"tool_result", "mcp_tool_result"})
+_MEDIA: Final = frozenset({"image", "document"})
+_NO_SOURCE: Final = "media_without_source"
+"""The kind of a block that marks the place of a picture, as rows of data sets have it: `source` is required."""
 
 
 def _read(block: Block) -> tuple[str, Block]:
     """Read the kind of a block: every server tool has its own type of result, and new ones come up."""
     kind = text_of(block.get("type")) or ""
+    if kind in _MEDIA and not source_of(block):
+        return _NO_SOURCE, block
     return _SERVER_RESULT if kind.endswith("_tool_result") and kind not in _CLIENT_RESULTS else kind, block
 
 
@@ -174,7 +179,7 @@ REPLAY: Final = Replay(
         Pair(call="mcp_tool_use", results=("mcp_tool_result",), call_id="id", result_id=("tool_use_id",), scope="run"),
     ),
     whole=frozenset({"mcp_tool_listing", "fallback", "compaction", "container_upload", "tool_reference"}),
-    malformed=frozenset({"text", "tool_use", "tool_result", "thinking", "redacted_thinking"}),
+    malformed=frozenset({"text", "tool_use", "tool_result", "thinking", "redacted_thinking", _NO_SOURCE}),
     forms=frozenset({"@turn", "content:unwrap", "is_error:bool"}),  # recorded traffic, 2026-11
     reference=("caller", "tool_id"),  # anthropic 2.8.0: of calls that code execution made
 )
