@@ -23,6 +23,10 @@ from protocols import traffic
 os.environ["SEGUE_LOCAL_SERVERS"] = "off"  # a server beside the tests, on a usual port, is none of theirs
 _SETTINGS = tempfile.TemporaryDirectory(prefix="segue-tests-")  # removed when the tests end
 os.environ["XDG_CONFIG_HOME"] = _SETTINGS.name  # the developer's own settings and keys are none of theirs either
+os.environ.setdefault(
+    "SEGUE_TEST_DATA", os.environ.get("XDG_DATA_HOME", "")
+)  # only tests with a fetched model look there
+os.environ["XDG_DATA_HOME"] = _SETTINGS.name
 settings.load_profile("default")  # regardless of the environment: Hypothesis itself would look for CI
 fix_constants()
 

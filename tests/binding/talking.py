@@ -27,6 +27,7 @@ from segue import (
     load,
     prepare,
 )
+from segue.conversation.marks import mark_of
 
 OPUS = get_model("anthropic/claude-opus-5-5")
 LOOK = ToolDefinition(name="look", description="Looks.", parameters={"type": "object", "properties": {}})
@@ -60,6 +61,8 @@ class Talk:
         self.request = made
         status, reply = self.server.answer(made.body, made.headers, account=account or "org")
         assert status == 200, reply
+        sent = {mark_of(signature) for _, _, signature in blocks_of(made.body)}
+        assert sent.issuperset(made.stamp.asked), "the server was asked about a block that was not sent"
         assert not check(made.body, protocol=self.model.protocol, model=self.model)
         self.context = context.add(made.decode(reply, account=account))
         return len(list(blocks_of(made.body)))

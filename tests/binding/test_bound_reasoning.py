@@ -339,6 +339,35 @@ def test_a_partly_imported_conversation_keeps_what_is_known():
     assert [talk.ask(), talk.ask()] == [5, 6]
 
 
+def test_nobody_is_asked_about_an_import_of_another_account():
+    """It is not sent there, so an answer would be about nothing, and would make it that account's own."""
+    talk = Talk(model=get_model("anthropic/claude-sonnet-5-5"))
+    talk.ask(account="org-a")
+    talk.forget()
+    talk.server.thinks = 0
+    assert talk.ask(account="org-a") == 1
+    assert talk.ask(account="org-b") == 0
+    talk.change(system_prompt="Be kind.")
+    assert talk.ask(account="org-b") == 0
+    assert "anthropic-beta" not in talk.request.headers
+    assert talk.reply(7).sent.accepted == ()
+    assert talk.causes() == ["made with another account"]
+    talk.change(system_prompt="Be brief.")
+    assert [talk.ask(account="org-b"), talk.ask(account="org-a")] == [0, 1]
+    assert "anthropic-beta" not in talk.request.headers
+
+
+def test_an_import_of_another_account_does_not_cost_what_is_known():
+    talk = Talk(model=get_model("anthropic/claude-sonnet-5-5"))
+    talk.ask(account="org-b")
+    talk.ask(account="org-a")
+    talk.edit(3, lambda message: replace(message, sent=None))
+    talk.server.thinks = 0
+    assert talk.ask(account="org-a") == 1
+    assert talk.ask(account="org-b") == 1
+    assert talk.server.accepted[-1] == ["sig-1-0"]
+
+
 def test_without_an_answer_all_that_was_asked_about_counts_as_dropped():
     talk = Talk()
     talk.ask()

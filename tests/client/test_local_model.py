@@ -257,7 +257,7 @@ def test_a_required_call_that_is_cut_off_stays_text(tiny: Path):
 def real() -> Iterator[str]:
     """The model that `segue local get` has fetched."""
     need_wheels()
-    path = gguf.fetched_file(os.environ)
+    path = gguf.fetched_file({**os.environ, "XDG_DATA_HOME": os.environ["SEGUE_TEST_DATA"]})
     if not path.is_file():
         pytest.skip("with a real model (run `segue local get`)")
     yield f"local:{path}"

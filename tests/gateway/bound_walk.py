@@ -140,7 +140,7 @@ class _Body(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         if (tap := TAP.get()) is not None:
-            tap.append(self._data)
+            tap(self._data)
         yield self._data
 
 

@@ -320,6 +320,33 @@ def test_a_client_that_asks_to_drop_state_does_not_send_it_to_another_account(tm
         assert server.sent() == 0
 
 
+def test_no_account_is_asked_about_an_imported_session_of_another(tmp_path: Path) -> None:
+    with served("sqlite", tmp_path) as server:
+        talk = Talk(server, "messages")
+        talk.client.history.append({"role": "user", "content": "imported"})
+        headers = {"x-api-key": "sk-alpha-secret", "anthropic-version": "2023-06-01"}
+        raw = json.dumps(talk.client.body()).encode()
+        reply = server.emulator.respond("POST", "/v1/messages", headers, raw, step=THINK, is_recorded=False)
+        talk.client.keep(json.loads(reply.body))
+        others = {name: 500 for name in NAMES if name != "alpha"}
+        server.down.update(others)
+        talk.say("one", Step(text="Yes."))
+        assert (server.last, server.sent()) == ("org_alpha", 1)
+        server.down.clear()
+        server.down["alpha"] = 500
+        talk.client.system = "Be kind."
+        talk.say("two", Step(text="Yes."))
+        assert server.sent() == 0
+        assert "block_binding" not in str(server.emulator.requests[-1].body)
+        talk.say("three", Step(text="Yes."))
+        assert server.sent() == 0, "no account has accepted what it did not get"
+        server.down.clear()
+        server.down.update(others)
+        talk.client.system = "Be brief."
+        talk.say("four")
+        assert (server.last, server.sent()) == ("org_alpha", 1), "the first account still reads what it made"
+
+
 def test_tokens_are_counted_with_the_account_that_holds_the_state(server: Served) -> None:
     talk = Talk(server, "messages", name="count")
     talk.say("one")

@@ -64,7 +64,7 @@ for path, body in (("start", b""), ("models", b""), ("open", b"rate limit reache
     found = _answers.answer(path, {{}}, body)
 key = json.loads(found.data)["document"]
 for path in ("given", "inspect", "facts", "rows", "find", "before", "wire"):
-    question = {{"document": key, "target": "openai/gpt-5.4", "rows": [1], "before": key}}
+    question = {{"document": key, "target": "openai/gpt-5.4", "rows": [1], "other": key}}
     assert _answers.answer(path, {{}}, json.dumps(question).encode()).status == 200, path
 """
     code = HIDE.replace("{left_out}", repr(left_out)) + start.replace("\nanswer\n", "\n") + ask

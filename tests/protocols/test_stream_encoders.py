@@ -12,6 +12,7 @@ from protocols.every_protocol import all_codecs
 from protocols.sdk_accumulation import ACCUMULATIONS, filled
 from protocols.sdk_views import VIEWS, view_of_message
 from segue.conversation.messages import StopReason
+from segue.conversation.replayed import message_events
 from segue.events import (
     DoneEvent,
     ErrorEvent,
@@ -27,6 +28,7 @@ from segue.events import (
     UsageEvent,
 )
 from segue.protocols.api import resolve_endpoint
+from segue.protocols.openai_responses.native import is_item_id
 from segue.testing.stream_laws import decode_frames, encode_events, make_reply
 
 STREAMING = [codec for codec in all_codecs() if codec.stream_encoder is not None]
@@ -247,10 +249,27 @@ def test_responses_numbers_its_events_and_has_one_id_throughout():
     assert {frame["response"]["id"] for frame in ended if "response" in frame} == {"resp_1"}
     items = {frame["item"]["id"] for frame in ended if "item" in frame}
     assert items == {frame["item_id"] for frame in ended if "item_id" in frame}
+    assert items == {item["id"] for item in ended[-1]["response"]["output"]}
     failing = encoder_of(codec)
     failed: Any = [*failing.feed(StartEvent(id="resp_1")), *failing.fail("boom")]
     assert failed[-1]["type"] == "response.failed"
     assert failed[-1]["response"]["id"] == "resp_1"
+
+
+def test_items_of_two_responses_have_different_ids_and_a_stream_has_those_of_the_whole_reply():
+    codec = codec_named("openai-responses")
+    call = segue.ToolCall(id="c1", name="f", arguments={})
+    content = (segue.ThinkingContent(thinking="hm"), segue.TextContent(text="hi"), call)
+    items: list[Any] = []
+    for name in ("resp_1", "resp_2", "gen/ü" * 50):
+        message = reply(*content, stop=StopReason.TOOL_USE, response_id=name)
+        whole: Any = segue.encode_response(message, protocol=codec.name)
+        frames: Any = encode_events(codec, message_events(message))
+        assert frames[-1]["response"]["output"] == whole["output"]
+        assert [frame["item"] for frame in frames if frame["type"] == "response.output_item.done"] == whole["output"]
+        items += whole["output"]
+    assert len({item["id"] for item in items}) == len(items) == 9
+    assert all(is_item_id(item["id"], item["type"]) for item in items)
 
 
 USAGE = segue.Usage(input=3, output=4, total_tokens=7)

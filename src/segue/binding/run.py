@@ -162,7 +162,10 @@ class _Choice:
 
     def run(self) -> Run:
         unknown, answers, below = self._newest_unknown()
-        usable = [mark for index in reversed(unknown) for mark in self.replies[index].marks if self._may_send(mark)]
+        sendable = self._sendable(unknown)
+        usable = [
+            mark for index, (begin, end) in reversed(sendable.items()) for mark in self.replies[index].marks[begin:end]
+        ]
         accepted = next((answer for answer in answers if usable and set(answer).issuperset(usable)), None)
         asked: tuple[str, ...] = ()
         known: str | None = None
@@ -175,7 +178,7 @@ class _Choice:
                 self._follow(self._before(head, cast("Sent", self.replies[head].message.sent)), head)
             known = self._newest()
             if usable and self.frame.can_ask:
-                self._ask(unknown)
+                self.kept.update(sendable)
                 asked = tuple(usable)
         return Run(count=len(self.replies), withheld=self._withheld(), newest=self._newest(), known=known, asked=asked)
 
@@ -199,15 +202,17 @@ class _Choice:
                 unknown.append(index)
         return unknown, accepted, -1
 
-    def _ask(self, unknown: list[int]) -> None:
-        """Keep unknown blocks, to be sent with the request to drop."""
+    def _sendable(self, unknown: list[int]) -> dict[int, tuple[int, int]]:
+        """Give which blocks of unknown replies may be sent at all, as `kept`: no others are asked about."""
+        sendable: dict[int, tuple[int, int]] = {}
         for index in unknown:
             marks = self.replies[index].marks
             allowed = [position for position, mark in enumerate(marks) if self._may_send(mark)]
             if allowed and self.is_of_account(self.replies[index].message):
                 # From the first to the last one: a block between them that may not be sent ends the run there.
                 end = next((at for at in range(allowed[0], len(marks)) if at not in allowed), len(marks))
-                self.kept[index] = (allowed[0], end)
+                sendable[index] = (allowed[0], end)
+        return sendable
 
     def _may_send(self, mark: str) -> bool:
         return mark not in self.frame.refused

@@ -123,6 +123,7 @@ KEPT = {
     "thinking that shows less": thinking(type="enabled", budget_tokens=2048, display="omitted"),
     "a budget that is too small": thinking(type="enabled", budget_tokens=1),
     "both kinds of effort": {FIELDS: {"thinking": {"type": "adaptive"}}, "outputConfig": {"effort": "high"}},
+    "an effort beside fields that are no object": {FIELDS: 0, "outputConfig": {"effort": "low"}},
     "an unknown effort": {FIELDS: {"thinking": {"type": "adaptive"}, "output_config": {"effort": "heroic"}}},
     "a choice of two": {"toolConfig": {"toolChoice": {"auto": {}, "any": {}}}},
     "a tool called auto": {"toolConfig": {"toolChoice": {"tool": {"name": "auto"}}}},
@@ -185,8 +186,9 @@ def test_a_changed_option_is_written_in_the_default_format(wire, change, expecte
     assert CODEC.encode_request(changed, SONNET) == {**HI, **expected}
 
 
-def test_an_effort_in_the_newer_field_can_be_changed():
-    prompt = CODEC.decode_request({**HI, "outputConfig": {"effort": "low"}}, OPUS)
+@pytest.mark.parametrize("others", [{}, {FIELDS: 0}], ids=["alone", "beside fields that are no object"])
+def test_an_effort_in_the_newer_field_can_be_changed(others):
+    prompt = CODEC.decode_request({**HI, **others, "outputConfig": {"effort": "low"}}, OPUS)
     assert prompt.options.thinking == "low"
     changed = replace(prompt, options=replace(prompt.options, thinking="high"))
     fields = {"thinking": {"type": "adaptive"}, "output_config": {"effort": "high"}}

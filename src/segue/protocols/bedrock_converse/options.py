@@ -177,13 +177,18 @@ def _restore_options(default: Wire, options: Options, model: str) -> Wire:
     extra = options.extra
     wire = restore(_with_containers(dict(default)), extra, PROTOCOL, model=model)
     held = data_of(extra, PROTOCOL)
-    whole = [key for key in _CONTAINERS if key in held and not isinstance(held[key], Mapping)]
-    wire.update((key, held[key]) for key in whole if not default.get(key))
-    for field, places in _PLACES.items():
-        condition = _condition(field, getattr(options, field), model)
-        if chosen(extra, PROTOCOL, field, condition) != _RECEIVED:
-            for place in places:
-                _set_default(wire, default, place)
+    changed = [
+        place
+        for field, places in _PLACES.items()
+        if chosen(extra, PROTOCOL, field, _condition(field, getattr(options, field), model)) != _RECEIVED
+        for place in places
+    ]
+    needed = {place[0] for place in changed if place[1] in object_of(default.get(place[0]))}
+    for key in _CONTAINERS:
+        if key in held and not isinstance(held[key], Mapping) and key not in needed:
+            wire[key] = held[key]
+    for place in changed:
+        _set_default(wire, default, place)
     empty = cast("Sequence[object]", chosen(extra, PROTOCOL, _EMPTY, [], model=model))
     return {key: value for key, value in wire.items() if value != {} or key not in _CONTAINERS or key in empty}
 

@@ -12,6 +12,7 @@ Facts this file rests on:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from typing import Final, cast
 
 from msgspec.structs import replace
@@ -181,7 +182,7 @@ def _default_response(message: AssistantMessage, output: Sequence[JsonObject], e
         "error": _default_error(message.error_message) if status == "failed" else None,
         "incomplete_details": {"reason": reason} if status == "incomplete" else None,
         "model": message.response_model or message.model or endpoint.model.id,
-        "output": [as_output(item, index) for index, item in enumerate(output)],
+        "output": [as_output(item, index, message.response_id) for index, item in enumerate(output)],
         **ECHOED,
     }
     if message.usage is not None:
@@ -212,12 +213,17 @@ _ID_PREFIXES: Final[Mapping[str, str]] = {
 }
 
 
-def item_id(kind: str, index: int) -> str:
-    """Make the id of an item without one: clients identify items of a stream by their ids."""
-    return f"{_ID_PREFIXES.get(kind, 'item')}_{index}"
+def item_id(kind: str, index: int, response_id: str | None) -> str:
+    """Make the id of an item without one: clients identify items of a stream by their ids.
+
+    OpenAI refuses two items of `input` with one id ("Duplicate item found with id msg_4", pi #5149, 2026-05-28), so the
+    ids of two replies differ as theirs do. A digest has the length and the characters that OpenAI accepts.
+    """
+    reply = f"{sha256(response_id.encode('utf-8', 'replace')).hexdigest()[:32]}_" if response_id else ""
+    return f"{_ID_PREFIXES.get(kind, 'item')}_{reply}{index}"
 
 
-def as_output(item: JsonObject, index: int) -> JsonObject:
+def as_output(item: JsonObject, index: int, response_id: str | None) -> JsonObject:
     """Write an item as replies have it: with an id, a message and a call also with a status, a message with parts.
 
     The AI SDK of opencode leaves out a finished call without a status.                  (opencode 1.18, run 2026-11-16)
@@ -225,7 +231,7 @@ def as_output(item: JsonObject, index: int) -> JsonObject:
     kind, content = item.get("type"), item.get("content")
     if item.get("role") == "assistant" and isinstance(content, str):
         part: Wire = {"type": "output_text", "text": content, "annotations": [], "logprobs": []}
-        named: Wire = {"type": "message", "id": item_id("message", index), "status": "completed"}
+        named: Wire = {"type": "message", "id": item_id("message", index, response_id), "status": "completed"}
         return {**named, **item, "content": [part]}
     if "id" in item or not isinstance(kind, str) or kind not in _ID_PREFIXES:
         return item
@@ -233,4 +239,4 @@ def as_output(item: JsonObject, index: int) -> JsonObject:
     if kind == "function_call":
         is_whole = parse_arguments(text_of(item.get("arguments")) or "").is_whole
         status = {"status": "completed" if is_whole else "incomplete"}
-    return {"id": item_id(kind, index), **status, **item}
+    return {"id": item_id(kind, index, response_id), **status, **item}

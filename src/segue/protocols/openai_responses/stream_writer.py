@@ -70,6 +70,7 @@ class _Writer(StreamWriter):
         self._number = 0
         self._count = 0  # items
         self._reply: Wire = {}
+        self._name: str | None = None  # the id of the reply; None if it has none
         self._items: dict[int, _Item] = {}  # by the index of their part
         self._places: dict[int, tuple[_Item, int, str]] = {}  # of open texts: item, content index, field
         self._waiting: _Item | None = None  # a message that ends when the next item begins
@@ -81,6 +82,7 @@ class _Writer(StreamWriter):
         self._number += 1
 
     def start(self, event: StartEvent, first: Block) -> None:
+        self._name = event.id
         self._reply = {
             "id": event.id or _UNNAMED,
             "object": "response",
@@ -142,9 +144,8 @@ class _Writer(StreamWriter):
         place = self._count
         self._count += 1
         given = first.get("id")
-        item = self._items[index] = _Item(
-            kind, place, given if isinstance(given, str) else item_id(kind, place), has_more=bool(first)
-        )
+        name = given if isinstance(given, str) else item_id(kind, place, self._name)
+        item = self._items[index] = _Item(kind, place, name, has_more=bool(first))
         own = {key: value for key, value in first.items() if key not in _NOT_OF_ITEM}
         wire: Wire = {"id": item.id, "type": kind, "status": "in_progress", **fields, **own}
         self._send("response.output_item.added", output_index=place, item=wire)
@@ -155,7 +156,7 @@ class _Writer(StreamWriter):
         items: list[Wire] = []
         before = () if self._thought is None or item.kind == "reasoning" else (self._thought,)
         write_turn(items, (*before, *item.contents), is_reply=True)
-        wire = as_output(items[-1], item.place)
+        wire = as_output(items[-1], item.place, self._name)
         self._send("response.output_item.done", output_index=item.place, item={**wire, "id": item.id})
 
     def _end_waiting(self) -> None:
@@ -272,7 +273,7 @@ class _Writer(StreamWriter):
     def finish(self, message: AssistantMessage, *, refused: bool) -> None:
         self._end_waiting()
         content = [self._as_streamed(piece) if piece.kind == "toolCall" else piece for piece in message.content]
-        message = replace(message, content=tuple(content))
+        message = replace(message, content=tuple(content), response_id=self._name)
         whole: Wire = {**encode_response(message, self.endpoint), "id": self._reply["id"]}
         if refused and whole.get("status") == "failed":
             whole |= {"status": "incomplete", "incomplete_details": {"reason": "content_filter"}, "error": None}
