@@ -263,6 +263,11 @@ def test_every_extra_is_explained_and_every_command_is_listed():
     started = (ROOT / "docs" / "getting-started.md").read_text(encoding="utf-8")
     for extra in set(PROJECT["optional-dependencies"]) - {"dev", "docs", "release"}:
         assert f"| `{extra}` |" in started, extra
+    (whole,) = (line for line in started.splitlines() if line.startswith("| `all` |"))
+    (given,) = PROJECT["optional-dependencies"]["all"]
+    left_out = set(PROJECT["optional-dependencies"]) - {"dev", "docs", "release", "all"}
+    left_out -= set(given.removeprefix("segue[").removesuffix("]").split(","))
+    assert set(re.findall(r"`(\w+)`", whole)) - {"all"} == left_out
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     for command in COMMANDS:
         assert f"`{command}`" in index or f"`segue {command}`" in index, command

@@ -148,6 +148,7 @@ def test_every_ending_has_its_status(arguments, env, status, text):
     ended = ask("hello", *arguments, env=env)
     assert (ended.status, ended.out.strip()) == (status, "")
     assert text in ended.err
+    assert any(line.startswith("segue: ") for line in ended.err.splitlines())
 
 
 @pytest.mark.parametrize(("code", "status"), [(401, 3), (403, 3), (400, 4)])

@@ -129,7 +129,7 @@ def print_end(message: AssistantMessage) -> None:
         click.secho("(stopped; the part that arrived is kept)", dim=True, err=True)
     elif message.stop_reason == "error":
         reason = message.error_message or "the answer is incomplete, and the server gave no reason"
-        click.secho(printable(in_program_words(reason)), fg="red", err=True)
+        click.secho(f"segue: {printable(in_program_words(reason))}", fg="red", err=True)
     elif message.stop_reason == "length":
         click.secho("(the answer was cut at its token limit; --max-tokens sets it)", dim=True, err=True)
 
