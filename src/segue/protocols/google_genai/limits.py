@@ -10,7 +10,6 @@ from segue.protocols.kit.limits import Limit, Limits
 _CONFIG: Final = "generationConfig"
 _INT32: Final = 2_147_483_647
 _GEMINI: Final = ("google", "google-vertex")
-_NO_TEXT_TOOLS: Final = r"gemma-[123]|-image|-tts"
 _CATEGORIES: Final = tuple(
     f"HARM_CATEGORY_{name}"
     for name in (
