@@ -33,11 +33,11 @@ from segue.models.model_ids import (
     OPENAI_GPT_6_ON,
     OPENAI_O_SERIES,
     OPENAI_THINKING_LEVELS,
-    OPENAI_WITHOUT_LONG_CACHE,
     OPENAI_WITHOUT_REASONING,
     OPENAI_WITHOUT_SCHEMAS,
 )
 from segue.models.rules import Rules
+from segue.protocols.kit.openai_families import OPENAI_FAMILIES
 
 PROTOCOL: Final = "openai-chat"
 PROVIDER: Final = "openai"
@@ -138,20 +138,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
         source="recorded traffic, 2025: o3-mini accepts it, o1-mini and gpt-5-mini refuse it",
         read="2026-11-15",
     ),
-    Family(
-        pattern=OPENAI_WITHOUT_LONG_CACHE,
-        dialect={"cache_long": "none"},
-        providers=("openai", "azure"),
-        source="'prompt_cache_retention is not supported on this model'; OpenAI documentation: prompt caching, models",
-        read="2026-11-17",
-    ),
-    Family(
-        pattern=OPENAI_GPT_5_1_TO_4,
-        rules={"refused_options": _SAMPLING},
-        providers=("github-copilot",),
-        source="'Unsupported parameter: 'temperature' is not supported with this model.' (9router #536, 2026-04-09)",
-        read="2026-11-17",
-    ),
+    *OPENAI_FAMILIES,
     Family(
         pattern=OPENAI_GPT_5_1_TO_4,
         rules={"refused_with_thinking": _SAMPLING, "refused_options": ["stop"]},

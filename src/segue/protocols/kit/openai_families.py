@@ -1,0 +1,25 @@
+"""Families of OpenAI's models that differ in the same way over Chat Completions and over Responses."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from segue.models.family import Family
+from segue.models.model_ids import OPENAI_GPT_5_1_TO_4, OPENAI_WITHOUT_LONG_CACHE
+
+OPENAI_FAMILIES: Final[tuple[Family, ...]] = (
+    Family(
+        pattern=OPENAI_WITHOUT_LONG_CACHE,
+        dialect={"cache_long": "none"},
+        providers=("openai", "azure"),
+        source="'prompt_cache_retention is not supported on this model'; OpenAI documentation: prompt caching, models",
+        read="2026-11-17",
+    ),
+    Family(
+        pattern=OPENAI_GPT_5_1_TO_4,
+        rules={"refused_options": frozenset({"temperature", "top_p"})},
+        providers=("github-copilot",),
+        source="'Unsupported parameter: 'temperature' is not supported with this model.' (9router #536, 2026-04-09)",
+        read="2026-11-17",
+    ),
+)
