@@ -37,11 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from segue.client.flow.attempts import Attempt
-    from segue.client.flow.tool_loop import Run
-    from segue.conversation.messages import AssistantMessage
-    from segue.failures.failure import Failure
-    from segue.projection.report import Report
+    import segue  # the public face names what errors carry: the modules of these types import this one
 
 Path = tuple[str | int, ...]
 
@@ -106,38 +102,32 @@ class ConversationError(_PathError):
     """A conversation holds a value that cannot be used: one of the wrong type, or an image that is not base64."""
 
 
+class _UnknownName(SegueError):
+    """Nothing has this name; `suggestions` are the closest names, the best first."""
+
+    def __init__(self, message: str, *, name: str, suggestions: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.name = name
+        self.suggestions: tuple[str, ...] = tuple(suggestions)
+
+
 class ModelError(SegueError):
     """A model or protocol cannot be found."""
 
 
-class UnknownModel(ModelError):
+class UnknownModel(ModelError, _UnknownName):
     """The catalogue has no model of that name, or several that match it.
 
     `suggestions` are the closest full names, the best first.
     """
 
-    def __init__(self, message: str, *, name: str, suggestions: Sequence[str] = ()) -> None:
-        super().__init__(message)
-        self.name = name
-        self.suggestions: tuple[str, ...] = tuple(suggestions)
 
-
-class UnknownProtocol(ModelError):
+class UnknownProtocol(ModelError, _UnknownName):
     """No wire protocol of that name is registered."""
 
-    def __init__(self, message: str, *, name: str, suggestions: Sequence[str] = ()) -> None:
-        super().__init__(message)
-        self.name = name
-        self.suggestions: tuple[str, ...] = tuple(suggestions)
 
-
-class UnknownFormat(SegueError):
+class UnknownFormat(_UnknownName):
     """No format of stored histories has that name, or the format of a file is not recognised."""
-
-    def __init__(self, message: str, *, name: str, suggestions: Sequence[str] = ()) -> None:
-        super().__init__(message)
-        self.name = name
-        self.suggestions: tuple[str, ...] = tuple(suggestions)
 
 
 class HistoryExists(SegueError):
@@ -209,7 +199,7 @@ class DoesNotFit(ProjectionError):
 class ProjectionRefused(ProjectionError):
     """The target needs changes that the policy refuses. `report` lists every one of them."""
 
-    def __init__(self, message: str, *, report: Report) -> None:
+    def __init__(self, message: str, *, report: segue.Report) -> None:
         super().__init__(message)
         self.report = report
 
@@ -221,7 +211,12 @@ class RequestFailed(SegueError):
     """
 
     def __init__(
-        self, message: str, *, failure: Failure, attempts: tuple[Attempt, ...], reply: AssistantMessage
+        self,
+        message: str,
+        *,
+        failure: segue.Failure,
+        attempts: tuple[segue.Attempt, ...],
+        reply: segue.AssistantMessage,
     ) -> None:
         super().__init__(message)
         self.failure = failure
@@ -232,7 +227,7 @@ class RequestFailed(SegueError):
 class RunLimitReached(SegueError):
     """A tool loop reached one of its limits. `run` has the conversation until then; the last calls may be pending."""
 
-    def __init__(self, message: str, *, run: Run) -> None:
+    def __init__(self, message: str, *, run: segue.Run) -> None:
         super().__init__(message)
         self.run = run
 

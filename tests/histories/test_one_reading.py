@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from histories.truth import SHARED, needs_samples
 from segue import Context, UnknownFormat, read_history, read_session, recognise
-from segue.cli import history_inputs
+from segue.cli import inputs
 from segue.cli.program import program
 from segue.corpus.rows import Reader
 from segue.errors import SegueError
@@ -153,7 +153,7 @@ def test_every_command_reads_the_same_history(sample, tmp_path, monkeypatch):
         read.append(texts(opened.document.prompt.context))
         return opened
 
-    monkeypatch.setattr(history_inputs, "open_source", recorded)
+    monkeypatch.setattr(inputs, "open_source", recorded)
     path = sample.write(tmp_path)
     invoke("show", path)
     invoke("convert", path, "--to", TARGET, "--report", "none")

@@ -23,7 +23,6 @@ MAY_NAME_PROTOCOLS = {
     "gateway/hints.py": "the name of an SDK, which is also the name of a protocol",
     "gateway/setup_lines.py": "a setting of another program, which has the same name for it",
     "gateway/sockets.py": "the events on a WebSocket are those of one protocol, which this module reads and writes",
-    "testing/emulator/answering.py": "what searches and compactions leave in the replies of their providers",
     "testing/emulator/refusals.py": "the words in which providers refuse a request, which only the emulator writes",
     "testing/histories.py": "samples of models and of native tools, from which histories are generated",
 }

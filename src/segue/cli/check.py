@@ -11,8 +11,7 @@ import msgspec
 
 from segue.check_scope import explain_check
 from segue.checking import check as check_body
-from segue.cli.history_inputs import SourceFile
-from segue.cli.inputs import EXAMPLE, choose_input, example_option, open_input
+from segue.cli.inputs import EXAMPLE, SourceFile, choose_input, example_option, open_input
 from segue.cli.places import LinesOfPaths
 from segue.cli.progress import Advance, show_progress
 from segue.cli.reports import open_console

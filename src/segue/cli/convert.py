@@ -10,8 +10,7 @@ import click
 import msgspec
 
 from segue.cli.corpora import CorpusSettings, Input, convert_corpus
-from segue.cli.history_inputs import SourceFile
-from segue.cli.inputs import EXAMPLE, check_input, example_option, open_input
+from segue.cli.inputs import EXAMPLE, SourceFile, check_input, example_option, open_input
 from segue.cli.reports import ReportForm, measured_report, report_option, show_report
 from segue.cli.statuses import Status
 from segue.cli.targets import (

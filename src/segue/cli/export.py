@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 
 from segue.cli.handover import default_model
-from segue.cli.history_inputs import open_history
 from segue.cli.history_outputs import (
     commands_of,
     print_report,
@@ -17,6 +16,7 @@ from segue.cli.history_outputs import (
     store_new,
     write_for,
 )
+from segue.cli.inputs import open_history
 from segue.cli.reports import ReportForm, report_option
 from segue.cli.targets import catalogue_option, complete_model
 from segue.conversation.pages import PAGES

@@ -8,7 +8,6 @@ from tempfile import mkdtemp
 import click
 from msgspec.structs import replace
 
-from segue.cli.history_inputs import chosen_view, open_history, view_options
 from segue.cli.history_outputs import (
     commands_of,
     print_report,
@@ -16,7 +15,7 @@ from segue.cli.history_outputs import (
     run_commands,
     save_fresh,
 )
-from segue.cli.inputs import EXAMPLE, check_input, example_option
+from segue.cli.inputs import EXAMPLE, check_input, chosen_view, example_option, open_history, view_options
 from segue.cli.reports import ReportForm, report_option
 from segue.cli.sessions import in_order, pick_one
 from segue.cli.targets import TO, catalogue_option, complete_model, find_target, name_option, reasoning_option

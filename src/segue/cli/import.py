@@ -9,8 +9,8 @@ from typing import Final
 import click
 from msgspec.structs import replace
 
-from segue.cli.history_inputs import chosen_view, open_history, view_options
 from segue.cli.history_outputs import print_report, session_lines, store_new
+from segue.cli.inputs import chosen_view, open_history, view_options
 from segue.cli.reports import ReportForm, report_option
 from segue.cli.targets import name_option
 from segue.histories.kit.history import History

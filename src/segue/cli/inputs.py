@@ -1,22 +1,34 @@
-"""How commands open their input: errors name the file."""
+"""How commands open a SOURCE: a file, a folder, a database, an archive, `last`, `codex:last`, an id, or `-`.
+
+What it is and how it is read, `segue.histories.opening` decides, for every command alike. Errors name the file.
+"""
 
 from __future__ import annotations
 
+import io
+import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO, Final, NoReturn, TypeVar
+from typing import BinaryIO, Final, NoReturn, TypeVar, cast, final
 
 import click
 
-from segue.cli.history_inputs import open_given
-from segue.errors import DecodeError, LoadError, SegueError
-from segue.histories.opening import Opened
+from segue.errors import DecodeError, LoadError, SegueError, UnknownFormat
+from segue.histories.kit.history import History
+from segue.histories.kit.source import View
+from segue.histories.opening import How, Opened, choose_line, find_bare_id, open_source
+from segue.histories.places import is_binary
+from segue.histories.registry import find_format, format_names, get_format
 from segue.models.model import Model
-
-_Command = TypeVar("_Command", bound=Callable[..., object])
+from segue.projection.report import Loss, Report
 
 EXAMPLE: Final = Path(__file__).with_name("example.jsonl")
 """A session with models of four providers, in the package, so that a first try needs no file."""
+FORMAT_NAMES: Final = click.Choice(format_names())
+_HEAD: Final = 64
+_STANDARD_INPUT: Final = "-"
+_Command = TypeVar("_Command", bound=Callable[..., object])
 
 
 def example_option(command: _Command) -> _Command:
@@ -48,17 +60,139 @@ def choose_input(file: BinaryIO | None, *, example: bool) -> BinaryIO:
     return EXAMPLE.open("rb") if file is None else file
 
 
+def view_options(command: _Command) -> _Command:
+    """Add the options that say which part of a history is read."""
+    branch = click.option("--branch", metavar="ID", help="Read this branch; the report lists the branches.")
+    view = click.option(
+        "--view",
+        type=click.Choice(["active", "full"]),
+        default="active",
+        show_default=True,
+        help="What the agent would send, or everything, also what it replaced by a summary.",
+    )
+    return view(branch(command))
+
+
+def chosen_view(view: str, branch: str | None) -> str:
+    """Give the view that these options name."""
+    return view if branch is None else f"branch={branch}"
+
+
+def open_history(
+    given: str,
+    *,
+    name: str | None = None,
+    view: str = "active",
+    session: str | None = None,
+    keep_records: bool = False,
+) -> History:
+    """Read a history from any SOURCE.
+
+    Raises:
+        SegueError: it cannot be read; the message begins with the name of the source.
+    """
+    how = How(format=name, session=session, view=View.parse(view, keep_records=keep_records))
+    is_standard_input = given == _STANDARD_INPUT
+    shown = "standard input" if is_standard_input else given
+    _check_place(given)
+    try:
+        source = sys.stdin.buffer.read() if is_standard_input else given
+        history = choose_line(open_source(source, how, name=shown), how).as_history()
+    except UnknownFormat:
+        raise
+    except SegueError as error:
+        raise_named(error, shown)
+    if not history.context.messages:
+        click.echo(f"segue: {shown}: there is no message in it", err=True)
+    return history
+
+
+def _check_place(given: str) -> bool:
+    """Whether this names a session by its agent, or is a folder or a file that is not text.
+
+    Raises:
+        LoadError: the agent has no sessions on this machine.
+        UnknownFormat: there is no such agent.
+    """
+    if given == _STANDARD_INPUT:
+        return False
+    agent, colon, rest = given.partition(":")
+    if colon and rest and not Path(given).exists():
+        record = find_format(agent)
+        if record is not None:
+            if record.place is None:
+                raise LoadError(f"{given}: {record.title} has no sessions on this machine; name a file")
+            return True
+        if agent.replace("-", "").isalpha() and len(agent) > 1:
+            get_format(agent)  # explains which names there are
+    path = Path(given).expanduser()
+    if not colon and find_bare_id(given) is not None:
+        return True
+    return path.is_dir() or (path.is_file() and is_binary(_head(path)))
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_HEAD)
+    except OSError:
+        return b""
+
+
+@final
+class _Place(io.BytesIO):
+    """A SOURCE that is no text: it is opened by its name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name: Final = name
+
+
+@final
+class SourceFile(click.ParamType[BinaryIO]):
+    """An argument that is a file with a conversation, or any other SOURCE of a history."""
+
+    name = "source"
+    _files: Final = click.File("rb")
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> BinaryIO:
+        """Give the file; `open_input` reads it."""
+        if not isinstance(value, str):
+            return cast("BinaryIO", value)
+        if _check_place(value):
+            return _Place(value)
+        return cast("BinaryIO", self._files.convert(value, param, ctx))
+
+
+def given_source(file: BinaryIO) -> object:
+    """Give what `open_source` takes of a SOURCE."""
+    return file.name if isinstance(file, _Place) else file
+
+
 def open_input(file: BinaryIO, protocol: str | None, model: Model | None = None) -> Opened:
-    """Open the FILE of a command, see `open_given`.
+    """Open the FILE of a command; what is read from a history and not in its messages is printed to standard error.
 
     Raises:
         LoadError: the file cannot be read as a conversation; the message starts with its name.
         DecodeError: the file is not a request of that protocol, or of no known protocol.
+        UnknownFormat: as `open_source`.
     """
+    how = How(format=protocol, model=model)
+    name = "standard input" if file.name in (_STANDARD_INPUT, "<stdin>") else file.name
     try:
-        return open_given(file, protocol, model)
+        opened = open_source(given_source(file), how, name=name)
     except (LoadError, DecodeError) as error:
-        raise_named(error, file.name)
+        raise_named(error, name)
+    history = None if opened.document is None else opened.document.history
+    if history is not None and (summary := summarise(history.report)):
+        click.echo(f"segue: {file.name}: {summary}; `segue import {file.name} -o FILE` reports all", err=True)
+    return opened
+
+
+def summarise(report: Report) -> str:
+    """Count what a history has beside its messages: other branches, sub-agents, messages that were compacted."""
+    counts = Counter(change.code for change in report.changes if change.loss == Loss.CONTENT)
+    return ", ".join(f"{count} x {code.value}" for code, count in sorted(counts.items()))
 
 
 def raise_named(error: SegueError, name: str) -> NoReturn:

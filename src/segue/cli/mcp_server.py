@@ -21,8 +21,8 @@ from mcp.types import Resource, ToolAnnotations
 
 from segue.checking import check
 from segue.cli.handover import agent_format, default_model, hand_over
-from segue.cli.history_inputs import open_history
 from segue.cli.history_outputs import render_commands
+from segue.cli.inputs import open_history
 from segue.cli.sessions import search_sessions
 from segue.conversation.content import AnyContent
 from segue.conversation.context import Context, Prompt

@@ -12,7 +12,7 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from segue.cli.history_inputs import FORMAT_NAMES
+from segue.cli.inputs import FORMAT_NAMES
 from segue.cli.session_rows import pick_session, session_lines
 from segue.errors import SegueError
 from segue.histories.api import find_sessions, list_source, read_history

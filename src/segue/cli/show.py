@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
 
-from segue.cli.history_inputs import SourceFile
-from segue.cli.inputs import choose_input, example_option, open_input, raise_named
+from segue.cli.inputs import SourceFile, choose_input, example_option, open_input, raise_named
 from segue.cli.printable import printable
 from segue.cli.reports import open_console
 from segue.cli.targets import FOR, catalogue_option, complete_model, find_target, open_catalogue, source_option

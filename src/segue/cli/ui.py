@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import click
 
-from segue.cli.history_inputs import SourceFile, given_source
-from segue.cli.inputs import EXAMPLE, check_input, example_option, raise_named
+from segue.cli.inputs import EXAMPLE, SourceFile, check_input, example_option, given_source, raise_named
 from segue.cli.listening import listen
 from segue.cli.targets import catalogue_option, open_catalogue, source_option
 from segue.errors import DecodeError, LoadError

@@ -6,12 +6,13 @@ Facts this file relies on (Anthropic documentation: context editing, compaction;
 - A block of threshold compaction has no signature. A request with one needs the edit too: 400 otherwise. (probed)
 - The server reads such a block in place of all messages before it. One whose content is null is ignored.
 - `context_management` is refused beside `compaction`, which asks for a summary at once.
+- `usage.iterations` has the tokens of a compaction beside those of the reply. (BetaUsage.iterations)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, cast
 
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.server_edits import ServerEdit, ServerEdits
@@ -56,4 +57,14 @@ def _applied(reply: Mapping[str, object]) -> list[str]:
     return notes
 
 
-SERVER_EDITS: Final = ServerEdits(form="edits", ask=_ask, needed=_needed, covers=_covers, applied=_applied)
+def _count(fields: dict[str, object], compactions: Sequence[tuple[int, int]]) -> None:
+    if fields.get("type") in ("message", "message_delta"):
+        usage = cast("dict[str, object]", fields["usage"])
+        own = {name: usage[name] for name in ("input_tokens", "output_tokens") if name in usage}
+        rows = [{"type": _COMPACTION, "input_tokens": read, "output_tokens": wrote} for read, wrote in compactions]
+        usage["iterations"] = [*rows, {"type": "message", **own}]
+
+
+SERVER_EDITS: Final = ServerEdits(
+    form="edits", ask=_ask, needed=_needed, covers=_covers, applied=_applied, count=_count
+)

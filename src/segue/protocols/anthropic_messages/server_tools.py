@@ -9,8 +9,9 @@ Facts this file rests on:
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, cast
 
+from segue.protocols.kit.facts import SearchForm
 from segue.protocols.kit.server_tools import KeyPath, ServerTool, ToolOption, location
 
 _READ: Final = "2026-11-15"
@@ -93,4 +94,19 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
         source=_SOURCE,
         read=_READ,
     ),
+)
+
+
+def _count(fields: dict[str, object], searches: int) -> None:
+    if fields.get("type") in ("message", "message_delta"):
+        usage = cast("dict[str, object]", fields["usage"])
+        usage["server_tool_use"] = {"web_search_requests": searches, "web_fetch_requests": 0}
+
+
+SEARCHES: Final = SearchForm(
+    blocks=(
+        {"type": "server_tool_use", "name": "web_search", "input": {"query": "weather"}, "id": "srvtoolu_s{}"},
+        {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_s{}", "content": []},
+    ),
+    count=_count,
 )

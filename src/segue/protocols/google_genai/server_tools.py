@@ -11,8 +11,9 @@ Facts this file rests on:
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, cast
 
+from segue.protocols.kit.facts import SearchForm
 from segue.protocols.kit.server_tools import ServerTool
 
 _READ: Final = "2026-11-15"
@@ -83,3 +84,12 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
         read=_READ,
     ),
 )
+
+
+def _count(fields: dict[str, object], searches: int) -> None:
+    for candidate in cast("list[dict[str, object]]", fields.get("candidates") or []):
+        if "finishReason" in candidate:
+            candidate["groundingMetadata"] = {"webSearchQueries": [f"weather {at}" for at in range(searches)]}
+
+
+SEARCHES: Final = SearchForm(count=_count)

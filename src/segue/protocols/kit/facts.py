@@ -60,6 +60,18 @@ class SignatureForm(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @final
+class SearchForm(msgspec.Struct, frozen=True, kw_only=True):
+    """What searches of the provider leave in a reply, for the emulator.
+
+    - `blocks`: the blocks of one search; `{}` in a value is its number.
+    - `count(fields, searches)`: says how many there were in a body, or in the frame of a stream with a place for it.
+    """
+
+    blocks: tuple[Mapping[str, object], ...] = ()
+    count: Callable[[dict[str, object], int], None] | None = None
+
+
+@final
 class TrainingForm(msgspec.Struct, frozen=True, kw_only=True):
     """A line of a training file: the keys that it has, and whether its messages have weights.
 

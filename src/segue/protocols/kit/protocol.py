@@ -32,7 +32,7 @@ from segue.protocols.kit.api_versions import ApiVersions
 from segue.protocols.kit.batch_form import BatchForm
 from segue.protocols.kit.clues import Clues
 from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject, Violation, WireError
-from segue.protocols.kit.facts import NO_SIGNATURES, NO_SLOTS, SignatureForm, StateSlots, TrainingForm
+from segue.protocols.kit.facts import NO_SIGNATURES, NO_SLOTS, SearchForm, SignatureForm, StateSlots, TrainingForm
 from segue.protocols.kit.held_content import NO_HELD_CONTENT, HeldContent
 from segue.protocols.kit.model_lists import ModelList
 from segue.protocols.kit.namespaces import Namespaces
@@ -122,6 +122,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `batch_forms`: the batch files of providers that take bodies of this protocol.
     - `training_forms`: the lines of training files, the first whose `ids` the model has; else the default form.
     - `signatures`: how the emulator signs replies, and refuses signatures.
+    - `searches`: what searches of the provider leave in a reply; None: it has none.
     - `operation`: what OpenTelemetry's conventions call a request.
 
     Functions:
@@ -200,6 +201,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     batch_forms: tuple[BatchForm, ...] = ()
     training_forms: tuple[TrainingForm, ...] = ()
     signatures: SignatureForm = NO_SIGNATURES
+    searches: SearchForm | None = None
     operation: str = "chat"
     tool_changes: Callable[[Sequence[JsonObject], Sequence[str], Sequence[str]], list[dict[str, object]]] | None = None
 
@@ -242,7 +244,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     "routes": ("ROUTES",),
     "sdk": ("sdk_arguments",),
     "server_edits": ("SERVER_EDITS",),
-    "server_tools": ("SERVER_TOOLS",),
+    "server_tools": ("SERVER_TOOLS", "SEARCHES"),
     "sources": ("cited_sources",),
     "stream_writer": ("stream_encoder",),
     "transports": ("TRANSPORTS",),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, TypeAlias, final
 
 import msgspec
@@ -23,6 +23,8 @@ class ServerEdits(msgspec.Struct, frozen=True, kw_only=True):
     - `needed(block)`: the edit without which a request with this block is refused; None if there is none.
     - `covers(block)`: whether the server reads this block in place of everything before it.
     - `applied(reply)`: what the server did, a sentence for each edit.
+    - `count(fields, compactions)`: says in a body, or in the frame of a stream that has a place for it, how many tokens
+      the compactions before the reply read and wrote; None: they are not counted apart.
     """
 
     form: Literal["edits", "list"]
@@ -30,3 +32,4 @@ class ServerEdits(msgspec.Struct, frozen=True, kw_only=True):
     covers: Callable[[Block], bool]
     applied: Callable[[Mapping[str, object]], list[str]]
     needed: Callable[[Block], ServerEdit | None]
+    count: Callable[[dict[str, object], Sequence[tuple[int, int]]], None] | None = None

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from segue.protocols.kit.facts import SearchForm
 from segue.protocols.kit.server_tools import KeyPath, ServerTool, ServerToolKind, ToolOption, location
 
 _READ: Final = "2026-11-15"
@@ -108,4 +109,12 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
         read=_READ,
     ),
     ServerTool(name="x_search", kind="other", pattern="x_search", source=_XAI, read=_READ),
+)
+
+SEARCHES: Final = SearchForm(
+    blocks=(
+        {"type": "web_search_call", "id": "ws_{}", "status": "completed", "action": {"type": "search", "query": "w"}},
+        # Opening a page costs nothing.
+        {"type": "web_search_call", "id": "ws_{}p", "status": "completed", "action": {"type": "open_page", "url": "u"}},
+    )
 )

@@ -24,6 +24,7 @@ from segue.protocols.api import encode_response, find_checked
 from segue.protocols.kit.capabilities import is_listed
 from segue.protocols.kit.codec import ErrorReply
 from segue.protocols.kit.namespaces import Namespaces
+from segue.protocols.kit.protocol import Protocol
 from segue.protocols.registry import get_protocol, resolve_rules
 from segue.reply_encoding import encode_error, encode_token_count, stream_encoder
 from segue.testing.emulator.binding import Caller, Ledger, Transformation
@@ -49,19 +50,6 @@ _STATUS_KINDS: Final[Mapping[int, FailureKind]] = {
     529: FailureKind.OVERLOADED,
 }
 
-_SEARCHES: Final[Mapping[str, tuple[Mapping[str, object], ...]]] = {
-    "anthropic-messages": (
-        {"type": "server_tool_use", "name": "web_search", "input": {"query": "weather"}, "id": "srvtoolu_s{}"},
-        {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_s{}", "content": []},
-    ),
-    "openai-responses": (
-        {"type": "web_search_call", "id": "ws_{}", "status": "completed", "action": {"type": "search", "query": "w"}},
-        {"type": "web_search_call", "id": "ws_{}p", "status": "completed", "action": {"type": "open_page", "url": "u"}},
-    ),
-    "google-genai": (),
-}
-"""What one search leaves in a reply; the second item of the Responses API opens a page, which costs nothing.
-(anthropic 2.8.0, openai 3.49.0; read 2026-11-17)"""
 _SERVER_CALL: Final = {"type": "server_tool_use", "name": "web_search", "input": {"query": "weather"}}
 """The run of a tool of the provider in which a reply pauses. (anthropic 2.8.0, read 2026-11-17)"""
 
@@ -181,14 +169,18 @@ class EmulatedProvider:
         form = record.signatures
         content, paused = _with_server_tool(content, step, prompt, model)
         edited = self._edit(call, model, realm_of(form, caller))
-        searches = step.searches if call.protocol in _SEARCHES else 0
-        content = [*edited.content, *_searched(call.protocol, searches), *(() if edited.is_all else content)]
+        searches, blocks = (step.searches, record.searches.blocks) if record.searches is not None else (0, ())
+        content = [*edited.content, *_searched(call.protocol, blocks, searches), *(() if edited.is_all else content)]
         signed = self._signer.sign(content, form, model.id, realm_of(form, caller), number)
         if state is not None:
             self._claude.record(state, signed)
         bill = self._charge(call, model, caller, signed, searches)
-        summaries = [piece for piece in edited.content if _is_own_compaction(piece, edited)]
-        compacted = [self._charge_compaction(bill, model, piece) for piece in summaries]
+        edits = record.server_edits
+        compacts = edits is not None and edits.count is not None and not edited.is_all  # before it answers
+        summaries = [piece.block for piece in edited.content if piece.kind == "native"] if compacts else []
+        compacted = [
+            self._charge_compaction(bill, model, block) for block in summaries if block.get("type") == "compaction"
+        ]
         usage = Usage(
             input=bill.input,
             output=bill.output,
@@ -214,13 +206,13 @@ class EmulatedProvider:
         if not call.stream:
             body = encode_response(message, protocol=call.protocol, model=model)
             _add_long_writes(body, bill)
-            _add_counts(body, call.protocol, searches, compacted)
+            _add_counts(body, record, searches, compacted)
             body.update(edited.fields)
             return Answer(status=200, headers={}, body=body, step=step, bill=sum(compacted, bill))
         frames = _frames(call, model, message, step)
         _add_long_writes(frames, bill)
         for frame in frames:
-            _add_counts(frame, call.protocol, searches, compacted)
+            _add_counts(frame, record, searches, compacted)
         for frame in frames:
             if isinstance(frame, dict) and cast("dict[str, object]", frame).get("type") == "message_delta":
                 cast("dict[str, object]", frame).update(edited.fields)
@@ -240,13 +232,11 @@ class EmulatedProvider:
         body = {"id": "resp_compacted", "object": "response.compaction", "created_at": 1}
         return Answer(status=200, headers={}, body={**body, "output": [item], "usage": written["usage"]}, bill=bill)
 
-    def _charge_compaction(self, bill: Bill, model: Model, piece: AssistantContent) -> Bill:
+    def _charge_compaction(self, bill: Bill, model: Model, block: Mapping[str, object]) -> Bill:
         """Price the compaction before a reply: it reads the whole history, and no cache."""
         total = bill.input + bill.cache_read + bill.cache_write
-        summary = str(piece.block.get("content")) if piece.kind == "native" else ""
-        made = make_bill(
-            model.id, total=total, cache_read=0, cache_write=0, cache_write_long=0, output=1 + len(summary) // 4
-        )
+        output = 1 + len(str(block.get("content"))) // 4
+        made = make_bill(model.id, total=total, cache_read=0, cache_write=0, cache_write_long=0, output=output)
         return replace(made, requests=0)
 
     def _edit(self, call: Call, model: Model, realm: str) -> Edited:
@@ -303,44 +293,23 @@ def _with_server_tool(
     return [*content, NativeContent(protocol=model.protocol, block=block)], min(stops)
 
 
-def _searched(protocol: str, searches: int) -> list[AssistantContent]:
+def _searched(protocol: str, blocks: Sequence[Mapping[str, object]], searches: int) -> list[AssistantContent]:
     """Give what searches leave in a reply."""
     found: list[AssistantContent] = []
     for at in range(searches):
-        for block in _SEARCHES[protocol]:
+        for block in blocks:
             ids = {key: value.format(at) for key, value in block.items() if isinstance(value, str) and "{}" in value}
             found.append(NativeContent(protocol=protocol, block={**block, **ids}))
     return found
 
 
-def _is_own_compaction(piece: AssistantContent, edited: Edited) -> bool:
-    """Whether a Claude model compacted the history before it answered, which `usage.iterations` tells alone."""
-    return (
-        piece.kind == "native"
-        and piece.block.get("type") == "compaction"
-        and piece.protocol == "anthropic-messages"
-        and not edited.is_all
-    )
-
-
-def _add_counts(value: object, protocol: str, searches: int, compacted: Sequence[Bill]) -> None:
-    """Say in a body, or in a frame at the end of a stream, how often the provider searched, and what it compacted.
-
-    The tokens of a compaction are beside those of the reply.           (anthropic 2.8.0: BetaUsage.iterations)
-    """
+def _add_counts(value: object, record: Protocol, searches: int, compacted: Sequence[Bill]) -> None:
+    """Say in a body, or in a frame at the end of a stream, how often the provider searched, and what it compacted."""
     fields = cast("dict[str, object]", value) if isinstance(value, dict) else {}
-    if protocol == "google-genai" and searches:
-        for candidate in cast("list[dict[str, object]]", fields.get("candidates") or []):
-            if "finishReason" in candidate:
-                candidate["groundingMetadata"] = {"webSearchQueries": [f"weather {at}" for at in range(searches)]}
-    if protocol == "anthropic-messages" and fields.get("type") in ("message", "message_delta"):
-        usage = cast("dict[str, object]", fields["usage"])
-        if searches:
-            usage["server_tool_use"] = {"web_search_requests": searches, "web_fetch_requests": 0}
-        if compacted:
-            own = {name: usage[name] for name in ("input_tokens", "output_tokens") if name in usage}
-            rows = [{"input_tokens": bill.input, "output_tokens": bill.output} for bill in compacted]
-            usage["iterations"] = [*({"type": "compaction", **row} for row in rows), {"type": "message", **own}]
+    if searches and record.searches is not None and record.searches.count is not None:
+        record.searches.count(fields, searches)
+    if compacted and record.server_edits is not None and record.server_edits.count is not None:
+        record.server_edits.count(fields, [(bill.input, bill.output) for bill in compacted])
 
 
 def _asks_for_thinking(call: Call, state: RequestState | None) -> bool:
