@@ -114,6 +114,12 @@ def agent_framework(path: Path) -> Any:
     return [Message.from_dict(entry).to_dict() for entry in json.loads(path.read_bytes())]
 
 
+def semantic_kernel(path: Path) -> Any:
+    from semantic_kernel.contents import ChatHistory
+
+    return json.loads(ChatHistory.restore_chat_history(path.read_text()).serialize())
+
+
 def autogen(path: Path) -> Any:
     from autogen_core.model_context import UnboundedChatCompletionContext
 
@@ -186,6 +192,7 @@ LOADERS = {
     "llama-index": llama_index,
     "ag-ui": ag_ui,
     "haystack": haystack,
+    "semantic-kernel": semantic_kernel,
     "agent-framework": agent_framework,
     "autogen": autogen,
     "ag2": ag2,

@@ -31,6 +31,7 @@ PACKAGES = {
     "llama-index": "llama_index",
     "ag-ui": "ag_ui",
     "haystack": "haystack",
+    "semantic-kernel": "semantic_kernel",
     "agent-framework": "agent_framework",
     "autogen": "autogen_core",
     "ag2": "ag2",

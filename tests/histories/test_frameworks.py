@@ -30,7 +30,9 @@ from segue import (
     write_history,
 )
 from segue.errors import LoadError, SettingsError
-from segue.histories.registry import FORMATS
+from segue.histories.forms import FORMS
+from segue.histories.kit.framework import give_json
+from segue.histories.registry import FORMATS, get_format
 
 FRAMEWORKS = {name: record for name, record in FORMATS.items() if record.kind == "framework"}
 SAMPLES = {
@@ -77,32 +79,13 @@ def test_another_document_is_refused_in_one_sentence(name):
 @pytest.mark.parametrize("name", FRAMEWORKS)
 def test_objects_are_given_by_the_framework_or_refused_in_one_sentence(name):
     written = write_history(Context().add(UserMessage.of("hi")), format=name)
-    package = PACKAGES.get(name)
-    if name in PLAIN or (package is not None and is_installed(package)):
+    packages = [form.needs[0] for form in FORMS[name] if form.where == "objects"]
+    give = get_format(name).give
+    if give is give_json or (give is not None and is_installed(packages[0])):
         assert framework_objects(written)
         return
-    with pytest.raises(SettingsError, match="has no objects" if package is None else "is not installed here"):
+    with pytest.raises(SettingsError, match="has no objects" if give is None else "is not installed here"):
         framework_objects(written)
-
-
-PACKAGES = {
-    "langchain": "langchain_core",
-    "pydantic-ai": "pydantic_ai",
-    "google-adk": "google.adk",
-    "strands": "strands",
-    "inspect-ai": "inspect_ai",
-    "llama-index": "llama_index.core",
-    "ag-ui": "ag_ui",
-    "haystack": "haystack",
-    "agent-framework": "agent_framework",
-    "autogen": "autogen_core",
-    "ag2": "ag2",
-    "mcp-sampling": "mcp",
-    "atif": "atif",
-}
-"""The package with the objects of a framework."""
-PLAIN = {"openai-agents", "litellm", "hf-messages", "sharegpt", "vercel-ui", "opentelemetry"}
-"""Frameworks whose messages are plain JSON."""
 
 
 def is_installed(package: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace as with_fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,11 +22,12 @@ from segue.cli import inputs
 from segue.cli.program import program
 from segue.corpus.rows import Reader
 from segue.errors import SegueError
+from segue.histories.kit.evidence import Form
 from segue.histories.kit.source import MemoryFiles, Source
 from segue.histories.opening import How, open_source
 from segue.histories.reading import HISTORY
-from segue.histories.recognition import is_plain_request
-from segue.histories.registry import FORMATS
+from segue.histories.recognition import _read_index, is_plain_request
+from segue.histories.registry import FORMATS, get_format, register_format
 from segue.inspector import inspection
 from segue.projection.report import ChangeCode, Loss
 from segue.protocols.registry import PROTOCOLS
@@ -230,10 +232,6 @@ UNREADABLE = {
     "nor are they in a request": ({"messages": CONVERTED}, "LangChain"),
     "a session of Droid is not one of pi": (DROID, "Droid"),
     "a session of Agno is no request": ({"session_id": "s", "runs": [{"messages": WITH_IDS}]}, "Agno"),
-    "a history of Semantic Kernel is no request": (
-        {"messages": [{"role": "user", "content_type": "message", "items": [{"content_type": "text", "text": "x"}]}]},
-        "Semantic Kernel",
-    ),
 }
 
 
@@ -246,6 +244,16 @@ def test_data_that_is_not_read_is_named_and_refused(source, title, tmp_path):
     done = CliRunner().invoke(program, ["import", str(path)])
     assert done.exit_code != 0
     assert title in done.output + str(done.exception)
+
+
+def test_data_that_segue_does_not_read_is_that_of_a_package_which_reads_it(monkeypatch):
+    monkeypatch.setattr(FORMATS, "records", dict(FORMATS.records))
+    forms = (Form(where="object", needs=("runs[].messages", "session_id")),)
+    register_format(with_fields(get_format("swe-agent"), name="my-agno", forms=forms))
+    agno = {"session_id": "s", "runs": [{"messages": WITH_IDS}]}
+    assert [claim.format for claim in recognise(agno)] == ["my-agno"]
+    monkeypatch.undo()
+    _read_index.cache_clear()
 
 
 @pytest.mark.parametrize("column", ["provider", "finished_at"])

@@ -9,7 +9,9 @@ import pytest
 from segue import AssistantMessage, FileContent, ImageContent, TextContent, ThinkingContent, read_history
 from segue.conversation.content import NativeContent
 from segue.conversation.messages import Usage
+from segue.errors import SettingsError
 from segue.histories.kit.entries import Writing
+from segue.histories.kit.evidence import Form
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.templates import ContentForms, Template
 
@@ -65,6 +67,23 @@ def test_the_first_form_that_has_its_values_is_written(content, parts):
     message, notes = AssistantMessage(content=(NativeContent(protocol="x", block={}, fallback=(content,)),)), Notes()
     assert [part["is"] for part in FORMS.write(message, Writing([message], notes))] == parts
     assert ("media_omitted" in {change.code for change in notes.report().changes}) is (not parts)
+
+
+MISTAKES = {
+    "a hole that its kind does not have": (lambda: Template("text", {"words": "$txt"}), r"no hole \$txt; use some of"),
+    "no hole": (lambda: Template("text", {"words": "text"}), "has no hole; use some of"),
+    "a kind of content that there is not": (lambda: ContentForms("acme", "Acme", call={"is": "$id"}), "toolCall"),
+    "no tag": (lambda: ContentForms("acme", "Acme", tag="is", text={"words": "$text"}), "no key 'is'"),
+    "a type of a sign": (lambda: Form(where="object", needs=("parts:array",)), "list, object, text, number"),
+    "a place": (lambda: Form(where="list", needs=("parts",)), "object, items, lines"),  # type: ignore[arg-type]
+    "a form without signs": (lambda: Form(where="items"), "add `needs`"),
+}
+
+
+@pytest.mark.parametrize(("make", "message"), MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_of_an_author_is_named_where_it_is_made(make, message):
+    with pytest.raises(SettingsError, match=message):
+        make()
 
 
 def test_an_image_of_a_reply_is_kept_with_the_image_as_fallback():

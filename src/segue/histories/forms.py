@@ -234,6 +234,10 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="items", needs=("contents:list", "role"), under=_MESSAGES),
         Form(where="objects", needs=("agent_framework",)),
     ),
+    "semantic-kernel": (
+        Form(where="items", needs=("items:list", "content_type"), under=_MESSAGES),
+        Form(where="objects", needs=("semantic_kernel",)),
+    ),
     "autogen": (
         Form(where="items", needs=(_AUTOGEN,), under=_MESSAGES),
         Form(where="object", needs=("llm_context.messages",)),
@@ -294,7 +298,6 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
     "one event of OpenHands": (Form(where="object", needs=("kind", "source", "timestamp", "id", "!messages")),),
     "an agent of Letta": (Form(where="object", needs=("blocks:list", "agents:list", "tools")),),
     "a session of Agno": (Form(where="object", needs=("runs[].messages", "session_id")),),
-    "a chat history of Semantic Kernel": (Form(where="items", needs=("items:list", "content_type"), under=_MESSAGES),),
     "model messages of the Vercel AI SDK": (
         Form(where="items", needs=("role", "content"), own=("content[].type=tool-call|tool-result",), under=_MESSAGES),
     ),

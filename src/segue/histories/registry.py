@@ -50,6 +50,7 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "ag-ui": "segue.histories.ag_ui",
     "haystack": "segue.histories.haystack",
     "agent-framework": "segue.histories.agent_framework",
+    "semantic-kernel": "segue.histories.semantic_kernel",
     "autogen": "segue.histories.autogen",
     "ag2": "segue.histories.ag2",
     "mcp-sampling": "segue.histories.mcp_sampling",
@@ -62,7 +63,7 @@ _WITHOUT_SESSIONS: Final = frozenset(
     {"swe-agent", "chatgpt", "claude-ai", "open-webui", "langchain", "pydantic-ai", "openai-agents",
      "litellm",
      "hf-messages", "sharegpt", "google-adk", "inspect-ai", "vercel-ui", "llama-index", "ag-ui", "haystack",
-     "agent-framework", "autogen", "ag2", "mcp-sampling", "opentelemetry", "atif"}
+     "agent-framework", "semantic-kernel", "autogen", "ag2", "mcp-sampling", "opentelemetry", "atif"}
 )  # fmt: skip
 """Formats that have no place on a machine where sessions are: a list of sessions does not load them."""
 

@@ -116,6 +116,10 @@ def _check_record(record: Format, samples: Sequence[FormatSample]) -> None:
         is_own = find_evidence(record.forms or forms_of(record.name), sight) is not None
         if not is_own and (record.wire is None or [each.format for each in recognise_sight(sight)] != [record.wire]):
             fail(record, law, f"sample {sample.name}", "no form of the record recognises it; add it to `forms`")
+        found = [each for each in recognise_sight(sight) if each.format != record.name]
+        if is_own and found and found[0].certainty == "certain":
+            detail = f"it can be read as {found[0]} too; add a sign to `forms`, or `over` of a special case"
+            fail(record, law, f"sample {sample.name}", detail)
 
 
 # -- laws over samples -------------------------------------------------------------------------------------------------

@@ -43,6 +43,7 @@ from segue.histories.kit.pieces import (
     media_address,
     media_of,
     note_signatures,
+    note_unsupported,
     shown,
     string_of,
     texts_of,
@@ -167,13 +168,15 @@ def _write_content(message: Message, writing: Writing) -> str | list[Entry]:
                 blocks.append({"type": "text", "text": each.text})
             elif is_media(each) and (block := _write_media(each)) is not None:
                 blocks.append(block)
+            else:  # a file that only the provider has: a document is a path, an address or data
+                note_unsupported(message, writing, each, TITLE)
     if len(blocks) == 1 and blocks[0].get("type") == "text" and blocks[0].keys() == {"type", "text"}:
         return blocks[0]["text"]
     return blocks or ""
 
 
 def _write_media(piece: Media) -> Entry | None:
-    address = media_address(piece) or getattr(piece, "file_id", None)
+    address = media_address(piece)
     if address is None:
         return None
     if piece.kind == "image":

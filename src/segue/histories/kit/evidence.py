@@ -25,10 +25,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast, final
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast, final, get_args
+
+from segue.errors import SettingsError
 
 Where: TypeAlias = Literal["object", "items", "lines", "database", "text", "objects"]
 Certainty: TypeAlias = Literal["certain", "likely"]
+_PLACES: Final[tuple[str, ...]] = get_args(Where)
 _Test: TypeAlias = Callable[[object], bool]
 
 ALL: Final = "*"
@@ -43,6 +46,10 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 }
 
 
+_WITH_TYPES: Final = frozenset({"object", "items", "lines"})
+"""Places whose signs are about values."""
+
+
 @final
 @dataclass(frozen=True, kw_only=True)
 class Form:
@@ -55,6 +62,9 @@ class Form:
     the form is that of others. `first` are signs of the first line. `name` is a pattern for the name of the file, which
     is evidence where the content is that of others. A form that is not `certain` counts only where nothing else is
     recognised. `over` names formats of which this one is a special case.
+
+    Raises:
+        SettingsError: a form without signs, or with a place or a type that there is not.
     """
 
     where: Where
@@ -65,6 +75,19 @@ class Form:
     name: str = ""
     certain: bool = True
     over: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what would match everything, or nothing."""
+        if self.where not in _PLACES:
+            text = f"where={self.where!r} of a form is unknown; use one of {', '.join(_PLACES)}"
+            raise SettingsError(text, key="where")
+        if not (self.needs or self.own or self.first or self.name):
+            raise SettingsError("a form without signs fits all data; add `needs`", key="needs")
+        for sign in (*self.needs, *self.own, *self.first):
+            kind = sign.rpartition(":")[2]
+            if ":" in sign and self.where in _WITH_TYPES and kind.isalpha() and kind not in _TYPES:
+                text = f"the sign {sign!r} of a form has an unknown type; use one of {', '.join(_TYPES)}"
+                raise SettingsError(text, key=sign)
 
     def keys(self) -> frozenset[str]:
         """Give the keys of which one is there if the form fits."""

@@ -240,8 +240,12 @@ def framework_format(
     place: Place | None = None,
     title: str | None = None,
     forms: tuple[Form, ...] = (),
+    read_on: str = "2026-11-15",
 ) -> Format:
-    """Make the record of a framework; `forms` are those of a package, which `histories.forms` does not have."""
+    """Make the record of a framework; `forms` are those of a package, which `histories.forms` does not have.
+
+    `source` and `read_on` say where the facts come from, and when that was read.
+    """
     return Format(
         name=framework.name,
         title=title or framework.title,
@@ -259,7 +263,7 @@ def framework_format(
         samples=samples,
         example=example,
         source=source,
-        read_on="2026-11-15",
+        read_on=read_on,
     )
 
 

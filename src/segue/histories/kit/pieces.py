@@ -335,7 +335,12 @@ def string_of(value: object) -> str | None:
 
 
 def make_call(
-    call_id: object, name: object, arguments: object, *, given: str | None = None, signature: str | None = None
+    call_id: object = None,
+    name: object = None,
+    arguments: object = None,
+    *,
+    given: str | None = None,
+    signature: str | None = None,
 ) -> ToolCall:
     """Make a call of arguments that are an object or JSON text; damaged text is read as that of a reply is.
 

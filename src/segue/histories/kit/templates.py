@@ -1,7 +1,7 @@
 """Templates: the JSON of a framework's messages, with named holes for the values of content.
 
-One template reads and writes. A text that begins with `$` is a hole, with the name of an attribute or a computed value;
-everything else is written as it stands:
+One template reads and writes. A text that begins with `$` is a hole, with the name of an attribute or a computed value
+(`HOLES` lists them); everything else is written as it stands:
 
     {"type": "reasoning", "content": "$thinking", "extra?": {"signature": "$thinking_signature?"}}
 
@@ -27,6 +27,7 @@ from segue.conversation.content import (
     UserContent,
 )
 from segue.conversation.messages import AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage
+from segue.errors import SettingsError
 from segue.histories.kit.entries import Entry, Writing, results_together
 from segue.histories.kit.lines import object_of, text_of
 from segue.histories.kit.pieces import (
@@ -100,6 +101,20 @@ _MAKE: Final[Mapping[str, Callable[..., Any]]] = {
     "usage": usage_of,
 }
 """What templates are for, and how it is made of what is read. `media` is an image or a file, told apart by its type."""
+_MEDIA_HOLES: Final = "data base64 data_url url mime_type any_type modality"
+HOLES: Final[Mapping[str, str]] = {
+    "text": "text text_signature",
+    "thinking": "thinking thinking_signature redacted",
+    "toolCall": "id name arguments arguments_or_text arguments_text thought_signature",
+    "image": _MEDIA_HOLES,
+    "file": f"{_MEDIA_HOLES} name file_id",
+    "media": f"{_MEDIA_HOLES} name file_id",
+    "result": "tool_call_id tool_name tool_name_or_none is_error content",
+    "usage": "whole_input input output cache_read cache_write reasoning total_tokens whole_total",
+}
+"""The holes of each kind. `arguments` is an object, `arguments_or_text` the text of the provider where it says more;
+`base64` is only data that a strict parser accepts; `content` of a result is what the codec makes of it; `whole_input`
+includes cached tokens."""
 _WRITTEN: Final[Mapping[str, str]] = {
     "any_type": "any_type(x)",
     "arguments": "dict(x.arguments)",
@@ -150,9 +165,14 @@ _NAMES: Final = {
 
 @final
 class Template:
-    """One template of one kind, compiled. `write` gives None where a value that it needs is missing."""
+    """One template of one kind, compiled. `write` gives None where a value that it needs is missing.
+
+    Raises:
+        SettingsError: there is no such kind, or it has no such hole.
+    """
 
     def __init__(self, kind: str, template: TemplateJson) -> None:
+        _check_holes(kind, template)
         self._make = _MAKE[kind]
         needed: list[str] = []
         written = self._written(template, needed, (f"v{number}" for number in count()))
@@ -216,6 +236,24 @@ def _found_once(holder: Callable[[], str], key: str, name: str) -> Callable[[], 
     return express
 
 
+def _check_holes(kind: str, template: TemplateJson) -> None:
+    if kind not in HOLES:
+        raise SettingsError(f"there are no templates of {kind!r}; use one of {', '.join(HOLES)}", key=kind)
+    given, known = list(_holes_of(template)), HOLES[kind].split()
+    unknown = next((hole for hole in given if hole not in known), None)
+    if unknown is not None or not given:
+        text = f"a template of {kind!r} has no hole{'' if unknown is None else f' ${unknown}'}; use some of "
+        raise SettingsError(f"{text}{', '.join(f'${hole}' for hole in known)}", key=unknown or kind)
+
+
+def _holes_of(template: TemplateJson) -> Iterator[str]:
+    for item in template.values():
+        if isinstance(item, Mapping):
+            yield from _holes_of(cast("TemplateJson", item))
+        elif _is_hole(item):
+            yield item.strip("$?!")
+
+
 def _is_hole(value: object) -> TypeGuard[str]:
     return isinstance(value, str) and value.startswith("$")
 
@@ -232,6 +270,9 @@ class ContentForms:
     in place of a template, are for what no template describes. `keeps` says that any other part is kept as a native
     block of the format; it is left out otherwise. Content that has no form is reported; images and files of a reply are
     such unless `media_in_replies`.
+
+    Raises:
+        SettingsError: a template that cannot be used.
     """
 
     def __init__(
@@ -257,6 +298,11 @@ class ContentForms:
                 self._writers[kind] = [given]
                 continue
             for template in [given] if isinstance(given, Mapping) else given:
+                if tag is not None and tag not in template:
+                    text = (
+                        f"the template of {kind!r} has no key {tag!r}, which tells the forms of {title} apart; add it"
+                    )
+                    raise SettingsError(text, key=tag)
                 form = Template(kind, template)
                 for written in _MEDIA_KINDS if kind == "media" else (kind,):
                     self._writers.setdefault(written, []).append(form.write)
