@@ -19,6 +19,7 @@ from segue.conversation.messages import AssistantMessage, Message, StopReason
 from segue.histories.claude_code.plain import WIRE
 from segue.histories.claude_code.read import is_title
 from segue.histories.claude_code.turns import NAME, attachment_content
+from segue.histories.kit.entries import runs_of
 from segue.histories.kit.envelope import find_envelope, find_title, plain_text
 from segue.histories.kit.format import Cut, Draft, Output
 from segue.histories.kit.history import WrittenFile
@@ -43,11 +44,11 @@ def write(draft: Draft) -> Output:
     """Write one session: a chain of lines."""
     writer = _Writer(draft)
     end = 0 if draft.cut is None else draft.cut.at
-    for group in _groups(draft.messages[:end]):
+    for group in runs_of(draft.messages[:end], _same_line):
         writer.add(group)
     if draft.cut is not None:
         writer.compact(draft.cut)
-    for group in _groups(draft.messages[end:]):
+    for group in runs_of(draft.messages[end:], _same_line):
         writer.add(group)
     cwd = draft.cwd or "/"
     folder = re.sub(r"[^A-Za-z0-9]", "-", cwd)
@@ -60,19 +61,8 @@ def write(draft: Draft) -> Output:
     return Output((WrittenFile(name=name, data=data),), ("claude", "-r", draft.id), ("claude", "-r", "{file}"))
 
 
-def _groups(messages: Sequence[Message]) -> list[list[Message]]:
-    """Group the messages by line: those that were read from one line, and the results of one batch."""
-    groups: list[list[Message]] = []
-    for message in messages:
-        before = groups[-1][-1] if groups else None
-        if before is not None and _same_line(before, message):
-            groups[-1].append(message)
-        else:
-            groups.append([message])
-    return groups
-
-
 def _same_line(before: Message, message: Message) -> bool:
+    """Whether two messages were read from one line, or are results of one batch."""
     if message.role == "assistant" or before.role == "assistant":
         return False
     one, other = find_envelope(before, NAME), find_envelope(message, NAME)
