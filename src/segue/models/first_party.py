@@ -241,6 +241,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         dialect={
             "openai-responses": {
                 "max_tokens_field": "none",
+                # "Instructions are required" (pwnkit #330, OmniRoute #1709; empty ones are accepted: codex-proxy #112)
+                "instructions": True,
                 "session_header": "openai",
                 "path": "/codex/responses",
             }
