@@ -16,7 +16,7 @@ from segue.protocols.bedrock_converse.cache import MARK
 from segue.protocols.bedrock_converse.check_turns import Turns, violation
 from segue.protocols.bedrock_converse.limits import LIMITS
 from segue.protocols.kit.capabilities import Places
-from segue.protocols.kit.checking import check_base64, check_json, matches_alphabet, objects_of, run_checks
+from segue.protocols.kit.checking import check_base64, matches_alphabet, objects_of, run_checks
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import Block, object_of
@@ -42,7 +42,7 @@ _FIELDS: Final = RequestFields(
 
 def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse."""
-    found = [*check_json(body), *_check_system(body, endpoint), *_check_tools(body, endpoint)]
+    found = [*_check_system(body, endpoint), *_check_tools(body, endpoint)]
     found += [*_check_history(body, endpoint), *check_options(body, endpoint)]
     found += Turns(body, endpoint).check()
     found += check_base64(body.get("messages"), ("messages",), lambda block: ("bytes",) if "bytes" in block else ())
