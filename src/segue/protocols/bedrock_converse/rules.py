@@ -27,6 +27,7 @@ from segue.models.family import Family
 from segue.models.model_ids import (
     CLAUDE,
     CLAUDE_3,
+    CLAUDE_3_AND_3_5,
     CLAUDE_4_6,
     CLAUDE_ALWAYS_THINKS,
     CLAUDE_BINDS_PREFIX,
@@ -161,6 +162,12 @@ FAMILIES: Final[tuple[Family, ...]] = (
         dialect={"thinking_format": "budget"},
         source="strands #1694 (Sonnet 4.5 accepts prefill); spring-ai #6413; AWS documentation: adaptive thinking",
         read="2026-11-15",
+    ),
+    Family(
+        pattern=CLAUDE_3_AND_3_5,
+        rules={"first_user": True},
+        source="'A conversation must start with a user message' for Claude 3.5 (dify #12340, 2025-01-03)",
+        read="2026-11-17",
     ),
     Family(
         pattern=CLAUDE_3,
