@@ -318,6 +318,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The field of the wire that holds a cache mark."""
     result_cache_marks: bool = True
     """Whether content of a tool result may have a cache mark; otherwise the result itself gets it."""
+    tool_cache_marks: bool = True
+    """Whether a tool may have a cache mark."""
     input_cache_marks: bool = False
     """Whether only input may have cache marks: the system prompt, user messages and content of tool results."""
     cache_mark_refused_beside: frozenset[str] = frozenset()

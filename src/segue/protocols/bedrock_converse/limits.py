@@ -32,13 +32,6 @@ LIMITS: Final = Limits(
             advice="use inferenceConfig.topK inside",
         ),
         Limit(
-            "toolConfig.tools.*.cachePoint",
-            '"#/toolConfig/tools/0: extraneous key [cachePoint] is not permitted" (LibreChat #13838, 2026-06-18)',
-            refused=True,
-            models=r"amazon\.nova",
-            advice="put it into the messages",
-        ),
-        Limit(
             "additionalModelRequestFields.anthropic_beta",
             '"The model returned the following errors: invalid beta flag" (Roo-Code #11715, 2026-02-23)',
             refused=True,

@@ -228,6 +228,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "last_assistant": True,  # a last turn of the assistant was answered with 200 (recorded traffic, 2026-11)
             "alternate_refused": False,  # two user turns in a row were answered with 200 (recorded traffic, 2026-08)
             "cache_marks": 4,
+            "tool_cache_marks": False,  # "extraneous key [cachePoint] is not permitted" (LibreChat #13838, 2026-06-18)
             "refused_options": ["-cache_retention"],
         },
         dialect={"cache_format": "bedrock", "cache_on_tools": False},

@@ -206,6 +206,25 @@ LIMITS: Final = Limits(
             )
             for key in ("temperature", "top_p", "n", "presence_penalty", "frequency_penalty", "seed", "logit_bias")
         ),
+        Limit(
+            "reasoning_effort",
+            "\"'reasoning_effort' does not support 'max' with this model.\" (litellm #38084; Responses has it)",
+            refused=True,
+            equals="max",
+            models=r"^gpt-5\.6",
+            providers=_OPENAI,
+            advice="use xhigh, or openai-responses",
+        ),
+        # -- Google
+        Limit(
+            "reasoning_effort",
+            "400 of these models, by a matrix of live calls (SmartSub #439, 2026-08-13)",
+            refused=True,
+            equals="none",
+            models=r"gemini-3\.(?:5-flash-lite|6-flash)",
+            providers=("google",),
+            advice="use low",
+        ),
         # -- Copilot
         Limit(
             "messages",

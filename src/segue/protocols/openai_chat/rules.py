@@ -133,6 +133,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         for pattern, levels in OPENAI_THINKING_LEVELS
     ),
     Family(
+        pattern=r"(?:^|[/.:~])gpt-5\.6",
+        rules={"thinking_levels": frozenset({"off", "low", "medium", "high", "xhigh"})},
+        providers=("openai", "azure"),
+        source="'reasoning_effort' does not support 'max' with this model (litellm #38084; Responses has it)",
+        read="2026-11-17",
+    ),
+    Family(
         pattern=r"(?:^|[/.:~]|openai-)o3-?mini(?=[-_:@]|$)",
         rules={"refused_options": ["-stop"]},
         source="recorded traffic, 2025: o3-mini accepts it, o1-mini and gpt-5-mini refuse it",
