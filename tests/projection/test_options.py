@@ -329,7 +329,17 @@ SCHEMAS = {
     "keywords that are refused at every depth": (
         STRICT,
         {"$schema": "x", "type": "object", "properties": {"default": {"default": 1, "items": [{"default": 2}]}}},
-        {"type": "object", "properties": {"default": {"items": [{}]}}},
+        {"type": "object", "properties": {"default": {"prefixItems": [{}]}}},
+    ),
+    "bounds that are flags": (
+        GPT,
+        {"type": "object", "properties": {"a": {"minimum": 0, "exclusiveMinimum": True, "exclusiveMaximum": False}}},
+        {"type": "object", "properties": {"a": {"exclusiveMinimum": 0}}},
+    ),
+    "keywords of another type": (
+        GEMINI,
+        {"type": "object", "properties": {"a": {"type": "string", "properties": {}, "required": [], "items": {}}}},
+        {"type": "object", "properties": {"a": {"type": "string"}}},
     ),
     "values are not keywords": (
         STRICT,

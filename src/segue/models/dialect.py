@@ -40,6 +40,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     # -- messages ------------------------------------------------------------------------------------------------------
     developer_role: bool = False
     """The system prompt of a reasoning model has the role `developer`."""
+    instructions: bool = False
+    """The system prompt is the key `instructions`, which has to be there, also empty."""
     result_name: bool = False
     """A tool result repeats the name of its tool."""
     reasoning_field: Literal["reasoning_content", "reasoning", "reasoning_text", "reasoning_details"] = (

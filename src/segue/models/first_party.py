@@ -237,10 +237,20 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-responses",
         base_url="https://chatgpt.com/backend-api",
         key_variables=(),
-        rules={"openai-responses": {"refused_options": ("max_tokens", "temperature", "top_p"), **_OPENAI_USER}},
+        rules={
+            "openai-responses": {
+                "refused_options": ("max_tokens", "temperature", "top_p"),
+                # "Unsupported parameter: extra_headers" (hermes-agent #26599, 2026-05-15)
+                "body_fields": "keys",
+                "added_fields": frozenset({"client_metadata"}),  # codex @343074d4
+                **_OPENAI_USER,
+            }
+        },
         dialect={
             "openai-responses": {
                 "max_tokens_field": "none",
+                # "Instructions are required" (pwnkit #330, OmniRoute #1709; empty ones are accepted: codex-proxy #112)
+                "instructions": True,
                 "session_header": "openai",
                 "path": "/codex/responses",
             }
@@ -262,6 +272,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "refused_fields": frozenset({"Schema.additionalProperties"}),
                 "max_tokens_refused": True,
             },
+            # 'Unknown name "thinking_config": Cannot find field.' (hermes-agent #17426, 2026-04-29)
+            "openai-chat": {"body_fields": "keys", "added_fields": frozenset({"extra_body"})},
             # error code `parameter_unknown` (live calls of a public adapter, read 2026-11-16)
             "google-interactions": {"server_tools": _INTERACTIONS_TOOLS, "body_fields": "closed"},
         },

@@ -100,6 +100,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether only texts may be limited to an enumeration."""
     schema_typed_unions: bool = True
     """Whether a type may stand beside `anyOf`; otherwise each of its schemas has one."""
+    schema_keywords_typed: bool = False
+    """Whether `properties` and `required` may stand only in a schema of the type object, `items` in that of a list."""
     schema_required_known: bool = False
     """Whether `required` may name only properties that the schema has."""
     strict_closed: bool = False
@@ -208,6 +210,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     Projection keeps them apart for every target."""
     empty_result: bool = True
     """Whether a tool result may have no content."""
+    unique_items: bool = False
+    """Whether no two items of a request may have the same id, where the wire gives ids to items."""
 
     # -- reasoning -----------------------------------------------------------------------------------------------------
     reasoning_replay: ReasoningReplay = "none"
@@ -314,6 +318,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The field of the wire that holds a cache mark."""
     result_cache_marks: bool = True
     """Whether content of a tool result may have a cache mark; otherwise the result itself gets it."""
+    tool_cache_marks: bool = True
+    """Whether a tool may have a cache mark."""
     input_cache_marks: bool = False
     """Whether only input may have cache marks: the system prompt, user messages and content of tool results."""
     cache_mark_refused_beside: frozenset[str] = frozenset()

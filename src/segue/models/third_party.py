@@ -486,7 +486,10 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-chat",
         base_url="http://localhost:1234/v1",
         key_variables=("LMSTUDIO_API_KEY",),
-        rules={"openai-chat": _LOCAL_SERVER},
+        rules={
+            "openai-chat": _LOCAL_SERVER,
+            "openai-responses": {"image_sources": frozenset({"data"})},  # lmstudio-bug-tracker #1120, 2025-10-17
+        },
         dialect={"openai-chat": {"max_tokens_field": "max_tokens"}},
         any_id=True,
         source="LM Studio documentation: OpenAI compatibility; templates as for llama.cpp",

@@ -22,6 +22,7 @@ from segue.projection.passes.extra import withhold_extra
 from segue.projection.passes.held_content import holds_history
 from segue.projection.passes.ids import assign_ids
 from segue.projection.passes.instructions import place_instructions
+from segue.projection.passes.item_ids import separate_items
 from segue.projection.passes.matching import Unsettled
 from segue.projection.passes.media import place_media
 from segue.projection.passes.names import map_names
@@ -71,6 +72,7 @@ def arrange_turns(workspace: Workspace) -> None:
 PASSES: Final[tuple[Pass, ...]] = (
     leave_out_unfinished,  # first: no pass should repair what will not be sent
     clean_texts,  # before any pass compares, hashes or copies text
+    separate_items,  # in the order of the conversation, before pairing moves results and refuses native blocks
     pair_results,  # before media and ids, which expect results directly behind their calls
     place_media,  # replaces foreign native blocks by their fallback, so later passes see plain content
     list_sources,  # after media: pages among the results of a search are not listed again

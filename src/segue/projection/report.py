@@ -219,7 +219,8 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
         "Tool calls are moved to the end of their turn, because the target accepts nothing after them."
     ),
     ChangeCode.ID_CHANGED: (
-        "A tool call id that the target refuses, or that was used before, is replaced in call and result."
+        "A tool call id that the target refuses, or that was used before, is replaced in call and result; the id of "
+        "an item that was used before is removed."
     ),
     ChangeCode.NAME_CHANGED: "A tool name that the target refuses is replaced everywhere; replies are mapped back.",
     ChangeCode.NAME_AS_TEXT: (

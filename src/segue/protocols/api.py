@@ -248,7 +248,10 @@ _DATE: Final = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2}|\d{4}|latest)$")
 
 
 def _find_abilities(provider: str, model_id: str, catalogue: Catalogue | None) -> Model | None:
-    """Find the entry of a model at its provider over any protocol; of a dated version only what it reads."""
+    """Find the entry of a model at its provider over any protocol; of a dated version only what it reads.
+
+    A model that its provider does not list reads what the same model reads at all others.
+    """
     if not provider or not model_id:
         return None
     entries = {entry.id: entry for entry in find_models(provider=provider, catalogue=catalogue)}
@@ -256,7 +259,16 @@ def _find_abilities(provider: str, model_id: str, catalogue: Catalogue | None) -
         entry = entries[model_id]
         return replace(entry, rules={}, dialect={}, base_url=None, headers={})
     base = entries.get(_DATE.sub("", model_id))
-    return None if base is None else Model(model_id, provider, base.protocol, input=base.input)
+    if base is not None:
+        return Model(model_id, provider, base.protocol, input=base.input)
+    plain = _plain_id(model_id)
+    read = {entry.input for entry in find_models(catalogue=catalogue) if _plain_id(entry.id) == plain}
+    return Model(model_id, provider, "", input=read.pop()) if len(read) == 1 else None
+
+
+def _plain_id(model_id: str) -> str:
+    """Give the name of a model without the maker before it and the variant behind it."""
+    return model_id.rpartition("/")[2].partition(":")[0].lower()
 
 
 _known_abilities: Final = lru_cache(maxsize=_MOST_KNOWN)(_find_abilities)

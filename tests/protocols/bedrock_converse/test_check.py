@@ -386,7 +386,9 @@ def test_what_is_taken_passes(wire, endpoint):
     assert CODEC.check(wire, endpoint) == []
 
 
-EVERYTHING = resolve_endpoint(Model("amazon.nova-2-lite-v1:0", "amazon-bedrock", "bedrock-converse"))
+EVERYTHING = resolve_endpoint(
+    Model("amazon.nova-2-lite-v1:0", "amazon-bedrock", "bedrock-converse", rules={"tool_cache_marks": True})
+)
 
 
 @pytest.mark.parametrize(

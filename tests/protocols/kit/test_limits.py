@@ -32,6 +32,8 @@ MODELS = (
         "command-r-plus",
         "mistral-large-latest",
         "amazon.titan-text-express-v1",
+        "gpt-5.6-sol",
+        "gemini-3.6-flash",
     ),
 )
 REFUSED_TEXTS = ("a b", "search", "http://x", "https://x", "application/zip", "a@b.com", "|", "é", "x" * 300)

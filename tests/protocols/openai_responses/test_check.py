@@ -42,6 +42,10 @@ REFUSED = {
         {"input": [call(name="a.b"), output()], "tools": [{"type": "function", "name": "a.b"}]},
         [("invalid_tool_name", ("tools", 0, "name")), ("invalid_tool_name", ("input", 0, "name"))],
     ),
+    "two items with one id": (
+        {"input": [user(id="msg_1"), user(role="assistant", id="msg_1", type="message"), user()]},
+        [("item_twice", ("input", 1, "id"))],
+    ),
     "reasoning at the end": ({"input": [user(), reasoning()]}, [("reasoning_alone", ("input", 1))]),
     "reasoning before a user turn": ({"input": [reasoning(), user()]}, [("reasoning_alone", ("input", 0))]),
     "reasoning behind a message that has its id": (
@@ -114,6 +118,7 @@ def test_sampling_is_refused_by_models_that_always_think():
 
 
 ACCEPTED = {
+    "an item and a reference to it": {"input": [user(id="msg_1"), {"type": "item_reference", "id": "msg_1"}]},
     "reasoning behind the text it led to": {"input": [user(), user(role="assistant"), reasoning(), user()]},
     "a pair": {"input": [user(), call(), output(), user()]},
     "an output of a stored call": {"input": [output()], "previous_response_id": "resp_1"},

@@ -109,7 +109,7 @@ def move_tool_marks(tools: list[Tool], given: list[int], rules: Rules, protocol:
 
 def is_markable_tool(tool: Tool, rules: Rules, protocol: str) -> bool:
     """Whether a tool may have a mark; the target refuses it beside some of the tool's own fields."""
-    if rules.input_cache_marks:
+    if rules.input_cache_marks or not rules.tool_cache_marks:
         return False
     fields = tool.definition if tool.kind == "native" else (tool.extra or {}).get(protocol, {})
     return not any(fields.get(key) for key in rules.cache_mark_refused_beside)

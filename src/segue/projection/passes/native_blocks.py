@@ -63,7 +63,7 @@ class NativeBlocks:
         self.result_keys: tuple[str, ...] = tuple(
             key for pair in self.replay.pairs if TOOL_RESULT in pair.results for key in pair.result_id
         )
-        self.refused: dict[Key, str] = {}
+        self.refused: dict[Key, str] = dict(workspace.refused)
         self.is_continued: bool = is_continued(workspace) or any(
             has_reference(message, self.protocol) for message in workspace.messages
         )

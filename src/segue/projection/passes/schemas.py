@@ -27,6 +27,7 @@ from segue.protocols.kit.schemas import (
     find_faults,
     find_invalid,
     is_text,
+    misplaced,
     refused_in,
     unknown_required,
     untyped,
@@ -52,6 +53,7 @@ def fit_schema(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
         rules.schema_formats is not None
         or rules.schema_text_enums
         or not rules.schema_typed_unions
+        or rules.schema_keywords_typed
         or rules.schema_typed == "always"
     ):
         supported = _mapped(fitted, lambda one: _with_supported(one, rules))
@@ -155,10 +157,10 @@ def _without_invalid(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
         return schema, Loss.NONE
 
     def fit(one: Schema) -> Schema:
-        faults = [*find_invalid(one, (), mode)]
-        if not faults:
+        if not any(find_invalid(one, (), mode)):
             return one
-        out = dict(one)
+        out = _of_this_draft(one)
+        faults = [*find_invalid(out, (), mode)]
         for fault in faults:
             if fault.path:
                 out.pop(cast("str", fault.path[0]), None)
@@ -171,9 +173,26 @@ def _without_invalid(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
     return fitted, Loss.CONTENT if Loss.CONTENT in losses else Loss.NONE
 
 
+def _of_this_draft(one: Schema) -> dict[str, object]:
+    """Write what older drafts wrote in another form: the schemas of a tuple, and bounds that are flags."""
+    out = dict(one)
+    if isinstance(out.get("items"), list):
+        out["prefixItems"] = out.pop("items")
+        if "additionalItems" in out:
+            out["items"] = out.pop("additionalItems")
+    for flag, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        if isinstance(out.get(flag), bool):
+            is_exclusive = out.pop(flag)
+            if is_exclusive and bound in out:
+                out[flag] = out.pop(bound)
+    return out
+
+
 def _with_supported(one: Schema, rules: Rules) -> Schema:
     """Move formats, enumerations and types of unions that the target refuses to where it accepts them."""
     out, kind = dict(one), one.get("type")
+    for key in misplaced(one) if rules.schema_keywords_typed else ():
+        del out[key]
     given = out.get("format")
     formats = rules.schema_formats
     if formats is not None and isinstance(given, str) and given not in formats and is_text(kind):

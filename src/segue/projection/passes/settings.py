@@ -145,7 +145,8 @@ class _Tools:
                 continue
             out.append(fitted)
             places.append(index)
-        if self.rules.cache_mark_refused_beside or self.rules.input_cache_marks:
+        rules = self.rules
+        if rules.cache_mark_refused_beside or rules.input_cache_marks or not rules.tool_cache_marks:
             self.changes += move_tool_marks(out, places, self.rules, self.target.model.protocol)
         return given if len(out) == len(given) and all(map(is_, out, given)) else tuple(out)
 

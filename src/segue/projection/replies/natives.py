@@ -72,7 +72,7 @@ class Natives:
             self.cited += search.pages
             self.queries += [search.query] if search.query else []
             return
-        block = form.write_search(search)
+        block = form.write_search(search, content.block)
         shown = NativeContent(protocol=self._client.record.name, block=block, fallback=content.fallback)
         place = self._parts.add()
         self._parts.content[place] = shown

@@ -24,6 +24,7 @@ class PrefixState:
         "has_begun",
         "has_references",
         "hoisted",
+        "item_ids",
         "last_place",
         "last_role",
         "loaded",
@@ -71,6 +72,8 @@ class PrefixState:
         """The ids of native calls that were replaced because they have no result."""
         self.native_ids: set[str] = set()
         """The ids of native calls that are sent."""
+        self.item_ids: set[str] = set()
+        """The ids of items that are sent."""
         self.native_name: str | None = None if parent is None else parent.native_name
         """The name of a tool that native calls use."""
 
@@ -84,6 +87,7 @@ class PrefixState:
         self._made_ids |= fork._made_ids
         self.unanswered |= fork.unanswered
         self.native_ids |= fork.native_ids
+        self.item_ids |= fork.item_ids
         self.wire_names, self.called, self.loaded = fork.wire_names, fork.called, fork.loaded
         self.provider, self.system_prompt, self.hoisted = fork.provider, fork.system_prompt, fork.hoisted
         self.has_begun, self.has_references = fork.has_begun, fork.has_references
@@ -101,6 +105,10 @@ class PrefixState:
     def sent_native(self, call_id: str) -> bool:
         """Whether a native call of this id is sent."""
         return call_id in self.native_ids or (self._parent is not None and self._parent.sent_native(call_id))
+
+    def has_item(self, item_id: str) -> bool:
+        """Whether an item of this id is sent."""
+        return item_id in self.item_ids or (self._parent is not None and self._parent.has_item(item_id))
 
     # -- ids of calls --------------------------------------------------------------------------------------------------
 

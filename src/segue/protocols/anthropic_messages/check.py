@@ -16,7 +16,7 @@ from segue.protocols.anthropic_messages.check_turns import Turns, kind_of
 from segue.protocols.anthropic_messages.limits import LIMITS
 from segue.protocols.anthropic_messages.rules import PROVIDER
 from segue.protocols.kit.capabilities import Places
-from segue.protocols.kit.checking import check_json, matches_alphabet, objects_of, run_checks
+from segue.protocols.kit.checking import matches_alphabet, objects_of, run_checks
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import object_of
@@ -45,7 +45,7 @@ _FIELDS: Final = RequestFields(
 
 def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse."""
-    found = [*check_json(body), *_check_tools(body, endpoint), *_check_history(body, endpoint)]
+    found = [*_check_tools(body, endpoint), *_check_history(body, endpoint)]
     found += check_options(body, endpoint)
     found += _check_system(body, endpoint)
     found += Turns(body, endpoint).check()
@@ -293,10 +293,15 @@ def _check_marks(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vio
     marks = [
         (path, block, object_of(block[key])) for path, block in _blocks(body) if isinstance(block.get(key), Mapping)
     ]
-    if most and len(marks) > most:
-        # "A maximum of 4 blocks with cache_control may be provided. Found 5." (sub2api #176)
-        message = f"{len(marks)} blocks have {key}; keep at most {most}"
-        yield Violation(code="cache_marks", path=(*marks[most][0], key), message=message)
+    # The mark of the request is put on its last block (documentation: prompt caching, automatic caching).
+    turns = [turn for _, turn in objects_of(body.get("messages"))]
+    last = [block for _, block in objects_of(turns[-1].get("content"))][-1:] if turns else []
+    is_marked = any(isinstance(block.get(key), Mapping) for block in last)
+    count = len(marks) + (isinstance(body.get(key), Mapping) and not is_marked)
+    if most and count > most:
+        # "A maximum of 4 blocks with cache_control may be provided. Found 5." (sub2api #176, #2013)
+        message = f"{count} blocks have {key}; keep at most {most}"
+        yield Violation(code="cache_marks", path=(*(marks[most][0] if len(marks) > most else ()), key), message=message)
     short = False
     for path, block, mark in marks:
         if block.get("type") == "text" and not str(block.get("text", "")).strip():

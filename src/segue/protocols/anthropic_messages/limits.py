@@ -100,7 +100,23 @@ LIMITS: Final = Limits(
             providers=("anthropic",),
             advice="remove it",
         ),
+        Limit(
+            "diagnostics",
+            '"diagnostics: Extra inputs are not permitted" (Vertex: claude-code #82539, 2026-07-30)',
+            refused=True,
+            providers=("google-vertex",),
+            advice="remove it",
+        ),
         # -- tools
+        Limit(
+            "tools.*.eager_input_streaming",
+            '"tools.0.custom.eager_input_streaming: Extra inputs are not permitted" (Copilot:'
+            " yuegongzi/copilot-api #11, 2026-03-24)",
+            refused=True,
+            equals=True,
+            providers=("github-copilot",),
+            advice="remove it",
+        ),
         *(
             Limit(
                 "tools.*.type",

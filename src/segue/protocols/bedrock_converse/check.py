@@ -16,7 +16,7 @@ from segue.protocols.bedrock_converse.cache import MARK
 from segue.protocols.bedrock_converse.check_turns import Turns, violation
 from segue.protocols.bedrock_converse.limits import LIMITS
 from segue.protocols.kit.capabilities import Places
-from segue.protocols.kit.checking import check_base64, check_json, matches_alphabet, objects_of, run_checks
+from segue.protocols.kit.checking import check_base64, matches_alphabet, objects_of, run_checks
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import Block, object_of
@@ -42,12 +42,12 @@ _FIELDS: Final = RequestFields(
 
 def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse."""
-    found = [*check_json(body), *_check_system(body, endpoint), *_check_tools(body, endpoint)]
+    found = [*_check_system(body, endpoint), *_check_tools(body, endpoint)]
     found += [*_check_history(body, endpoint), *check_options(body, endpoint)]
     found += Turns(body, endpoint).check()
     found += check_base64(body.get("messages"), ("messages",), lambda block: ("bytes",) if "bytes" in block else ())
     found += _check_marks(body, endpoint)
-    found += _check_claude(body, endpoint)
+    found += _check_passed_on(body, endpoint)
     return _FIELDS.add(found, body, endpoint)
 
 
@@ -99,6 +99,10 @@ def _check_tools(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         yield violation("no_tools", ("toolConfig", "tools"), "toolConfig has no tools; add one or remove it")
     seen: set[str] = set()
     for index, block in objects_of(tools):
+        if "cachePoint" in block and not rules.tool_cache_marks:
+            # "#/toolConfig/tools/0: extraneous key [cachePoint] is not permitted" (LibreChat #13838, 2026-06-18)
+            where: Path = ("toolConfig", "tools", index, "cachePoint")
+            yield violation("cache_marks", where, "a cache point is refused among the tools; put it into the messages")
         if "toolSpec" not in block:
             continue
         spec, path = object_of(block["toolSpec"]), ("toolConfig", "tools", index, "toolSpec")
@@ -232,20 +236,23 @@ def _check_refused(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
                 yield violation("effort_alone", ("inferenceConfig", key), message)
 
 
-def _check_claude(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
-    """Compare what is passed on to Claude with the fields of its own API, of which the rest is in the body.
+def _check_passed_on(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
+    """Compare what is passed on to a model with the fields of its own API, of which the rest is in the body.
 
     "The model returned the following errors: reasoning: Extra inputs are not permitted" (litellm #13609 of 2025-08-14;
-    `guardrails`: #13825).
+    `guardrails`: #13825); "thinking: unknown field thinking, expected one of messages, model, ..." (gpt-oss: litellm
+    #13959, 2025-08-26).
     """
     key = "additionalModelRequestFields"
-    if is_claude(endpoint.model.id):
-        for one in check_part(object_of(body.get(key)), "anthropic-messages", endpoint, (key,)):
+    of_claude, fields = is_claude(endpoint.model.id), object_of(body.get(key))
+    if of_claude or "openai.gpt-oss" in endpoint.model.id:
+        wire = "anthropic-messages" if of_claude else "openai-chat"
+        for one in check_part(fields, wire, endpoint, (key,)):
             if one.code != "field_missing" or len(one.path) > len((key, "messages")):
                 yield one
-        if object_of(body.get(key)).get("top_k") is not None and "temperature" in endpoint.rules.refused_options:
-            # "`top_k` is deprecated for this model." (as `temperature`: pi #7961)
-            yield violation("sampling", (key, "top_k"), f"{endpoint.model.id} does not support top_k; remove it")
+    if of_claude and fields.get("top_k") is not None and "temperature" in endpoint.rules.refused_options:
+        # "`top_k` is deprecated for this model." (as `temperature`: pi #7961)
+        yield violation("sampling", (key, "top_k"), f"{endpoint.model.id} does not support top_k; remove it")
 
 
 def _conflicts_with_thinking(key: str, value: object) -> bool:

@@ -27,6 +27,7 @@ from segue.models.family import Family
 from segue.models.model_ids import (
     CLAUDE,
     CLAUDE_3,
+    CLAUDE_3_AND_3_5,
     CLAUDE_4_6,
     CLAUDE_ALWAYS_THINKS,
     CLAUDE_BINDS_PREFIX,
@@ -163,6 +164,12 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=CLAUDE_3_AND_3_5,
+        rules={"first_user": True},
+        source="'A conversation must start with a user message' for Claude 3.5 (dify #12340, 2025-01-03)",
+        read="2026-11-17",
+    ),
+    Family(
         pattern=CLAUDE_3,
         rules={"cache_marks": 0},
         source="AWS documentation: prompt caching, supported models (from Claude 3.5 Haiku on)",
@@ -221,6 +228,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "last_assistant": True,  # a last turn of the assistant was answered with 200 (recorded traffic, 2026-11)
             "alternate_refused": False,  # two user turns in a row were answered with 200 (recorded traffic, 2026-08)
             "cache_marks": 4,
+            "tool_cache_marks": False,  # "extraneous key [cachePoint] is not permitted" (LibreChat #13838, 2026-06-18)
             "refused_options": ["-cache_retention"],
         },
         dialect={"cache_format": "bedrock", "cache_on_tools": False},

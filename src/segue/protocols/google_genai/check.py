@@ -22,7 +22,6 @@ from segue.protocols.google_genai.keys import read_keys, texts_of
 from segue.protocols.google_genai.limits import LIMITS
 from segue.protocols.google_genai.options import mode_of
 from segue.protocols.kit.capabilities import Places
-from segue.protocols.kit.checking import check_json
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import Block, object_of
@@ -59,7 +58,7 @@ def check(body: Block, endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse."""
     wire = read_keys(body)
     generation = read_keys(object_of(wire.get("generationConfig")))
-    found = [*check_json(body), *check_turns(wire, endpoint), *_check_tools(wire, endpoint.rules)]
+    found = [*check_turns(wire, endpoint), *_check_tools(wire, endpoint.rules)]
     found += [*_check_choice(wire, endpoint), *_check_cache(wire), *_check_thinking(generation, endpoint)]
     found += _check_json_beside_tools(wire, generation, endpoint.rules)
     found += check_server_tools(wire, endpoint.rules)

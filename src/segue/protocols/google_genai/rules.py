@@ -39,6 +39,7 @@ RULES: Final = Rules(
     # "only 'enum' and 'date-time' are supported for STRING type" (collmbo #195, 2025-06-09; aiproxy #312)
     schema_formats=frozenset({"enum", "date-time"}),
     schema_text_enums=True,  # "enum: only allowed for STRING type" (directus #27100, 2026-04-12; opencode #28412)
+    schema_keywords_typed=True,  # "properties: only allowed for OBJECT type" (opencode #11889, 2026-02-03)
     schema_needed=False,  # google-genai 3.1.0: "For function with no parameters, this can be left unset."
     # -- media
     user_media=("image/*", "audio/*", "video/*", "application/pdf", "text/*"),  # documentation: file input methods

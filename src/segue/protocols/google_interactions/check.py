@@ -24,7 +24,7 @@ from segue.protocols.google_interactions.native import REPLAY
 from segue.protocols.google_interactions.options import FORMAT, GENERATION
 from segue.protocols.google_interactions.server_tools import SERVER_TOOLS
 from segue.protocols.kit.capabilities import Places
-from segue.protocols.kit.checking import check_base64, check_json, objects_of
+from segue.protocols.kit.checking import check_base64, objects_of
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import Block, is_list, object_of
@@ -51,7 +51,7 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     """List what the provider would refuse in a body."""
     rules = endpoint.rules
     steps = list(objects_of(body.get("input")))
-    found = [*check_json(body), *_check_frame(body), *_check_tools(body, rules)]
+    found = [*_check_frame(body), *_check_tools(body, rules)]
     found += [*_check_generation(object_of(body.get(GENERATION)), body, endpoint)]
     for index, step in steps:
         found += _check_step(step, ("input", index), rules)

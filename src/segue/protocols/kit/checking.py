@@ -27,7 +27,8 @@ def check_json(body: JsonObject) -> Found:
     """Find a body that cannot be encoded as JSON: NaN, a lone surrogate, or a value of another type.
 
     "The request body is not valid JSON: no low surrogate in string" (Anthropic and Bedrock: claude-code #1709);
-    "Invalid JSON payload received." (Google documentation: troubleshooting).
+    "Invalid JSON payload received." (Google documentation: troubleshooting); "unexpected end of hex escape"
+    (DeepSeek: DeepSeek-Reasonix #1906, 2026-05-26).
     """
     try:
         msgspec.json.encode(body)

@@ -33,6 +33,10 @@ _FOREIGN = re.compile(r"[^A-Za-z0-9+/=_\-\s]")
 """A character that neither alphabet of base64 has."""
 
 
+_PNG, _PNG_START = "iVBOR", "iVBORw0KGgo"
+"""The first bytes of a PNG in base64: its name, and all eight of its signature."""
+
+
 def check_bytes(data: object, mime_type: object, path: Path, *, exact: bool = False) -> Found:
     """Find base64 data whose first bytes show another type than the claimed one; `exact` compares images by format."""
     if not isinstance(data, str) or not isinstance(mime_type, str):
@@ -41,6 +45,10 @@ def check_bytes(data: object, mime_type: object, path: Path, *, exact: bool = Fa
         # "Invalid base64 data" (Anthropic, Mistral), "Invalid base64 image_url." (OpenAI: comfyui-art-venture #75),
         # "Base64 decoding failed" (Google: protobuf's mapping); read 2026-11-17
         yield Violation(code="media_base64", path=path, message="the data is not base64; encode it so")
+        return
+    if data.startswith(_PNG) and not data.startswith(_PNG_START):
+        # "Could not process image": line ends were changed by a shell (Anthropic: claude-code #12293, 2025-11-24)
+        yield Violation(code="media_bytes", path=path, message="the PNG is damaged; send the original bytes")
         return
     claimed, found = plain_type(mime_type), type_of_data(data)
     if found is None or not claimed:

@@ -34,6 +34,7 @@ from segue.protocols.kit.clues import Clues
 from segue.protocols.kit.codec import Endpoint, ErrorReply, Fault, JsonObject, Violation, WireError
 from segue.protocols.kit.facts import NO_SIGNATURES, NO_SLOTS, SearchForm, SignatureForm, StateSlots, TrainingForm
 from segue.protocols.kit.held_content import NO_HELD_CONTENT, HeldContent
+from segue.protocols.kit.item_ids import ItemIds
 from segue.protocols.kit.model_lists import ModelList
 from segue.protocols.kit.namespaces import Namespaces
 from segue.protocols.kit.prefix_form import PrefixForm
@@ -104,6 +105,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     - `copies_arguments`: `encode_request` shares no dict or list with the arguments of calls, whose texts or copies it
       writes where `Endpoint.owned` asks for it. Without it the whole body is copied for callers that may change it.
     - `replay`: which blocks of this wire belong together, so that none is sent without the other.
+    - `item_ids`: where the ids of items are that a request may hold only once; None: the wire has none.
     - `sdk_parameters`: the arguments of the provider's own client, or a function that reads them; other keys go to
       `extra_body`.
     - `clues`: keys and values by which detection recognises a body.
@@ -185,6 +187,7 @@ class Protocol(msgspec.Struct, frozen=True, kw_only=True):
     cited_sources: Callable[[AssistantMessage], Sequence[Source]] | None = None
     cites_in_reply: bool = False
     replay: Replay = NO_REPLAY
+    item_ids: ItemIds | None = None
     copies_arguments: bool = False
     sdk_parameters: frozenset[str] | Callable[[], frozenset[str]] = frozenset()
     sdk_arguments: Callable[[JsonObject, Endpoint], dict[str, object]] | None = None
@@ -236,6 +239,7 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
     **_REQUIRED,
     "batch_forms": ("BATCH_FORMS",),
     "betas": ("needed_headers", "tool_changes"),
+    "item_ids": ("ITEM_IDS",),
     "model_list": ("MODEL_LIST",),
     "namespaces": ("NAMESPACES",),
     "native": ("REPLAY",),

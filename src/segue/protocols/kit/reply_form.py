@@ -46,8 +46,8 @@ class ReplyForm(msgspec.Struct, frozen=True, kw_only=True):
     - `cite_in_reply(message, endpoint, pages, queries)`: the same reply with citations beside its content, and what was
       searched for, if `searches_in_reply` is set.
     - `read_search(block)`: the search that a native block of this protocol stands for; None for any other block.
-    - `write_search(search)`: a native block of this protocol for a search; None: its blocks hold data that only the
-      provider can make, or it has none.
+    - `write_search(search, block)`: a native block of this protocol for a search that another protocol wrote as
+      `block`; None: its blocks hold data that only the provider can make, or it has none.
     - `as_declared(call, tool)`: a call of a tool in the format in which the client declared it, and the keys that the
       beginning of a streamed call needs for it.
     """
@@ -59,7 +59,7 @@ class ReplyForm(msgspec.Struct, frozen=True, kw_only=True):
     cite_in_reply: CiteInReply | None = None
     searches_in_reply: bool = False
     read_search: Callable[[NativeContent], Search | None] | None = None
-    write_search: Callable[[Search], Block] | None = None
+    write_search: Callable[[Search, Block], Block] | None = None
     as_declared: Callable[[ToolCall, ToolDefinition], tuple[ToolCall, Block]] | None = None
 
 

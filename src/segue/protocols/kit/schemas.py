@@ -12,7 +12,7 @@ For other protocols the name and the description become `title` and `description
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple, cast
 
 from msgspec.structs import replace
@@ -148,6 +148,10 @@ def find_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool 
             elif rules.strict_closed and any(name not in listed for name in names):
                 missing = ", ".join(name for name in names if name not in listed)
                 yield Fault("schema_open", path, f"every property has to be required, also {missing}; list it")
+            elif rules.strict_closed and not listed <= set(names):
+                # "Extra required key 'recipe' supplied." (OpenAI: dotnet/extensions #6302, 2025-04-15)
+                extra = ", ".join(sorted(listed - set(names)))
+                yield Fault("schema_required", (*path, "required"), f"there is no property {extra}; do not require it")
     if strict and 0 < rules.max_optional < optional:
         message = f"{optional} properties are optional, and at most {rules.max_optional} may be; require some"
         yield Fault("schema_optional", (), message)
@@ -179,10 +183,21 @@ def _find_unsupported(schema: JsonObject, path: Path, rules: Rules, *, strict: b
         for name in untyped(schema):
             place = (*path, "properties", name)
             yield Fault("schema_untyped", place, "the property has no type; add one")
+    for key in misplaced(schema) if rules.schema_keywords_typed else ():
+        yield Fault("schema_keyword", (*path, key), f"`{key}` does not fit the type {kind!r}; remove it")
     if not rules.schema_typed_unions and "anyOf" in schema and "type" in schema:
         yield Fault("schema_union", (*path, "type"), "the type has to stand in each schema of `anyOf`; move it")
     if strict and rules.strict_references_alone and "$ref" in schema and len(schema) > 1:
         yield Fault("schema_reference", path, "`$ref` has to stand alone; wrap it in `anyOf`")
+
+
+_TYPE_OF: Final[Mapping[str, str]] = {"properties": "object", "required": "object", "items": "array"}
+
+
+def misplaced(schema: JsonObject) -> list[str]:
+    """List the keywords of a schema that belong to another type than its own."""
+    kind = schema.get("type")
+    return [key for key, of in _TYPE_OF.items() if key in schema and isinstance(kind, str) and kind.lower() != of]
 
 
 def untyped(schema: JsonObject) -> list[str]:
@@ -272,13 +287,65 @@ def find_invalid(schema: JsonObject, path: Path, mode: str) -> Iterator[Fault]:
         if not isinstance(kind, str) or kind not in _TYPES:
             message = f"{kind!r} is no type of JSON schema; use one of {', '.join(sorted(_TYPES))}"
             yield Fault("schema_invalid", (*path, "type"), message)
-    if not isinstance(schema.get("properties", {}), Mapping):
-        yield Fault("schema_invalid", (*path, "properties"), "`properties` has to be an object; change it")
-    required = schema.get("required", [])
-    if not isinstance(required, list) or not all(isinstance(name, str) for name in cast("list[object]", required)):
-        yield Fault("schema_invalid", (*path, "required"), "`required` has to be a list of names; change it")
-    if not isinstance(schema.get("enum", [0]), list):
-        yield Fault("schema_invalid", (*path, "enum"), "`enum` has to be a list; change it")
+    for key, value in schema.items():
+        expected = _KEYWORDS.get(key)
+        if expected is not None and not _FORMS[expected](value):
+            yield Fault("schema_invalid", (*path, key), f"`{key}` has to be {expected}; change it")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_size(value: object) -> bool:
+    is_whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    return is_whole and _is_number(value) and cast("float", value) >= 0
+
+
+def _is_schema(value: object) -> bool:
+    return isinstance(value, Mapping | bool)
+
+
+def _are_schemas(value: object) -> bool:
+    return isinstance(value, list) and value != [] and all(map(_is_schema, cast("list[object]", value)))
+
+
+def _are_named(value: object) -> bool:
+    return isinstance(value, Mapping) and all(map(_is_schema, cast("JsonObject", value).values()))
+
+
+def _are_names(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in cast("list[object]", value))
+
+
+_FORMS: Final[Mapping[str, Callable[[object], bool]]] = {
+    "a number": _is_number,
+    "a whole number from 0 on": _is_size,
+    "a string": lambda value: isinstance(value, str),
+    "a list": lambda value: isinstance(value, list),
+    "a list of names": _are_names,
+    "a schema": _is_schema,
+    "a list of schemas": _are_schemas,
+    "an object of schemas": _are_named,
+}
+_KEYWORDS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), "a number"),
+    **dict.fromkeys(
+        ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
+        "a whole number from 0 on",
+    ),
+    **dict.fromkeys(("description", "title", "pattern", "format", "$ref"), "a string"),
+    **dict.fromkeys(("anyOf", "allOf", "oneOf", "prefixItems"), "a list of schemas"),
+    **dict.fromkeys(("properties", "patternProperties", "$defs"), "an object of schemas"),
+    **dict.fromkeys(("items", "additionalProperties", "not"), "a schema"),
+    "required": "a list of names",
+    "enum": "a list",
+}
+"""Keywords -> the values that they can have (JSON Schema, draft 2020-12: the meta-schema).
+
+"True is not of type 'number'" (OpenAI, of `exclusiveMinimum`), "JSON schema is invalid. It must match JSON Schema draft
+2020-12" (Anthropic, of a list in `items`).
+"""
 
 
 def is_recursive(schema: JsonObject) -> bool:

@@ -32,6 +32,7 @@ from segue.conversation.fast_checks import WrongType, checked_values, is_plain
 from segue.conversation.limits import ABOVE_A_MESSAGE, MAX_DIGITS, MAX_NESTING
 from segue.conversation.messages import AssistantMessage, Diagnostic
 from segue.errors import DecodeError, SegueError
+from segue.protocols.kit.checking import check_json
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation, WireError
 
 UNREADABLE: Final = "this body cannot be read"
@@ -278,7 +279,7 @@ class StorableResponses:
 @final
 @dataclass(frozen=True, slots=True)
 class PlainChecks:
-    """The `check` of a protocol; it gets plain JSON."""
+    """The `check` of a protocol; it gets plain JSON, and what is no JSON is found for all."""
 
     check: Check
 
@@ -291,7 +292,8 @@ class PlainChecks:
         if not isinstance(body, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise DecodeError(f"a request body has to be an object, not {type(body).__name__}")
         try:
-            return self.check(make_plain(body, []), endpoint)
+            plain = make_plain(body, [])
+            return [*check_json(plain), *self.check(plain, endpoint)]
         except UNEXPECTED as error:
             raise _unreadable(error) from error
 

@@ -18,7 +18,6 @@ from segue.protocols.kit.checking import (
     OpenCalls,
     calls_of,
     check_base64,
-    check_json,
     data_urls,
     matches_alphabet,
     messages_of,
@@ -68,7 +67,7 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
         return [messages]
     in_messages = run_checks(_MESSAGE_CHECKS, messages, endpoint)
     media = check_base64(body.get("messages"), ("messages",), data_urls)
-    found = [*check_json(body), *in_messages, *media, *run_checks(_BODY_CHECKS, body, endpoint)]
+    found = [*in_messages, *media, *run_checks(_BODY_CHECKS, body, endpoint)]
     return _FIELDS.add(found, body, endpoint)
 
 

@@ -15,7 +15,6 @@ from typing import Final, cast
 
 from segue.errors import Path
 from segue.protocols.kit.capabilities import Places
-from segue.protocols.kit.checking import check_json
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.limits import Limit, Limits
@@ -127,7 +126,7 @@ _FIELDS: Final = RequestFields(
 
 def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     """List what the server refuses."""
-    found = [*check_json(body), *_typed(body, _BODY, ())]
+    found = [*_typed(body, _BODY, ())]
     if not body.get("model"):
         # "model is required"; the client does not send the request (ollama 0.6.3)
         found.append(Violation(code="model", path=("model",), message="the request names no model; set `model`"))

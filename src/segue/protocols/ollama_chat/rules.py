@@ -40,7 +40,8 @@ DIALECT: Final = Dialect(result_name=True, max_tokens_field="none", thinking_for
 
 WITHOUT_TOOLS: Final = (
     r"(?:^|/)(?:(?:code)?gemma[23]?|llama[23]|codellama|(?:bak)?llava(?:-\w+)?|llama3\.2-vision|moondream|tinyllama"
-    r"|phi(?:3|3\.5|4)?|deepseek-coder(?:-v2)?|starcoder2?)(?=:|$)"
+    r"|phi(?:3|3\.5|4)?|deepseek-coder(?:-v2)?|starcoder2?|stablelm2?|vicuna|orca-mini|wizardlm\d?|dolphin-\w+"
+    r"|deepseek-r1)(?=:|$)|:(?:\S*-)?(?:base|text)(?:-|$)"
 )
 """Models of the library whose templates have no tools. (ollama.com/library, read 2026-11-17)"""
 
@@ -48,7 +49,8 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=WITHOUT_TOOLS,
         rules={"tools": False},
-        source="'registry.ollama.ai/library/gemma3:latest does not support tools' (server source: capabilities)",
+        source="'registry.ollama.ai/library/gemma3:latest does not support tools' (server source: capabilities); ollama"
+        " #6027 (stablelm2), monize #405 (deepseek-r1, 2026-04-15), continue #10539 (tags of base models)",
         read="2026-11-17",
     ),
     Family(

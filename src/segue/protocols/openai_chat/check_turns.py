@@ -213,6 +213,9 @@ def _check_texts(messages: Messages, endpoint: Endpoint) -> Found:
             blank = isinstance(content, str) and content.isspace() and rules.refused_text == "blank"
             if empty or blank:
                 yield Violation(code="text_empty", path=path, message="the message has no text; add some or remove it")
+        if role == "user" and content is None:
+            # "missing field `content`" (DeepSeek: deepseek4j #41), "expected a string, got null" (OpenAI)
+            yield Violation(code="content_missing", path=path, message="the message has no content; add a text")
         if role == "tool" and empty and not rules.empty_result:
             yield Violation(code="result_empty", path=path, message="the tool result is empty; add a text")
 

@@ -117,9 +117,8 @@ LIMITS: Final = Limits(
         ),
         Limit(
             "tool_choice.function.name",
-            "\"Tool choice ... not found in 'tools' parameter.\" (OpenAI API)",
+            "\"Tool choice ... not found in 'tools' parameter.\" (OpenAI API; Qwen: web-ui #586, 2025-05-12)",
             among="tools.*.function.name",
-            providers=_OPENAI,
         ),
         Limit(
             "response_format.json_schema.name",
@@ -206,6 +205,42 @@ LIMITS: Final = Limits(
                 advice="remove it",
             )
             for key in ("temperature", "top_p", "n", "presence_penalty", "frequency_penalty", "seed", "logit_bias")
+        ),
+        Limit(
+            "reasoning_effort",
+            "\"'reasoning_effort' does not support 'max' with this model.\" (litellm #38084; Responses has it)",
+            refused=True,
+            equals="max",
+            models=r"^gpt-5\.6",
+            providers=_OPENAI,
+            advice="use xhigh, or openai-responses",
+        ),
+        # -- Google
+        Limit(
+            "reasoning_effort",
+            "400 of these models, by a matrix of live calls (SmartSub #439, 2026-08-13)",
+            refused=True,
+            equals="none",
+            models=r"gemini-3\.(?:5-flash-lite|6-flash)",
+            providers=("google",),
+            advice="use low",
+        ),
+        # -- Copilot
+        Limit(
+            "messages",
+            '"unsupported_api_for_model" (opencode #36305, 2026-07-10)',
+            refused=True,
+            models=r"^gpt-5(?:\.\d+)?-codex|^gpt-5\.6-sol",
+            providers=("github-copilot",),
+            advice="use openai-responses",
+        ),
+        # -- NVIDIA
+        Limit(
+            "tool_stream",
+            '"Validation: Unsupported parameter(s): `tool_stream`" (openclaude #1950, 2026-07-12)',
+            refused=True,
+            providers=("nvidia",),
+            advice="remove it",
         ),
         # -- Groq
         Limit(
@@ -332,6 +367,14 @@ LIMITS: Final = Limits(
             when=('.role="assistant"',),
             needs=(".tool_calls", ".reasoning_content"),
             providers=("xai",),
+        ),
+        Limit(
+            "messages.*.tool_calls.*.function.arguments",
+            '"The arguments to a tool_call with ID ... are not a valid JSON string. ... EOF while parsing a value"'
+            " (spiceai #4734, 2025-02-10)",
+            least=1,
+            providers=("xai",),
+            advice="send {}",
         ),
         Limit(
             "search_parameters",

@@ -133,6 +133,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         for pattern, levels in OPENAI_THINKING_LEVELS
     ),
     Family(
+        pattern=r"(?:^|[/.:~])gpt-5\.6",
+        rules={"thinking_levels": frozenset({"off", "low", "medium", "high", "xhigh"})},
+        providers=("openai", "azure"),
+        source="'reasoning_effort' does not support 'max' with this model (litellm #38084; Responses has it)",
+        read="2026-11-17",
+    ),
+    Family(
         pattern=r"(?:^|[/.:~]|openai-)o3-?mini(?=[-_:@]|$)",
         rules={"refused_options": ["-stop"]},
         source="recorded traffic, 2025: o3-mini accepts it, o1-mini and gpt-5-mini refuse it",
@@ -181,6 +188,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         providers=("groq",),
         source="'tool calling is not supported with this model' (langflow #11120); Groq documentation: local tools,"
         " compound systems do not take them",
+        read="2026-11-17",
+    ),
+    Family(
+        pattern=r"mixtral",
+        rules={"tools": False},
+        providers=("nvidia",),
+        source="'\"auto\" tool choice requires --enable-auto-tool-choice' (nvidia-nim-provider #2, 2026-05-05)",
         read="2026-11-17",
     ),
     Family(
@@ -358,7 +372,9 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=r"deepseek-reasoner",
-        rules={"first_user": True},
+        # "The last message of deepseek-reasoner must be a user message, or an assistant message with prefix"
+        # (R2R #1990, 2025-02-20)
+        rules={"first_user": True, "last_assistant": False},
         source="'The first message (except the system message) ... must be a user message' (lobehub #5620, live)",
         read="2026-11-15",
     ),
@@ -454,6 +470,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         dialect={"think_tag": "<mm:think>"},
         source="vLLM's parser of MiniMax M3, articles",
         read="2026-11-16",
+    ),
+    Family(
+        pattern=r"gemini-",
+        rules={"last_assistant": False},
+        providers=("github-copilot",),
+        source="'The last message in a Gemini request must not be from the assistant' (copilot-api #273, 2026-09-03)",
+        read="2026-11-17",
     ),
     Family(
         pattern=r"gemini-",

@@ -81,6 +81,8 @@ def check(body: JsonObject, endpoint: Endpoint) -> list[Violation]:
     if endpoint.rules.calls_last:
         found.extend(_text_after_calls(items))
     found.extend(_order(items))
+    if endpoint.rules.unique_items:
+        found.extend(_repeated(items))
     if endpoint.rules.tool_namespaces:
         found.extend(check_namespaces(body, items))
     found.extend(check_base64(body.get("input"), ("input",), data_urls))
@@ -226,6 +228,11 @@ def _unstored(index: int, item: Block) -> Iterator[Violation]:
 def _part(part: Block, item: Block, path: Path, rules: Rules, *, own: bool) -> Iterator[Violation]:
     kind = kind_of(part)
     if kind == "input_image":
+        address = text_of(part.get("image_url")) or ""
+        if address.startswith("http") and "url" not in rules.image_sources:
+            # "'url' field must be a base64 encoded image." (LM Studio: llmcord #126, 2025-12-07)
+            message = "URLs of images are not supported here; send the data"
+            yield Violation(code="image_url_refused", path=(*path, "image_url"), message=message)
         yield from check_image_url(part.get("image_url"), (*path, "image_url"))
     if kind == "input_file" and own:
         # "The file type you uploaded is not supported. Please try again with a pdf" (an MP3; pydantic-ai, 2026-01-28)
@@ -325,6 +332,20 @@ def _order(items: list[tuple[int, Block]]) -> Iterator[Violation]:
             # openai 3.49.0: "must be the last item"                                                     (2026-11-15)
             message = "`compaction_trigger` has to be the last item; move it to the end"
             yield Violation(code="trigger_not_last", path=("input", index), message=message)
+
+
+def _repeated(items: list[tuple[int, Block]]) -> Iterator[Violation]:
+    seen: set[str] = set()
+    for index, item in items:
+        item_id = text_of(item.get("id"))
+        if not item_id or item.get("type") == "item_reference":
+            continue
+        if item_id in seen:
+            # "Duplicate item found with id msg_123. Remove duplicate items from your input and try again."
+            # (vscode #321977, 2026-06-18; continue #10723)
+            message = f"another item has the id {item_id!r}; remove this one, or its id"
+            yield Violation(code="item_twice", path=("input", index, "id"), message=message)
+        seen.add(item_id)
 
 
 def _is_alone(before: Block | None, follower: Block | None) -> bool:

@@ -12,6 +12,7 @@ _OPENAI: Final = ("openai", "azure")
 _SPEC: Final = "openai-openapi 2.3.0: the parameter's bounds"
 _NOT_FOUND: Final = "\"Tool choice 'web_search_preview' not found in 'tools' parameter.\" (OpenAI API)"
 _MINIMAL: Final = "\"The following tools cannot be used with reasoning.effort 'minimal': web_search.\" (OpenAI API)"
+_EMPTY: Final = '"empty array. Expected an array with minimum length 1" (OpenAI API)'
 _CODEX: Final = "the backend of Codex; reported 400s, 2025 and 2026"
 _XAI: Final = "xAI documentation: Responses API, unsupported parameters"
 
@@ -203,6 +204,14 @@ LIMITS: Final = Limits(
             needs=(".server_url", ".connector_id", ".tunnel_id"),
             providers=_OPENAI,
         ),
+        Limit(
+            "tools",
+            '"Duplicate server_label found. Please provide a unique identifier for each tool." (OpenAI API)',
+            unique="server_label",
+            providers=_OPENAI,
+            advice="rename it",
+        ),
+        Limit("tools.*.vector_store_ids", _EMPTY, least=1, providers=_OPENAI, advice="name a store"),
         Limit("tools.*.max_num_results", "openai 3.49.0: between 1 and 50", least=1, most=50, providers=_OPENAI),
         Limit(
             "tools.*.ranking_options.score_threshold",
@@ -219,6 +228,12 @@ LIMITS: Final = Limits(
             providers=(*_OPENAI, "openai-codex"),
         ),
         # -- Codex with a ChatGPT plan
+        Limit(
+            "input",
+            f'"Instructions are required" ({_CODEX}; empty ones are accepted: codex-proxy #112)',
+            needs=("instructions", 'instructions=""'),
+            providers=("openai-codex",),
+        ),
         Limit("store", f'"Store must be set to false" ({_CODEX})', allowed=(False,), providers=("openai-codex",)),
         Limit("stream", f'"Stream must be set to true" ({_CODEX})', allowed=(True,), providers=("openai-codex",)),
         Limit(
@@ -229,6 +244,14 @@ LIMITS: Final = Limits(
             providers=("openai-codex",),
             advice="use developer, or `instructions`",
         ),
+        Limit(
+            "tools.*.type",
+            '"Unsupported tool type: web_search_preview" (just-every/code #147, 2025-09-13)',
+            refused=True,
+            equals="web_search_preview",
+            providers=("openai-codex",),
+            advice="use web_search",
+        ),
         *(
             Limit(key, f'"Unsupported parameter" ({_CODEX})', refused=True, providers=("openai-codex",))
             for key in ("temperature", "max_output_tokens", "prompt_cache_retention")
@@ -237,6 +260,14 @@ LIMITS: Final = Limits(
         *(
             Limit(key, _XAI, refused=True, providers=("xai",), advice="remove it")
             for key in ("metadata", "truncation", "service_tier")
+        ),
+        Limit(
+            "include.*",
+            '"Argument not supported: include" (xAI: openclaw #12910, 2026-02-09)',
+            refused=True,
+            equals="inline_citations",
+            providers=("xai",),
+            advice="remove it",
         ),
         Limit("background", _XAI, refused=True, equals=True, providers=("xai",), advice="remove it"),
         Limit(

@@ -84,6 +84,7 @@ PROTOCOL: Final = Protocol(
     **read_parts(
         __package__,
         "batch_forms",
+        "item_ids",
         "namespaces",
         "native",
         "reply_form",

@@ -15,6 +15,7 @@ from typing import Final, cast
 
 from msgspec.structs import replace
 
+from segue.conversation.arguments import encode_arguments
 from segue.conversation.content import NativeContent, TextContent, ToolCall
 from segue.conversation.context import ToolDefinition
 from segue.protocols.kit.json_values import EMPTY, Block, object_of
@@ -53,8 +54,9 @@ def _read_search(content: NativeContent) -> Search | None:
     return Search(query, tuple(pages))
 
 
-def _write_search(search: Search) -> Block:
-    name = sha256("\n".join((search.query, *(page.url for page in search.pages))).encode("utf-8", "replace"))
+def _write_search(search: Search, block: Block) -> Block:
+    # The same search may be made again: the block has the id that its provider gave to this one.
+    name = sha256(encode_arguments(block).encode("utf-8", "replace"))
     action: Block = {
         "type": "search",
         "query": search.query,

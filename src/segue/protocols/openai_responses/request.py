@@ -305,7 +305,11 @@ def encode_request(prompt: Prompt, endpoint: Endpoint) -> Wire:
     body: Wire = {} if prompt.model is None else {"model": prompt.model}
     items: list[Wire] = []
     system_prompt = context.system_prompt
-    if isinstance(system_prompt, str) and chosen(extra, PROTOCOL, "field", "input") == "instructions":
+    if endpoint.dialect.instructions:
+        body["instructions"] = ""
+    if isinstance(system_prompt, str) and (
+        endpoint.dialect.instructions or chosen(extra, PROTOCOL, "field", "input") == "instructions"
+    ):
         body["instructions"] = system_prompt
     elif isinstance(system_prompt, tuple) and any(p.kind == "native" and _is_own_item(p) for p in system_prompt):
         _encode_parts(system_prompt, None, system_role(endpoint), items)

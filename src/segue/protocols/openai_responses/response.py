@@ -174,6 +174,8 @@ def _default_response(message: AssistantMessage, output: Sequence[JsonObject], e
     is_withheld = stop == StopReason.ERROR and message.raw_stop_reason == _WITHHELD
     status = _STATUS_OF[StopReason.LENGTH if is_withheld else stop]
     reason = _WITHHELD if is_withheld else "max_output_tokens"
+    # Without an id, the time at which a reply came separates it from others.
+    name = message.response_id or (str(message.timestamp) if message.timestamp else None)
     body: Wire = {
         "id": message.response_id or "",
         "object": "response",
@@ -182,7 +184,7 @@ def _default_response(message: AssistantMessage, output: Sequence[JsonObject], e
         "error": _default_error(message.error_message) if status == "failed" else None,
         "incomplete_details": {"reason": reason} if status == "incomplete" else None,
         "model": message.response_model or message.model or endpoint.model.id,
-        "output": [as_output(item, index, message.response_id) for index, item in enumerate(output)],
+        "output": [as_output(item, index, name) for index, item in enumerate(output)],
         **ECHOED,
     }
     if message.usage is not None:

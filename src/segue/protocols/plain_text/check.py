@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
-from segue.protocols.kit.checking import check_json
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.plain_text.content import TURN_KEYS
 
@@ -17,7 +16,7 @@ _ROLES: Final = frozenset({"system", "user", "assistant"})
 
 def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     """List what the format does not allow."""
-    return [*check_json(body), *_check_turns(body.get("messages"), endpoint)]
+    return [*_check_turns(body.get("messages"), endpoint)]
 
 
 def _check_turns(given: object, endpoint: Endpoint) -> Iterator[Violation]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
 
 from segue.errors import Path
-from segue.protocols.kit.checking import check_base64, check_json, matches_alphabet
+from segue.protocols.kit.checking import check_base64, matches_alphabet
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.media_checks import check_bytes
@@ -33,7 +33,7 @@ _MODES: Final = (1, 2)
 
 def check(body: Block, endpoint: Endpoint) -> list[Violation]:
     """List what the API, or a model behind it, refuses."""
-    found = [*check_json(body), *_check_options(body.get("options"), endpoint)]
+    found = [*_check_options(body.get("options"), endpoint)]
     messages = body.get("messages")
     if not isinstance(messages, list | tuple) or not messages:
         found.append(Violation(code="messages", path=("messages",), message="`messages` must be a list; add a message"))

@@ -1,0 +1,101 @@
+"""Pass 2, part 2: send no id of an item twice.
+
+Facts this file rests on:
+- OpenAI refuses a second item with an id, whatever its content is; `item_ids` of the protocol has the sources. Servers
+  that number the items of each reply from zero give the same ids again, and clients send a turn twice.
+- Reasoning and the items behind it have ids together or not at all.                           (mastra #10713, rig #751)
+- The new form must not depend on later messages, or later requests miss the cache.                  (context-guru #24)
+
+The first item keeps its id. In a turn that repeats one, no item but native blocks has an id; a native block that
+repeats one is replaced by its fallback, because its id may be that which its result names.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from segue.conversation.content import AssistantContent, Extra, NativeContent
+from segue.conversation.messages import AssistantMessage, Message
+from segue.projection.report import ChangeCode, Loss
+from segue.projection.workspace.workspace import Workspace
+from segue.protocols.kit.item_ids import ItemIds
+from segue.protocols.kit.reading import text_of
+
+_TWICE: Final = "another item has its id"
+
+
+def separate_items(workspace: Workspace) -> None:
+    """Remove the ids of items that were sent before, where the target refuses that."""
+    ids = workspace.target.protocol.item_ids
+    if ids is not None and workspace.target.rules.unique_items:
+        _Items(workspace, ids).run()
+
+
+class _Items:
+    """Looks at the items of one segment, in order."""
+
+    def __init__(self, workspace: Workspace, ids: ItemIds) -> None:
+        self.workspace = workspace
+        self.ids = ids
+        self.protocol: str = workspace.target.model.protocol
+
+    def run(self) -> None:
+        for index, message in enumerate(self.workspace.messages):
+            if message.role == "assistant":
+                self.turn(index, message)
+            else:
+                self.natives(index, message)
+                if message.extra is not None:
+                    self.message(index, message, message.extra)
+
+    def turn(self, index: int, message: AssistantMessage) -> None:
+        """Remove the ids of a turn in which one was used before."""
+        is_own = self.workspace.is_own(index)
+        if is_own and self.workspace.scan.native:
+            self.natives(index, message)
+        found = [self.ids.find(piece) if is_own or piece.extra is not None else None for piece in message.content]
+        given = [one for one in found if one is not None]
+        state = self.workspace.prefix_state
+        if len(set(given)) == len(given) and not any(map(state.has_item, given)):
+            state.item_ids.update(given)
+            return
+        content: list[AssistantContent] = list(message.content)
+        for position, one in enumerate(found):
+            if one is not None:
+                content[position] = self.ids.remove(content[position])
+                path = (*self.workspace.content_path(index, position), "id")
+                self.workspace.note(ChangeCode.ID_CHANGED, path, Loss.OPAQUE, f"{one} removed")
+        self.workspace.put(index, replace(message, content=tuple(content)), added=0)
+
+    def natives(self, index: int, message: Message) -> None:
+        """Refuse the native blocks whose ids were used before."""
+        state, place = self.workspace.prefix_state, self.workspace.places[index]
+        for position, piece in enumerate(message.content):
+            item_id = self.native_id(piece) if piece.kind == "native" else None
+            if item_id is None:
+                continue
+            if state.has_item(item_id):
+                self.workspace.refused[place, position] = _TWICE
+            state.item_ids.add(item_id)
+
+    def native_id(self, piece: NativeContent) -> str | None:
+        """Give the id of the item that a native block is."""
+        if piece.protocol != self.protocol or piece.block.get("type") in self.ids.references:
+            return None
+        return text_of(piece.block.get("id"))
+
+    def message(self, index: int, message: Message, extra: Extra) -> None:
+        """Remove the id of a message that is one item."""
+        fields = extra.get(self.protocol, {})
+        item_id = text_of(fields.get("id"))
+        if item_id is None:
+            return
+        state = self.workspace.prefix_state
+        if state.has_item(item_id):
+            rest = {**extra, self.protocol: {key: value for key, value in fields.items() if key != "id"}}
+            path = (*self.workspace.path(index), "extra")
+            self.workspace.note(ChangeCode.EXTRA_REMOVED, path, Loss.OPAQUE, f"id {item_id}: {_TWICE}")
+            self.workspace.put(index, replace(message, extra=rest), added=0)
+        state.item_ids.add(item_id)
