@@ -75,9 +75,9 @@ class Prepare(Protocol):
         self,
         context: Context,
         model: Model,
+        *,
         options: Options | None,
         policy: Policy | None,
-        *,
         account: str | None = None,
         refused: frozenset[str] = frozenset(),
     ) -> Request:
@@ -124,19 +124,6 @@ def _find_request_id(headers: Mapping[str, str]) -> str | None:
     return found if found is not None and len(found) <= _LONGEST_ID and found.isprintable() else None
 
 
-def prepare_request(
-    context: Context,
-    model: Model,
-    options: Options | None,
-    policy: Policy | None,
-    *,
-    account: str | None = None,
-    refused: frozenset[str] = frozenset(),
-) -> Request:
-    """Project and encode the whole conversation for a model."""
-    return prepare(context, model, options=options, policy=policy, account=account, refused=refused)
-
-
 @final
 class Ask(msgspec.Struct, frozen=True, kw_only=True):
     """A request for an answer from the first candidate that gives one.
@@ -152,7 +139,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     policy: Policy | None = None
     retry: Retry = Retry()
     emits: bool = True
-    prepare: Prepare = prepare_request
+    prepare: Prepare = prepare
     windows: Mapping[str, int] = msgspec.field(default_factory=dict[str, int])
     """Windows that earlier requests found to be smaller than those of the catalogue, by `window_key`."""
     with_window: WithWindow = with_window
@@ -368,7 +355,9 @@ class Flow:
             policy = ask.with_window(policy, window)
         account = None if ask.accounts is None else ask.accounts.find(self.model)
         try:
-            return ask.prepare(context, self.model, ask.options, policy, account=account, refused=plan.refused)
+            return ask.prepare(
+                context, self.model, options=ask.options, policy=policy, account=account, refused=plan.refused
+            )
         except DoesNotFit as error:
             if len(ask.candidates) == 1 and not self.attempts:
                 raise

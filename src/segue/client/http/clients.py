@@ -5,13 +5,13 @@ The functions `complete` and `stream` make a client for one request; for several
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, Self, Unpack
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, Generic, Self, TypeVar, Unpack
 
 from msgspec.structs import replace
 
 from segue.client.flow.attempts import Attempt
-from segue.client.flow.request_flow import Ask, Prepare, prepare_request
+from segue.client.flow.request_flow import Ask, Prepare
 from segue.client.flow.shortening import window_key, with_window
 from segue.client.flow.steps import Broken, Head
 from segue.client.flow.tool_loop import Run
@@ -40,6 +40,7 @@ from segue.models.model import Model
 from segue.projection.policy import Policy
 from segue.projection.projector import with_routers
 from segue.protocols.context_input import ContextInput, read_input
+from segue.request import prepare as make_request
 
 if TYPE_CHECKING:
     import httpx2
@@ -50,8 +51,15 @@ _FITTED: Final = 8
 """Policies for smaller windows that are kept."""
 
 
-class _BaseClient:
-    """Everything that `Client` and `AsyncClient` share: all but sending."""
+_Reply = TypeVar("_Reply", Stream, AsyncStream)
+_Events = TypeVar("_Events", Iterator[RunEvent], AsyncIterator[RunEvent])
+
+
+class _BaseClient(Generic[_Reply, _Events]):
+    """Everything that `Client` and `AsyncClient` share: all but sending, which `begin` and `_run_tools` do."""
+
+    begin: Callable[..., _Reply]
+    _run_tools: Callable[..., _Events]
 
     def __init__(self, settings: ClientSettings) -> None:
         self._setup = Setup(settings)
@@ -92,12 +100,58 @@ class _BaseClient:
             policy=self._find_policy(policy),
             retry=self._setup.retry,
             emits=emits,
-            prepare=prepare or prepare_request,
+            prepare=prepare or make_request,
             windows=dict(self._windows),
             with_window=self._with_window,
             accounts=self._builder.accounts,
             summarises=summarises,
         )
+
+    def stream(
+        self,
+        context: ContextInput,
+        model: Model | str,
+        *,
+        options: Options | None = None,
+        policy: Policy | None = None,
+        fallback_models: Sequence[Model | str] = (),
+        on_attempt: OnAttempt | None = None,
+        on_end: OnEnd | None = None,
+    ) -> _Reply:
+        """Send a conversation and return the events of the reply as they arrive; a failure is the last event.
+
+        The request is sent when the first event is read; the stream is not awaitable itself. `on_end` is called once
+        with the finished message and the attempts, before the terminal event is returned.
+
+        Raises:
+            EmptyConversation, ProjectionRefused, UnknownModel: the request cannot be made.
+        """
+        return self.begin(
+            context,
+            model,
+            options=options,
+            policy=policy,
+            fallback_models=fallback_models,
+            on_attempt=on_attempt,
+            on_end=on_end,
+        )
+
+    def run_stream(
+        self,
+        context: ContextInput,
+        model: Model | str,
+        *,
+        fallback_models: Sequence[Model | str] = (),
+        **settings: Unpack[RunSettings],
+    ) -> _Events:
+        """Give what happens in a loop like `run`: events, results of calls, and at the end the `Run`."""
+        return self._run(context, (model, *fallback_models), settings, emits=True)
+
+    def _run(
+        self, context: ContextInput, models: Sequence[Model | str], settings: RunSettings, *, emits: bool
+    ) -> _Events:
+        loop, place = start_loop(self.begin, context, models, settings, emits=emits)
+        return self._run_tools(loop, place, settings.get("approve"), emits=emits)
 
     @property
     def catalogue(self) -> Catalogue | None:
@@ -162,11 +216,13 @@ def _names(candidates: Sequence[Model]) -> tuple[str, ...]:
     return tuple(sorted(candidate.full_name() for candidate in candidates))
 
 
-class Client(_BaseClient):
+class Client(_BaseClient[Stream, Iterator[RunEvent]]):
     """Sends conversations to models. Thread-safe; keeps connections open for reuse.
 
     Every setting is optional: see `ClientSettings`. Close it, or use it in a `with` block.
     """
+
+    _run_tools = staticmethod(run_tools)
 
     def __init__(self, **settings: Unpack[ClientSettings]) -> None:
         super().__init__(settings)
@@ -205,35 +261,6 @@ class Client(_BaseClient):
         ) as reply:
             return reply.result()
 
-    def stream(
-        self,
-        context: ContextInput,
-        model: Model | str,
-        *,
-        options: Options | None = None,
-        policy: Policy | None = None,
-        fallback_models: Sequence[Model | str] = (),
-        on_attempt: OnAttempt | None = None,
-        on_end: OnEnd | None = None,
-    ) -> Stream:
-        """Send a conversation and return the events of the reply as they arrive; a failure is the last event.
-
-        The request is sent when the first event is read. `on_end` is called once with the finished message and the
-        attempts, before the terminal event is returned.
-
-        Raises:
-            EmptyConversation, ProjectionRefused, UnknownModel: the request cannot be made.
-        """
-        return self.begin(
-            context,
-            model,
-            options=options,
-            policy=policy,
-            fallback_models=fallback_models,
-            on_attempt=on_attempt,
-            on_end=on_end,
-        )
-
     def run(
         self,
         context: ContextInput,
@@ -251,23 +278,6 @@ class Client(_BaseClient):
             RequestFailed, EmptyConversation, ProjectionRefused, UnknownModel: as in `complete`.
         """
         return last_of(self._run(context, (model, *fallback_models), settings, emits=False))
-
-    def run_stream(
-        self,
-        context: ContextInput,
-        model: Model | str,
-        *,
-        fallback_models: Sequence[Model | str] = (),
-        **settings: Unpack[RunSettings],
-    ) -> Iterator[RunEvent]:
-        """Give what happens in a loop like `run`: events, results of calls, and at the end the `Run`."""
-        return self._run(context, (model, *fallback_models), settings, emits=True)
-
-    def _run(
-        self, context: ContextInput, models: Sequence[Model | str], settings: RunSettings, *, emits: bool
-    ) -> Iterator[RunEvent]:
-        loop, place = start_loop(self.begin, context, models, settings, emits=emits)
-        return run_tools(loop, place, settings.get("approve"), emits=emits)
 
     def begin(
         self,
@@ -325,11 +335,13 @@ class Client(_BaseClient):
         self.close()
 
 
-class AsyncClient(_BaseClient):
+class AsyncClient(_BaseClient[AsyncStream, AsyncIterator[RunEvent]]):
     """`Client` for asyncio. Each event loop has its own connections.
 
     Every setting is optional: see `ClientSettings`. Close it, or use it in an `async with` block.
     """
+
+    _run_tools = staticmethod(run_tools_async)
 
     def __init__(self, **settings: Unpack[ClientSettings]) -> None:
         super().__init__(settings)
@@ -371,28 +383,6 @@ class AsyncClient(_BaseClient):
         ) as reply:
             return await reply.result()
 
-    def stream(
-        self,
-        context: ContextInput,
-        model: Model | str,
-        *,
-        options: Options | None = None,
-        policy: Policy | None = None,
-        fallback_models: Sequence[Model | str] = (),
-        on_attempt: OnAttempt | None = None,
-        on_end: OnEnd | None = None,
-    ) -> AsyncStream:
-        """Send a conversation and return the events of the reply, like `Client.stream`. Not awaitable itself."""
-        return self.begin(
-            context,
-            model,
-            options=options,
-            policy=policy,
-            fallback_models=fallback_models,
-            on_attempt=on_attempt,
-            on_end=on_end,
-        )
-
     async def run(
         self,
         context: ContextInput,
@@ -403,23 +393,6 @@ class AsyncClient(_BaseClient):
     ) -> Run:
         """Send a conversation and run the calls of the replies, like `Client.run`."""
         return await last_of_async(self._run(context, (model, *fallback_models), settings, emits=False))
-
-    def run_stream(
-        self,
-        context: ContextInput,
-        model: Model | str,
-        *,
-        fallback_models: Sequence[Model | str] = (),
-        **settings: Unpack[RunSettings],
-    ) -> AsyncIterator[RunEvent]:
-        """Give what happens in a loop like `run`: events, results of calls, and at the end the `Run`."""
-        return self._run(context, (model, *fallback_models), settings, emits=True)
-
-    def _run(
-        self, context: ContextInput, models: Sequence[Model | str], settings: RunSettings, *, emits: bool
-    ) -> AsyncIterator[RunEvent]:
-        loop, place = start_loop(self.begin, context, models, settings, emits=emits)
-        return run_tools_async(loop, place, settings.get("approve"), emits=emits)
 
     def begin(
         self,

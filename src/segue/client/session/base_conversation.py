@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from threading import Lock
-from typing import Protocol, TypeVar, cast
+from typing import Generic, Protocol, TypeVar, Unpack, cast
 from weakref import ref
 
 from segue.client.flow.attempts import Attempt
 from segue.client.flow.steps import Summarise as SummariseStep
 from segue.client.flow.steps import Summarised
 from segue.client.flow.tool_loop import ToolLoop, pending_calls
+from segue.client.http.async_streams import AsyncStream
 from segue.client.http.clients import AsyncClient, Client
+from segue.client.http.running import RunEvent, RunPlace, RunSettings
 from segue.client.http.shell import Shell
+from segue.client.http.streams import Stream
 from segue.client.session.history import ConversationHistory, new_result, new_user_message
 from segue.client.session.outboxes import Outboxes
 from segue.client.session.recorded_models import check_address, storable_model
@@ -32,7 +35,8 @@ from segue.projection.policy import Policy
 from segue.projection.report import Report
 from segue.protocols.context_input import read_input
 
-_Reply = TypeVar("_Reply", bound=Shell)
+_Reply = TypeVar("_Reply", Stream, AsyncStream)
+_Events = TypeVar("_Events", Iterator[RunEvent], AsyncIterator[RunEvent])
 
 
 class _AnyHistory(Protocol):
@@ -56,7 +60,7 @@ class Turn:
     is_stored = False
 
 
-class BaseConversation:
+class BaseConversation(Generic[_Reply, _Events]):
     """Everything that `Conversation` and `AsyncConversation` share: all but sending and opening the file."""
 
     def __init__(self, model: Model | str | None, settings: ConversationSettings, client: Client | AsyncClient) -> None:
@@ -237,10 +241,45 @@ class BaseConversation:
                 "the last reply has not ended; read its stream to the end or close it before the next request"
             )
 
+    def stream(
+        self,
+        *content: str | UserContent,
+        model: Model | str | None = None,
+        options: Options | None = None,
+        policy: Policy | None = None,
+    ) -> _Reply:
+        """Send a user message, if any, and return the events of the answer. The answer is stored however it ends."""
+        return self._ask(content, model=model, options=options, policy=policy, emits=True)
+
+    def run_stream(
+        self, *content: str | UserContent, model: Model | str | None = None, **settings: Unpack[RunSettings]
+    ) -> _Events:
+        """Give what happens in a loop like `run`: events, results of calls, and at the end the `Run`."""
+        return self._run(content, model, settings, emits=True)
+
+    def _run(
+        self, content: tuple[str | UserContent, ...], model: Model | str | None, settings: RunSettings, *, emits: bool
+    ) -> _Events:
+        raise NotImplementedError
+
+    def _start_loop(
+        self, content: tuple[str | UserContent, ...], model: Model | str | None, settings: RunSettings, *, emits: bool
+    ) -> tuple[ToolLoop, RunPlace[_Reply]]:
+        """Give a loop with its tools and limits, and this conversation as the place where it runs."""
+        loop, given = ToolLoop(settings["tools"], settings.get("limits")), [content]
+
+        def ask() -> _Reply:
+            asked, options, policy = given.pop() if given else (), settings.get("options"), settings.get("policy")
+            return self._ask(asked, model=model, options=options, policy=policy, emits=emits, tools=loop)
+
+        return loop, RunPlace[_Reply](lambda: self.context, self.add, ask)
+
+    def _begin(self, turn: Turn) -> Callable[..., _Reply]:
+        """Give the function of the client that makes a request."""
+        raise NotImplementedError
+
     def _ask(
         self,
-        turn: Turn,
-        begin: Callable[..., _Reply],
         content: Sequence[str | UserContent],
         *,
         model: Model | str | None,
@@ -250,6 +289,7 @@ class BaseConversation:
         tools: ToolLoop | None = None,
     ) -> _Reply:
         """Make a request. The user message is stored before anything is sent."""
+        turn = Turn()
         with self._turn:
             self._refuse_while_running()
             messages = (new_user_message(content),) if content else ()
@@ -261,7 +301,7 @@ class BaseConversation:
                     self._keep(message, attempts, is_override=model is not None)
 
             context = self.context.add(*messages)
-            reply = begin(
+            reply = self._begin(turn)(
                 context if tools is None else tools.with_tools(context),
                 self.model if model is None else self.find_model(model),
                 options=options or self._options,

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing
 from functools import partial
 from inspect import isawaitable, iscoroutinefunction
@@ -14,12 +14,11 @@ from typing import Self, Unpack, cast
 
 from segue.client.flow.steps import Summarise as SummariseStep
 from segue.client.flow.steps import Summarised
-from segue.client.flow.tool_loop import Run, ToolLoop
+from segue.client.flow.tool_loop import Run
 from segue.client.http.async_streams import AsyncStream
 from segue.client.http.clients import AsyncClient, Client
 from segue.client.http.running import (
     RunEvent,
-    RunPlace,
     RunSettings,
     last_of,
     last_of_async,
@@ -40,7 +39,7 @@ from segue.models.model import Model
 from segue.projection.policy import Policy
 
 
-class Conversation(BaseConversation):
+class Conversation(BaseConversation[Stream, Iterator[RunEvent]]):
     """A conversation with one model at a time, kept in memory and, with a `path`, in a session file.
 
     Without a `client` it makes its own and closes it. Every other setting is optional: see `ConversationSettings`.
@@ -73,6 +72,9 @@ class Conversation(BaseConversation):
     def _get_history(self) -> ConversationHistory:
         return self._history
 
+    def _begin(self, turn: Turn) -> Callable[..., Stream]:  # noqa: ARG002 - nothing is left to wait for
+        return self._client.begin
+
     def ask(
         self,
         *content: str | UserContent,
@@ -89,9 +91,7 @@ class Conversation(BaseConversation):
             RequestFailed: no model gave a complete answer.
             OSError: the file cannot be written. An answer that arrived all the same is in `unkept`.
         """
-        with self._ask(
-            Turn(), self._client.begin, content, model=model, options=options, policy=policy, emits=False
-        ) as reply:
+        with self._ask(content, model=model, options=options, policy=policy, emits=False) as reply:
             return reply.result()
 
     def complete(
@@ -104,16 +104,6 @@ class Conversation(BaseConversation):
     ) -> AssistantMessage:
         """Send a user message, if any, and return the answer: `ask` with the arguments of `Client.complete`."""
         return self.ask(*read_content(content), model=model, options=options, policy=policy)
-
-    def stream(
-        self,
-        *content: str | UserContent,
-        model: Model | str | None = None,
-        options: Options | None = None,
-        policy: Policy | None = None,
-    ) -> Stream:
-        """Send a user message, if any, and return the events of the answer. The answer is stored however it ends."""
-        return self._ask(Turn(), self._client.begin, content, model=model, options=options, policy=policy, emits=True)
 
     def run(
         self, *content: str | UserContent, model: Model | str | None = None, **settings: Unpack[RunSettings]
@@ -128,22 +118,10 @@ class Conversation(BaseConversation):
         """
         return last_of(self._run(content, model, settings, emits=False))
 
-    def run_stream(
-        self, *content: str | UserContent, model: Model | str | None = None, **settings: Unpack[RunSettings]
-    ) -> Iterator[RunEvent]:
-        """Give what happens in a loop like `run`: events, results of calls, and at the end the `Run`."""
-        return self._run(content, model, settings, emits=True)
-
     def _run(
         self, content: tuple[str | UserContent, ...], model: Model | str | None, settings: RunSettings, *, emits: bool
     ) -> Iterator[RunEvent]:
-        loop, begin, given = ToolLoop(settings["tools"], settings.get("limits")), self._client.begin, [content]
-
-        def ask() -> Stream:
-            asked, options, policy = given.pop() if given else (), settings.get("options"), settings.get("policy")
-            return self._ask(Turn(), begin, asked, model=model, options=options, policy=policy, emits=emits, tools=loop)
-
-        place = RunPlace[Stream](lambda: self.context, self.add, ask)
+        loop, place = self._start_loop(content, model, settings, emits=emits)
         return run_tools(loop, place, settings.get("approve"), emits=emits)
 
     def _perform_summary(self, turn: Turn, step: SummariseStep) -> Summarised | None:
@@ -176,7 +154,7 @@ class Conversation(BaseConversation):
         self.close()
 
 
-class AsyncConversation(BaseConversation):
+class AsyncConversation(BaseConversation[AsyncStream, AsyncIterator[RunEvent]]):
     """`Conversation` for asyncio. A thread reads, locks and writes the session file, in order.
 
     Use it in an `async with` block, which waits until the file is open. Without one, `ask` waits; the other methods
@@ -202,6 +180,9 @@ class AsyncConversation(BaseConversation):
     def _get_history(self) -> AsyncHistory:
         return self._history
 
+    def _begin(self, turn: Turn) -> Callable[..., AsyncStream]:
+        return partial(self._client.begin, settle=partial(self._settle, turn))
+
     async def ask(
         self,
         *content: str | UserContent,
@@ -211,10 +192,7 @@ class AsyncConversation(BaseConversation):
     ) -> AssistantMessage:
         """Send a user message, if any, and return the answer, like `Conversation.ask`."""
         await self._history.wait_until_open()
-        turn = Turn()
-        begin = partial(self._client.begin, settle=partial(self._settle, turn))
-        reply = self._ask(turn, begin, content, model=model, options=options, policy=policy, emits=False)
-        async with reply:
+        async with self._ask(content, model=model, options=options, policy=policy, emits=False) as reply:
             return await reply.result()
 
     async def complete(
@@ -228,43 +206,17 @@ class AsyncConversation(BaseConversation):
         """Send a user message, if any, and return the answer: `ask` with the arguments of `AsyncClient.complete`."""
         return await self.ask(*read_content(content), model=model, options=options, policy=policy)
 
-    def stream(
-        self,
-        *content: str | UserContent,
-        model: Model | str | None = None,
-        options: Options | None = None,
-        policy: Policy | None = None,
-    ) -> AsyncStream:
-        """Send a user message, if any, and return the events of the answer, like `Conversation.stream`."""
-        turn = Turn()
-        begin = partial(self._client.begin, settle=partial(self._settle, turn))
-        return self._ask(turn, begin, content, model=model, options=options, policy=policy, emits=True)
-
     async def run(
         self, *content: str | UserContent, model: Model | str | None = None, **settings: Unpack[RunSettings]
     ) -> Run:
         """Send a user message, if any, and run the calls of the answers, like `Conversation.run`."""
         return await last_of_async(self._run(content, model, settings, emits=False))
 
-    def run_stream(
-        self, *content: str | UserContent, model: Model | str | None = None, **settings: Unpack[RunSettings]
-    ) -> AsyncIterator[RunEvent]:
-        """Give what happens in a loop, like `Conversation.run_stream`."""
-        return self._run(content, model, settings, emits=True)
-
     async def _run(
         self, content: tuple[str | UserContent, ...], model: Model | str | None, settings: RunSettings, *, emits: bool
     ) -> AsyncIterator[RunEvent]:
         await self._history.wait_until_open()
-        loop, given = ToolLoop(settings["tools"], settings.get("limits")), [content]
-
-        def ask() -> AsyncStream:
-            turn, asked = Turn(), given.pop() if given else ()
-            begin = partial(self._client.begin, settle=partial(self._settle, turn))
-            options, policy = settings.get("options"), settings.get("policy")
-            return self._ask(turn, begin, asked, model=model, options=options, policy=policy, emits=emits, tools=loop)
-
-        place = RunPlace[AsyncStream](lambda: self.context, self.add, ask)
+        loop, place = self._start_loop(content, model, settings, emits=emits)
         async with aclosing(run_tools_async(loop, place, settings.get("approve"), emits=emits)) as events:
             async for event in events:
                 yield event

@@ -23,6 +23,7 @@ from typing import Final, cast
 from msgspec.structs import replace
 
 from segue.conversation.content import CacheMark, FileContent, ImageContent
+from segue.conversation.media_types import plain_type
 from segue.errors import EncodeError
 from segue.protocols.anthropic_messages.cache import CACHE_CONTROL, decode_mark, encode_mark
 from segue.protocols.anthropic_messages.rules import PROTOCOL
@@ -125,7 +126,7 @@ def encode_file(file: FileContent) -> Wire:
     Raises:
         EncodeError: the wire has no document of this type, or the file has no content.
     """
-    mime = _plain_type(file.mime_type)
+    mime = plain_type(file.mime_type)
     if mime.startswith("image/"):
         block = _block("image", _image_source(file.data, file.url, file.file_id, mime), file.cache_mark)
     else:
@@ -154,13 +155,8 @@ def _document_source(file: FileContent, mime: str) -> Wire:
     raise EncodeError("a file has neither data nor a URL nor a file id; set one of them")
 
 
-def _plain_type(mime_type: str | None) -> str:
-    """Give a MIME type in lower case, without parameters."""
-    return (mime_type or "").partition(";")[0].strip().lower()
-
-
 def _default_source(mime_type: str | None) -> str | None:
-    return _SOURCES.get(_plain_type(mime_type))
+    return _SOURCES.get(plain_type(mime_type))
 
 
 def _image_source(data: str | None, url: str | None, file_id: str | None, mime: str | None) -> Wire:

@@ -37,7 +37,7 @@ from segue.protocols.kit.assembly import Assembly, Part, PartKind, join_chunks
 from segue.protocols.kit.claude_prefix import TRANSFORMATIONS, note_transformations
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_patch import difference
-from segue.protocols.kit.json_values import Block, Wire, object_of
+from segue.protocols.kit.json_values import Block, Wire, list_of, object_of
 from segue.protocols.kit.readable_signatures import read_wrapped
 from segue.protocols.kit.reading import of_reply, text_of
 from segue.protocols.kit.streaming import StreamDecoder
@@ -227,8 +227,7 @@ class _Reader:
             block.signature.append(text_of(delta.get("signature")) or "")
         elif kind == "citations_delta":
             citations = block.wire.get("citations")
-            known = cast("list[object]", citations) if isinstance(citations, list) else []
-            block.wire["citations"] = [*known, delta.get("citation")]
+            block.wire["citations"] = [*list_of(citations), delta.get("citation")]
         elif kind == "compaction_delta" and block.part.kind == "native":
             given = ((key, value) for key, value in delta.items() if key != "type")
             block.wire.update((key, value) for key, value in given if value is not None or key in block.wire)

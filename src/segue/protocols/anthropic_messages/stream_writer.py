@@ -28,7 +28,7 @@ from segue.protocols.anthropic_messages.errors import encode_error
 from segue.protocols.anthropic_messages.response import NO_USAGE, STOP_REASONS, encode_response, encode_usage
 from segue.protocols.anthropic_messages.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint, Fault
-from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of
 from segue.protocols.kit.stream_writing import FrameMaker, MakeEncoder, StreamWriter, encoder_of
 
 _WRITTEN: Final = frozenset({"id", "type", "role", "model", "content", "usage"})
@@ -100,7 +100,7 @@ class _Writer(StreamWriter):
         if content.extra is not None:
             (block,) = encode_assistant_blocks((content,), self.endpoint, is_reply=True)
             citations = block.get("citations")
-            for citation in cast("list[object]", citations) if isinstance(citations, list) else ():
+            for citation in list_of(citations):
                 self._delta(index, {"type": "citations_delta", "citation": citation})
         self._close(index)
 

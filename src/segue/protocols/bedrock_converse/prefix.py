@@ -15,7 +15,7 @@ from segue.protocols.bedrock_converse.cache import MARK
 from segue.protocols.bedrock_converse.options import FIELDS
 from segue.protocols.kit.claude_prefix import BETA, TRANSFORMATIONS, has_drop, read_transformations, with_drop
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import Block, Wire, object_of
+from segue.protocols.kit.json_values import Block, Wire, list_of, object_of
 from segue.protocols.kit.prefix_form import Dropped, PrefixForm
 
 _REASONING: Final = "reasoningContent"
@@ -66,9 +66,9 @@ def _ask(body: Wire, endpoint: Endpoint) -> bool:
     if thinking is None:
         return False
     betas, paths = fields.get(_BETAS), body.get(_PATHS)
-    known = cast("list[object]", betas) if isinstance(betas, list) else []
+    known = list_of(betas)
     body[FIELDS] = {**fields, "thinking": thinking, _BETAS: [*known, *({BETA} - {*map(str, known)})]}
-    named = cast("list[object]", paths) if isinstance(paths, list) else []
+    named = list_of(paths)
     body[_PATHS] = [*named, *({f"/{TRANSFORMATIONS}"} - {*map(str, named)})]
     return True
 

@@ -11,7 +11,7 @@ Nothing waits for a later event, except redacted reasoning, which has no deltas.
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import Final
 
 from segue.conversation.arguments import encode_arguments
 from segue.conversation.content import AssistantContent, NativeContent, TextContent, ThinkingContent, ToolCall
@@ -24,7 +24,7 @@ from segue.protocols.bedrock_converse.errors import stream_exception
 from segue.protocols.bedrock_converse.response import STOP_REASONS, encode_response
 from segue.protocols.bedrock_converse.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint, Fault
-from segue.protocols.kit.json_values import Block, Wire, object_of
+from segue.protocols.kit.json_values import Block, Wire, list_of, object_of
 from segue.protocols.kit.stream_writing import FrameMaker, MakeEncoder, StreamWriter, encoder_of, rest_of
 
 _DELTA: Final = "contentBlockDelta"
@@ -86,7 +86,7 @@ class _Writer(StreamWriter):
             self._delta(index, {"text": ""})  # a block begins with its first delta
         if content.extra is not None:
             citations = object_of(self._whole(content).get("citationsContent")).get(CITATIONS)
-            for citation in cast("list[object]", citations) if isinstance(citations, list) else ():
+            for citation in list_of(citations):
                 self._delta(index, {"citation": citation})
         self._close(index)
 

@@ -12,7 +12,7 @@ Nothing waits for a later event.
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import Final
 
 from segue.conversation.content import NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.context import Options
@@ -23,7 +23,7 @@ from segue.protocols.cohere_chat.response import STOP_REASONS, encode_response
 from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.cohere_chat.turns import CITATIONS
 from segue.protocols.kit.codec import Endpoint, Fault
-from segue.protocols.kit.json_values import Block, Wire, object_of
+from segue.protocols.kit.json_values import Block, Wire, list_of, object_of
 from segue.protocols.kit.reading import native_block
 from segue.protocols.kit.stream_writing import MakeEncoder, StreamWriter, encoder_of, rest_of
 
@@ -113,7 +113,7 @@ class _Writer(StreamWriter):
     def finish(self, message: AssistantMessage, *, refused: bool) -> None:
         whole = encode_response(message, self.endpoint)
         citations = object_of(whole.get("message")).get(CITATIONS)
-        for at, citation in enumerate(cast("list[object]", citations) if isinstance(citations, list) else ()):
+        for at, citation in enumerate(list_of(citations)):
             self._send("citation-start", at, citations=citation)
             self._send("citation-end", at)
         reason = whole.get("finish_reason")

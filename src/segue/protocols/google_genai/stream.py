@@ -40,7 +40,7 @@ from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.stream_calls import PartialCall
 from segue.protocols.kit.assembly import Assembly, Part
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.streaming import StreamDecoder, is_shallow, parse_frame
 
@@ -116,7 +116,7 @@ class _Reader:
             out.start()
         elif not candidates and len(frame) <= 1:
             out.ping()
-        for at, candidate in enumerate(_list(candidates)):
+        for at, candidate in enumerate(list_of(candidates)):
             if isinstance(candidate, dict):
                 self._read_candidate(cast("Wire", candidate), at, out)
         self._repeated = ()
@@ -184,7 +184,11 @@ class _Reader:
         known.update(candidate)
         if isinstance(content, dict):
             before, after = object_of(cast("Wire", content)), object_of(candidate.get("content"))
-            known["content"] = {**before, **after, "parts": [*_list(before.get("parts")), *_list(after.get("parts"))]}
+            known["content"] = {
+                **before,
+                **after,
+                "parts": [*list_of(before.get("parts")), *list_of(after.get("parts"))],
+            }
 
     # -- parts ---------------------------------------------------------------------------------------------------------
 
@@ -283,7 +287,7 @@ class _Reader:
         if isinstance(signature, str) and signature:
             partial.part.signature = signature
         partial.merge(object_of(call.get("args")))
-        for piece in _list(call.get("partialArgs")):
+        for piece in list_of(call.get("partialArgs")):
             partial.add(piece)
         if call.get("willContinue") is not True:
             self._end_partial(out)
@@ -325,7 +329,3 @@ class _Reader:
         self._body["error"] = frame.get("error")
         out.extra = self._finish(out).extra
         out.fail(error_text(frame))
-
-
-def _list(value: object) -> list[object]:
-    return cast("list[object]", value) if isinstance(value, list) else []

@@ -24,7 +24,7 @@ from segue.errors import Path
 from segue.protocols.google_genai.keys import keep_format, name_in, read_keys
 from segue.protocols.google_genai.rules import PROTOCOL
 from segue.protocols.google_genai.schemas import from_openapi
-from segue.protocols.kit.json_values import EMPTY, Block, Wire
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of
 from segue.protocols.kit.reading import expect_list, expect_object, native_definition
 from segue.protocols.kit.verbatim import choose, chosen, restore
 
@@ -51,7 +51,7 @@ def decode_tools(given: object) -> tuple[Tool, ...]:
 def _decode_tool(tool: Block, path: Path, out: list[Tool]) -> None:
     field = name_in(tool, _FUNCTIONS)
     declared = tool.get(field)
-    functions = cast("list[object]", declared) if isinstance(declared, list) else []
+    functions = list_of(declared)
     if not functions or not all(_is_readable(function) for function in functions):
         out.append(NativeTool(protocol=PROTOCOL, definition=tool))
         return

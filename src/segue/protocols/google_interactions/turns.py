@@ -27,7 +27,7 @@ from segue.protocols.google_interactions.content import CONTENTS, kind_of
 from segue.protocols.google_interactions.native import native_step
 from segue.protocols.google_interactions.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import EMPTY, Block, Wire, detached, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, detached, list_of, object_of
 from segue.protocols.kit.reading import native_block, text_of
 from segue.protocols.kit.sources import objects_in
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
@@ -101,7 +101,7 @@ def _read_thought(step: Block) -> ThinkingContent:
 
 def _read_output(step: Block) -> Sequence[AssistantContent]:
     given = step.get("content")
-    contents = cast("list[object]", given) if isinstance(given, list) else []
+    contents = list_of(given)
     if not contents or not all(_is_content(content) for content in contents):
         return (native_step(step),)
     around: Wire = {key: value for key, value in step.items() if key != "content"}

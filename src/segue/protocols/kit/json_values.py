@@ -37,6 +37,11 @@ def object_of(value: object) -> Block:
     return cast("Block", value) if isinstance(value, (dict, Mapping)) else EMPTY
 
 
+def list_of(value: object) -> list[object]:
+    """Give a list unchanged; an empty one for any other value."""
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
 def same(one: object, other: object) -> bool:
     """Whether two values are the same JSON: True is not 1, but 1 is 1.0."""
     if one is other:

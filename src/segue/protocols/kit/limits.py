@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, cast, final
 
 from segue.errors import Path
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
-from segue.protocols.kit.json_values import Block
+from segue.protocols.kit.json_values import Block, list_of
 
 Condition = str
 
@@ -149,7 +149,7 @@ def _compare(limit: Limit, path: Path, value: object, facts: _Facts, holder: Blo
 
 def _find_twice(limit: Limit, path: Path, value: object) -> Iterator[Violation]:
     seen: set[object] = set()
-    for index, item in enumerate(cast("list[object]", value) if isinstance(value, list) else []):
+    for index, item in enumerate(list_of(value)):
         for place, one, _ in _find(item, _split(limit.unique), (*path, index), {}):
             if one is None:
                 continue

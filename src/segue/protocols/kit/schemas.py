@@ -22,7 +22,7 @@ from segue.conversation.context import Options
 from segue.errors import Path
 from segue.models.rules import Rules
 from segue.protocols.kit.codec import JsonObject
-from segue.protocols.kit.json_values import digest, object_of
+from segue.protocols.kit.json_values import digest, list_of, object_of
 from segue.protocols.kit.verbatim import choose, chosen
 
 DEFAULT_NAME: Final = "output"
@@ -82,8 +82,7 @@ def is_closed(schema: object) -> bool:
     if isinstance(properties, Mapping) or given.get("type") == "object":
         names = list(cast("JsonObject", properties)) if isinstance(properties, Mapping) else []
         required = given.get("required")
-        named = cast("list[object]", required) if isinstance(required, list) else []
-        listed = {name for name in named if isinstance(name, str)}
+        listed = {name for name in list_of(required) if isinstance(name, str)}
         if given.get("additionalProperties") is not False or any(name not in listed for name in names):
             return False
     return all(is_closed(inner) for inner in given.values())

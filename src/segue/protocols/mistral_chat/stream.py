@@ -21,7 +21,7 @@ from segue.conversation.messages import Diagnostic
 from segue.models.model import Model
 from segue.protocols.kit.assembly import Assembly, Part, join_chunks
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import Block, Wire, object_of
+from segue.protocols.kit.json_values import Block, Wire, list_of, object_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.replies import keep_reply, read_stop
 from segue.protocols.kit.streaming import StreamDecoder
@@ -185,7 +185,7 @@ class _Choice:
         else:
             self._read_content(delta.get("content"), out)
             calls = delta.get("tool_calls")
-            for call in cast("list[object]", calls) if isinstance(calls, list) else ():
+            for call in list_of(calls):
                 if self._message is None:
                     self._close(out)
                 self._calls.read(object_of(call), out, quiet=self._message is not None)

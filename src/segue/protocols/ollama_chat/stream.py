@@ -13,12 +13,12 @@ reply are equal. Without a line with `done: true` the reply is incomplete.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Final
 
 from segue.errors import DecodeError
 from segue.protocols.kit.assembly import Assembly, Part, PartKind
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import Block, Wire, object_of
+from segue.protocols.kit.json_values import Block, Wire, list_of, object_of
 from segue.protocols.kit.reading import expect_list, text_of
 from segue.protocols.kit.replies import rename_calls
 from segue.protocols.kit.streaming import StreamDecoder
@@ -71,7 +71,7 @@ class _Reader:
             return
         if "logprobs" in frame:
             received = frame["logprobs"]
-            self._logprobs += cast("list[object]", received) if isinstance(received, list) else []
+            self._logprobs += list_of(received)
         if len(frame) > len(_REPEATED):
             self._body.update((key, value) for key, value in frame.items() if key not in _READ_KEYS)
         if frame.get("done") is True:

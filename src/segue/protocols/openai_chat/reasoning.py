@@ -24,7 +24,7 @@ import msgspec
 
 from segue.conversation.content import Extra, ThinkingContent
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.json_values import Block, Wire, list_of
 from segue.protocols.kit.verbatim import choose, chosen
 from segue.protocols.openai_chat.rules import PROTOCOL
 from segue.protocols.openai_chat.think_tags import TAGS
@@ -120,7 +120,7 @@ class StreamedDetails:
     def add(self, pieces: object) -> str:
         """Add the entries of a delta; give the readable text that they add."""
         added: list[str] = []
-        for piece in cast("list[object]", pieces) if isinstance(pieces, list) else ():
+        for piece in list_of(pieces):
             if not isinstance(piece, Mapping):
                 continue
             entry = cast("Block", piece)

@@ -11,8 +11,8 @@ Facts this file rests on:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Final, cast
+from collections.abc import Collection
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -21,6 +21,7 @@ from segue.conversation.context import NativeTool, Tool, ToolDefinition
 from segue.protocols.kit.json_values import Block
 from segue.protocols.kit.namespaces import Namespace, Namespaces
 from segue.protocols.kit.reading import text_of
+from segue.protocols.kit.sources import objects_in
 from segue.protocols.kit.verbatim import data_of
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.openai_responses.thinking import read_signature
@@ -45,8 +46,7 @@ def _read(tool: NativeTool) -> Namespace | None:
 
 def _inner(definition: Block) -> list[Block]:
     tools = definition.get("tools")
-    listed = cast("list[object]", tools) if isinstance(tools, list) else []
-    return [cast("Block", tool) for tool in listed if isinstance(tool, Mapping)]
+    return objects_in(tools)
 
 
 def _find(call: ToolCall) -> str | None:

@@ -32,7 +32,7 @@ from segue.conversation.content import Extra
 from segue.conversation.context import CacheRetention, Options, ThinkingLevel, Tool
 from segue.models.thinking import THINKING_LEVELS, level_for_budget
 from segue.protocols.kit.codec import Endpoint, JsonObject
-from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of
 from segue.protocols.kit.option_table import refuse_options
 from segue.protocols.kit.reading import integer_of, real_of, text_of
 from segue.protocols.kit.schemas import can_be_strict, choose_form, chosen_form
@@ -74,7 +74,7 @@ def decode_options(body: JsonObject, endpoint: Endpoint, tools: Sequence[Tool]) 
     }
     model = text_of(body.get("model")) or endpoint.model.id
     choices = choose("field", "safety_identifier", field)
-    if not endpoint.model.reasoning and ("reasoning" in received or _ENCRYPTED in _list(received.get("include"))):
+    if not endpoint.model.reasoning and ("reasoning" in received or _ENCRYPTED in list_of(received.get("include"))):
         choices.update(choose("reasoning", "omitted", "sent"))
     if found["output_schema"] is not None:
         form = object_of(object_of(body.get("text")).get("format"))
@@ -89,10 +89,6 @@ def decode_options(body: JsonObject, endpoint: Endpoint, tools: Sequence[Tool]) 
 
 def _flag(value: object) -> bool | None:
     return value if isinstance(value, bool) else None
-
-
-def _list(value: object) -> list[object]:
-    return cast("list[object]", value) if isinstance(value, list) else []
 
 
 def _level_of(effort: object, endpoint: Endpoint) -> ThinkingLevel | None:
@@ -188,7 +184,7 @@ def _without_reasoning(extra: Extra) -> Extra:
     """Remove the data that only a model which reasons accepts."""
     part = dict(extra.get(PROTOCOL, EMPTY))
     part.pop("reasoning", None)
-    include = _list(part.get("include"))
+    include = list_of(part.get("include"))
     if _ENCRYPTED in include:
         part["include"] = [value for value in include if value != _ENCRYPTED]
         if not part["include"]:

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Final, cast
+from typing import Final
 
 from msgspec.structs import replace
 
 from segue.conversation.arguments import encode_arguments
 from segue.conversation.content import NativeContent, TextContent, ToolCall
 from segue.conversation.context import ToolDefinition
-from segue.protocols.kit.json_values import EMPTY, Block, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, list_of, object_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.reply_form import ReplyForm, Search
 from segue.protocols.kit.sources import Source, objects_in
@@ -45,8 +45,7 @@ def _read_search(content: NativeContent) -> Search | None:
         return None
     action = object_of(content.block.get("action"))
     queries = action.get("queries")
-    every = cast("list[object]", queries) if isinstance(queries, list) else []
-    query = text_of(action.get("query")) or ", ".join(text for text in map(text_of, every) if text)
+    query = text_of(action.get("query")) or ", ".join(text for text in map(text_of, list_of(queries)) if text)
     if not query:
         return None  # a page was opened, not searched for
     found = [*objects_in(action.get("sources")), *objects_in(content.block.get("results"))]

@@ -25,7 +25,7 @@ from segue.models.origin import new_assistant_message
 from segue.models.price import find_cost, find_fees
 from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.json_patch import difference
-from segue.protocols.kit.json_values import Wire, object_of
+from segue.protocols.kit.json_values import Wire, list_of, object_of
 from segue.protocols.kit.reading import number_of, of_reply, text_of
 from segue.protocols.kit.replies import keep_reply, restore_reply
 from segue.protocols.openai_responses.errors import decode_error
@@ -76,8 +76,7 @@ def decode_response(body: JsonObject, endpoint: Endpoint, tool_names: Mapping[st
     if "output" not in body and not _is_failure(body):
         raise DecodeError("the reply has no `output`; pass the body of a response", path=("output",))
     reader = TurnReader(tool_names, is_reply=True)
-    entries = cast("list[object]", output) if isinstance(output, list) else []
-    items = [cast("JsonObject", item) for item in entries if isinstance(item, Mapping)]
+    items = [cast("JsonObject", item) for item in list_of(output) if isinstance(item, Mapping)]
     content = reader.read_all(items)
     reason, raw = stop_of(body, called=any(piece.kind == "toolCall" for piece in content), has_content=bool(content))
     usage, written_long = decode_usage(body.get("usage"))

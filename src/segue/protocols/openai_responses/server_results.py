@@ -11,9 +11,8 @@ Facts this file rests on:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import cast
 
-from segue.protocols.kit.json_values import Block, object_of
+from segue.protocols.kit.json_values import Block, list_of, object_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.sources import Source, labelled, objects_in, write_sources
 
@@ -57,5 +56,4 @@ def describe_code(item: Block) -> str:
 
 
 def _texts(value: object) -> Iterable[str]:
-    listed = cast("list[object]", value) if isinstance(value, list) else []
-    return [entry for entry in listed if isinstance(entry, str)]
+    return [entry for entry in list_of(value) if isinstance(entry, str)]

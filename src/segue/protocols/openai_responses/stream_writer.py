@@ -17,7 +17,7 @@ neutral deltas are JSON and not its text.
 
 from __future__ import annotations
 
-from typing import Final, cast
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -26,7 +26,7 @@ from segue.conversation.context import Options
 from segue.conversation.events import StartEvent
 from segue.conversation.messages import AssistantMessage, StopReason
 from segue.protocols.kit.codec import Endpoint, Fault
-from segue.protocols.kit.json_values import Block, Wire, object_of
+from segue.protocols.kit.json_values import Block, Wire, list_of, object_of
 from segue.protocols.kit.reading import native_block
 from segue.protocols.kit.stream_writing import FrameMaker, MakeEncoder, StreamWriter, encoder_of
 from segue.protocols.openai_responses.errors import stream_error
@@ -193,7 +193,7 @@ class _Writer(StreamWriter):
         place = {"item_id": item.id, "output_index": item.place, "content_index": at}
         part = _whole_part(content, field)
         annotations = part.get("annotations")
-        for number, entry in enumerate(cast("list[object]", annotations) if isinstance(annotations, list) else ()):
+        for number, entry in enumerate(list_of(annotations)):
             kind = "response.output_text.annotation.added"
             self._send(kind, **place, annotation_index=number, annotation=entry)
         if field == "refusal":
@@ -304,7 +304,7 @@ def _whole_part(content: TextContent, field: str) -> Wire:
     items: list[Wire] = []
     write_turn(items, (content,), is_reply=True)
     found = items[-1].get("content")
-    parts = cast("list[object]", found) if isinstance(found, list) else []
+    parts = list_of(found)
     if parts:
         return dict(object_of(parts[-1]))
     return {"type": "refusal", "refusal": content.text} if field == "refusal" else _text_part(content.text)

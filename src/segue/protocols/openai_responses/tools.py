@@ -21,8 +21,9 @@ from segue.conversation.context import NativeTool, Tool, ToolDefinition
 from segue.errors import DecodeError, Path
 from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.reading import expect_object, native_definition, text_of
-from segue.protocols.kit.verbatim import choose, chosen, keep, restore
+from segue.protocols.kit.verbatim import choose, keep, restore
 from segue.protocols.openai_responses.rules import PROTOCOL
+from segue.protocols.openai_responses.turns import is_custom
 
 _TEXT_SCHEMA: Final[Mapping[str, object]] = {
     "type": "object",
@@ -78,7 +79,7 @@ def encode_tools(tools: Sequence[Tool]) -> list[Wire]:
 def _encode_tool(tool: Tool, path: Path) -> Wire:
     if tool.kind == "native":
         return dict(native_definition(PROTOCOL, tool, path))
-    wire = _default_tool(tool, "custom" if _is_custom(tool) else "function")
+    wire = _default_tool(tool, "custom" if is_custom(tool) else "function")
     return wire if tool.extra is None else restore(wire, tool.extra, PROTOCOL)
 
 
@@ -92,10 +93,6 @@ def _default_tool(tool: ToolDefinition, kind: object) -> Wire:
     return wire
 
 
-def _is_custom(tool: Tool) -> bool:
-    return tool.extra is not None and chosen(tool.extra, PROTOCOL, "type", "function") == "custom"
-
-
 def custom_names(tools: Sequence[Tool]) -> frozenset[str]:
     """Name the custom tools."""
-    return frozenset(tool.name for tool in tools if tool.kind == "function" and _is_custom(tool))
+    return frozenset(tool.name for tool in tools if tool.kind == "function" and is_custom(tool))

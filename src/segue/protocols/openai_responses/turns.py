@@ -28,9 +28,10 @@ from typing import Final, cast
 
 from segue.conversation.arguments import encode_arguments, parse_arguments, read_arguments
 from segue.conversation.content import AssistantContent, Extra, TextContent, ThinkingContent, ToolCall
+from segue.conversation.context import Tool
 from segue.conversation.messages import Diagnostic
 from segue.errors import EncodeError
-from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of
 from segue.protocols.kit.reading import native_block, text_of
 from segue.protocols.kit.verbatim import choose, chosen, data_of, keep, restore
 from segue.protocols.openai_responses.content import drop_replaced
@@ -128,7 +129,7 @@ class TurnReader:
             signature = self._sign("message", fields, choices)
             extra = keep(PROTOCOL, {"message": message}, {"message": _MESSAGE}, choices=choices)
             return (TextContent(text=content, text_signature=signature, phase=phase, extra=extra),)
-        parts = cast("list[object]", content) if isinstance(content, list) else []
+        parts = list_of(content)
         if not parts or not all(_is_part(part) for part in parts):
             return (native_item(item),)
         choices = {} if default == "list" else choose("content", default, "list")
@@ -219,8 +220,8 @@ def _caller_of(item: Block) -> Block:
     return {_CALLER: caller} if caller is not None and REPLAY.reference_of(item) is not None else EMPTY
 
 
-def is_custom(call: ToolCall) -> bool:
-    """Whether a call is one of a custom tool."""
+def is_custom(call: ToolCall | Tool) -> bool:
+    """Whether a call is one of a custom tool, or a tool is one."""
     return call.extra is not None and chosen(call.extra, PROTOCOL, "type", "function") == "custom"
 
 

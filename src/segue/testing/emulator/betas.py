@@ -17,6 +17,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, TypeAlias, cast
 
 from segue.protocols.kit.facts import ClaudeWire
+from segue.protocols.kit.json_values import list_of
 from segue.testing.emulator.binding import BINDING_BETA, Behavior
 from segue.testing.emulator.claude import Claude, takes_system_messages
 
@@ -76,15 +77,15 @@ def _binding_refusals(wire: ClaudeWire, body: Body, betas: Collection[str]) -> I
 
 
 def _message_refusals(body: Body, model: Claude, betas: Collection[str]) -> Iterator[str]:
-    messages = [cast("Body", each) for each in _list(body.get("messages")) if isinstance(each, Mapping)]
+    messages = [cast("Body", each) for each in list_of(body.get("messages")) if isinstance(each, Mapping)]
     tools: set[object] = {
-        cast("Body", tool).get("name") for tool in _list(body.get("tools")) if isinstance(tool, Mapping)
+        cast("Body", tool).get("name") for tool in list_of(body.get("tools")) if isinstance(tool, Mapping)
     }
     for at, message in enumerate(messages):
         for field, beta in _MESSAGE_FIELDS.items():
             if field in message and beta not in betas:
                 yield f"messages.{at}.{field}: Extra inputs are not permitted"
-        blocks = [cast("Body", each) for each in _list(message.get("content")) if isinstance(each, Mapping)]
+        blocks = [cast("Body", each) for each in list_of(message.get("content")) if isinstance(each, Mapping)]
         for piece, block in enumerate(blocks):
             needed = _needed(block)
             if needed is not None and needed not in betas:
@@ -131,7 +132,3 @@ def _placement_refusals(messages: list[Body], at: int, model: Claude) -> Iterato
         yield f"messages.{at}: role 'system' must follow a user message"
     elif after == "user":
         yield f"messages.{at}: role 'system' must not be followed by a user message"
-
-
-def _list(value: object) -> list[object]:
-    return cast("list[object]", value) if isinstance(value, list) else []

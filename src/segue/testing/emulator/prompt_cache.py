@@ -31,6 +31,8 @@ from hashlib import blake2b
 from itertools import accumulate
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast, final
 
+from segue.protocols.kit.json_values import list_of, object_of
+
 Body: TypeAlias = Mapping[str, Any]
 
 _MINUTE: Final = 60.0
@@ -197,7 +199,7 @@ def _size(text: str) -> int:
 
 def _with_default_marks(rule: CacheRule, segments: list[Segment], body: Body) -> list[Segment]:
     """Add the marks that a provider sets itself, and leave out those that it does not read."""
-    options = _object(body.get("prompt_cache_options"))
+    options = object_of(body.get("prompt_cache_options"))
     lifetime = _LIFETIMES.get(str(options.get("ttl")), rule.lifetime)
     if rule.kind == "breakpoints":
         is_explicit = options.get("mode") == "explicit"
@@ -206,7 +208,7 @@ def _with_default_marks(rule: CacheRule, segments: list[Segment], body: Body) ->
         return [segment._replace(lifetime=lifetime if at in kept else None) for at, segment in enumerate(segments)]
     if rule.kind == "marks" and not isinstance(body.get("cache_control"), Mapping):
         return segments
-    own = _LIFETIMES.get(str(_object(body.get("cache_control")).get("ttl")), rule.lifetime)
+    own = _LIFETIMES.get(str(object_of(body.get("cache_control")).get("ttl")), rule.lifetime)
     return [*segments[:-1], segments[-1]._replace(lifetime=own)]
 
 
@@ -215,22 +217,22 @@ def _with_default_marks(rule: CacheRule, segments: list[Segment], body: Body) ->
 
 def read_segments(body: Body, turns_key: str, rule: CacheRule | None = None) -> Iterator[Segment]:
     """Read the prompt of a body, in the order in which providers render it."""
-    config = _object(body.get("toolConfig"))
+    config = object_of(body.get("toolConfig"))
     yield from _blocks(body.get("tools") or config.get("tools"), "tool")
     yield from _blocks(body.get("system"), "system")
     for key in ("instructions", "systemInstruction", "system_instruction", "response_format"):
         if body.get(key):
             yield Segment(_dump(body[key]), None)
     if rule is not None and rule.kind == "marks":
-        fields = _object(body.get("additionalModelRequestFields"))
+        fields = object_of(body.get("additionalModelRequestFields"))
         choices = (body.get("tool_choice"), config.get("toolChoice"), body.get("thinking"), fields.get("thinking"))
         yield Segment(_dump(choices), None)
     turns = body.get(turns_key)
     if isinstance(turns, str):
         yield Segment(turns, None)
         return
-    for turn in cast("list[object]", turns) if isinstance(turns, list) else []:
-        message = _object(turn)
+    for turn in list_of(turns):
+        message = object_of(turn)
         key = next((name for name in ("content", "parts") if message.get(name)), None)
         if key is None:
             yield Segment(_dump({name: value for name, value in message.items() if name not in _MARKS}), None)
@@ -243,8 +245,8 @@ def _blocks(value: object, label: str) -> Iterator[Segment]:
     if isinstance(value, str):
         yield Segment(f"{label}: {value}", None)
     held: Segment | None = None
-    for item in cast("list[object]", value) if isinstance(value, list) else []:
-        block = _object(item)
+    for item in list_of(value):
+        block = object_of(item)
         if list(block) == ["cachePoint"]:
             held = None if held is None else held._replace(lifetime=_lifetime(block["cachePoint"]))
             continue
@@ -261,8 +263,8 @@ def _find_marks(block: Body) -> Iterator[object]:
     """Find the marks of a block, and of the blocks in a tool result."""
     yield from (block[name] for name in _MARKS if isinstance(block.get(name), Mapping))
     inner = block.get("content")
-    for item in cast("list[object]", inner) if isinstance(inner, list) else []:
-        yield from _find_marks(_object(item))
+    for item in list_of(inner):
+        yield from _find_marks(object_of(item))
 
 
 def _unmarked(value: object) -> object:
@@ -272,12 +274,8 @@ def _unmarked(value: object) -> object:
 
 
 def _lifetime(mark: object) -> float:
-    return _LIFETIMES.get(str(_object(mark).get("ttl")), 5 * _MINUTE)
+    return _LIFETIMES.get(str(object_of(mark).get("ttl")), 5 * _MINUTE)
 
 
 def _dump(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _object(value: object) -> Body:
-    return cast("Body", value) if isinstance(value, Mapping) else {}

@@ -29,6 +29,7 @@ from segue.conversation.content import AssistantContent, ThinkingContent, ToolCa
 from segue.conversation.messages import AssistantMessage, Message
 from segue.envelope.canonical import canonical_json, text_bytes
 from segue.protocols.kit.facts import SignatureForm
+from segue.protocols.kit.json_values import list_of
 from segue.testing.emulator.binding import Caller
 from segue.testing.emulator.claude import claude_of, hides_thinking
 
@@ -252,9 +253,8 @@ def _encrypted(signature: str | None) -> list[str]:
         entries = cast("object", msgspec.json.decode(signature or "null"))
     except msgspec.DecodeError:
         return []
-    given = cast("list[object]", entries) if isinstance(entries, list) else []
     found: list[str] = []
-    for entry in given:
+    for entry in list_of(entries):
         if isinstance(entry, dict):
             data = cast("dict[str, object]", entry).get("data")
             if isinstance(data, str):
