@@ -133,7 +133,8 @@ class Bench(NamedTuple):
 
 
 def wait_for(port: int) -> None:
-    end = time.monotonic() + 30
+    """Wait until something listens; a busy machine may take a minute to start a program."""
+    end = time.monotonic() + 120
     while time.monotonic() < end:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()

@@ -24,7 +24,10 @@ pytestmark = [
 KEY = "sgw-key-of-the-attack-costs"
 SIZE = 29_000_000
 ATTACKERS = 20
-SECONDS = 5.0
+SECONDS = 1.5
+ROUNDS = 3
+LEAST = 30
+"""Answers of /health in each round, however long they take."""
 _ITEM = b'{"role":"user","content":"x"},'
 _FAKE = b"segueEnvAAAA "
 
@@ -44,6 +47,9 @@ BODIES = {
         _FAKE,
         b'"}]},{"role":"user","content":"b"}]}',
     ),
+    "a million fields": b'{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"a"}],"metadata":{'
+    + b",".join(b'"%d":1' % number for number in range(999_000))
+    + b"}}",
 }
 
 
@@ -109,7 +115,7 @@ def health_times(found: Server, body: bytes, key: str) -> list[float]:
         attacker.start()
     times: list[float] = []
     end = time.monotonic() + SECONDS
-    while time.monotonic() < end:
+    while time.monotonic() < end or len(times) < LEAST:
         began = time.perf_counter()
         assert health(found.port)
         times.append(time.perf_counter() - began)
@@ -144,12 +150,18 @@ def test_a_body_without_a_key_adds_less_than_a_millisecond(tmp_path: Path) -> No
 @pytest.mark.parametrize("name", BODIES)
 def test_others_are_served_while_attackers_send_the_worst_bodies(name: str, key: str, tmp_path: Path) -> None:
     body = BODIES[name]
-    with server("bare", tmp_path) as found:
-        bare = p99(health_times(found, body, key))
-    with server("gateway", tmp_path) as found:
-        times = health_times(found, body, key)
-    guarded = p99(times)
+    with (
+        server("bare", tmp_path) as bare,
+        server("bare", tmp_path) as control,
+        server("gateway", tmp_path) as gateway,
+    ):
+        times: dict[Server, list[float]] = {bare: [], gateway: [], control: []}
+        for _ in range(ROUNDS):  # in turns: the machine is not equally busy all the time
+            for found, measured in times.items():
+                measured.extend(health_times(found, body, key))
+    plain, guarded, same = (p99(measured) for measured in times.values())
     sys.stderr.write(
-        f"{name}: p99 of /health {guarded * 1000:.1f} ms, bare {bare * 1000:.1f} ms, {guarded / bare:.2f}x\n"
+        f"{name}: p99 of /health {guarded * 1000:.1f} ms, bare {plain * 1000:.1f} ms and {same * 1000:.1f} ms,"
+        f" {guarded / plain:.2f}x, control {same / plain:.2f}x\n"
     )
-    assert guarded < 3 * bare
+    assert guarded < 3 * max(plain, same)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import random
 import socket
 import threading
 import time
@@ -18,6 +19,7 @@ import pytest
 import zstandard
 
 from gateway.asgi_client import ECHO, KEY, OTHER, PATHS, Client, ask, has_form, make
+from segue import calls
 from segue.calls import read_call
 from segue.conversation.context import Context
 from segue.conversation.messages import AssistantMessage
@@ -25,6 +27,7 @@ from segue.envelope.conversation import find_states, restore
 from segue.envelope.envelopes import MARK, Envelopes
 from segue.gateway.app import create_app
 from segue.gateway.connections import guarded_protocol
+from segue.gateway.keys import digest_of, tenant_of
 from segue.gateway.service import Gateway
 from segue.testing.emulator import serve_in_thread
 
@@ -123,6 +126,44 @@ def test_requests_of_a_key_are_limited_and_other_keys_are_not() -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("length", [{"content-length": "1500000"}, {}], ids=["declared", "not declared"])
+def test_few_large_bodies_of_a_key_arrive_at_once(length: dict[str, str]) -> None:
+    async def run() -> None:
+        gateway = make("large_bodies_per_key = 1\nbody_seconds = 30")
+        large = json.dumps({**ECHO, "messages": [{"role": "user", "content": "x" * 1_499_920}]}).encode()
+        first = Client(gateway, large[:-1], more=True)
+        begun = asyncio.create_task(first.ask("/v1/messages", {"x-api-key": KEY, **length}))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert first.reads == 2
+        second = Client(gateway, large[:1_100_000], large[1_100_000:])
+        waiting = asyncio.create_task(second.ask("/v1/messages", {"x-api-key": KEY, **length}))
+        small, other = Client(gateway, json.dumps(ECHO).encode()), Client(gateway, large)
+        await small.ask("/v1/messages", {"x-api-key": KEY})
+        await other.ask("/v1/messages", {"x-api-key": OTHER, **length})
+        assert (small.status, other.status, second.status) == (200, 200, 0)
+        assert second.reads == (0 if length else 1)
+        begun.cancel()
+        await asyncio.gather(begun, return_exceptions=True)
+        await waiting
+        assert second.status == 200
+        assert gateway.intake.held == 0
+
+    asyncio.run(run())
+
+
+def test_a_large_body_does_not_wait_for_ever_for_others_of_its_key() -> None:
+    async def run() -> None:
+        gateway = make("large_bodies_per_key = 1\nbody_seconds = 0.2")
+        places = await gateway.intake.arrive(tenant_of(digest_of(KEY)), gateway.config.limits)
+        client = Client(gateway, b"x" * 2_000_000)
+        await client.ask("/v1/messages", {"x-api-key": KEY, "content-length": "2000000"})
+        assert (client.status, client.reads_before_the_answer) == (429, 0)
+        places.release()
+
+    asyncio.run(run())
+
+
 def test_too_many_messages_are_refused() -> None:
     body = {**ECHO, "messages": ECHO["messages"] * 11}  # pyright: ignore[reportOperatorIssue]
     client = ask(Client(make("messages = 10"), json.dumps(body).encode()), "/v1/messages", x_api_key=KEY)
@@ -160,8 +201,12 @@ def test_a_large_body_is_not_parsed_in_the_thread_of_the_event_loop(monkeypatch:
         json.dumps({"messages": [{"role": "user", "content": "x" * 300_000}], "stream": True, "n": [1, 2.5, None]}),
         '{"messages": [{"role": "user", "content": "' + "x" * 300_000 + '\\ud83d"}], "stream": false, "stream": true}',
         " \n" * 40_000 + '{"messages": [' + ", ".join(['{"role": "user", "content": "a"}'] * 12_000) + "]}",
+        json.dumps({"messages": [], "metadata": {f"a,{number}": [number, {}, []] for number in range(60_000)}}),
+        json.dumps(
+            {"messages": [], "n": [[["é", 1.5, None, True] * 60, {"a": ["x" * 70_000, -1]}] * 300, {}]}, indent=1
+        ),
     ],
-    ids=["many blocks", "a long text", "half a surrogate and a repeated key", "blanks"],
+    ids=["many blocks", "a long text", "half a surrogate and a repeated key", "blanks", "many fields", "wide and deep"],
 )
 def test_large_bodies_are_read_like_small_ones(text: str) -> None:
     read = read_call("POST", "/v1/chat/completions", {}, text.encode())
@@ -175,6 +220,37 @@ def test_a_large_body_that_is_not_json_is_refused(end: str) -> None:
     client = ask(Client(make(), text.encode()), "/v1/messages", x_api_key=KEY)
     assert client.status == 400
     assert has_form("anthropic-messages", client.body)
+
+
+@pytest.mark.parametrize("given", [0.0, 0.5], ids=["whole", "damaged"])
+def test_json_is_read_item_by_item_as_by_the_standard_library(given: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "_WINDOW", 40)
+    chance = random.Random(5)
+
+    def make_value(depth: int) -> object:
+        match chance.randrange(9 if depth < 5 else 6):
+            case 6 | 7:
+                return [make_value(depth + 1) for _ in range(chance.randrange(8))]
+            case 8:
+                return {f'k{number},:"': make_value(depth + 1) for number in range(chance.randrange(8))}
+            case number:
+                return (1, -2.5e3, 'x\\"\ud800é,]}', True, None, "y" * chance.randrange(60))[number]
+
+    refused = 0
+    for _ in range(3000):
+        text = json.dumps(make_value(0), indent=chance.choice((None, 1)), ensure_ascii=chance.random() < 0.5)
+        if chance.random() < given:
+            at = chance.randrange(len(text))
+            text = text[:at] + chance.choice(("", *',]}[{":1\\\n')) + text[at + chance.randrange(2) :]
+        try:
+            expected = json.loads(text)
+        except ValueError:
+            refused += 1
+            with pytest.raises(ValueError):  # noqa: PT011 - of the standard library, or of segue
+                calls._ByItem(text).decode()  # pyright: ignore[reportPrivateUsage]
+        else:
+            assert calls._ByItem(text).decode() == expected  # pyright: ignore[reportPrivateUsage]
+    assert (refused > 500) is (given > 0)
 
 
 # -- envelopes ---------------------------------------------------------------------------------------------------------

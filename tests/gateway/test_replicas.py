@@ -44,7 +44,11 @@ def spawn_gateway(config: Path) -> subprocess.Popen[bytes]:
 def start_gateway(config: Path, port: int) -> subprocess.Popen[bytes]:
     """Start a gateway in a process of its own, and wait until it answers."""
     process = spawn_gateway(config)
-    wait_for(port)
+    try:
+        wait_for(port)
+    except AssertionError:
+        kill(process)
+        raise
     return process
 
 

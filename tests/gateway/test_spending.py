@@ -132,6 +132,23 @@ def test_what_a_key_spent_is_the_bill_of_the_provider(tmp_path: Path, stream: bo
                         assert cents(spent) > 0, name
 
 
+@pytest.mark.parametrize("model", MODELS)
+def test_the_input_of_a_reply_that_breaks_before_its_first_byte_is_counted(tmp_path: Path, model: str) -> None:
+    """Every attempt was sent and may be billed. What a provider wrote and never sent, nobody but it can count."""
+    broken = Step(text="word " * 200, cut_after=0)
+    with running(store=f"sqlite:{tmp_path / 'gateway.db'}", more="[limits]\nbreaker_failures = 1000") as gateway:
+        for name, steps, written in (("again", (broken, Step(text="Yes.")), True), ("never", (broken, broken), False)):
+            key = add(gateway, name)
+            gateway.upstream.emulator.bills.clear()
+            gateway.upstream.emulator.script.add(*steps)
+            answer = ask(gateway, _wires(model)[0], key, stream=True)
+            assert answer.status_code == (200 if written else 502)
+            bill, spent = gateway.upstream.emulator.bill(), spending_of(gateway, name).ledger.spent["total"]
+            assert bill.requests == 2
+            unseen = [request.bill.output for request in gateway.upstream.emulator.requests[-2:] if request.bill]
+            assert spent.tokens == bill.input + (unseen[1] if written else 0)
+
+
 def test_caches_and_tiers_are_in_the_price(tmp_path: Path) -> None:
     mark = {"type": "ephemeral", "ttl": "1h"}
     turn = {"role": "user", "content": [{"type": "text", "text": LONG, "cache_control": mark}]}

@@ -169,6 +169,7 @@ class LimitsTable(_Table, frozen=True, kw_only=True):
     - `body_seconds`, `body_megabytes`: the same for the body.
     - `held_megabytes`, `held_megabytes_per_key`: bodies of all requests that run, and of those with the same key.
     - `requests_per_key`: requests with the same key that run at once.
+    - `large_bodies_per_key`: bodies of more than 1 MB with the same key that arrive at once; further ones wait.
     - `connections`, `connections_per_address`: open connections, in all and from one address.
     - `sockets_per_key`, `socket_idle_seconds`, `socket_minutes`: open WebSockets with the same key, how long one may be
       idle, and how long it may last.
@@ -191,6 +192,7 @@ class LimitsTable(_Table, frozen=True, kw_only=True):
     held_megabytes: _Positive = 512.0
     held_megabytes_per_key: _Positive = 256.0
     requests_per_key: _Count = 1000
+    large_bodies_per_key: _Count = 4
     connections: _Count = 4000
     connections_per_address: _Count = 1000
     sockets_per_key: _Count = 100

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast
 
-from segue.calls import Call, find_protocol, parse_body, read_call
+from segue.calls import Call, count_commas, find_protocol, parse_body, read_call
 from segue.failures.failure import Failure, FailureKind
 from segue.gateway.config import LimitsTable
 from segue.gateway.keys import ANYONE, ClientKey
@@ -36,6 +36,8 @@ _DROPPED: Final = 1_000_000
 """Bytes of a body that are read and dropped after a refusal."""
 _DROP_SECONDS: Final = 2.0
 _MEGA: Final = 1_000_000
+_HEAVY: Final = 1_000_000
+"""Bytes of a body of which few of a tenant arrive at once: each of them takes the event loop's time as it arrives."""
 _WINDOW: Final = 2**23
 """The largest window of zstd over HTTP, in bytes (RFC 9659): a larger one fills the memory by its head alone."""
 
@@ -74,6 +76,7 @@ class Intake:
         self._running: dict[str, int] = {}
         self._sockets: dict[str, int] = {}
         self._turns: dict[str, asyncio.Lock] = {}
+        self._arriving: dict[str, asyncio.Semaphore] = {}
         self._parsing: asyncio.Lock | None = None
 
     @property
@@ -106,6 +109,7 @@ class Intake:
             if self._running[tenant] == 1:
                 del self._running[tenant]
                 self._turns.pop(tenant, None)
+                self._arriving.pop(tenant, None)
             else:
                 self._running[tenant] -= 1
 
@@ -167,6 +171,25 @@ class Intake:
         else:
             self._held_by.pop(tenant, None)
 
+    async def arrive(self, tenant: str, limits: LimitsTable) -> asyncio.Semaphore:
+        """Wait until another large body of a tenant may arrive; nothing is read of it before. It ends with `release`.
+
+        Raises:
+            Refused: others did not end in time.
+        """
+        places = self._arriving.setdefault(tenant, asyncio.Semaphore(limits.large_bodies_per_key))
+        try:
+            async with asyncio.timeout(limits.body_seconds):
+                await places.acquire()
+        except TimeoutError as error:
+            raise Refused(
+                f"{limits.large_bodies_per_key} large requests with this key arrive already, the limit of this gateway;"
+                " wait until one has ended",
+                None,
+                FailureKind.RATE_LIMIT,
+            ) from error
+        return places
+
     async def in_thread(self, tenant: str, work: Callable[[], T]) -> T:
         """Run heavy work in a thread, one piece at a time; tenants take turns, whatever one of them sends."""
         if self._parsing is None:
@@ -198,6 +221,8 @@ class Admission:
         length = headers.get("content-length", "")
         if length.isdigit() and (len(length) > 15 or int(length) > limits.body_megabytes * _MEGA):
             raise self._too_large()
+        if length.isdigit() and int(length) > _HEAVY:
+            return await self._read_heavy(receive, [])
         first = await _receive_within(receive, limits.body_seconds)
         body = self._take(first)
         if not first.get("more_body"):
@@ -205,13 +230,30 @@ class Admission:
         pieces = [body]
         try:
             async with asyncio.timeout(limits.body_seconds):
-                while True:
+                while self.held <= _HEAVY:
                     message = await receive()
                     pieces.append(self._take(message))
                     if not message.get("more_body"):
                         return b"".join(pieces)
         except TimeoutError as error:
             raise _too_slow(limits.body_seconds) from error
+        return await self._read_heavy(receive, pieces)
+
+    async def _read_heavy(self, receive: Receive, pieces: list[bytes]) -> bytes:
+        """Read the rest of a large body, when it is its turn; put it together in a thread, without a lock."""
+        places = await self._intake.arrive(self.tenant, self.limits)
+        try:
+            async with asyncio.timeout(self.limits.body_seconds):
+                while True:
+                    message = await receive()
+                    pieces.append(self._take(message))
+                    if not message.get("more_body"):
+                        break
+            return await self._intake.in_thread(self.tenant, lambda: b"".join(pieces))
+        except TimeoutError as error:
+            raise _too_slow(self.limits.body_seconds) from error
+        finally:
+            places.release()
 
     def _take(self, message: MutableMapping[str, Any]) -> bytes:
         if message["type"] == "http.disconnect":
@@ -292,7 +334,7 @@ def check_values(body: bytes, limits: LimitsTable) -> None:
     Raises:
         Refused: it has too many.
     """
-    if len(body) > limits.values and body.count(b",") > limits.values:
+    if len(body) > limits.values and count_commas(body, limits.values) > limits.values:
         text = f"the body has more than {limits.values} JSON values, the limit of this gateway"
         raise Refused(text, 413, FailureKind.PAYLOAD_TOO_LARGE)
 
