@@ -79,14 +79,23 @@ def clean_values(values: Sequence[Value]) -> list[Value]:
     Raises:
         StoreError: an integer has more than 64 bits.
     """
-    return [_clean_text(value) if isinstance(value, str) else _check_size(value) for value in values]
+    return [
+        value
+        if (type(value) is str and value.isascii() and "\x00" not in value)
+        or type(value) is bytes
+        or (type(value) is int and -_LARGEST_INTEGER <= value <= _LARGEST_INTEGER)
+        else _clean(value)
+        for value in values
+    ]
 
 
-def _clean_text(text: str) -> str:
-    if "\x00" not in text and (text.isascii() or _is_unicode(text)):
-        return text
-    digest = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode() + "~" + digest
+def _clean(value: Value) -> Value:
+    if isinstance(value, int) and abs(value) > _LARGEST_INTEGER:
+        raise StoreError("an integer has more than 64 bits")
+    if not isinstance(value, str) or ("\x00" not in value and _is_unicode(value)):
+        return value
+    digest = sha256(value.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return value.replace("\x00", "\ufffd").encode("utf-8", "replace").decode() + "~" + digest
 
 
 def _is_unicode(text: str) -> bool:
@@ -95,9 +104,3 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _check_size(value: Value) -> Value:
-    if isinstance(value, int) and abs(value) > _LARGEST_INTEGER:
-        raise StoreError("an integer has more than 64 bits")
-    return value

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final, NamedTuple, final
 
 import msgspec
@@ -106,9 +107,13 @@ def dump_ledger(ledger: Ledger) -> bytes:
 
 def start_of(period: Period, now: int) -> int:
     """Give when the period that holds now began, in UTC; `total` began at 0."""
+    return _start_of(period, now - now % (24 * 60 * _MINUTE))
+
+
+@lru_cache(64)
+def _start_of(period: Period, day: int) -> int:
     if period == "total":
         return 0
-    day = now - now % (24 * 60 * _MINUTE)
     if period == "day":
         return day
     date = datetime.fromtimestamp(day // _SECOND, UTC)
@@ -127,9 +132,10 @@ def end_of(period: Period, now: int) -> int | None:
 
 def advance(ledger: Ledger, now: int) -> None:
     """Begin new periods, and count what dead gateways left."""
+    day = now - now % (24 * 60 * _MINUTE)
     for period in PERIODS:
-        start, known = start_of(period, now), ledger.spent.get(period, Spent())
-        if period not in ledger.spent or start > known.start:  # never back: the clocks of gateways differ
+        start, known = _start_of(period, day), ledger.spent.get(period)
+        if known is None or start > known.start:  # never back: the clocks of gateways differ
             ledger.spent[period] = Spent(start)
     for name, part in list(ledger.parts.items()):
         if part.until < now:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
@@ -43,6 +44,9 @@ class StoreService:
         self._writes = Circuit(self._wake)
         self._writer: Writer | None = None
         self._readers: ThreadPoolExecutor | None = None
+        self._written: deque[tuple[asyncio.Future[bool], bool]] = deque()
+        self._is_telling = False
+        self._waiting: deque[tuple[float, asyncio.Future[bool]]] = deque()
 
     def __repr__(self) -> str:
         return f"StoreService({self.store!r})"
@@ -59,6 +63,8 @@ class StoreService:
     def start(self) -> None:
         """Start the threads that read and write."""
         if self.store is not None and self._writer is None:
+            self._is_telling = False
+            self._waiting.clear()  # of another event loop
             self._writer = Writer(self.store, self._reads, self._writes, self._on_error, _later)
             self._writer.start()
 
@@ -162,23 +168,38 @@ class StoreService:
         done: asyncio.Future[bool] = loop.create_future()
 
         def resolve(is_durable: bool) -> None:
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(_resolve, done, is_durable)
+            self._written.append((done, is_durable))
+            if not self._is_telling and not loop.is_closed():  # else the loop takes it with the others
+                self._is_telling = True
+                loop.call_soon_threadsafe(self._tell)
 
         if not self._enqueue(Item(work, now, resolve, is_kept=is_kept)):
             return False
-        timer = loop.call_later(_LONGEST_WAIT, self._stop_waiting, done)
-        try:
-            return await done
-        finally:
-            timer.cancel()
+        self._waiting.append((loop.time() + _LONGEST_WAIT, done))
+        if len(self._waiting) == 1:
+            loop.call_later(_LONGEST_WAIT, self._check_waiting)
+        return await done
 
-    def _stop_waiting(self, done: asyncio.Future[bool]) -> None:
-        if not done.done():
-            if not self._writes.is_open:
-                self._on_error("the store does not answer; replies have their state in envelopes meanwhile")
-            self._writes.open()
-            done.set_result(False)
+    def _tell(self) -> None:
+        """Tell who waits for what is written. A wake-up of the event loop costs more than the rest of it."""
+        self._is_telling = False
+        while self._written:
+            done, is_durable = self._written.popleft()
+            if not done.done():
+                done.set_result(is_durable)
+
+    def _check_waiting(self) -> None:
+        """Stop waiting for what should be written by now: one timer for all, which ends when nobody waits."""
+        loop, waiting = asyncio.get_running_loop(), self._waiting
+        while waiting and (waiting[0][1].done() or waiting[0][0] <= loop.time()):
+            _, done = waiting.popleft()
+            if not done.done():
+                if not self._writes.is_open:
+                    self._on_error("the store does not answer; replies have their state in envelopes meanwhile")
+                self._writes.open()
+                done.set_result(False)
+        if waiting:
+            loop.call_at(waiting[0][0], self._check_waiting)
 
     def put_later(self, work: Stored, now: int) -> None:
         """Write without waiting."""
@@ -216,8 +237,3 @@ def _later(call: Callable[[], None]) -> None:
         asyncio.get_running_loop().call_later(_PATIENCE, call)
     except RuntimeError:
         call()
-
-
-def _resolve(future: asyncio.Future[bool], is_durable: bool) -> None:
-    if not future.done():
-        future.set_result(is_durable)

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, cast, final
+from typing import Final, NamedTuple, Self, cast, final
 
 from segue.errors import SettingsError
 from segue.gateway.store.database import (
@@ -46,8 +46,16 @@ _KINDS: Final[Mapping[int, type[StoreError]]] = {
     sqlite3.SQLITE_NOTADB: StoreAway,
 }
 """What a result code means; all others are about the statement or its values."""
-_REFUSED: Final = (TypeError, ValueError, OverflowError)
-"""What the driver raises for values that it cannot pass on."""
+_FAILURES: Final = (sqlite3.Error, TypeError, ValueError, OverflowError)
+"""Also what the driver raises for values that it cannot pass on."""
+
+
+@final
+class _Connection(NamedTuple):
+    """The connection of a thread, and the lock that the thread holds while it uses it: then it is not closed."""
+
+    connection: sqlite3.Connection
+    lock: threading.RLock
 
 
 @final
@@ -61,9 +69,7 @@ class SqliteDatabase:
         self._path = path
         self._local = threading.local()
         self._lock = threading.Lock()
-        self._idle = threading.Condition()
-        self._running = 0
-        self._opened: list[sqlite3.Connection] = []
+        self._opened: list[_Connection] = []
         if path != ":memory:":
             try:
                 file = Path(path).expanduser()
@@ -76,7 +82,7 @@ class SqliteDatabase:
                     f"the store {path} cannot be opened: {error.strerror}; choose another file", key="state.store"
                 ) from error
         try:
-            self._connect()
+            self.connect()
         except sqlite3.Error as error:
             raise SettingsError(
                 f"the store {path} cannot be opened: {error}; choose another file", key="state.store"
@@ -85,64 +91,47 @@ class SqliteDatabase:
     def __repr__(self) -> str:
         return f"SqliteDatabase({self._path!r})"
 
-    def _connect(self) -> sqlite3.Connection:
-        found = cast("sqlite3.Connection | None", getattr(self._local, "connection", None))
+    def connect(self) -> _Connection:
+        """Give the connection of this thread."""
+        found = cast("_Connection | None", getattr(self._local, "connection", None))
         if found is None:
             name = self._path if self._path == ":memory:" else str(Path(self._path).expanduser())
-            found = sqlite3.connect(name, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-            found.execute("pragma journal_mode=wal")
-            found.execute("pragma synchronous=normal")
-            found.execute("pragma foreign_keys=on")
-            self._local.connection = found
+            opened = sqlite3.connect(name, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+            opened.execute("pragma journal_mode=wal")
+            opened.execute("pragma synchronous=normal")
+            opened.execute("pragma foreign_keys=on")
+            found = self._local.connection = _Connection(opened, threading.RLock())
             with self._lock:
                 self._opened.append(found)
         return found
 
-    @contextmanager
-    def _used(self) -> Generator[sqlite3.Connection]:
-        """Give the connection of this thread; it is not closed meanwhile."""
-        with self._idle:
-            self._running += 1
-        try:
-            yield self._connect()
-        except (sqlite3.Error, *_REFUSED) as error:
-            raise _explain(error) from error
-        finally:
-            with self._idle:
-                self._running -= 1
-                self._idle.notify_all()
-
-    @contextmanager
-    def transaction(self) -> Generator[_SqliteTransaction]:
+    def transaction(self) -> _SqliteTransaction:
         """Begin a transaction that may write."""
-        with self._used() as connection:
-            connection.execute("begin immediate")
-            try:
-                yield _SqliteTransaction(connection)
-                connection.execute("commit")
-            except BaseException:
-                if connection.in_transaction:
-                    connection.execute("rollback")
-                raise
+        return _SqliteTransaction(self)
 
     def query(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
         """Run one query outside of a transaction."""
-        with self._used() as connection:
-            return _SqliteTransaction(connection).read(statement, values)
+        try:
+            connection, lock = self.connect()
+            with lock:
+                return cast("list[Row]", connection.execute(statement, clean_values(values)).fetchall())
+        except _FAILURES as error:
+            raise _explain(error) from error
 
     def compact(self) -> None:
         """Give the space of deleted rows back to the disk."""
-        with self._used() as connection:
-            connection.execute("vacuum")
-            connection.execute("pragma wal_checkpoint(truncate)")
+        self.query("vacuum")
+        self.query("pragma wal_checkpoint(truncate)")
 
     def close(self) -> None:
         """Close the connections of all threads, when their statements have ended."""
-        with self._idle:
-            if not self._idle.wait_for(lambda: not self._running, _CLOSE_SECONDS):
-                return  # the process ends soon, and the file is whole without it
-            for connection in self._opened:
+        until = time.monotonic() + _CLOSE_SECONDS
+        with self._lock:
+            for connection, lock in self._opened:
+                if not lock.acquire(timeout=max(0.0, until - time.monotonic())):
+                    return  # the process ends soon, and the file is whole without it
                 connection.close()
+                lock.release()
             self._opened.clear()
             self._local = threading.local()
 
@@ -155,8 +144,41 @@ def _explain(error: Exception) -> StoreError:
 
 @final
 class _SqliteTransaction:
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    """Classes instead of generators, and one lock: every reply that has a state waits for such a transaction."""
+
+    def __init__(self, database: SqliteDatabase) -> None:
+        self._database = database
+
+    def __enter__(self) -> Self:
+        try:
+            self._connection, self._lock = self._database.connect()
+            self._lock.acquire()
+            try:
+                self._connection.execute("begin immediate")
+            except BaseException:
+                self._lock.release()
+                raise
+        except _FAILURES as error:
+            raise _explain(error) from error
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        try:
+            if error is None:
+                self._connection.execute("commit")
+                return
+        except _FAILURES as failure:
+            error = failure
+        finally:
+            try:
+                if self._connection.in_transaction:
+                    self._connection.execute("rollback")
+            except _FAILURES as failure:
+                error = failure
+            finally:
+                self._lock.release()
+        if isinstance(error, _FAILURES):
+            raise _explain(error) from error
 
     def run(self, statement: str, values: Sequence[Value] = ()) -> int:
         return self._connection.execute(statement, clean_values(values)).rowcount

@@ -36,6 +36,28 @@ _NEWEST: Final = (
 )
 _TABLES: Final = ("states", "requests", "responses", "conversations", "contents")
 """Those that have a tenant."""
+_PUT_STATE: Final = (
+    "insert into states (id, tenant, made, seen, size, data, conversation) values (?, ?, ?, ?, ?, ?, ?)"
+    " on conflict do nothing"
+)
+_USE_STATE: Final = "update states set seen = ? where id = ? and seen < ?"
+_PUT_KEY: Final = "insert into state_keys (key, state, made) values (?, ?, ?) on conflict do nothing"
+_PUT_REQUEST: Final = (
+    "insert into requests (id, tenant, time, data, conversation) values (?, ?, ?, ?, ?) on conflict do nothing"
+)
+_PUT_REPLY: Final = (
+    "insert into responses (id, tenant, seen, size, data, conversation) values (?, ?, ?, ?, ?, ?)"
+    " on conflict do nothing"
+)
+_PUT_CONTENT: Final = (
+    "insert into contents (id, tenant, conversation, seen, size, data) values (?, ?, ?, ?, ?, ?) on conflict do nothing"
+)
+_PUT_CONVERSATION: Final = (
+    "insert into conversations (id, tenant, seen, data) values (?, ?, ?, ?)"
+    " on conflict (id) do update set seen = excluded.seen, data = excluded.data"
+)
+_WRITES: Final = (_PUT_STATE, _USE_STATE, _PUT_KEY, _PUT_REQUEST, _PUT_REPLY, _PUT_CONTENT, _PUT_CONVERSATION)
+"""In the order in which they are run."""
 
 
 @final
@@ -171,75 +193,36 @@ class Store:
 
     def put_all(self, work: Iterable[Stored], now: int) -> None:
         """Store states, rows of requests, replies, conversations, contents and accounts, in one transaction."""
-        states: dict[str, tuple[str, bytes, str]] = {}
-        contents: dict[str, StoredContent] = {}
-        keys: set[tuple[str, str]] = set()
-        rows: dict[str, StoredRow] = {}
-        replies: dict[str, StoredReply] = {}
-        conversations: dict[str, StoredConversation] = {}
-        used: set[str] = set()
+        tables: dict[str, dict[object, tuple[str | int | bytes, ...]]] = {}
         accounts = Syncing()
         for each in work:
             match each:
                 case StoredState():
                     data = dump_state(each.state)
                     name = sha256(text_bytes(each.tenant) + b"\x00" + data).hexdigest()[:40]
-                    states[name] = each.tenant, data, each.conversation
-                    keys |= {(key, name) for key in each.keys}
+                    row = name, each.tenant, now, now, len(data), data, each.conversation
+                    tables.setdefault(_PUT_STATE, {})[name] = row
+                    tables.setdefault(_PUT_KEY, {}).update({(key, name): (key, name, now) for key in each.keys})
                 case StoredRow():
-                    rows.setdefault(each.id, each)
+                    row = each.id, each.tenant, now if each.time is None else each.time, each.data, each.conversation
+                    tables.setdefault(_PUT_REQUEST, {}).setdefault(each.id, row)
                 case StoredReply():
-                    replies.setdefault(each.id, each)
+                    row = each.id, each.tenant, now, len(each.data), each.data, each.conversation
+                    tables.setdefault(_PUT_REPLY, {}).setdefault(each.id, row)
                 case StoredConversation():
-                    conversations[each.id] = each
+                    tables.setdefault(_PUT_CONVERSATION, {})[each.id] = each.id, each.tenant, now, each.data
                 case StoredContent():
-                    contents[each.id] = each
+                    row = each.id, each.tenant, each.conversation, now, len(each.data), each.data
+                    tables.setdefault(_PUT_CONTENT, {})[each.id] = row
                 case UsedStates():
-                    used.update(each.ids)
+                    tables.setdefault(_USE_STATE, {}).update({name: (now, name, now) for name in each.ids})
                 case StoredAccount():
                     accounts.add(each)
         with accounts, self.database.transaction() as transaction:
-            _write(
-                transaction,
-                "insert into states (id, tenant, made, seen, size, data, conversation) values (?, ?, ?, ?, ?, ?, ?)"
-                " on conflict do nothing",
-                [(name, tenant, now, now, len(data), data, where) for name, (tenant, data, where) in states.items()],
-            )
-            _write(
-                transaction, "update states set seen = ? where id = ? and seen < ?", [(now, name, now) for name in used]
-            )
-            _write(
-                transaction,
-                "insert into state_keys (key, state, made) values (?, ?, ?) on conflict do nothing",
-                [(key, name, now) for key, name in keys],
-            )
-            _write(
-                transaction,
-                "insert into requests (id, tenant, time, data, conversation) values (?, ?, ?, ?, ?)"
-                " on conflict do nothing",
-                [
-                    (row.id, row.tenant, now if row.time is None else row.time, row.data, row.conversation)
-                    for row in rows.values()
-                ],
-            )
-            _write(
-                transaction,
-                "insert into responses (id, tenant, seen, size, data, conversation) values (?, ?, ?, ?, ?, ?)"
-                " on conflict do nothing",
-                [(row.id, row.tenant, now, len(row.data), row.data, row.conversation) for row in replies.values()],
-            )
-            _write(
-                transaction,
-                "insert into contents (id, tenant, conversation, seen, size, data) values (?, ?, ?, ?, ?, ?)"
-                " on conflict do nothing",
-                [(row.id, row.tenant, row.conversation, now, len(row.data), row.data) for row in contents.values()],
-            )
-            _write(
-                transaction,
-                "insert into conversations (id, tenant, seen, data) values (?, ?, ?, ?)"
-                " on conflict (id) do update set seen = excluded.seen, data = excluded.data",
-                [(row.id, row.tenant, now, row.data) for row in conversations.values()],
-            )
+            for statement in _WRITES:
+                if rows := tables.get(statement):
+                    # The order in which rows are locked is the same in every gateway.
+                    transaction.run_many(statement, sorted(rows.values()))
             accounts.write(transaction, now, is_local=self.database.is_local)
 
     def probe(self, now: int) -> None:
@@ -409,12 +392,6 @@ class Store:
     def close(self) -> None:
         """Close the database."""
         self.database.close()
-
-
-def _write(transaction: Transaction, statement: str, rows: list[tuple[str | int | bytes, ...]]) -> None:
-    """Run a statement for rows in one order: the order in which rows are locked is the same in every gateway."""
-    if rows:
-        transaction.run_many(statement, sorted(rows))
 
 
 def _set_meta(transaction: Transaction, name: str, value: str) -> None:

@@ -71,7 +71,7 @@ class Writer:
         self._reads = reads
         self._writes = writes
         self._on_error = on_error
-        self._queue: queue.Queue[Item | None] = queue.Queue(_MOST_WAITING)
+        self._queue: queue.SimpleQueue[Item | None] = queue.SimpleQueue()
         self._unhurried: deque[Item] = deque()
         self._is_announced = False
         self._has_more = False
@@ -98,10 +98,9 @@ class Writer:
                 self._is_announced = True
                 self._later(self._take_unhurried)
             return True
-        try:
-            self._queue.put_nowait(item)
-        except queue.Full:
+        if self._queue.qsize() >= _MOST_WAITING:
             return False
+        self._queue.put(item)
         return True
 
     def keep(self, item: Item) -> None:
@@ -111,10 +110,8 @@ class Writer:
 
     def wake(self) -> None:
         """Make the thread look at the circuits."""
-        try:
-            self._queue.put_nowait(None)
-        except queue.Full:
-            return
+        if self._queue.qsize() < _MOST_WAITING:
+            self._queue.put(None)
 
     def _take_unhurried(self) -> None:
         self._is_announced = False
@@ -178,7 +175,7 @@ class Writer:
             return
         while True:
             try:
-                self._store.put_all([item.work for item in batch], max(item.now for item in batch))
+                self._store.put_all([item.work for item in batch], max([item.now for item in batch]))
             except StoreNotWritable as error:
                 self._writes.open()
                 self._report(error)
