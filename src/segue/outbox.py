@@ -31,7 +31,7 @@ from msgspec.structs import replace
 from segue.appending import Known, fit_appended
 from segue.binding.bind import Sender, assistant_turns, prefix_form
 from segue.binding.binder import Binder
-from segue.binding.digests import START, Reply, TurnDigests
+from segue.binding.digests import START, ReplyTurn, TurnDigests
 from segue.conversation.context import Context, Options, Prompt, Tool, is_known_prefix
 from segue.conversation.exact import is_exact
 from segue.conversation.messages import Message
@@ -112,7 +112,7 @@ class _Kept:
         self.repeated_messages: tuple[Message, ...] = ()
         """The messages that affect later turns."""
         self.digest: bytes = START
-        self.replies: list[Reply] = []
+        self.replies: list[ReplyTurn] = []
         """The digest of the kept turns, and their assistant turns, where the target binds reasoning to its prefix."""
         self.rest: _Rest | None = None
         """What stands behind the kept messages in the last request."""
@@ -146,7 +146,7 @@ class _Kept:
         turns: bytes,
         repeated_messages: Sequence[Message],
         digest: bytes,
-        replies: Sequence[Reply],
+        replies: Sequence[ReplyTurn],
     ) -> None:
         """Keep more messages and their turns."""
         self.messages += messages

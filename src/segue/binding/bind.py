@@ -9,8 +9,8 @@ from typing import Final, NamedTuple, TypeAlias, cast
 import msgspec
 from msgspec.structs import replace
 
-from segue.binding.digests import DigestCache, Reply, TurnDigests
-from segue.binding.run import Frame, Run, choose_run
+from segue.binding.digests import DigestCache, ReplyTurn, TurnDigests
+from segue.binding.run import BoundRun, Frame, choose_run
 from segue.binding.stamp import Stamp
 from segue.binding.withholding import note_withheld, without_blocks
 from segue.conversation.content import ThinkingContent
@@ -126,7 +126,7 @@ def make_frame(form: PrefixForm, wire: Block, projection: Projection, sender: Se
     )
 
 
-def make_stamp(frame: Frame, digests: TurnDigests, run: Run, sender: Sender) -> Stamp:
+def make_stamp(frame: Frame, digests: TurnDigests, run: BoundRun, sender: Sender) -> Stamp:
     """Give the stamp of a request; `digests` are those of its last turns."""
     endpoint, account, refused, _ = sender
     return Stamp(
@@ -232,7 +232,7 @@ def _any_account(message: AssistantMessage) -> bool:  # noqa: ARG001 - as `is_of
 
 
 def withhold(
-    projection: Projection, given: Context, replies: Sequence[Reply], run: Run, *, policy: Policy, model: Model
+    projection: Projection, given: Context, replies: Sequence[ReplyTurn], run: BoundRun, *, policy: Policy, model: Model
 ) -> Projection:
     """Give a projection without the reasoning that a run leaves out, and report it.
 
@@ -244,7 +244,7 @@ def withhold(
     return with_messages(projection, stripped, Report(tuple(changes)), policy, model)
 
 
-def strip(replies: Sequence[Reply], run: Run, policy: Policy) -> dict[int, Message]:
+def strip(replies: Sequence[ReplyTurn], run: BoundRun, policy: Policy) -> dict[int, Message]:
     """Give the messages that replace others, by the index of those."""
     return {
         replies[index].place: without_blocks(replies[index].message, positions, policy.texts.empty_turn)

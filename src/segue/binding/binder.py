@@ -7,8 +7,8 @@ from functools import partial
 from typing import Final, final
 
 from segue.binding.bind import MakeStamp, Sender, account_check, make_frame, make_stamp, strip, with_messages
-from segue.binding.digests import Reply, TurnDigests
-from segue.binding.run import Frame, Run, choose_run, grow_run
+from segue.binding.digests import ReplyTurn, TurnDigests
+from segue.binding.run import BoundRun, Frame, choose_run, grow_run
 from segue.binding.withholding import note_withheld
 from segue.conversation.context import Context
 from segue.conversation.messages import Message
@@ -19,10 +19,10 @@ from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Wire
 from segue.protocols.kit.prefix_form import PrefixForm
 
-_NO_REPLIES: Final[list[Reply]] = []
+_NO_REPLIES: Final[list[ReplyTurn]] = []
 
 
-def _is_same(known: Reply, reply: Reply) -> bool:
+def _is_same(known: ReplyTurn, reply: ReplyTurn) -> bool:
     return known is reply or (known.message is reply.message and known.before == reply.before)
 
 
@@ -42,11 +42,11 @@ class Binder:
 
     def reset(self) -> None:
         """Forget what was decided."""
-        self._run: Run | None = None
+        self._run: BoundRun | None = None
         self._frame: tuple[object, Frame] | None = None
-        self._kept: list[Reply] = _NO_REPLIES
+        self._kept: list[ReplyTurn] = _NO_REPLIES
         self._kept_count = 0
-        self._recent: list[Reply] = _NO_REPLIES
+        self._recent: list[ReplyTurn] = _NO_REPLIES
         """The replies that the run was chosen for: the first ones of `_kept`, and those behind them."""
         self._stripped: dict[int, Message] = {}
         self._originals: dict[int, Message] = {}
@@ -82,7 +82,7 @@ class Binder:
         changes = sorted([*projection.report.changes, *self._changes], key=place_of)
         return with_messages(projection, stripped, Report(tuple(changes)), self._policy, self._endpoint.model)
 
-    def choose(self, body: Wire, key: object, kept: list[Reply], digests: TurnDigests) -> None:
+    def choose(self, body: Wire, key: object, kept: list[ReplyTurn], digests: TurnDigests) -> None:
         """Choose the reasoning of a request whose turns were encoded.
 
         `kept` are replies of turns that are kept, `digests` those of the turns behind them; `key` stands for everything
@@ -115,14 +115,14 @@ class Binder:
     def _sender(self) -> Sender:
         return Sender(self._endpoint, self._account, self._refused)
 
-    def _grown(self, frame: Frame, kept: list[Reply], new: list[Reply]) -> Run | None:
+    def _grown(self, frame: Frame, kept: list[ReplyTurn], new: list[ReplyTurn]) -> BoundRun | None:
         """Add the new replies to the last choice; None if they do not only continue it."""
         if self._run is None or self._frame is None or self._frame[1] is not frame:
             return None
         count = self._kept_count
         if kept is not self._kept or len(kept) < count:
             return None
-        behind: Sequence[Reply] = new if len(kept) == count else [*kept[count:], *new]
+        behind: Sequence[ReplyTurn] = new if len(kept) == count else [*kept[count:], *new]
         if len(behind) < len(self._recent):
             return None
         if not all(map(_is_same, self._recent, behind)):
@@ -130,7 +130,7 @@ class Binder:
         check = account_check(self._account, self._endpoint)
         return grow_run(behind[len(self._recent) :], frame, check, self._run)
 
-    def _apply(self, replies: list[Reply], run: Run) -> None:
+    def _apply(self, replies: list[ReplyTurn], run: BoundRun) -> None:
         """Leave out what a new choice leaves out."""
         originals: dict[int, Message] = {replies[index].place: replies[index].message for index in run.withheld}
         positions = {replies[index].place: left for index, (left, _) in run.withheld.items()}

@@ -29,7 +29,7 @@ START: Final = b"\0" * 32
 
 
 @final
-class Reply(msgspec.Struct, frozen=True):
+class ReplyTurn(msgspec.Struct, frozen=True):
     """An assistant turn of a request.
 
     `place` is the index of the projected message, `before` the digest of the turns before it.
@@ -157,11 +157,13 @@ class TurnDigests:
 
     __slots__ = ("_digests", "_form", "replies")
 
-    def __init__(self, form: PrefixForm, start: bytes | list[_Digest] = START, replies: Sequence[Reply] = ()) -> None:
+    def __init__(
+        self, form: PrefixForm, start: bytes | list[_Digest] = START, replies: Sequence[ReplyTurn] = ()
+    ) -> None:
         self._form = form
         self._digests: list[_Digest] = [_Digest(start)] if isinstance(start, bytes) else start
         """The digest before the turns, then that behind each of them."""
-        self.replies: list[Reply] = [*replies]
+        self.replies: list[ReplyTurn] = [*replies]
 
     def __len__(self) -> int:
         return len(self._digests) - 1
@@ -206,7 +208,7 @@ class TurnDigests:
                 if known is None:
                     before = START if form.starts(turn) else digests[at].make(form)
                     known = digests[at + 1].reply = (before, marks_of(message))
-                add(Reply(place, message, *known))
+                add(ReplyTurn(place, message, *known))
                 number += 1
 
     def behind(self, count: int, replies: int) -> TurnDigests:

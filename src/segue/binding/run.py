@@ -27,7 +27,7 @@ from typing import Final, cast, final
 import msgspec
 from msgspec.structs import replace
 
-from segue.binding.digests import START, Reply
+from segue.binding.digests import START, ReplyTurn
 from segue.conversation.marks import stored_digest
 from segue.conversation.messages import AssistantMessage, Sent
 
@@ -56,7 +56,7 @@ class Frame(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @final
-class Run(msgspec.Struct, frozen=True, kw_only=True):
+class BoundRun(msgspec.Struct, frozen=True, kw_only=True):
     """Which reasoning of a request is sent.
 
     `withheld` has the positions of the marks that are left out, by the index of the reply, with the cause. `newest` is
@@ -75,12 +75,16 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 # -- the run that is sent ----------------------------------------------------------------------------------------------
 
 
-def choose_run(replies: Sequence[Reply], frame: Frame, is_of_account: Callable[[AssistantMessage], bool]) -> Run:
+def choose_run(
+    replies: Sequence[ReplyTurn], frame: Frame, is_of_account: Callable[[AssistantMessage], bool]
+) -> BoundRun:
     """Choose the reasoning that is sent."""
     return _whole_run(replies, frame, is_of_account) or _Choice(replies, frame, is_of_account).run()
 
 
-def _whole_run(replies: Sequence[Reply], frame: Frame, is_of_account: Callable[[AssistantMessage], bool]) -> Run | None:
+def _whole_run(
+    replies: Sequence[ReplyTurn], frame: Frame, is_of_account: Callable[[AssistantMessage], bool]
+) -> BoundRun | None:
     """Choose all reasoning, if it is one run whose newest reply holds; None if it is not. Most requests are so."""
     newest, last, refused = None, None, frame.refused
     if _start(replies):
@@ -97,12 +101,12 @@ def _whole_run(replies: Sequence[Reply], frame: Frame, is_of_account: Callable[[
         newest, last = marks[-1], reply
     if last is None or last.message.sent is None or not _holds(last, last.message.sent, frame):
         return None
-    return Run(count=len(replies), withheld={}, newest=newest, known=newest)
+    return BoundRun(count=len(replies), withheld={}, newest=newest, known=newest)
 
 
 def grow_run(
-    new: Sequence[Reply], frame: Frame, is_of_account: Callable[[AssistantMessage], bool], known: Run
-) -> Run | None:
+    new: Sequence[ReplyTurn], frame: Frame, is_of_account: Callable[[AssistantMessage], bool], known: BoundRun
+) -> BoundRun | None:
     """Add new replies to a choice that was made for the same frame; None if they do not continue its run."""
     if known.asked:
         return None
@@ -127,17 +131,17 @@ def grow_run(
     return replace(known, count=count, newest=newest, known=newest) if new else known
 
 
-def _start(replies: Sequence[Reply]) -> int:
+def _start(replies: Sequence[ReplyTurn]) -> int:
     """Give the index of the newest reply that the provider reads in place of all before it; 0 if there is none."""
     return next((index for index in range(len(replies) - 1, -1, -1) if replies[index].before == START), 0)
 
 
-def _holds(reply: Reply, sent: Sent, frame: Frame) -> bool:
+def _holds(reply: ReplyTurn, sent: Sent, frame: Frame) -> bool:
     """Whether what a reply was made after is what stands before it now."""
     return sent.system == frame.system and sent.tools == frame.tools and sent.messages == stored_digest(reply.before)
 
 
-def _is_known(reply: Reply) -> bool:
+def _is_known(reply: ReplyTurn) -> bool:
     sent = reply.message.sent
     return sent is not None and bool(sent.messages)
 
@@ -146,7 +150,7 @@ class _Choice:
     """Chooses the reasoning of one request."""
 
     def __init__(
-        self, replies: Sequence[Reply], frame: Frame, is_of_account: Callable[[AssistantMessage], bool]
+        self, replies: Sequence[ReplyTurn], frame: Frame, is_of_account: Callable[[AssistantMessage], bool]
     ) -> None:
         self.replies = replies
         self.frame = frame
@@ -160,7 +164,7 @@ class _Choice:
             if reply.message.sent is not None:
                 self.accepted.update(dict.fromkeys(reply.message.sent.accepted, reply.message.sent.accepted))
 
-    def run(self) -> Run:
+    def run(self) -> BoundRun:
         unknown, answers, below = self._newest_unknown()
         sendable = self._sendable(unknown)
         usable = [
@@ -180,7 +184,9 @@ class _Choice:
             if usable and self.frame.can_ask:
                 self.kept.update(sendable)
                 asked = tuple(usable)
-        return Run(count=len(self.replies), withheld=self._withheld(), newest=self._newest(), known=known, asked=asked)
+        return BoundRun(
+            count=len(self.replies), withheld=self._withheld(), newest=self._newest(), known=known, asked=asked
+        )
 
     def _newest(self) -> str | None:
         at = max(self.kept, default=-1)

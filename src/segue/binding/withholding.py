@@ -7,8 +7,8 @@ from collections.abc import Set as AbstractSet
 
 from msgspec.structs import replace
 
-from segue.binding.digests import Reply
-from segue.binding.run import Run
+from segue.binding.digests import ReplyTurn
+from segue.binding.run import BoundRun
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent
 from segue.conversation.messages import AssistantMessage, Message
 from segue.projection.report import Change, ChangeCode, Loss
@@ -27,7 +27,7 @@ def without_blocks(message: AssistantMessage, positions: Sequence[int], filler: 
     return replace(message, content=tuple(content) or (TextContent(text=filler),))
 
 
-def note_withheld(given: Sequence[Message], replies: Sequence[Reply], run: Run) -> list[Change]:
+def note_withheld(given: Sequence[Message], replies: Sequence[ReplyTurn], run: BoundRun) -> list[Change]:
     """Report what is left out or asked about, with its place in the given conversation."""
     asked = frozenset(run.asked)
     unknown = {index for index, reply in enumerate(replies) if asked and not asked.isdisjoint(reply.marks)}
@@ -52,7 +52,7 @@ def _signed(message: AssistantMessage) -> list[ThinkingContent]:
     return [piece for piece in message.content if type(piece) is ThinkingContent and piece.thinking_signature]
 
 
-def _find_places(given: Sequence[Message], replies: Sequence[Reply], wanted: AbstractSet[int]) -> dict[int, int]:
+def _find_places(given: Sequence[Message], replies: Sequence[ReplyTurn], wanted: AbstractSet[int]) -> dict[int, int]:
     """Find the given messages of some replies.
 
     Projection keeps the order of assistant turns, and the thinking that it keeps are the given objects.

@@ -48,7 +48,7 @@ _COLOURS: Final[Mapping[Level, str]] = {"error": "bold red", "warning": "yellow"
 
 
 @final
-class Finding(NamedTuple):
+class Problem(NamedTuple):
     """One problem, and its place."""
 
     level: Level
@@ -128,7 +128,7 @@ def command(
     model = find_target(None, target, catalogue) if wire_only else find_target(target, None, catalogue, FOR)
     known = open_catalogue(catalogue)
     before = None if after is None else _read_before(after, source)
-    found: list[Finding] = []
+    found: list[Problem] = []
     document: Document | None = None
     for file in inputs:
         opened = open_input(file, source)
@@ -188,13 +188,13 @@ def _findings(
     known: Catalogue | None,
     before: Document | None = None,
     version: str | None = None,
-) -> Iterator[Finding]:
+) -> Iterator[Problem]:
     """Give the problems for a model; with the `known` models, those for the model that a request names.
 
     `before` is the request before; a request of another protocol than it cannot be compared with it.
     """
     if isinstance(document, BadLine):
-        yield Finding("error", "unreadable", (), document.reason, document.line)
+        yield Problem("error", "unreadable", (), document.reason, document.line)
         return
     places = LinesOfPaths(document)
     is_training = is_training_line(document)
@@ -216,7 +216,7 @@ def _findings(
             if is_training and violation.code in ONLY_REQUESTS:
                 continue
             line = places.find_line(violation.path, is_wire=True)
-            yield Finding("error", violation.code, violation.path, violation.message, line)
+            yield Problem("error", violation.code, violation.path, violation.message, line)
         if not any(violation.code == WINDOW_EXCEEDED for violation in violations):
             endpoint = find_endpoint(model.protocol, judged, named, known)
             yield from _estimated(document.prompt, endpoint.model, places.find_line((), is_wire=True))
@@ -225,30 +225,30 @@ def _findings(
         request = document.prepare(model, Policy())
     except EmptyConversation as empty:
         line = places.find_line((), is_wire=False)
-        yield Finding("error", "empty_conversation", (), in_program_words(str(empty)), line)
+        yield Problem("error", "empty_conversation", (), in_program_words(str(empty)), line)
         return
     except DoesNotFit as unsendable:
         line = places.find_line(unsendable.path, is_wire=False)
         text = in_program_words(str(unsendable))
-        yield Finding("error", "does_not_fit", unsendable.path, text, line)
+        yield Problem("error", "does_not_fit", unsendable.path, text, line)
         return
     for change in request.report.changes:
         line = places.find_line(change.path, is_wire=False)
         text = in_program_words(change.sentence())
-        yield Finding(_LEVELS[change.loss], change.code.value, change.path, text, line)
+        yield Problem(_LEVELS[change.loss], change.code.value, change.path, text, line)
 
 
-def _estimated(prompt: Prompt, model: Model, line: int) -> Iterator[Finding]:
+def _estimated(prompt: Prompt, model: Model, line: int) -> Iterator[Problem]:
     """Compare the estimate with the window. It may be wrong by a tenth or more, so the finding is a warning."""
     if model.context_window and (tokens := estimate_tokens(prompt, model)) > model.context_window:
         message = (
             f"the request has about {tokens:,} tokens, and the window of the model has {model.context_window:,};"
             " this is an estimate"
         )
-        yield Finding("warning", "window_exceeded_by_estimate", (), message, line)
+        yield Problem("warning", "window_exceeded_by_estimate", (), message, line)
 
 
-def _print_human(found: list[Finding]) -> None:
+def _print_human(found: list[Problem]) -> None:
     from rich.text import Text
 
     console = open_console()
@@ -265,19 +265,19 @@ def _print_human(found: list[Finding]) -> None:
     click.echo(_count(found) if found else "no problems found", err=True)
 
 
-def _count(found: Sequence[Finding]) -> str:
+def _count(found: Sequence[Problem]) -> str:
     """Count the findings, of each level."""
     counts = Counter(finding.level for finding in found)
     levels = (counted(counts[level], level) for level in _COLOURS if counts[level])
     return f"{len(found):,} found: {', '.join(levels)}"
 
 
-def _print_json(found: list[Finding]) -> None:
+def _print_json(found: list[Problem]) -> None:
     rows = [{"file": finding.file, **finding._asdict()} for finding in found]
     click.echo(msgspec.json.format(encode_valid_json(rows), indent=2))
 
 
-def _print_github(found: list[Finding]) -> None:
+def _print_github(found: list[Problem]) -> None:
     for finding in found:
         click.echo(
             f"::{finding.level} file={_escape(finding.file, _IN_PROPERTY)},line={finding.line},"

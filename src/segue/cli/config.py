@@ -8,11 +8,11 @@ from typing import Final
 
 import click
 
-from segue.cli.targets import Words, catalogue_option, find_target
+from segue.cli.targets import ModelWords, catalogue_option, find_target
 from segue.client.local.user_files import SETTINGS, read_settings, write_setting
 
 _NAMES: Final = click.Choice(tuple(SETTINGS))
-_MODEL: Final = Words("VALUE", "--protocol", alone=False, other="Add a model of your own with --catalogue FILE")
+_MODEL: Final = ModelWords("VALUE", "--protocol", alone=False, other="Add a model of your own with --catalogue FILE")
 
 
 @click.group("config")

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import click
 
 from segue.cli.statuses import Status
-from segue.cli.targets import PROTOCOL_NAMES, Words, catalogue_option, find_target, gather
+from segue.cli.targets import PROTOCOL_NAMES, ModelWords, catalogue_option, find_target, gather
 from segue.client.local.user_files import key_sources, read_settings
 from segue.conversation.context import ThinkingLevel
 from segue.errors import SegueError
@@ -167,7 +167,7 @@ def _has_server(url: str) -> bool:
         return False
 
 
-def find_start(name: str | None, sending: Sending, session: Path | None, words: Words) -> Start | None:
+def find_start(name: str | None, sending: Sending, session: Path | None, words: ModelWords) -> Start | None:
     """Find the model that the user named, that the session was continued with last, or that is set; None without."""
     if name is not None:
         model = find_target(name, sending.protocol, sending.catalogue, words)

@@ -156,7 +156,7 @@ def open_catalogue(path: str | None) -> Catalogue:
 
 
 @final
-class Words(NamedTuple):
+class ModelWords(NamedTuple):
     """How a command names a model and its protocol, for error messages.
 
     If `alone` is true, the command also takes a protocol without a model.
@@ -171,13 +171,13 @@ class Words(NamedTuple):
     """What to do for a model that the catalogue does not have."""
 
 
-TO: Final = Words("--to", "--to-protocol")
-FROM: Final = Words("--from-model", "--from")
-FOR: Final = Words("--for", "--for")
-CHAT: Final = Words("MODEL", "--protocol", alone=False)
-ASK: Final = Words("--model", "--protocol", alone=False)
-MODELS: Final = Words("QUERY", "--protocol", alone=False, other="Add a model of your own with --catalogue FILE")
-IN_CHAT: Final = Words(
+TO: Final = ModelWords("--to", "--to-protocol")
+FROM: Final = ModelWords("--from-model", "--from")
+FOR: Final = ModelWords("--for", "--for")
+CHAT: Final = ModelWords("MODEL", "--protocol", alone=False)
+ASK: Final = ModelWords("--model", "--protocol", alone=False)
+MODELS: Final = ModelWords("QUERY", "--protocol", alone=False, other="Add a model of your own with --catalogue FILE")
+IN_CHAT: Final = ModelWords(
     "/model",
     "--protocol",
     alone=False,
@@ -186,7 +186,7 @@ IN_CHAT: Final = Words(
 )
 
 
-def find_target(name: str | None, protocol: str | None, catalogue: str | None, words: Words = TO) -> Model:
+def find_target(name: str | None, protocol: str | None, catalogue: str | None, words: ModelWords = TO) -> Model:
     """Find a model by its name, or any model of a protocol.
 
     A name that the catalogue does not have needs a protocol; what stands before its first slash is the provider.
@@ -214,7 +214,7 @@ def find_target(name: str | None, protocol: str | None, catalogue: str | None, w
     return found if protocol is None or protocol == found.protocol else replace(found, protocol=protocol)
 
 
-def _protocol_named(name: str, known: Catalogue, words: Words) -> str:
+def _protocol_named(name: str, known: Catalogue, words: ModelWords) -> str:
     """Explain that a protocol was given where a model is expected, with an example that works."""
     example = get_protocol(name).example.full_name()
     try:
@@ -225,7 +225,7 @@ def _protocol_named(name: str, known: Catalogue, words: Words) -> str:
     return f"{words.model} takes a model, and {name} is a protocol; use {alone}a model of it, such as {example}"
 
 
-def explain_unknown(unknown: UnknownModel, words: Words) -> UnknownModel:
+def explain_unknown(unknown: UnknownModel, words: ModelWords) -> UnknownModel:
     """Replace advice for Python programs with that of the command; names of protocols are suggested, too."""
     near = find_near(unknown.name, PROTOCOLS) if words.alone else []
     if near:

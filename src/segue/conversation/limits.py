@@ -39,14 +39,14 @@ _FREE_FIELDS: Final = frozenset({"arguments", "block", "definition", "details", 
 """Fields of free-form JSON. They cannot hold values of segue's own types."""
 
 
-class Fault(NamedTuple):
+class StorageFault(NamedTuple):
     """A value that cannot be stored as JSON, and its path."""
 
     reason: str
     path: Path
 
 
-def find_fault(value: object, *, above: int = 0) -> Fault | None:
+def find_fault(value: object, *, above: int = 0) -> StorageFault | None:
     """Find the first value, in document order, that cannot be stored as JSON; None when there is none.
 
     `above` is the number of levels above the value. Nothing here recurses, so neither a deep value nor one that
@@ -57,22 +57,22 @@ def find_fault(value: object, *, above: int = 0) -> Fault | None:
         value, path, level, is_free = waiting.pop()
         if value is None or isinstance(value, str | int | float):
             if reason := _number_fault(value):
-                return Fault(reason, path)
+                return StorageFault(reason, path)
             continue
         if isinstance(value, Value) and is_free:
             reason = f"a {type(value).__name__} is not allowed inside free-form JSON; convert it to plain values first"
-            return Fault(reason, path)
+            return StorageFault(reason, path)
         if not isinstance(value, Value | Mapping | list | tuple):
             reason = (
                 f"JSON cannot represent a value of type {type(value).__name__}; convert it to a string, number or dict"
             )
-            return Fault(reason, path)
+            return StorageFault(reason, path)
         if level == MAX_NESTING:
-            return Fault(_TOO_DEEP, path)
+            return StorageFault(_TOO_DEEP, path)
         inside = list(_parts(cast("Value | Mapping[object, object] | Sequence[object]", value)))
         for step, _ in inside:
             if not isinstance(step, str | int) or (isinstance(value, Mapping) and not isinstance(step, str)):
-                return Fault(f"the key {step!r} is not a string; keys of JSON objects have to be", path)
+                return StorageFault(f"the key {step!r} is not a string; keys of JSON objects have to be", path)
         steps = cast("list[tuple[str | int, object]]", inside)
         waiting += [
             (item, (*path, step), level + 1, is_free or isinstance(value, Mapping) or step in _FREE_FIELDS)

@@ -32,7 +32,7 @@ _LONGEST_ERROR: Final = 100_000
 
 
 @final
-class Answer(NamedTuple):
+class PageAnswer(NamedTuple):
     """An answer, with the status and the MIME type that it has over HTTP."""
 
     data: bytes
@@ -100,11 +100,11 @@ class Answers:
             ),
         }
 
-    def answer(self, path: str, given: Mapping[str, str], body: bytes = b"") -> Answer:
+    def answer(self, path: str, given: Mapping[str, str], body: bytes = b"") -> PageAnswer:
         """Answer a question; `given` are the parameters of its URL."""
         try:
             if path in self._of_all:
-                return Answer(encode_valid_json(self._of_all[path]()))
+                return PageAnswer(encode_valid_json(self._of_all[path]()))
             if path == "open":
                 return self._open(given, body)
             if path == "session":
@@ -116,7 +116,7 @@ class Answers:
                 found = self._find(query.document)
                 if path == "wire":
                     return self._wire(query, found)
-                return Answer(encode_valid_json(self._of_one[path](query, found)))
+                return PageAnswer(encode_valid_json(self._of_one[path](query, found)))
         except msgspec.DecodeError as error:
             return failed(f"the page sent an invalid request: {error}; reload the page", 400)
         except _Closed as error:
@@ -144,12 +144,12 @@ class Answers:
             "example": self._example is not None,
         }
 
-    def _open(self, given: Mapping[str, str], body: bytes) -> Answer:
+    def _open(self, given: Mapping[str, str], body: bytes) -> PageAnswer:
         protocol = given.get("source") or None
         if (key := given.get("document")) is not None:
             other = self._find(key)
             if not given.get("nth", "").isdecimal():
-                return Answer(encode_valid_json(other.describe()))
+                return PageAnswer(encode_valid_json(other.describe()))
             name, found = other.name, other.opened.open_nth(int(given["nth"]), protocol)
         elif "example" in given and self._example is not None:
             name, found = self._example.name, open_conversation(self._example.read_bytes(), self._example.name, None)
@@ -159,13 +159,13 @@ class Answers:
                 found = open_conversation(body, name or "the pasted text", protocol)
             except (LoadError, DecodeError) as error:
                 return _unread(body, f"{name}: {error}" if name else str(error))
-        return Answer(encode_valid_json(self._library.add(name, found).describe()))
+        return PageAnswer(encode_valid_json(self._library.add(name, found).describe()))
 
-    def _open_session(self, query: _SessionQuery) -> Answer:
+    def _open_session(self, query: _SessionQuery) -> PageAnswer:
         if not self._shows_sessions:
             raise _Forbidden("sessions are shown only to this machine; run `segue ui` without --host and --allow-host")
         found = open_conversation(query.source, query.source, None)
-        return Answer(encode_valid_json(self._library.add(query.title or query.source, found).describe()))
+        return PageAnswer(encode_valid_json(self._library.add(query.title or query.source, found).describe()))
 
     def _side(self, query: _Query, found: OpenConversation) -> SideBySide:
         if query.other:
@@ -181,27 +181,27 @@ class Answers:
         length = min(max(query.length, 1), _LONGEST)
         return self._side(query, found).rows(query.rows[:_MOST_ROWS], length, found.keep_image)
 
-    def _wire(self, query: _Query, found: OpenConversation) -> Answer:
+    def _wire(self, query: _Query, found: OpenConversation) -> PageAnswer:
         found.inspect(query.target, query.reasoning)
         model = find_target(query.target, found.document, self._catalogue)
-        return Answer(wire_json(found.document, model, Policy(reasoning=query.reasoning)))
+        return PageAnswer(wire_json(found.document, model, Policy(reasoning=query.reasoning)))
 
-    def _image(self, path: str) -> Answer:
+    def _image(self, path: str) -> PageAnswer:
         _, document, image = path.split("/", 2)
         found = self._library.find(document)
         data = None if found is None else found.find_image(image)
         shown = None if data is None else find_image(data)
-        return failed("there is no such image", 404) if shown is None else Answer(shown[0], kind=shown[1])
+        return failed("there is no such image", 404) if shown is None else PageAnswer(shown[0], kind=shown[1])
 
 
-def failed(sentence: str, status: int) -> Answer:
+def failed(sentence: str, status: int) -> PageAnswer:
     """Make an answer that says what is wrong."""
-    return Answer(encode_valid_json({"error": sentence}), status)
+    return PageAnswer(encode_valid_json({"error": sentence}), status)
 
 
-def _unread(body: bytes, problem: str) -> Answer:
+def _unread(body: bytes, problem: str) -> PageAnswer:
     """Say why a pasted text is no conversation; if it is an error of a provider, say what kind of error."""
     failure = classify(body[:_LONGEST_ERROR].decode("utf-8", "replace"))
     if failure.kind == FailureKind.UNKNOWN:
         return failed(problem, 422)
-    return Answer(encode_valid_json({"error": problem, "failure": msgspec.to_builtins(failure)}), 422)
+    return PageAnswer(encode_valid_json({"error": problem, "failure": msgspec.to_builtins(failure)}), 422)

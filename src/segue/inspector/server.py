@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
-from segue.inspector.answers import Answer, Answers, failed
+from segue.inspector.answers import Answers, PageAnswer, failed
 from segue.inspector.guard import Guard
 
 _TYPES: Final[Mapping[str, str]] = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
@@ -54,7 +54,7 @@ def make_app(token: str, answers: Answers, *, names: frozenset[str], allowed: fr
     return Guard(Starlette(routes=[Mount(f"/{token}", routes=routes)]), names, allowed)
 
 
-def _response(answer: Answer) -> Response:
+def _response(answer: PageAnswer) -> Response:
     return Response(answer.data, status_code=answer.status, media_type=answer.kind)
 
 

@@ -10,7 +10,15 @@ from segue.errors import EncodeError
 from segue.models.model import Model
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.json_values import object_of
-from segue.protocols.kit.option_table import Setting, Settings, decode_settings, encode_settings, listed, number, plain
+from segue.protocols.kit.option_table import (
+    OptionTable,
+    Setting,
+    decode_settings,
+    encode_settings,
+    listed,
+    number,
+    plain,
+)
 from segue.protocols.kit.option_table import texts as strings
 from segue.protocols.kit.verbatim import choose, chosen, data_of, for_new_request
 
@@ -26,7 +34,7 @@ def write_schema(value: object, _: object) -> dict[str, object]:
     return {"format": {"type": "schema", "schema": value}}
 
 
-TABLE = Settings(
+TABLE = OptionTable(
     PROTOCOL,
     (
         Setting("max_tokens", ("max_tokens",), number("max_tokens", whole=True), plain("max_tokens")),

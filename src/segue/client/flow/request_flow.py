@@ -85,7 +85,7 @@ class Prepare(Protocol):
         ...
 
 
-class Accounts(Protocol):
+class KnownAccounts(Protocol):
     """Knows the accounts that requests are sent with."""
 
     def find(self, model: Model) -> str | None:
@@ -143,7 +143,7 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
     windows: Mapping[str, int] = msgspec.field(default_factory=dict[str, int])
     """Windows that earlier requests found to be smaller than those of the catalogue, by `window_key`."""
     with_window: WithWindow = with_window
-    accounts: Accounts | None = None
+    accounts: KnownAccounts | None = None
     """Where reasoning is bound to the account, names it."""
     summarises: bool = False
     """Whether the shell can have messages summarised that are left out."""

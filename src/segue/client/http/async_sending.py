@@ -27,7 +27,7 @@ _SCHEDULED_CLOSES: Final[set[asyncio.Task[None]]] = set()
 """Tasks that close unread streams. An event loop holds only weak references to its tasks."""
 
 
-class Reply(Protocol):
+class HttpReply(Protocol):
     """What is used of a reply: an `httpx2.Response`, or what a transport gives that needs no HTTP client."""
 
     @property
@@ -58,7 +58,7 @@ class Reply(Protocol):
 class DirectTransport(Protocol):
     """A transport that sends without an HTTP client above it: no cookies, no redirects, fewer objects."""
 
-    async def send_directly(self, outgoing: OutgoingRequest) -> Reply:
+    async def send_directly(self, outgoing: OutgoingRequest) -> HttpReply:
         """Send a request, and wait for the head of the reply. Raises the exceptions of httpx2."""
         ...
 
@@ -81,7 +81,7 @@ class AsyncWire:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._faults = list_faults()
         self._secrets: tuple[str, ...] = ()
-        self._response: Reply | None = None
+        self._response: HttpReply | None = None
         self._chunks: AsyncIterator[bytes] | None = None
         self._scope: anyio.CancelScope | None = None
 
@@ -112,14 +112,14 @@ class AsyncWire:
             return Head(response.status_code, dict(response.headers))
         return Broken("the request was interrupted")
 
-    async def _post(self, outgoing: OutgoingRequest) -> Reply:
+    async def _post(self, outgoing: OutgoingRequest) -> HttpReply:
         connecting: list[str] = []
 
         async def note(step: str, _info: object) -> None:
             if step.startswith(CONNECTING):
                 connecting.append(step)
 
-        async def post() -> Reply:
+        async def post() -> HttpReply:
             http = self._find_http()
             if self._direct is not None and not _is_own(outgoing.url):
                 return await self._direct.send_directly(outgoing)
@@ -225,7 +225,7 @@ def _is_own(url: str) -> bool:
     return urlsplit(url).hostname in (ECHO_HOST, LOCAL_HOST)
 
 
-def _iterate(response: Reply) -> AsyncIterator[bytes]:
+def _iterate(response: HttpReply) -> AsyncIterator[bytes]:
     import httpx2
 
     assert isinstance(response.stream, httpx2.AsyncByteStream), "an async client returns async streams"

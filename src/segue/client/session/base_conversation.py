@@ -54,7 +54,7 @@ class _AnyHistory(Protocol):
     def append_summary(self, summary: Summary) -> None: ...
 
 
-class Turn:
+class PendingTurn:
     """One request: whether its user message is stored, without which its answer is not stored either."""
 
     is_stored = False
@@ -274,7 +274,7 @@ class BaseConversation(Generic[_Reply, _Events]):
 
         return loop, RunPlace[_Reply](lambda: self.context, self.add, ask)
 
-    def _begin(self, turn: Turn) -> Callable[..., _Reply]:
+    def _begin(self, turn: PendingTurn) -> Callable[..., _Reply]:
         """Give the function of the client that makes a request."""
         raise NotImplementedError
 
@@ -289,7 +289,7 @@ class BaseConversation(Generic[_Reply, _Events]):
         tools: ToolLoop | None = None,
     ) -> _Reply:
         """Make a request. The user message is stored before anything is sent."""
-        turn = Turn()
+        turn = PendingTurn()
         with self._turn:
             self._refuse_while_running()
             messages = (new_user_message(content),) if content else ()
@@ -317,10 +317,10 @@ class BaseConversation(Generic[_Reply, _Events]):
             self._reply = ref(reply)
             return reply
 
-    def _perform_summary(self, turn: Turn, step: SummariseStep) -> object:
+    def _perform_summary(self, turn: PendingTurn, step: SummariseStep) -> object:
         raise NotImplementedError
 
-    def _begin_summary(self, turn: Turn, step: SummariseStep) -> Summarising | None:
+    def _begin_summary(self, turn: PendingTurn, step: SummariseStep) -> Summarising | None:
         """Prepare a summary; None if there is none to make, or the last one of these messages failed."""
         window = step.request.projection.window
         if not turn.is_stored or window is None or self._refused == step.wanted.last:

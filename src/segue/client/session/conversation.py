@@ -27,7 +27,7 @@ from segue.client.http.running import (
 )
 from segue.client.http.streams import Stream
 from segue.client.session.async_history import AsyncHistory
-from segue.client.session.base_conversation import BaseConversation, Turn, check_client
+from segue.client.session.base_conversation import BaseConversation, PendingTurn, check_client
 from segue.client.session.history import ConversationHistory, MessageInput, read_content
 from segue.client.session.settings import ConversationSettings, refuse_unknown_settings
 from segue.client.session.summarising import Answer
@@ -72,7 +72,7 @@ class Conversation(BaseConversation[Stream, Iterator[RunEvent]]):
     def _get_history(self) -> ConversationHistory:
         return self._history
 
-    def _begin(self, turn: Turn) -> Callable[..., Stream]:  # noqa: ARG002 - nothing is left to wait for
+    def _begin(self, turn: PendingTurn) -> Callable[..., Stream]:  # noqa: ARG002 - nothing is left to wait for
         return self._client.begin
 
     def ask(
@@ -124,7 +124,7 @@ class Conversation(BaseConversation[Stream, Iterator[RunEvent]]):
         loop, place = self._start_loop(content, model, settings, emits=emits)
         return run_tools(loop, place, settings.get("approve"), emits=emits)
 
-    def _perform_summary(self, turn: Turn, step: SummariseStep) -> Summarised | None:
+    def _perform_summary(self, turn: PendingTurn, step: SummariseStep) -> Summarised | None:
         try:
             making = self._begin_summary(turn, step)
             if making is None:
@@ -180,7 +180,7 @@ class AsyncConversation(BaseConversation[AsyncStream, AsyncIterator[RunEvent]]):
     def _get_history(self) -> AsyncHistory:
         return self._history
 
-    def _begin(self, turn: Turn) -> Callable[..., AsyncStream]:
+    def _begin(self, turn: PendingTurn) -> Callable[..., AsyncStream]:
         return partial(self._client.begin, settle=partial(self._settle, turn))
 
     async def ask(
@@ -221,7 +221,7 @@ class AsyncConversation(BaseConversation[AsyncStream, AsyncIterator[RunEvent]]):
             async for event in events:
                 yield event
 
-    async def _perform_summary(self, turn: Turn, step: SummariseStep) -> Summarised | None:
+    async def _perform_summary(self, turn: PendingTurn, step: SummariseStep) -> Summarised | None:
         try:
             making = self._begin_summary(turn, step)
             if making is None:
@@ -237,7 +237,7 @@ class AsyncConversation(BaseConversation[AsyncStream, AsyncIterator[RunEvent]]):
         except Exception as error:  # noqa: BLE001  # whatever a summariser raises, the request can be sent
             return self._refuse_summary(step, error)
 
-    async def _settle(self, turn: Turn) -> None:
+    async def _settle(self, turn: PendingTurn) -> None:
         """Wait until every message is written. If one cannot be, the answer is not stored either."""
         try:
             await self.flush()

@@ -25,7 +25,7 @@ from segue.errors import ConversationError, Path
 from segue.projection.passes.cache_marks import moved_mark
 from segue.projection.passes.extra import lost_extra
 from segue.projection.passes.held_content import note_reference, reference_of_native
-from segue.projection.passes.media_fit import Fit, Media, fit_media, kind_of
+from segue.projection.passes.media_fit import Media, MediaFit, fit_media, kind_of
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.requirements import MediaNeeded
 from segue.projection.workspace.workspace import INSERTED, Workspace
@@ -59,7 +59,7 @@ class _Pieces:
         self.content.append(piece)
         self.origins.append(self.known[position] if piece is self.given[position] else INSERTED)
 
-    def add_fit(self, fit: Fit, position: int) -> None:
+    def add_fit(self, fit: MediaFit, position: int) -> None:
         """Append fitted media; a placeholder equal to the one before it is skipped."""
         if fit.placeholder and fit.content.kind == "text" and self.content:
             last = self.content[-1]
@@ -290,7 +290,9 @@ class _Media:
             else:
                 self.workspace.note(ChangeCode.NATIVE_DROPPED, path, Loss.CONTENT, piece.protocol)
 
-    def fit(self, piece: Media, path: Path, patterns: tuple[str, ...], *, in_result: bool, is_own: bool = False) -> Fit:
+    def fit(
+        self, piece: Media, path: Path, patterns: tuple[str, ...], *, in_result: bool, is_own: bool = False
+    ) -> MediaFit:
         """Fit one piece and report the changes. `is_own` is false for the fallback of a native block.
 
         Raises:
@@ -309,7 +311,7 @@ class _Media:
             self.workspace.scan.extra = True  # content of `Policy.media` may have an `extra`
         return fit
 
-    def add_context(self, given: Media, fit: Fit, path: Path, pieces: _Pieces, position: int) -> None:
+    def add_context(self, given: Media, fit: MediaFit, path: Path, pieces: _Pieces, position: int) -> None:
         """Keep the context of a document with it; append it as a text where it cannot be sent so."""
         if given.kind != "file" or given.context is None:
             return

@@ -49,7 +49,7 @@ Fault = tuple[str, str]
 """The field with a mistake, and what is wrong with it."""
 
 
-class Fit:
+class MediaFit:
     """The content that replaces a piece of media, the changes, and the reference that the caller could supply.
 
     A `fault` is a mistake of the program that built the piece: no provider could read it.
@@ -80,7 +80,7 @@ def kind_of(piece: Media) -> Modality:
     return class_of(mime) if mime else "image" if piece.kind == "image" else "document"
 
 
-def fit_media(piece: Media, target: Target, patterns: tuple[str, ...], *, in_result: bool) -> Fit:
+def fit_media(piece: Media, target: Target, patterns: tuple[str, ...], *, in_result: bool) -> MediaFit:
     """Fit one piece to the target. `patterns` are the MIME types that the protocol allows in this place."""
     typed, noted = _typed(piece, target, patterns, in_result=in_result)
     kind = kind_of(typed)
@@ -99,8 +99,8 @@ def fit_media(piece: Media, target: Target, patterns: tuple[str, ...], *, in_res
         return _supplied(piece, target, patterns, in_result=in_result) or _unreachable(piece, kind, target)
     if _is_too_large(typed, kind, target):
         text = fill(target.policy.texts.media_too_large, kind=kind)
-        return Fit(TextContent(text=text), (ChangeCode.MEDIA_TOO_LARGE, Loss.CONTENT, ""), placeholder=True)
-    return Fit(typed, *noted, moves=not fits_here)
+        return MediaFit(TextContent(text=text), (ChangeCode.MEDIA_TOO_LARGE, Loss.CONTENT, ""), placeholder=True)
+    return MediaFit(typed, *noted, moves=not fits_here)
 
 
 # -- the type ----------------------------------------------------------------------------------------------------------
@@ -247,7 +247,7 @@ def _is_too_large(piece: Media, kind: Modality, target: Target) -> bool:
 # -- replacements ------------------------------------------------------------------------------------------------------
 
 
-def _supplied(piece: Media, target: Target, patterns: tuple[str, ...], *, in_result: bool) -> Fit | None:
+def _supplied(piece: Media, target: Target, patterns: tuple[str, ...], *, in_result: bool) -> MediaFit | None:
     """Fit the content of `Policy.media` for a URL or file id; None if there is none that the target can read."""
     supplied = target.policy.media.get(_reference(piece) or "")
     if supplied is None or not _is_reachable(supplied, kind_of(supplied), target):
@@ -263,39 +263,39 @@ def _supplied(piece: Media, target: Target, patterns: tuple[str, ...], *, in_res
     return fit
 
 
-def _unreachable(piece: Media, kind: Modality, target: Target, fault: Fault | None = None) -> Fit:
+def _unreachable(piece: Media, kind: Modality, target: Target, fault: Fault | None = None) -> MediaFit:
     reference = _reference(piece)
     change = (ChangeCode.MEDIA_UNREACHABLE, Loss.CONTENT, reference or "")
     text = fill(target.policy.texts.media_unreachable, kind=kind)
-    return Fit(TextContent(text=text), change, needed=reference, placeholder=True, fault=fault)
+    return MediaFit(TextContent(text=text), change, needed=reference, placeholder=True, fault=fault)
 
 
 def _reference(piece: Media) -> str | None:
     return piece.url if piece.kind == "image" or piece.url is not None else piece.file_id
 
 
-def _unreadable(kind: Modality, target: Target, *, in_result: bool) -> Fit:
+def _unreadable(kind: Modality, target: Target, *, in_result: bool) -> MediaFit:
     texts = target.policy.texts
     if kind == "image":
         text = texts.tool_image_omitted if in_result else texts.image_omitted
     else:
         text = fill(texts.tool_file_omitted if in_result else texts.file_omitted, kind=kind)
-    return Fit(TextContent(text=text), (ChangeCode.MEDIA_OMITTED, Loss.CONTENT, kind), placeholder=True)
+    return MediaFit(TextContent(text=text), (ChangeCode.MEDIA_OMITTED, Loss.CONTENT, kind), placeholder=True)
 
 
-def _flattened(piece: Media, kind: Modality, target: Target) -> Fit:
+def _flattened(piece: Media, kind: Modality, target: Target) -> MediaFit:
     mime = piece.mime_type or "unknown type"
     text = fill(target.policy.texts.media_flattened, kind=kind.capitalize(), mime=mime)
-    return Fit(TextContent(text=text), (ChangeCode.MEDIA_FLATTENED, Loss.CONTENT, mime), placeholder=True)
+    return MediaFit(TextContent(text=text), (ChangeCode.MEDIA_FLATTENED, Loss.CONTENT, mime), placeholder=True)
 
 
-def _as_text(piece: Media, given: Media) -> Fit | None:
+def _as_text(piece: Media, given: Media) -> MediaFit | None:
     """Convert a text file to text; None if it is no text file or not valid UTF-8. `given` is the piece before."""
     text = _text_of(piece)
     if text is None:
         return None
     name = "" if piece.kind == "image" else piece.name or ""
-    return Fit(TextContent(text=text), (ChangeCode.FILE_AS_TEXT, lost_extra(given.extra), name))
+    return MediaFit(TextContent(text=text), (ChangeCode.FILE_AS_TEXT, lost_extra(given.extra), name))
 
 
 def _text_of(piece: Media) -> str | None:

@@ -29,7 +29,7 @@ _SWITCHED_ON: Final[ThinkingLevel] = "medium"
 """The level for targets that have only a switch: the default of most providers."""
 
 
-class Fitted(NamedTuple):
+class FittedThinking(NamedTuple):
     """A new value of the option (None removes it), and what to report."""
 
     thinking: ThinkingLevel | int | None
@@ -38,7 +38,7 @@ class Fitted(NamedTuple):
     detail: str
 
 
-def fit_thinking(asked: ThinkingLevel | int, target: Target, max_tokens: int | None) -> list[Fitted]:
+def fit_thinking(asked: ThinkingLevel | int, target: Target, max_tokens: int | None) -> list[FittedThinking]:
     """Fit the option to the target; give the changes in order, an empty list if there are none.
 
     `max_tokens` is the option of that name.
@@ -52,7 +52,7 @@ def fit_thinking(asked: ThinkingLevel | int, target: Target, max_tokens: int | N
         return [_removed("a negative budget means the model's default", Loss.NONE)]
     if not dialect.takes_thinking():
         return [_removed("the target has no parameter for thinking")]
-    steps: list[Fitted] = []
+    steps: list[FittedThinking] = []
     wanted = asked
     if isinstance(asked, str) or asked == 0 or not dialect.takes_budget():
         level: ThinkingLevel = asked if isinstance(asked, str) else level_for_budget(asked)
@@ -66,10 +66,10 @@ def fit_thinking(asked: ThinkingLevel | int, target: Target, max_tokens: int | N
         types = target.rules.thinking_types
         if nearest == "off" and types is not None and "disabled" not in types:
             how = f"{asked} -> {model.thinking_levels.get('off')}: the target cannot disable thinking"
-            return [Fitted("off", ChangeCode.THINKING_LEVEL, Loss.NONE, how)]
+            return [FittedThinking("off", ChangeCode.THINKING_LEVEL, Loss.NONE, how)]
         if nearest != level or (asked != 0 and nearest != asked):
             how = "" if dialect.takes_level() else ": the target has only a switch"
-            steps.append(Fitted(nearest, ChangeCode.THINKING_LEVEL, Loss.NONE, f"{asked} -> {nearest}{how}"))
+            steps.append(FittedThinking(nearest, ChangeCode.THINKING_LEVEL, Loss.NONE, f"{asked} -> {nearest}{how}"))
             wanted = nearest
     if wanted not in ("off", 0) and dialect.takes_budget():
         steps += _fit_budget(wanted, target, max_tokens)
@@ -84,8 +84,8 @@ def is_thinking_off(options: Options, target: Target) -> bool:
     return (steps[-1].thinking if steps else options.thinking) in ("off", 0)
 
 
-def _removed(why: str, loss: Loss = Loss.CONTENT) -> Fitted:
-    return Fitted(None, ChangeCode.OPTION_REMOVED, loss, why)
+def _removed(why: str, loss: Loss = Loss.CONTENT) -> FittedThinking:
+    return FittedThinking(None, ChangeCode.OPTION_REMOVED, loss, why)
 
 
 def _nearest(level: ThinkingLevel, target: Target) -> ThinkingLevel:
@@ -110,7 +110,7 @@ def _level_value(level: ThinkingLevel, target: Target) -> str | int:
     return target.model.thinking_levels.get(level) or level
 
 
-def _fit_budget(wanted: ThinkingLevel | int, target: Target, max_tokens: int | None) -> list[Fitted]:
+def _fit_budget(wanted: ThinkingLevel | int, target: Target, max_tokens: int | None) -> list[FittedThinking]:
     """Clamp a budget to its limits; disable thinking if the output limit has no room for it and the answer."""
     rules, most = target.rules, target.rules.max_thinking_budget
     if isinstance(wanted, str) and target.dialect.thinking_format != "budget":
@@ -122,8 +122,8 @@ def _fit_budget(wanted: ThinkingLevel | int, target: Target, max_tokens: int | N
         most = min(most, room) if most else room
         if room < max(rules.min_thinking_budget, 1):
             why = f"max_tokens of {min(limits)} leaves no room for thinking"
-            return [Fitted("off", ChangeCode.OPTION_CLAMPED, Loss.CONTENT, why)]
+            return [FittedThinking("off", ChangeCode.OPTION_CLAMPED, Loss.CONTENT, why)]
     fitted = max(rules.min_thinking_budget, min(budget, most) if most else budget)
     if fitted == budget:
         return []
-    return [Fitted(fitted, ChangeCode.OPTION_CLAMPED, Loss.NONE, f"a budget of {fitted} tokens")]
+    return [FittedThinking(fitted, ChangeCode.OPTION_CLAMPED, Loss.NONE, f"a budget of {fitted} tokens")]

@@ -11,7 +11,7 @@ from segue.conversation.content import ToolCall
 from segue.conversation.context import Tool, ToolDefinition
 from segue.projection.passes.ids import digest, is_legal_id
 from segue.projection.passes.names import wire_name
-from segue.projection.replies.shown import Client
+from segue.projection.replies.shown import ReplyClient
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.namespace_table import NamespaceTable, read_table
 from segue.protocols.kit.json_values import EMPTY, Block
@@ -23,7 +23,7 @@ _ID_LENGTH: Final = 24
 class CallForms:
     """Gives the calls of one reply the form that the client knows; remembers what was replaced."""
 
-    def __init__(self, client: Client, tools: Sequence[Tool]) -> None:
+    def __init__(self, client: ReplyClient, tools: Sequence[Tool]) -> None:
         self._client = client
         self._tools: dict[str, ToolDefinition] = {tool.name: tool for tool in tools if tool.kind == "function"}
         self._namespaces: NamespaceTable = read_table(tuple(tools))

@@ -12,7 +12,7 @@ from segue.conversation.events import Event, NativeEvent
 from segue.conversation.messages import AssistantMessage
 from segue.errors import Path
 from segue.projection.policy import fill
-from segue.projection.replies.shown import Client, Parts
+from segue.projection.replies.shown import Parts, ReplyClient
 from segue.projection.report import ChangeCode, Loss
 from segue.protocols.kit.reply_form import Search
 from segue.protocols.kit.sources import Source, distinct, write_sources
@@ -23,7 +23,7 @@ from segue.protocols.registry import find_protocol
 class Natives:
     """Shows the native blocks of one reply, and collects the pages that it cites."""
 
-    def __init__(self, client: Client, parts: Parts) -> None:
+    def __init__(self, client: ReplyClient, parts: Parts) -> None:
         self._client = client
         self._parts = parts
         self._half: tuple[int, Search, NativeContent] | None = None  # the first block of a search that has two

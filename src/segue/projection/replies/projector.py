@@ -48,7 +48,7 @@ from segue.projection.passes.extra import lost_extra
 from segue.projection.policy import Policy, fill
 from segue.projection.replies.calls import CallForms
 from segue.projection.replies.natives import Natives
-from segue.projection.replies.shown import Client, Delta, Parts, Sign
+from segue.projection.replies.shown import Delta, Parts, ReplyClient, Sign
 from segue.projection.report import ChangeCode, Loss, Report
 from segue.protocols.kit.json_values import EMPTY
 from segue.protocols.kit.readable_signatures import read_wrapped
@@ -119,7 +119,7 @@ class ReplyProjector:
         tools: Sequence[Tool] = (),
         sign: Sign | None = None,
     ) -> None:
-        self._client = client = Client(protocol, model, policy or Policy(), _origin(source), sign)
+        self._client = client = ReplyClient(protocol, model, policy or Policy(), _origin(source), sign)
         self._parts: Parts = Parts()
         self._places: Mapping[int, int] = self._parts.places
         self._natives: Natives = Natives(client, self._parts)
@@ -380,7 +380,7 @@ class ReplyProjector:
         return self._client.kept_extra(data, ("extra",), is_read=is_read) or None
 
 
-def _treatment(client: Client) -> _Treatment:
+def _treatment(client: ReplyClient) -> _Treatment:
     """Say how readable thinking is shown: as thinking, as text, or not at all."""
     if not client.is_own and client.policy.reasoning in ("text", "drop"):
         return "text" if client.policy.reasoning == "text" else "drop"

@@ -28,7 +28,7 @@ Delta: TypeAlias = TextDelta | ThinkingDelta | ToolCallDelta
 
 
 @final
-class Client:
+class ReplyClient:
     """The client of one reply: its protocol, the model that it asked for, and whether that model wrote the reply."""
 
     def __init__(

@@ -107,7 +107,7 @@ def open_body(body: JsonObject | Sequence[object], endpoint: Endpoint) -> ChatBo
     return ChatBody(body, text_of(body.get("model")))
 
 
-class Turn(NamedTuple):
+class ChatTurn(NamedTuple):
     """The content of an assistant message, and diagnostics of its calls."""
 
     content: tuple[AssistantContent, ...]

@@ -21,8 +21,8 @@ from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.option_table import (
+    OptionTable,
     Setting,
-    Settings,
     decode_settings,
     encode_settings,
     flag,
@@ -86,7 +86,7 @@ def _write_schema(value: object, _: Endpoint) -> Wire:
     return {"response_format": {"type": "json_object", "json_schema": value}}
 
 
-_SETTINGS: Final = Settings(
+_SETTINGS: Final = OptionTable(
     PROTOCOL,
     (
         Setting("max_tokens", ("max_tokens",), number("max_tokens", whole=True), plain("max_tokens")),

@@ -24,7 +24,7 @@ from msgspec.structs import replace
 from segue.conversation.content import AssistantContent, Extra, NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import Diagnostic
 from segue.errors import Path
-from segue.protocols.chat_family.chat import Turn
+from segue.protocols.chat_family.chat import ChatTurn
 from segue.protocols.chat_family.message_content import decode_text, encode_text, is_call, is_default, join_blocks
 from segue.protocols.cohere_chat.content import decode_native
 from segue.protocols.cohere_chat.rules import PROTOCOL
@@ -41,7 +41,7 @@ _PLAN: Final = "tool_plan"
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
 
 
-def decode_assistant(wire: Block, path: Path, tool_names: Mapping[str, str], *, reply: bool) -> Turn:
+def decode_assistant(wire: Block, path: Path, tool_names: Mapping[str, str], *, reply: bool) -> ChatTurn:
     """Read the content of an assistant message; in a reply it has no format.
 
     Raises:
@@ -54,7 +54,7 @@ def decode_assistant(wire: Block, path: Path, tool_names: Mapping[str, str], *, 
     plan = wire.get(_PLAN)
     if isinstance(plan, str) and plan:
         pieces.append(_text_in(TextContent(text=plan), {}, field, _PLAN, reply=reply))
-    return Turn((*pieces, *calls), tuple(notes))
+    return ChatTurn((*pieces, *calls), tuple(notes))
 
 
 def keep_assistant(wire: Block, content: Sequence[AssistantContent], path: Path) -> Extra | None:

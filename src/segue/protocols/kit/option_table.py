@@ -40,7 +40,7 @@ class Setting(NamedTuple):
     write: Writer
 
 
-class Settings(NamedTuple):
+class OptionTable(NamedTuple):
     """All rows of one protocol."""
 
     protocol: str
@@ -55,7 +55,7 @@ class _ReadKeys(frozenset[str]):
 
 
 def decode_settings(
-    table: Settings, body: Block, known: Collection[str], endpoint: Endpoint, choices: Block = EMPTY
+    table: OptionTable, body: Block, known: Collection[str], endpoint: Endpoint, choices: Block = EMPTY
 ) -> Options:
     """Read the options of a body; `known` are the keys of the conversation, which other functions read.
 
@@ -77,7 +77,7 @@ def decode_settings(
     return options if extra is None else replace(options, extra=extra)
 
 
-def encode_settings(table: Settings, body: Wire, options: Options, endpoint: Endpoint, model: str | None) -> None:
+def encode_settings(table: OptionTable, body: Wire, options: Options, endpoint: Endpoint, model: str | None) -> None:
     """Write the options into a body, and its model: the endpoint's unless another one is given.
 
     Raises:
@@ -105,7 +105,7 @@ def refuse_options(protocol: str, options: Options, names: Iterable[str]) -> Non
             raise EncodeError(reason, path=("options", name))
 
 
-def _encode_default(table: Settings, options: Options, endpoint: Endpoint) -> Wire:
+def _encode_default(table: OptionTable, options: Options, endpoint: Endpoint) -> Wire:
     wire: Wire = {}
     for setting in table.rows:
         value = cast("object", getattr(options, setting.field))

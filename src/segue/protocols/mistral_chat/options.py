@@ -22,8 +22,8 @@ from segue.models.thinking import LEVELS_BY_EFFORT, level_for_budget
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire, object_of
 from segue.protocols.kit.option_table import (
+    OptionTable,
     Setting,
-    Settings,
     decode_settings,
     encode_settings,
     flag,
@@ -83,7 +83,7 @@ def _write_schema(value: object, _: Endpoint) -> Wire:
     return {"response_format": {"type": "json_schema", "json_schema": {"name": _SCHEMA_NAME, "schema": value}}}
 
 
-_SETTINGS: Final = Settings(
+_SETTINGS: Final = OptionTable(
     PROTOCOL,
     (
         Setting("max_tokens", ("max_tokens",), number("max_tokens", whole=True), plain("max_tokens")),

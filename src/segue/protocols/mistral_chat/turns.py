@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from segue.conversation.content import AssistantContent, Extra, NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import Diagnostic
 from segue.errors import Path
-from segue.protocols.chat_family.chat import Turn
+from segue.protocols.chat_family.chat import ChatTurn
 from segue.protocols.chat_family.message_content import decode_text, encode_text, is_call, is_default, join_blocks
 from segue.protocols.kit.functions import decode_call, encode_call
 from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of
@@ -48,7 +48,7 @@ def made_id(index: int) -> str:
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
 
 
-def decode_assistant(wire: Block, path: Path, tool_names: Mapping[str, str], *, reply: bool) -> Turn:
+def decode_assistant(wire: Block, path: Path, tool_names: Mapping[str, str], *, reply: bool) -> ChatTurn:
     """Read the content of an assistant message; in a reply it has no format.
 
     Raises:
@@ -66,7 +66,7 @@ def decode_assistant(wire: Block, path: Path, tool_names: Mapping[str, str], *, 
             pieces.append(replace(decoded, id=made_id(index)))
         else:
             pieces.append(decoded)
-    return Turn(tuple(pieces), tuple(notes))
+    return ChatTurn(tuple(pieces), tuple(notes))
 
 
 def keep_assistant(wire: Block, content: Sequence[AssistantContent], path: Path, *, prefix: bool) -> Extra | None:

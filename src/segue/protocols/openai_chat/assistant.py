@@ -69,7 +69,7 @@ _COMMON: Final = frozenset({"role", "content", "tool_calls", _THINKING})
 """The keys of most messages."""
 
 
-class Turn(NamedTuple):
+class AssistantTurn(NamedTuple):
     """An assistant message that was read: content, whether it is a prefix, extra, and diagnostics."""
 
     content: tuple[AssistantContent, ...]
@@ -86,7 +86,7 @@ def empty_content(endpoint: Endpoint) -> str | None:
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def decode_assistant(wire: Block, endpoint: Endpoint, path: Path, *, required: str | None = None) -> Turn:
+def decode_assistant(wire: Block, endpoint: Endpoint, path: Path, *, required: str | None = None) -> AssistantTurn:
     """Read an assistant message of a request; `required` is the field that the provider requires on each of them.
 
     Raises:
@@ -96,7 +96,7 @@ def decode_assistant(wire: Block, endpoint: Endpoint, path: Path, *, required: s
     if wire.keys() <= _COMMON:
         common = _decode_common(wire, endpoint, path, notes)
         if common is not None:
-            return Turn(common, prefix=False, extra=None, notes=tuple(notes))
+            return AssistantTurn(common, prefix=False, extra=None, notes=tuple(notes))
     known: set[str] = set()
     pieces, choices = _decode_pieces(wire, endpoint, path, notes, known=known)
     prefix = wire.get("prefix")
@@ -110,7 +110,7 @@ def decode_assistant(wire: Block, endpoint: Endpoint, path: Path, *, required: s
         prefix=prefix is True,
         required=None if REASONING_KEYS.isdisjoint(wire) else required,
     )
-    return Turn(tuple(pieces), prefix is True, keep(PROTOCOL, wire, default, known, choices), tuple(notes))
+    return AssistantTurn(tuple(pieces), prefix is True, keep(PROTOCOL, wire, default, known, choices), tuple(notes))
 
 
 def decode_reply(

@@ -31,7 +31,7 @@ class Arguments(_Form, frozen=True, gc=False):
     name: Literal[""] | None = None
 
 
-class Call(_Form, frozen=True, gc=False):
+class CallDelta(_Form, frozen=True, gc=False):
     """A call that continues."""
 
     index: int
@@ -46,7 +46,7 @@ class Delta(_Form, frozen=True, gc=False):
     content: str | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
-    tool_calls: tuple[Call] | None = None
+    tool_calls: tuple[CallDelta] | None = None
     role: str | None = None
     refusal: None = None
     function_call: None = None

@@ -28,7 +28,7 @@ from segue.models.catalogue import find_models
 from segue.protocols.registry import get_protocol, protocol_names
 from segue.reply_encoding import encode_error, encode_model_list
 from segue.testing.emulator.answering import Answer, EmulatedProvider, framing_of
-from segue.testing.emulator.binding import Caller, Ledger, Reader, Transformation
+from segue.testing.emulator.binding import Caller, Ledger, Recipient, Transformation
 from segue.testing.emulator.bodies import BodyReader
 from segue.testing.emulator.claude import claude_of
 from segue.testing.emulator.prices import Bill
@@ -193,7 +193,7 @@ class Emulator:
             return ()
         asked = self._bodies.read(wire, cast("Mapping[str, Any]", request.body))
         caller = self._caller(request.path, request.headers)
-        return self.ledger.withheld(asked, known, Reader(wire, model, caller))
+        return self.ledger.withheld(asked, known, Recipient(wire, model, caller))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection."""

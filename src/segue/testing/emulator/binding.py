@@ -22,7 +22,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias, final
 
 from segue.protocols.kit.facts import ClaudeWire
-from segue.testing.emulator.bodies import Asked, Block, Prefix, first_difference
+from segue.testing.emulator.bodies import AskedBody, Block, Prefix, first_difference
 from segue.testing.emulator.claude import Claude, binds, enforces, is_account_bound, reads
 
 Behavior: TypeAlias = Literal["error", "drop_block"]
@@ -68,7 +68,7 @@ class Caller(NamedTuple):
 
 
 @final
-class Reader(NamedTuple):
+class Recipient(NamedTuple):
     """The model that a request is for, how the request is written, and who asks it."""
 
     wire: ClaudeWire
@@ -118,9 +118,9 @@ class Ledger:
 
     def judge(
         self,
-        asked: Asked,
+        asked: AskedBody,
         producers: Mapping[str, Claude],
-        reader: Reader,
+        reader: Recipient,
         behavior: Behavior | None,
     ) -> Verdict:
         """Check the reasoning of a request whose signatures are whole; `producers` names the models that made it."""
@@ -147,13 +147,13 @@ class Ledger:
                 last = block.token
         return Verdict(None, tuple(found), last)
 
-    def _mismatch(self, issued: Issued | None, asked: Asked, block: Block, last: str | None) -> str | None:
+    def _mismatch(self, issued: Issued | None, asked: AskedBody, block: Block, last: str | None) -> str | None:
         """Say what differs from when a block was made; empty if that is not known, None if nothing differs."""
         if issued is None:
             return ""
         return mismatch(issued, asked.before(block.message), last)
 
-    def withheld(self, asked: Asked, known: Collection[str], reader: Reader) -> tuple[str, ...]:
+    def withheld(self, asked: AskedBody, known: Collection[str], reader: Recipient) -> tuple[str, ...]:
         """Give the known blocks that a request does not send although they would be accepted at their places.
 
         These are the blocks that can be added to those it sends, and the newest block that is valid on its own, if the
@@ -182,7 +182,7 @@ class Ledger:
         issued = self._issued.get(block.token)
         return block.message, block.piece if issued is None else issued.order
 
-    def _accepts(self, asked: Asked, blocks: Sequence[Block], reader: Reader) -> bool:
+    def _accepts(self, asked: AskedBody, blocks: Sequence[Block], reader: Recipient) -> bool:
         if any(block.token not in self._issued for block in blocks):
             return False
         producers = {block.token: self._issued[block.token].model for block in blocks}
@@ -227,7 +227,7 @@ def is_foreign(issued: Issued | None, producer: Claude, caller: Caller) -> bool:
     return issued is not None and is_account_bound(producer) and issued.organization != caller.organization
 
 
-def _unusable(issued: Issued | None, producer: Claude, reader: Reader) -> str | None:
+def _unusable(issued: Issued | None, producer: Claude, reader: Recipient) -> str | None:
     if is_foreign(issued, producer, reader.caller):
         return "organization_binding_mismatch"
     return None if reads(reader.wire, reader.model, producer) else "model_binding_mismatch"
@@ -237,6 +237,6 @@ def _report(kind: str, block: Block, reason: str) -> Transformation:
     return {"type": kind, "path": block.path, "reason": reason}
 
 
-def _refusal(block: Block, what: str, reader: Reader) -> str:
+def _refusal(block: Block, what: str, reader: Recipient) -> str:
     needs_header = reader.wire == "messages" and BINDING_BETA not in reader.caller.betas
     return _MISMATCH.format(path=block.path) + (_NEEDS_HEADER if needs_header else "") + what

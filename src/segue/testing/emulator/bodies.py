@@ -42,7 +42,7 @@ class Block(NamedTuple):
 
 
 @final
-class Asked(NamedTuple):
+class AskedBody(NamedTuple):
     """What a request asks a model, without what does not count; `blocks` is its reasoning in order."""
 
     system: Value
@@ -81,7 +81,7 @@ class BodyReader:
     def __init__(self) -> None:
         self._values: dict[Value, Value] = {}
 
-    def read(self, wire: ClaudeWire, body: Body) -> Asked:
+    def read(self, wire: ClaudeWire, body: Body) -> AskedBody:
         """Read a body of a protocol that Claude models are called with."""
         return (self._read_converse if wire == "converse" else self._read_messages)(body)
 
@@ -89,13 +89,13 @@ class BodyReader:
         text = json.dumps(value, sort_keys=True)
         return self._values.setdefault(text, text)
 
-    def _read_messages(self, body: Body) -> Asked:
+    def _read_messages(self, body: Body) -> AskedBody:
         tools = [_unmarked(tool) for tool in _objects(body.get("tools"))]
         system = body.get("system")
         if isinstance(system, list):
             system = [_unmarked(block) for block in _objects(cast("object", system))]
         messages, blocks, start = self._messages(body)
-        return Asked(
+        return AskedBody(
             self._keep(system),
             tuple(self._keep(tool) for tool in tools if tool.get("defer_loading") is not True),
             tuple((str(tool.get("name")), self._keep(tool)) for tool in tools if tool.get("defer_loading") is True),
@@ -126,7 +126,7 @@ class BodyReader:
             values.append(self._keep({**message, "content": content}))
         return tuple(values), tuple(blocks), start
 
-    def _read_converse(self, body: Body) -> Asked:
+    def _read_converse(self, body: Body) -> AskedBody:
         config = body.get("toolConfig")
         tools = cast("Body", config).get("tools") if isinstance(config, dict) else None
         messages: list[Value] = []
@@ -140,7 +140,7 @@ class BodyReader:
                 elif "cachePoint" not in block:
                     kept.append(block)
             messages.append(self._keep({**message, "content": kept}))
-        return Asked(
+        return AskedBody(
             self._keep([block for block in _objects(body.get("system")) if "cachePoint" not in block]),
             tuple(self._keep(tool) for tool in _objects(tools) if "cachePoint" not in tool),
             (),

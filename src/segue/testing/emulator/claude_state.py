@@ -17,8 +17,8 @@ from segue.conversation.content import AssistantContent
 from segue.protocols.kit.facts import ClaudeWire
 from segue.protocols.registry import get_protocol
 from segue.testing.emulator.betas import behavior_of, find_beta_refusal, thinking_of
-from segue.testing.emulator.binding import BINDING_BETA, DAMAGED, Caller, Ledger, Reader, Verdict
-from segue.testing.emulator.bodies import Asked, BodyReader
+from segue.testing.emulator.binding import BINDING_BETA, DAMAGED, Caller, Ledger, Recipient, Verdict
+from segue.testing.emulator.bodies import AskedBody, BodyReader
 from segue.testing.emulator.claude import Claude, claude_of, hides_thinking, thinks_always
 from segue.testing.emulator.edits import find_edit_refusal
 from segue.testing.emulator.signing import Signer
@@ -32,8 +32,8 @@ _REPORT_PATH: Final = "/input_transformations"
 class RequestState(NamedTuple):
     """A request to a Claude model, and what the check says about it."""
 
-    reader: Reader
-    asked: Asked
+    reader: Recipient
+    asked: AskedBody
     verdict: Verdict
     is_damaged: bool
     beta_refusal: str | None
@@ -57,7 +57,7 @@ class ClaudeState:
             return None
         body = request_body(call)
         caller = caller.with_betas(_betas_in(body) | frozenset(call.headers.get("anthropic-beta", "").split(",")))
-        reader = Reader(wire, model, caller)
+        reader = Recipient(wire, model, caller)
         asked = self._bodies.read(wire, body)
         verdict, is_damaged = self._judge(body, asked, reader)
         return RequestState(
@@ -72,7 +72,7 @@ class ClaudeState:
             is_reported=_is_reported(wire, body, caller),
         )
 
-    def _judge(self, body: Mapping[str, Any], asked: Asked, reader: Reader) -> tuple[Verdict, bool]:
+    def _judge(self, body: Mapping[str, Any], asked: AskedBody, reader: Recipient) -> tuple[Verdict, bool]:
         producers: dict[str, Claude] = {}
         for block in asked.blocks:
             token = self._signer.read(block.token, block.text.encode("utf-8", "surrogatepass"))
