@@ -220,12 +220,17 @@ def _sentences(record: type) -> dict[str, str]:
 
 
 def settings(name: str) -> str:
-    """Every field of the rules, or of the dialect, with its default and meaning."""
+    """Every field of the rules, or of the dialect, with its default and meaning.
+
+    Raises:
+        ValueError: a field has no meaning.
+    """
     record: type[Rules | Dialect] = {"rules": Rules, "dialect": Dialect}[name]
-    defaults = record()
+    defaults, sentences = record(), _sentences(record)
+    if unexplained := [field for field, text in sentences.items() if not text]:
+        raise ValueError(f"write a sentence below each of these fields of {record.__name__}: {', '.join(unexplained)}")
     rows = (
-        (f"`{field}`", as_text(cast("object", getattr(defaults, field))), text)
-        for field, text in _sentences(record).items()
+        (f"`{field}`", as_text(cast("object", getattr(defaults, field))), text) for field, text in sentences.items()
     )
     return table(("field", "default", "meaning"), rows)
 

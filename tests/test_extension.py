@@ -19,7 +19,7 @@ import segue.protocols.registry as registry
 from segue import Model, SettingsError, UnknownProtocol, check, detect_protocol, prepare, register_protocol
 from segue.conversation.context import Context
 from segue.conversation.messages import UserMessage
-from segue.protocols import PROTOCOLS, Clues, all_protocols, get_protocol
+from segue.protocols import PROTOCOLS, Clues, Route, all_protocols, get_protocol
 from segue.protocols.detection import _read_tables
 from segue.testing import BrokenLaw, check_protocol
 from segue.testing.history_laws import check_own_history, check_projected_round_trip
@@ -327,6 +327,11 @@ def _reversing(prompt, endpoint):
     return {**body, "messages": list(reversed(cast("list[object]", body["messages"])))}
 
 
+def _forgetting(prompt, endpoint):
+    body = PLAIN.encode_request(prompt, endpoint)
+    return {**body, "messages": cast("list[object]", body["messages"])[1:]}
+
+
 class _Twice:
     """A decoder that ends every reply twice."""
 
@@ -346,6 +351,14 @@ FAULTS = {
     "content dropped from a reply": ({"decode_response": _dropping}, "a reply is written back unchanged"),
     "a request that cannot be read": ({"decode_request": _crashing}, r"KeyError"),
     "turns in another order": ({"encode_request": _reversing}, "a request is written back unchanged"),
+    "a turn that is not written": (
+        {"encode_request": _forgetting},
+        r"\.messages has length \d, expected \d; \.messages\[0\]",
+    ),
+    "a path without a route": (
+        {"routes": (Route(path="/elsewhere", kind="generate"),)},
+        "`path` gives .*, which ends with no path of `routes`",
+    ),
     "two terminal events": (
         {"stream_decoder": lambda endpoint, names: _Twice(PLAIN.stream_decoder(endpoint, names))},
         "ends with one terminal event",

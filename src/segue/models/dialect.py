@@ -65,8 +65,11 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     max_tokens_field: Literal["max_completion_tokens", "max_tokens", "max_output_tokens", "none"] = (
         "max_completion_tokens"
     )
+    """The field of the most tokens of a reply; `none`: there is none."""
     thinking_format: ThinkingFormat = "effort"
+    """How thinking is asked for: as an effort, a budget, a level, a switch, or in the way of one provider."""
     thinking_budget_field: Literal["thinking_token_budget", "thinking_budget", "thinking_budget_tokens"] | None = None
+    """The field of a thinking budget that stands beside a switch; None: there is none."""
     thinking_budgets: Mapping[str, int] = msgspec.field(default_factory=dict[str, int])
     """Budgets of thinking levels, if they differ from the defaults. Used where only budgets are accepted."""
     off_value: str | None = None
@@ -78,25 +81,36 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     store: bool = False
     """The provider stores requests unless `store` is false."""
     usage_in_stream: bool = True
+    """A stream can be asked for its usage."""
     finish_reason: bool = True
     """A reply always has a finish reason."""
     strict_tools: bool = False
+    """The provider takes `strict` of a tool."""
     tool_stream: bool = False
+    """The arguments of calls are streamed only if `tool_stream` is sent."""
     empty_tools: bool = False
     """An empty list of tools is sent when only the history has calls."""
     parallel_tool_calls: bool = True
+    """The provider takes `parallel_tool_calls`."""
     json_schema: bool = True
+    """The provider takes an output schema; otherwise JSON mode is sent."""
     strict_schema: bool = False
     """An output schema that meets the conditions of strict mode is sent with strict mode enabled."""
 
     # -- caching -------------------------------------------------------------------------------------------------------
     cache_format: Literal["none", "anthropic", "openai-key", "bedrock"] = "none"
+    """How caching is asked for: not at all, with the marks of Anthropic or Bedrock, or with the key of OpenAI."""
     cache_on_tools: bool = True
+    """Cache marks may stand on tools."""
     cache_long: Literal["none", "1h", "24h", "30m"] = "none"
+    """The longer lifetime of a cache that can be asked for."""
     session_header: Literal["none", "openai", "openai-nosession", "openrouter"] = "none"
+    """Whose headers name the session: those of OpenAI, with or without `session_id`, or of OpenRouter."""
 
     # -- address -------------------------------------------------------------------------------------------------------
     auth: Literal["bearer", "x-api-key", "api-key", "x-goog-api-key", "aws", "google", "none"] = "bearer"
+    """How a key is sent: as a bearer token, in the header of that name, as a signature of AWS, as a token of Google, or
+    not at all."""
     account_header: str | None = None
     """The header of a reply that names the account of the request, in lower case."""
     aws_service: str = "bedrock"

@@ -32,15 +32,21 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     tools_with_history: bool = False
     """Whether a history with calls needs tool definitions in the request."""
     call_id_alphabet: str | None = None
+    """The characters that the id of a call may have, as in a class of a regular expression; None: all."""
     call_id_min: int = 1
+    """The fewest characters of the id of a call."""
     call_id_max: int = 0
+    """The most characters of the id of a call."""
     call_id_scope: Literal["batch", "conversation"] = "batch"
     """Where ids of calls have to be unique: within one assistant turn, or in the whole request."""
     tool_name_alphabet: str | None = None
+    """The characters that the name of a tool may have; None: all."""
     tool_name_first: str | None = None
     """The alphabet of the first character of a tool name, if it is smaller."""
     tool_name_max: int = 0
+    """The most characters of the name of a tool."""
     max_tools: int = 0
+    """The most tools of a request."""
     tool_choices: frozenset[str] = frozenset({"auto", "none", "required", "name"})
     """Supported values of `tool_choice`; `name` stands for one tool by name. If `auto` is not listed, it has no value
     on the wire: it is the default when no choice is sent."""
@@ -117,29 +123,34 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     schema_typed: Literal["no", "strict", "always"] = "no"
     """Whether every property of a schema, or of a strict one, needs a type, a choice or a reference."""
     max_strict_depth: int = 0
+    """The most levels of objects in one strict schema."""
     max_strict_properties: int = 0
+    """The most properties in one strict schema."""
     max_strict_values: int = 0
-    """The most levels of objects, properties and values of enumerations in one strict schema."""
+    """The most values of enumerations in one strict schema."""
     strict_recursion: bool = True
     """Whether a strict schema may refer to itself."""
     max_strict_tools: int = 0
+    """The most strict tools of a request."""
     max_optional: int = 0
-    """The most strict tools of a request, and the most optional properties of a strict schema."""
+    """The most optional properties of a strict schema."""
     output_strict: bool = False
     """Whether an output schema is always strict; otherwise it is if the request says so."""
 
     # -- media ---------------------------------------------------------------------------------------------------------
     user_media: tuple[str, ...] = ("*",)
+    """MIME types that the protocol allows in a user message. The model has to support them too."""
     result_media: tuple[str, ...] = ("*",)
-    """MIME types that the protocol allows in a user message and in a tool result. The model has to support them too."""
+    """MIME types that the protocol allows in a tool result. The model has to support them too."""
     result_text_only: bool = False
     """Whether media in a tool result are known to be refused. Where a model may only overlook them, `result_media` is
     empty, and `check` does not report them."""
     error_result_media: bool = True
     """Whether a result that is an error may have media."""
     image_sources: frozenset[MediaSource] = frozenset({"data", "url"})
+    """How images can be given."""
     file_sources: frozenset[MediaSource] = frozenset({"data", "url", "file_id"})
-    """How images, and all other files, can be given."""
+    """How all other files can be given."""
     url_media: tuple[str, ...] = ("*",)
     """MIME types that the target fetches from a URL, where its sources have `url`."""
     exact_image_types: bool = False
@@ -149,19 +160,23 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     file_id_pattern: str | None = None
     """A regular expression for this provider's file ids; other ids belong to other providers."""
     max_images: int = 0
+    """The most images of one request."""
     max_files: int = 0
+    """The most files of one request."""
     max_pages: int = 0
-    """The most images, files and pages of PDFs that one request may have."""
+    """The most pages of PDFs of one request."""
     max_request_media: int = 0
     """The most media of one request, in bytes of base64."""
     max_media_bytes: int = 0
     """The largest single image or file, counted in decoded bytes."""
     max_image_edge: int = 0
+    """The longest edge of an image in pixels."""
     max_image_edge_of_many: int = 0
-    """The longest edge of an image in pixels, and that of an image among more than 20."""
+    """The longest edge of an image among more than 20."""
     max_image_bytes: int = 0
+    """The largest single image, if its limit is smaller."""
     max_document_bytes: int = 0
-    """The largest single image and the largest single document (PDF, text, office), if their limits are smaller."""
+    """The largest single document (PDF, text, office), if its limit is smaller."""
     file_context: bool = False
     """Whether a document can have a context (`FileContent.context`); otherwise it is sent as text before the file."""
     text_beside_files: bool = False
@@ -174,13 +189,15 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     alternate_refused: bool = True
     """Whether `check` reports turns that do not alternate: some models accept them. Projection joins them for all."""
     first_user: bool = False
+    """Whether the first turn has to be a user turn."""
     last_assistant: bool = True
-    """Whether the first turn has to be a user turn; whether the last may be an assistant turn."""
+    """Whether the last turn may be an assistant turn."""
     assistant_prefix: bool = False
     """Whether `AssistantMessage.prefix` can be sent: such a message may be the last one even where others may not."""
     resumable_stops: frozenset[str] = frozenset()
     """Raw stop reasons of the target's own turns that it continues: such a turn may always be the last one."""
     user_after_result: bool = True
+    """Whether a user turn may follow tool results; otherwise a short assistant turn is put between them."""
     system_prompt: bool = True
     """Whether the request has a system prompt; otherwise it becomes the first user turn."""
     system_messages: Literal["anywhere", "before_assistant", "none"] = "anywhere"
@@ -244,8 +261,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The efforts that are accepted while thinking is disabled; None: all that the model has."""
 
     min_thinking_budget: int = 0
+    """The smallest thinking budget."""
     max_thinking_budget: int = 0
-    """The smallest and the largest thinking budget."""
+    """The largest thinking budget."""
     budget_in_max_tokens: bool = False
     """Whether the budget is part of `max_tokens`, so that it has to leave room for the answer."""
 
@@ -282,8 +300,11 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     schema_with_forced_choice: bool = True
     """Whether an output schema may be sent together with a forced tool choice (`required` or by name)."""
     max_temperature: float = 0.0
+    """The highest temperature."""
     min_top_p: float = 0.0
+    """The smallest `top_p`."""
     max_top_p: float = 1.0
+    """The largest `top_p`."""
     window_option: tuple[str, ...] = ()
     """The path of the field that sets the window of the server, where a request can set it."""
     server_edits: frozenset[str] = frozenset()
@@ -305,11 +326,13 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     max_session_id: int = 0
     """The longest accepted session id, in characters."""
     min_user_id: int = 0
+    """The shortest accepted user id, in characters."""
     max_user_id: int = 0
-    """The shortest and the longest accepted user id, in characters."""
+    """The longest accepted user id, in characters."""
     user_id_keys: frozenset[str] = frozenset()
     """Keys of the request body that hold a user id, `object.key` for a key of an inner object."""
     max_stop: int = 0
+    """The most stop sequences of a request."""
     blank_stop: bool = True
     """Whether a stop sequence may be white space only. An empty one is never sent."""
     cache_marks: int = 0

@@ -100,12 +100,16 @@ def _differences(found: object, wanted: object, path: str = "") -> Iterator[str]
                 yield from _differences(one[key], other[key], f"{path}.{key}")
         return
     ours, theirs = _items(found), _items(wanted)
-    if ours is None or theirs is None or len(ours) != len(theirs):
+    if ours is None or theirs is None or not ours or not theirs:
         yield f"{path or 'value'} is {_short(found)}, expected {_short(wanted)}"
         return
-    for at, (item, expected) in enumerate(zip(ours, theirs, strict=True)):
+    if len(ours) != len(theirs):
+        yield f"{path or 'value'} has length {len(ours)}, expected {len(theirs)}"
+    for at, (item, expected) in enumerate(zip(ours, theirs, strict=False)):
         if item != expected:
             yield from _differences(item, expected, f"{path}[{at}]")
+            if len(ours) != len(theirs):
+                return  # what follows is shifted
 
 
 def _fields(value: object) -> Mapping[str, object] | None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from segue.calls import read_call
 from segue.conversation.context import Prompt
-from segue.errors import UnknownProtocol
+from segue.errors import CallError, UnknownProtocol
 from segue.protocols.api import find_endpoint, resolve_endpoint
 from segue.protocols.kit.protocol import Protocol, Sample
 from segue.protocols.kit.routing import NEEDS_PROMPT, Route
@@ -70,8 +70,11 @@ def check_sent_requests(record: Protocol, sample: Sample) -> None:
     law, endpoint = "a request is read where it arrives", resolve_endpoint(record.example)
     headers = _client_headers(record)
     for stream in (False, True):
-        call = read_call("POST", record.path(endpoint, stream), headers, sample.request)
-        where = f"{sample.name}, stream {stream}"
+        where, path = f"{sample.name}, stream {stream}", record.path(endpoint, stream)
+        try:
+            call = read_call("POST", path, headers, sample.request)
+        except CallError as error:
+            fail(record, law, where, f"`path` gives {path!r}, which ends with no path of `routes`: {error}")
         expect_equal(record, law, where, call.protocol, record.name)
         wanted = record.decode_request(sample.request, find_endpoint(record.name, None, call.model))
         expect_equal(record, law, where, _without_address(call.prompt), _without_address(wanted))
