@@ -179,6 +179,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "refused_fields": frozenset({"ResponseReasoningItemParam.status"}),
                 # the first: vercel/ai #18035, 2026-07-28; no refusal of the second is known
                 "added_fields": frozenset({"Filters.blocked_domains", "ResponseOutputTextParam.id"}),
+                "unique_items": True,  # "Duplicate item found with id rs_..." (continue #10723, 2026-02-22)
                 **_STRICT,
                 **_OPENAI_USER,
             },
@@ -218,6 +219,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "server_tools": _OPENAI_TOOLS,
                 "body_fields": "closed",  # the same service (cline #5419, azure-sdk-for-python #46146)
                 "refused_fields": frozenset({"Reasoning2.generate_summary"}),  # openai-dotnet #457, 2025-06-14
+                "unique_items": True,  # the same service
                 **_STRICT,
                 **_OPENAI_USER,
             },
@@ -243,6 +245,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 # "Unsupported parameter: extra_headers" (hermes-agent #26599, 2026-05-15)
                 "body_fields": "keys",
                 "added_fields": frozenset({"client_metadata"}),  # codex @343074d4
+                "unique_items": True,  # as OpenAI's own
                 **_OPENAI_USER,
             }
         },

@@ -309,7 +309,8 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 "url_media": ("image/*", "application/pdf", "video/*"),
                 "server_tools": _OPENROUTER_TOOLS,
                 "max_user_id": 128,  # claude-code-provider-proxy #11, 2025-07
-            }
+            },
+            "openai-responses": {"unique_items": True},  # ai-sdk-provider #254, 2025-11-26
         },
         dialect={
             "openai-chat": {
@@ -367,7 +368,11 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         protocol="openai-responses",
         base_url="https://api.individual.githubcopilot.com",
         key_variables=("COPILOT_GITHUB_TOKEN",),
-        rules={"openai-chat": {"schema_properties": True}, "openai-responses": {"schema_properties": True}},
+        rules={
+            "openai-chat": {"schema_properties": True},
+            # "Duplicate item found with id msg_123." (vscode #321977, 2026-06-18)
+            "openai-responses": {"schema_properties": True, "unique_items": True},
+        },
         dialect={
             "openai-chat": {"effort": False, "strict_tools": True},
             "anthropic-messages": {"auth": "bearer"},

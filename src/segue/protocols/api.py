@@ -250,7 +250,7 @@ _DATE: Final = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2}|\d{4}|latest)$")
 def _find_abilities(provider: str, model_id: str, catalogue: Catalogue | None) -> Model | None:
     """Find the entry of a model at its provider over any protocol; of a dated version only what it reads.
 
-    A model that its provider does not list reads what the same model reads at all others.
+    A model that its provider does not list reads what the same model reads at several others.
     """
     if not provider or not model_id:
         return None
@@ -262,8 +262,8 @@ def _find_abilities(provider: str, model_id: str, catalogue: Catalogue | None) -
     if base is not None:
         return Model(model_id, provider, base.protocol, input=base.input)
     plain = _plain_id(model_id)
-    read = {entry.input for entry in find_models(catalogue=catalogue) if _plain_id(entry.id) == plain}
-    return Model(model_id, provider, "", input=read.pop()) if len(read) == 1 else None
+    read = [entry.input for entry in find_models(catalogue=catalogue) if _plain_id(entry.id) == plain]
+    return Model(model_id, provider, "", input=read[0]) if len(read) > 1 and len(set(read)) == 1 else None
 
 
 def _plain_id(model_id: str) -> str:

@@ -16,7 +16,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from segue.conversation.content import AssistantContent, Extra, NativeContent
+from segue.conversation.content import AssistantContent, Extra, NativeContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.messages import AssistantMessage, Message
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.workspace import Workspace
@@ -29,8 +29,36 @@ _TWICE: Final = "another item has its id"
 def separate_items(workspace: Workspace) -> None:
     """Remove the ids of items that were sent before, where the target refuses that."""
     ids = workspace.target.protocol.item_ids
-    if ids is not None and workspace.target.rules.unique_items:
+    if ids is not None and workspace.target.rules.unique_items and not _are_new(workspace, ids.start):
         _Items(workspace, ids).run()
+
+
+def _are_new(workspace: Workspace, start: str) -> bool:
+    """Note all ids at once if they are new and different, as nearly always; False if each turn has to be looked at."""
+    scan, size = workspace.scan, len(start)
+    if scan.extra or scan.native or scan.foreign:
+        return False
+    found: list[str] = []
+    for message in workspace.messages:
+        if type(message) is AssistantMessage:
+            for piece in message.content:
+                if type(piece) is ToolCall:
+                    signature = piece.thought_signature
+                elif type(piece) is TextContent:
+                    signature = piece.text_signature
+                else:
+                    signature = piece.thinking_signature if type(piece) is ThinkingContent else None
+                if signature is None:
+                    continue
+                if signature[:size] == start:
+                    found.append(signature[size : signature.find('"', size)])
+                elif '"id"' in signature:
+                    return False
+    ids = set(found)
+    if len(ids) < len(found) or not workspace.prefix_state.are_new_items(ids) or any("\\" in one for one in ids):
+        return False
+    workspace.prefix_state.item_ids |= ids
+    return True
 
 
 class _Items:
@@ -42,20 +70,19 @@ class _Items:
         self.protocol: str = workspace.target.model.protocol
 
     def run(self) -> None:
+        has_natives = self.workspace.scan.native
         for index, message in enumerate(self.workspace.messages):
+            if has_natives and (message.role != "assistant" or self.workspace.is_own(index)):
+                self.natives(index, message)
             if message.role == "assistant":
                 self.turn(index, message)
-            else:
-                self.natives(index, message)
-                if message.extra is not None:
-                    self.message(index, message, message.extra)
+            elif message.extra is not None:
+                self.message(index, message, message.extra)
 
     def turn(self, index: int, message: AssistantMessage) -> None:
         """Remove the ids of a turn in which one was used before."""
-        is_own = self.workspace.is_own(index)
-        if is_own and self.workspace.scan.native:
-            self.natives(index, message)
-        found = [self.ids.find(piece) if is_own or piece.extra is not None else None for piece in message.content]
+        is_own, find = self.workspace.is_own(index), self.ids.find
+        found = [find(piece) if is_own or piece.extra is not None else None for piece in message.content]
         given = [one for one in found if one is not None]
         state = self.workspace.prefix_state
         if len(set(given)) == len(given) and not any(map(state.has_item, given)):

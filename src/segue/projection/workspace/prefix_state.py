@@ -110,6 +110,10 @@ class PrefixState:
         """Whether an item of this id is sent."""
         return item_id in self.item_ids or (self._parent is not None and self._parent.has_item(item_id))
 
+    def are_new_items(self, item_ids: set[str]) -> bool:
+        """Whether no item of these ids is sent."""
+        return self.item_ids.isdisjoint(item_ids) and (self._parent is None or self._parent.are_new_items(item_ids))
+
     # -- ids of calls --------------------------------------------------------------------------------------------------
 
     def made_call(self, call_id: str) -> bool:

@@ -16,9 +16,11 @@ class ItemIds(msgspec.Struct, frozen=True, kw_only=True):
 
     - `find(content)`: the id of the item; None if it has none, or the content is a native block.
     - `remove(content)`: the same content without the id.
+    - `start`: how the signature of nearly every item begins: with its id, up to the next quotation mark.
     - `references`: the types of native blocks whose id is that of another item.
     """
 
     find: Callable[[AssistantContent], str | None]
     remove: Callable[[AssistantContent], AssistantContent]
+    start: str
     references: frozenset[str] = frozenset()

@@ -85,4 +85,4 @@ def _without_id(entry: object) -> object:
     return {**choice, "to": {key: value for key, value in cast("Block", fields).items() if key != "id"}}
 
 
-ITEM_IDS: Final = ItemIds(find=_find, remove=_remove, references=frozenset({"item_reference"}))
+ITEM_IDS: Final = ItemIds(find=_find, remove=_remove, start='{"id":"', references=frozenset({"item_reference"}))

@@ -65,7 +65,6 @@ RULES: Final = Rules(
     file_id_pattern="file-[A-Za-z0-9]+",  # recorded traffic, 2026-11
     max_images=1500,  # pi-ai 1.5.0 catalogue
     max_document_bytes=52_428_800,  # openai-openapi 2.3.0: file_data up to 70 MiB of base64
-    unique_items=True,  # "Duplicate item found with id msg_123" (vscode #321977, 2026-06-18)
     # -- reasoning
     text_phases=True,  # `phase` of a message item (openai 3.49.0)
     text_signatures=True,  # the id of the item that held the text
