@@ -119,6 +119,27 @@ def test_names_that_are_still_sent_are_not_repeated():
     assert FactExtractor(COUNTER).extract([told], [result(2, "see src/one.py")], 400) == "src/two.py"
 
 
+def test_the_end_of_a_name_that_is_sent_is_not_repeated():
+    told, sent = (
+        result(1, "fold_table.py and deep/fold_table.py, by Table.read_all"),
+        result(2, "src/deep/fold_table.py"),
+    )
+    assert FactExtractor(COUNTER).extract([told], [sent], 400) == "Table.read_all"
+
+
+def test_of_names_mentioned_alike_the_shorter_come_first():
+    long = "module/with/a/very/long/path/that/takes/the/whole/room/of/the/note.py"
+    text = facts_of(result(1, f"{long} port_8080 v2.1 404"), room=20)
+    assert "port_8080" in text
+    assert "404" in text
+    assert long not in text
+
+
+def test_names_in_the_middle_of_a_long_text_are_found():
+    text = facts_of(result(1, "word " * 3000 + "needle_in_it " + "word " * 1000))
+    assert "needle_in_it" in text
+
+
 def test_what_was_said_last_and_by_whom_decides_what_is_kept():
     messages = [result(at, f"old_name_{at:04}") for at in range(200)]
     kept = facts_of(*messages, turn(201, path="asked_name"), room=60).split()

@@ -285,7 +285,7 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
     fitted = fitter.fit(given)
     changes, marks = outcome.changes, outcome.marks() if not fitted.is_cut else fitted.marks
     if fitted.is_cut:
-        messages, changes = tuple(fitted.messages), _with_share(fitted.changes, fitted.window)
+        messages, changes = tuple(fitted.messages), fitted.changes
     limited = limit_marks(target, messages, marks, prompt, settings.tools, given=context)
     extra, removed = _kept_extra(context, limited.tools, target)
     if limited.changes or removed:
@@ -323,18 +323,6 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
         may_need_headers=outcome.has_native or options.extra is not None,
         has_free_json=outcome.has_free_json or fitted.is_cut,
     )
-
-
-def _with_share(changes: list[Change], window: Window | None) -> list[Change]:
-    """Say of the messages that are left out which share of all tokens they were."""
-    if window is None:
-        return changes
-    return [
-        replace(change, share=round(change.tokens / (change.tokens + window.estimate), 3))
-        if change.code == ChangeCode.TURNS_DROPPED and change.tokens
-        else change
-        for change in changes
-    ]
 
 
 def _kept_extra(context: Context, tools: tuple[Tool, ...], target: Target) -> tuple[Extra | None, list[Change]]:

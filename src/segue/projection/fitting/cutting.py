@@ -182,10 +182,11 @@ class _Cut:
                 sent[index - self.offset] = self.made.variant(index, level, message, shorten)
                 saved = marks.saved[index]
                 self.note(ChangeCode.RESULT_SHORTENED, index, _tokens(saved), tokens=saved)
-        evicted = self.evicted()
-        for index, message in evicted.messages:
-            sent[self.sent_at(index)] = message
-        self.fitted.changes += evicted.changes
+        if any(marks.evicted):
+            evicted = self.evicted()
+            for index, message in evicted.messages:
+                sent[self.sent_at(index)] = message
+            self.fitted.changes += evicted.changes
 
     def sent_at(self, index: int) -> int:
         return index if index < self.fold.head else index - self.offset
@@ -235,7 +236,9 @@ class _Cut:
         else:
             opening = self.made.variant(head - 1, text, message, lambda: _with_text(message, text))
             fitted.messages[head - 1] = opening
-        fitted.changes += dropped.changes
+        for change in dropped.changes:
+            share = change.tokens / (change.tokens + fitted.window.estimate) if change.tokens and fitted.window else 0.0
+            fitted.changes.append(replace(change, share=round(share, 3)) if share else change)
         self.merge_users(head)
         if dropped.wanted is not None:
             fitted.requirements = (*fitted.requirements, dropped.wanted)

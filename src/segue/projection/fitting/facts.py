@@ -25,17 +25,18 @@ from segue.counting.counter import TokenCounter
 
 _LOOKED_AT: Final = 200
 """How many of the messages that are left out are looked at, from the newest on."""
-_HEAD, _TAIL = 6000, 2000
+_HEAD, _TAIL = 24_000, 8000
 """The characters of a long text that are looked at."""
 _SHARE_OF_LINES: Final = 0.3
 _LONGEST_LINE: Final = 160
+_JOINT: Final = re.compile(r"[/.]")
 _DECAY: Final = 0.99
 """How much less a mention counts for each message that follows."""
 _WEIGHTS: Final = {"user": 4.0, "assistant": 3.0, "toolResult": 1.0}
 _SEPARATORS: Final = str.maketrans(dict.fromkeys("\"'`()[]{}<>,;:|=\\*", " "))
 _SCHEME: Final = "\x00"
 """Stands for `://` while a text is split: a colon separates names otherwise."""
-_SHORTEST_NAME, _LONGEST_NAME = 3, 100
+_SHORTEST_NAME, _LONGEST_NAME = 2, 100
 _IS_NAME: Final = re.compile(r"[_/.@#\d\-]|[^\W\d_][a-z]+[A-Z]|[a-z][A-Z]")
 _BEFORE: Final = "!?-#+&$%^~"
 _BEHIND: Final = _BEFORE + "./"
@@ -48,6 +49,8 @@ _ERROR: Final = re.compile(
 """Lines that begin with an error, perhaps behind its place. Code that only mentions one does not match."""
 _MOST_ERRORS: Final = 2
 """Lines of one result."""
+_CONSTANT_LENGTH: Final = 4
+"""A name takes room by its characters and so many more: what comes before it, and the token that a short one is."""
 _LINE_COST: Final = 2.0
 _NAME_COST: Final = 1.0
 """The tokens between two lines or names, at most."""
@@ -56,17 +59,24 @@ _NAME_COST: Final = 1.0
 class _Facts:
     """The names and lines of one message, found on first use."""
 
-    __slots__ = ("_lines", "_names", "message")
+    __slots__ = ("_endings", "_lines", "_names", "message")
 
     def __init__(self, message: Message) -> None:
         self.message: Message = message
         self._names: frozenset[str] | None = None
+        self._endings: frozenset[str] | None = None
         self._lines: tuple[str, ...] | None = None
 
     def names(self) -> frozenset[str]:
         if self._names is None:
             self._names = names_of(self.message)
         return self._names
+
+    def endings(self) -> frozenset[str]:
+        """Give what the names end with: who reads a path reads the name of the file, too."""
+        if self._endings is None:
+            self._endings = frozenset(_endings(self.names()))
+        return self._endings
 
     def lines(self) -> tuple[str, ...]:
         """Give the lines, the last one first."""
@@ -92,15 +102,21 @@ class FactExtractor:
         recent = [self._facts_of(message, before) for message in dropped[-_LOOKED_AT:]]
         lines, left = self._choose_lines(recent, room * _SHARE_OF_LINES, sizes)
         left += room * (1 - _SHARE_OF_LINES)
-        known: set[str] = set(_names("\n".join(lines)))
+        known = set(_names("\n".join(lines)))
+        known |= set(_endings(known))
         for message in kept:
-            known |= self._facts_of(message, before).names()
+            facts = self._facts_of(message, before)
+            known |= facts.names()
+            known |= facts.endings()
         names: list[str] = []
         for name in _rank_names([(facts.message.role, facts.names()) for facts in recent], known):
+            if name in known:
+                continue
             left -= self._size(name, sizes) + _NAME_COST
             if left < 0:
                 break
             names.append(name)
+            known.update(_endings((name,)))
         text = "\n".join([*lines, " ".join(names)] if names else lines)
         # A text of many names at random has more tokens than they have one by one.
         while names and (size := self._counter.text(text)) > room:
@@ -163,7 +179,10 @@ def _shorten_line(text: str) -> str:
 
 
 def _rank_names(messages: Sequence[tuple[str, frozenset[str]]], known: set[str]) -> list[str]:
-    """Give names by how often, how recently and by whom they were mentioned; ties by the name itself."""
+    """Give names by how often, how recently and by whom they were mentioned for the room that they take.
+
+    Ties are broken by the name itself.
+    """
     scores: defaultdict[str, float] = defaultdict(float)
     weight = 1.0
     for role, names in reversed(messages):
@@ -175,7 +194,15 @@ def _rank_names(messages: Sequence[tuple[str, frozenset[str]]], known: set[str])
 
 
 def _order(item: tuple[str, float]) -> tuple[float, str]:
-    return -item[1], item[0]
+    name, score = item
+    return -score / (len(name) + _CONSTANT_LENGTH), name
+
+
+def _endings(names: Iterable[str]) -> Iterator[str]:
+    """Give what stands behind each joint of a path or a dotted name."""
+    for name in names:
+        for joint in _JOINT.finditer(name):
+            yield name[joint.end() :]
 
 
 def names_of(message: Message) -> frozenset[str]:

@@ -29,6 +29,8 @@ class Fitter:
         self._fixed: tuple[SystemPrompt, tuple[Tool, ...], object, float] | None = None
         self._made: MadeMessages = MadeMessages()
         self._settled: int = 0
+        self._is_cut: bool = False
+        """Whether the last request was cut."""
 
     @cached_property
     def fold(self) -> Fold:
@@ -49,7 +51,8 @@ class Fitter:
     def fit(self, given: Given) -> Fitted:
         """Find the cuts for a request, apply and report them."""
         plan, messages = self.plan, given.messages
-        most = self._most(given)
+        # Once a conversation was cut, its length no longer says that it fits.
+        most = None if self._is_cut else self._most(given)
         if most is not None and most > plan.high and not given.settled:
             most = self._closer(given)
         if most is not None and most <= plan.high:
@@ -70,6 +73,7 @@ class Fitter:
             self._made.restart()
         marks, size = fold.run(messages, given.places, given.settled)
         fitted = Fitted(self._cut_window(given, marks, size))
+        self._is_cut = bool(marks.cuts)
         if marks.cuts:
             apply_cuts(fitted, marks, given, target=self.target, fold=fold, made=self._made)
             # Where nothing could be shortened, the conversation stays the same object.

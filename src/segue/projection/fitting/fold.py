@@ -66,6 +66,8 @@ class Fold:
         self._lean: dict[tuple[int, bool], tuple[Message, Shortened | None, float]] = {}
         """Shortened messages by index and `finished`: the given message, the shortened one, and the tokens saved."""
         self._messages: Sequence[Message] = ()
+        self._base: tuple[object, float] = (None, 0.0)
+        """The tokens before the part that is sent as it is, and the marks that they were found for in this run."""
 
     @property
     def head(self) -> int:
@@ -88,7 +90,7 @@ class Fold:
 
     def run(self, messages: Sequence[Message], places: Places, settled: int) -> tuple[Marks, float]:
         """Look at every point up to the end, and give the marks and the size there; marks of the settled part stay."""
-        self._messages = messages
+        self._messages, self._base = messages, (None, 0.0)
         self.notes.begin(messages, places)
         # What the end of the last request shortened may be shortened differently now.
         del self._lean_sums[self.marks.lean + 1 :], self._finished[self.marks.lean :]
@@ -156,17 +158,11 @@ class Fold:
         return marks.learnt._replace(hidden=0.0).correct(self._estimated(marks, point))
 
     def _estimated(self, marks: Marks, point: int) -> float:
-        sizes, head = self.sizes, self.head
-        size, start = self.fixed, 0
-        if marks.gone > head:
-            size += sizes.full[head] + self.notes.size(marks)
-            start = marks.gone
-        elif marks.lean > head:
-            size += sizes.full[head]
-            start = head
-        lean = max(marks.lean, start)
-        if marks.lean > start:
-            size += self._lean_sums[marks.lean] - self._lean_sums[start]
+        sizes, lean = self.sizes, marks.lean
+        key = (marks.gone, lean, marks.tight)
+        if self._base[0] != key:
+            self._base = (key, self._before_whole(marks))
+        size = self._base[1]
         user = sizes.user_before[point]
         if user > lean:
             size += sizes.lasting[user] - sizes.lasting[lean] + sizes.full[point] - sizes.full[user]
@@ -176,6 +172,18 @@ class Fold:
             if index >= lean:
                 size -= saved
         return size
+
+    def _before_whole(self, marks: Marks) -> float:
+        """Give the tokens of what is sent before the messages that are as they were."""
+        full, head, start = self.sizes.full, self.head, 0
+        size = self.fixed
+        if marks.gone > head:
+            size += full[head] + self.notes.size(marks)
+            start = marks.gone
+        elif marks.lean > head:
+            size += full[head]
+            start = head
+        return size + self._lean_sums[marks.lean] - self._lean_sums[start] if marks.lean > start else size
 
     # -- a cut ---------------------------------------------------------------------------------------------------------
 

@@ -99,8 +99,9 @@ class Sizes:
         bounds, narrow, wide = self.bounds, self._narrow, self._wide
         if self._plan.counter.is_own or len(self.full) > 1:
             # No bound serves for a caller's counter, or is needed any more where messages are counted.
-            for index in range(len(bounds) - 1, len(messages)):
-                bounds.append(_UNKNOWN)
+            first = len(bounds) - 1
+            bounds += [_UNKNOWN] * (len(messages) - first)
+            for index in range(first, len(messages)) if self.media else ():
                 for position, piece in enumerate(messages[index].content):
                     if type(piece) not in _WITHOUT_MEDIA and (piece.kind == "image" or piece.kind == "file"):
                         self._add_media(piece, index, position)
@@ -139,6 +140,7 @@ class Sizes:
     def count(self, messages: Sequence[Message], additions: Additions, label: float) -> None:
         """Count the messages that were not counted yet; `label` are the tokens around what a user said."""
         lasting, full, users, counter = self.lasting, self.full, self.user_before, self._plan.counter
+        reasoning, user_words = self.reasoning, self.user_words
         before, self._recent = self._recent, {}
         for index in range(len(full) - 1, len(messages)):
             message = messages[index]
@@ -151,8 +153,8 @@ class Sizes:
             lasting.append(lasting[-1] + stays)
             full.append(full[-1] + stays + passes)
             usage = message.usage if message.role == "assistant" else None
-            self.reasoning.append(self.reasoning[-1] + (0 if usage is None else usage.reasoning))
-            words = self.user_words[-1]
+            reasoning.append(reasoning[-1] + (0 if usage is None else usage.reasoning))
+            words = user_words[-1]
             if message.role == "user" and not additions.has(message):
                 users.append(index)
                 # Mostly all of it is text, which is counted already.
@@ -160,7 +162,7 @@ class Sizes:
                 words += label + (stays if len(texts) == len(message.content) else sum(map(counter.piece, texts)))
             else:
                 users.append(users[-1])
-            self.user_words.append(words)
+            user_words.append(words)
 
 
 class Additions:
