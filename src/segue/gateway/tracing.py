@@ -47,23 +47,32 @@ def open_telemetry(table: TelemetryTable) -> tuple[Telemetry | None, Callable[[]
         trace: Any = import_module("opentelemetry.sdk.trace")
         export: Any = import_module("opentelemetry.sdk.trace.export")
         metrics: Any = import_module("opentelemetry.sdk.metrics")
+        readers: Any = import_module("opentelemetry.sdk.metrics.export")
         resources: Any = import_module("opentelemetry.sdk.resources")
     except ModuleNotFoundError as error:
         raise MissingExtra("telemetry.endpoint needs OpenTelemetry, which is not installed", extra="otel") from error
+    from segue.gateway.light_telemetry import LightMeters, LightReader, LightTracers, is_enough
+
     name = os.environ.get("OTEL_SERVICE_NAME") or "segue-gateway"
     resource = resources.Resource.create({"service.name": name, "service.version": __version__})
     address = table.endpoint.rstrip("/")
-    tracer = trace.TracerProvider(resource=resource)
-    spans = traces.OTLPSpanExporter(f"{address}/v1/traces", timeout=_EXPORT_SECONDS)
-    tracer.add_span_processor(export.BatchSpanProcessor(spans))
-    reader = import_module("opentelemetry.sdk.metrics.export").PeriodicExportingMetricReader(
-        figures.OTLPMetricExporter(f"{address}/v1/metrics", timeout=_EXPORT_SECONDS)
-    )
-    meter = metrics.MeterProvider([reader], resource=resource)
+    spans = export.BatchSpanProcessor(traces.OTLPSpanExporter(f"{address}/v1/traces", timeout=_EXPORT_SECONDS))
+    sender = figures.OTLPMetricExporter(f"{address}/v1/metrics", timeout=_EXPORT_SECONDS)
+    tracer: Any
+    meter: Any
+    ends: tuple[Callable[[], object], ...]
+    if is_enough(os.environ):
+        tracer, meter = LightTracers(resource, spans), LightMeters(resource)
+        ends = spans.shutdown, LightReader(sender, meter, os.environ).shutdown
+    else:
+        tracer = trace.TracerProvider(resource=resource)
+        tracer.add_span_processor(spans)
+        meter = metrics.MeterProvider([readers.PeriodicExportingMetricReader(sender)], resource=resource)
+        ends = tracer.shutdown, meter.shutdown
 
     def close() -> None:
-        tracer.shutdown()
-        meter.shutdown()
+        for end in ends:
+            end()
 
     made = Telemetry(tracer_provider=tracer, meter_provider=meter, content=table.content, propagate=table.propagate)
     return made, close
@@ -98,7 +107,7 @@ class RequestTrace:
     ) -> None:
         self._tracing = tracing
         telemetry = tracing.telemetry
-        self._parent = telemetry.propagator.extract(headers)
+        self._parent = telemetry.propagator.extract(headers) if "traceparent" in headers else telemetry.no_parent
         self._shared = {"gen_ai.conversation.id": conversation, "segue.request.id": request}
         operation = describe_model(model)["gen_ai.operation.name"]
         given = {"gen_ai.operation.name": operation, "gen_ai.request.model": asked, **self._shared}

@@ -10,6 +10,7 @@ Facts this file relies on:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from importlib import import_module
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
@@ -56,6 +57,14 @@ TOKENS: Final = (1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4
 """The bounds of buckets that the conventions advise."""
 
 
+@lru_cache(1_000)
+def _describe_server(url: str) -> Mapping[str, Any]:
+    place = urlsplit(url)
+    if not place.hostname:
+        return {}
+    return {"server.address": place.hostname, "server.port": place.port or (80 if place.scheme == "http" else 443)}
+
+
 def describe_model(model: Model) -> dict[str, Any]:
     """Give the attributes that spans and metrics of requests to a model share."""
     return {
@@ -93,6 +102,8 @@ class Telemetry:
             ).TraceContextTextMapPropagator()
         except ModuleNotFoundError as error:
             raise MissingExtra("telemetry needs OpenTelemetry, which is not installed", extra="otel") from error
+        self.no_parent: TraceContext = self._context.Context()
+        """The context of a span without a parent."""
         self.has_content: bool = content
         self.propagates: bool = propagate
         self.tracer: Tracer = self._trace.get_tracer("segue", __version__, tracer_provider)
@@ -167,11 +178,7 @@ class Observation:
     def begin(self, request: Request, headers: dict[str, str], url: str) -> None:
         """Start the span of a request; the trace context goes into its headers, if it may."""
         telemetry, model, options = self._telemetry, request.model, request.projection.options
-        place = urlsplit(url)
-        common = describe_model(model)
-        if place.hostname:
-            common["server.address"] = place.hostname
-            common["server.port"] = place.port or (80 if place.scheme == "http" else 443)
+        common = {**describe_model(model), **_describe_server(url)}
         attributes = {**common, **self._given}
         for field, name in _OPTIONS.items():
             if (value := getattr(options, field)) is not None:

@@ -45,7 +45,7 @@ class StoreService:
         self._writer: Writer | None = None
         self._readers: ThreadPoolExecutor | None = None
         self._written: deque[tuple[asyncio.Future[bool], bool]] = deque()
-        self._is_telling = False
+        self._is_waking = False
         self._waiting: deque[tuple[float, asyncio.Future[bool]]] = deque()
 
     def __repr__(self) -> str:
@@ -63,7 +63,7 @@ class StoreService:
     def start(self) -> None:
         """Start the threads that read and write."""
         if self.store is not None and self._writer is None:
-            self._is_telling = False
+            self._is_waking = False
             self._waiting.clear()  # of another event loop
             self._writer = Writer(self.store, self._reads, self._writes, self._on_error, _later)
             self._writer.start()
@@ -169,9 +169,9 @@ class StoreService:
 
         def resolve(is_durable: bool) -> None:
             self._written.append((done, is_durable))
-            if not self._is_telling and not loop.is_closed():  # else the loop takes it with the others
-                self._is_telling = True
-                loop.call_soon_threadsafe(self._tell)
+            if not self._is_waking and not loop.is_closed():  # else the loop takes it with the others
+                self._is_waking = True
+                loop.call_soon_threadsafe(self._resolve)
 
         if not self._enqueue(Item(work, now, resolve, is_kept=is_kept)):
             return False
@@ -180,9 +180,9 @@ class StoreService:
             loop.call_later(_LONGEST_WAIT, self._check_waiting)
         return await done
 
-    def _tell(self) -> None:
-        """Tell who waits for what is written. A wake-up of the event loop costs more than the rest of it."""
-        self._is_telling = False
+    def _resolve(self) -> None:
+        """Resolve what is written. A wake-up of the event loop costs more than the rest of it."""
+        self._is_waking = False
         while self._written:
             done, is_durable = self._written.popleft()
             if not done.done():
