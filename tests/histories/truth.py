@@ -28,7 +28,8 @@ def beside_the_project(cases: Iterable[T]) -> list[T]:
 
 ADDED = re.compile(
     r"<system-reminder>|<environment_context>|<session_context>|<permissions|<skills_instructions|<model_switch>"
-    r"|<user_instructions>|<apps_instructions|<plugins_instructions|<collaboration_mode"
+    r"|<user_instructions>|<apps_instructions|<plugins_instructions|<collaboration_mode|^# AGENTS.md instructions"
+    r"|^This is the Gemini CLI. We are setting up the context"
 )
 GLUED = re.compile(r"\s*<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
 CUT = "…[cut"
@@ -134,4 +135,27 @@ def _google(contents: list[dict[str, Any]]) -> Iterator[Block]:
                 yield content["role"], "text", part["text"].strip()
 
 
-READERS = {"anthropic-messages": _anthropic, "openai-responses": _responses, "google-genai": _google}
+def _chat(messages: list[dict[str, Any]]) -> Iterator[Block]:
+    for message in messages:
+        role, content = message["role"], message.get("content") or ""
+        parts: list[Any] = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        text = "\n".join(_text(part["text"]) for part in parts if part["type"] == "text")
+        if role == "tool":
+            yield "user", "result", message["tool_call_id"], text.strip()
+            continue
+        if role in {"system", "developer"}:
+            continue
+        if text:
+            yield role, "text", text.strip()
+        for call in message.get("tool_calls") or ():
+            function = call["function"]
+            arguments = json.dumps(json.loads(function["arguments"]), sort_keys=True)
+            yield "assistant", "call", call["id"], function["name"], arguments
+
+
+READERS = {
+    "anthropic-messages": _anthropic,
+    "google-genai": _google,
+    "openai-chat": _chat,
+    "openai-responses": _responses,
+}
