@@ -300,6 +300,7 @@ def test_removing_sampling_is_a_loss_unless_it_is_the_default(options, loss):
 
 # -- tools -------------------------------------------------------------------------------------------------------------
 
+KIMI = Model("kimi-k3", "moonshotai", "openai-chat", reasoning=True)
 STRICT = replace(GPT, rules={"schema_refused": ["$schema", "default"], "max_tools": 2})
 
 SCHEMAS = {
@@ -335,6 +336,29 @@ SCHEMAS = {
         GPT,
         {"type": "object", "properties": {"a": {"minimum": 0, "exclusiveMinimum": True, "exclusiveMaximum": False}}},
         {"type": "object", "properties": {"a": {"exclusiveMinimum": 0}}},
+    ),
+    "references to anything but definitions": (
+        KIMI,
+        {
+            "type": "object",
+            "$defs": {"V": {"type": "string", "description": "in"}},
+            "properties": {
+                "a": {"type": "integer"},
+                "b": {"$ref": "#/properties/a", "title": "B"},
+                "c": {"$ref": "#/$defs/V", "description": "out", "title": "C"},
+                "d": {"$ref": "#/properties/b"},
+            },
+        },
+        {
+            "type": "object",
+            "$defs": {"V": {"type": "string", "description": "in"}},
+            "properties": {
+                "a": {"type": "integer"},
+                "b": {"type": "integer", "title": "B"},
+                "c": {"$ref": "#/$defs/V", "title": "C"},
+                "d": {"type": "string"},
+            },
+        },
     ),
     "keywords of another type": (
         GEMINI,

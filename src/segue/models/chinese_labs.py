@@ -37,6 +37,7 @@ _MOONSHOT_RULES: Final[Mapping[str, object]] = {
     "file_sources": frozenset({"data"}),
     "schema_typed_unions": False,  # "type should be defined in anyOf items" (kimi-code #2661, 2026-08-05)
     "schema_typed": "always",  # "At path 'properties.x': type is not defined" (Moonshot; reported 400s, 2025 and 2026)
+    "schema_definitions_only": True,  # "references must start with #/$defs/" (command-code #594, 2026-07-27)
     "tool_name_first": "a-zA-Z_",  # Moonshot documentation: tool use, names begin with a letter
     "max_temperature": 1.0,  # Moonshot documentation: chat, from 0 to 1
     "max_stop": 5,  # Moonshot API reference: chat

@@ -106,6 +106,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether only texts may be limited to an enumeration."""
     schema_typed_unions: bool = True
     """Whether a type may stand beside `anyOf`; otherwise each of its schemas has one."""
+    schema_definitions_only: bool = False
+    """Whether `$ref` may name only a definition (`#/$defs/`), and stand beside no keyword that the definition has."""
     schema_keywords_typed: bool = False
     """Whether `properties` and `required` may stand only in a schema of the type object, `items` in that of a list."""
     schema_required_known: bool = False

@@ -34,6 +34,7 @@ MODELS = (
         "amazon.titan-text-express-v1",
         "gpt-5.6-sol",
         "gemini-3.6-flash",
+        "kimi-k2.6",
     ),
 )
 REFUSED_TEXTS = ("a b", "search", "http://x", "https://x", "application/zip", "a@b.com", "|", "é", "x" * 300)

@@ -28,7 +28,9 @@ from segue.protocols.kit.schemas import (
     find_invalid,
     is_text,
     misplaced,
+    referred,
     refused_in,
+    refused_references,
     unknown_required,
     untyped,
     walk_schema,
@@ -49,6 +51,11 @@ def fit_schema(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
     if rules.schema_refused:
         fitted = cast("Schema", _without(schema, rules.schema_refused))
         loss = Loss.CONTENT if fitted is not schema else loss
+    if rules.schema_definitions_only:
+        whole = fitted
+        expanded = _mapped(whole, lambda one: _with_definitions(one, whole))
+        loss = Loss.CONTENT if expanded != fitted else loss
+        fitted = expanded if expanded != fitted else fitted
     if (
         rules.schema_formats is not None
         or rules.schema_text_enums
@@ -215,6 +222,19 @@ def _with_supported(one: Schema, rules: Rules) -> Schema:
             for choice in cast("list[object]", choices)
         ]
     return one if out == one else out
+
+
+def _with_definitions(one: Schema, root: Schema) -> Schema:
+    """Write a reference that is refused as the schema that it names; one that names others in turn is left out."""
+    refused = refused_references(one, root)
+    if not refused:
+        return one
+    rest = {key: value for key, value in one.items() if key not in refused}
+    if "$ref" not in refused:
+        return rest
+    meant = referred(root, str(one["$ref"]))
+    is_plain = not any("$ref" in inner for _, inner in walk_schema(meant))
+    return {**meant, **rest} if is_plain else rest
 
 
 def _describe(schema: dict[str, object], keys: Sequence[str]) -> None:

@@ -126,6 +126,10 @@ def find_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool 
     refused = rules.schema_refused | rules.strict_refused if strict else rules.schema_refused
     optional = 0
     for path, one in walk_schema(schema):
+        for key in refused_references(one, schema) if rules.schema_definitions_only else ():
+            # "references must start with #/$defs/" (command-code #594, 2026-07-27), "conflicting keywords found after
+            # $ref expansion: description" (kimi-cli #1903, 2026-04-15)
+            yield Fault("schema_reference", (*path, key), f"`{key}` is refused with this `$ref`; write the schema out")
         yield from find_invalid(one, path, rules.schema_valid)
         yield from _find_unsupported(one, path, rules, strict=strict)
         if rules.schema_required_known:
@@ -197,6 +201,28 @@ def misplaced(schema: JsonObject) -> list[str]:
     """List the keywords of a schema that belong to another type than its own."""
     kind = schema.get("type")
     return [key for key, of in _TYPE_OF.items() if key in schema and isinstance(kind, str) and kind.lower() != of]
+
+
+DEFINITIONS: Final = "#/$defs/"
+
+
+def refused_references(schema: JsonObject, root: JsonObject) -> list[str]:
+    """List the keywords that a target refuses which expands references to definitions, and no others."""
+    reference = schema.get("$ref")
+    if not isinstance(reference, str):
+        return []
+    if not reference.startswith(DEFINITIONS):
+        return ["$ref"]
+    meant = referred(root, reference)
+    return [key for key in schema if key != "$ref" and key in meant]
+
+
+def referred(root: JsonObject, reference: str) -> JsonObject:
+    """Give the schema that a reference inside a schema names; empty if there is none."""
+    found: object = root
+    for name in reference.removeprefix("#").split("/")[1:]:
+        found = object_of(found).get(name.replace("~1", "/").replace("~0", "~"))
+    return object_of(found)
 
 
 def untyped(schema: JsonObject) -> list[str]:

@@ -312,6 +312,17 @@ LIMITS: Final = Limits(
             needs=(".tool_calls", ".reasoning_content"),
             providers=_MOONSHOT,
         ),
+        *(
+            Limit(
+                key,
+                "these models pin sampling, penalties and n, and refuse others (promptfoo #9672, live, 2026-06-09)",
+                allowed=(value,),
+                models=r"kimi-k(?:2\.[5-9]|[3-9])",
+                providers=_MOONSHOT,
+                advice="remove it",
+            )
+            for key, value in (("presence_penalty", 0), ("frequency_penalty", 0), ("n", 1))
+        ),
         # -- Qwen
         Limit(
             "n", "Alibaba documentation: OpenAI compatible chat, from 1 to 4", least=1, most=4, providers=("alibaba",)
