@@ -11,6 +11,8 @@ Facts this file rests on:
 - With 8 % of the limit, 88 to 98 % of the names that the next turn used were still in the request, without the note 77
   to 92 %; above 12 % the note takes more from what is kept verbatim than it gives. (77 recorded sessions, 2026-11)
 - Extracting costs 0.45 s for a million tokens, six times as much as counting. (the same)
+- With names ranked by their mentions alone, those of three characters left out and 8,000 characters of a text looked
+  at, 71 and 79 % of the names were there at windows of 16,000 and 32,000, now 76 and 84 %. (7 others, 2026-11-17)
 """
 
 from __future__ import annotations
