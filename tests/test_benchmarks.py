@@ -35,7 +35,13 @@ def module_of():
     for name, module in list(sys.modules.items()):
         if Path(getattr(module, "__file__", None) or "/").parent == BENCHMARKS:
             del sys.modules[name]
-    gc.freeze()  # measuring has shown the collector again what the session had frozen
+
+
+@pytest.fixture(autouse=True)
+def frozen():
+    """Measuring shows the collector again what the session had frozen."""
+    yield
+    gc.freeze()
 
 
 def run_python(*arguments, **environment):
