@@ -33,11 +33,11 @@ settings.register_profile(
     derandomize=True,
     database=None,
     deadline=None,
-    max_examples=8,
+    max_examples=5,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("quick", settings.get_profile("default"), max_examples=5)
+settings.register_profile("quick", settings.get_profile("default"), max_examples=3)
 settings.register_profile("proof", settings.get_profile("default"), max_examples=40)
 settings.register_profile("explore", settings.get_profile("default"), derandomize=False, max_examples=150)
 

@@ -26,15 +26,22 @@ ALL_WIRES = ("anthropic-messages", "bedrock-converse", "google-genai", "openai-c
 PEERS = ("any-llm", "langchain", "litellm", "llm-rosetta", "pydantic-ai", "strands")
 
 
-@pytest.fixture
-def module_of(monkeypatch):
-    """Import files of the benchmarks for one test: their bare names are gone afterwards."""
-    monkeypatch.syspath_prepend(BENCHMARKS)
-    yield importlib.import_module
+@pytest.fixture(scope="module")
+def module_of():
+    """Import files of the benchmarks for the tests of this file: their bare names are gone afterwards."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(BENCHMARKS)
+        yield importlib.import_module
     for name, module in list(sys.modules.items()):
         if Path(getattr(module, "__file__", None) or "/").parent == BENCHMARKS:
             del sys.modules[name]
-    gc.freeze()  # measuring has shown the collector again what the session had frozen
+
+
+@pytest.fixture(autouse=True)
+def frozen():
+    """Measuring shows the collector again what the session had frozen."""
+    yield
+    gc.freeze()
 
 
 def run_python(*arguments, **environment):

@@ -63,5 +63,5 @@ def test_no_profile_remembers_examples_or_judges_speed(profile: str):
 
 
 def test_a_factor_is_of_the_examples_of_the_profile():
-    assert scaled_examples(2.5).max_examples == 2.5 * settings().max_examples
+    assert scaled_examples(3).max_examples == 3 * settings().max_examples
     assert scaled_examples(0).max_examples == 1

@@ -63,7 +63,7 @@ def test_nothing_is_refused_given_up_or_sent_twice(wire: str, store: str, tmp_pa
 @pytest.mark.parametrize("wire", RAW_WIRES)
 def test_nothing_is_refused_in_many_conversations(wire: str, store: str, tmp_path: Path) -> None:
     with called(_address(store, tmp_path), strict=False) as server:
-        _walk(server, wire, range(2), 12)
+        _walk(server, wire, range(2), 6)
 
 
 @pytest.mark.proof

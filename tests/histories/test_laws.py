@@ -15,7 +15,7 @@ from segue.testing.damaged_files import DamagedFiles
 
 CASES = [
     pytest.param(case, id=f"{name}: {case}", marks=marks)
-    for mutations, histories, marks in ((20, 8, ()), (60, 21, pytest.mark.proof))
+    for mutations, histories, marks in ((8, 4, ()), (60, 21, pytest.mark.proof))
     for name in FORMATS
     for case in format_cases(FORMATS[name], mutations=mutations, histories=histories)
 ]
@@ -54,7 +54,7 @@ def test_a_damaged_file_loses_nothing_in_silence(which, seed):
 
 
 @pytest.mark.parametrize("which", DAMAGED)
-@pytest.mark.parametrize("step", tiers([9], [1]))
+@pytest.mark.parametrize("step", tiers([20], [1]))
 def test_a_value_at_another_place_or_in_another_form_is_read_or_reported(which, step):
     damaged_files(which).check_other_forms(step)
 

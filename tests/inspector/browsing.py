@@ -52,26 +52,52 @@ def bare_address():
         yield found
 
 
+@pytest.fixture(scope="module")
+def window(browser):
+    """A page for all tests of a file, one after the other: opening one takes as long as showing the example in it."""
+    return new_window(browser)
+
+
+def new_window(browser: Any) -> Any:
+    context = browser.new_context()
+    context.set_default_timeout(PATIENCE)
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    return context.new_page()
+
+
 @pytest.fixture
-def new_page(browser):
-    contexts: list[Any] = []
+def new_page(browser, window):
+    """Open the inspector in the window of the file, and each further time in one of its own."""
+    pages: list[Any] = []
     troubles: list[str] = []
 
+    def hear(message: Any) -> None:
+        if is_trouble(message):
+            troubles.append(message.text)
+
+    def fail(error: Any) -> None:
+        troubles.append(str(error))
+
     def open_page(address: str, width: int = 1440, height: int = 900, scheme: str = "light"):
-        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
-        contexts.append(context)
-        context.set_default_timeout(PATIENCE)
-        context.grant_permissions(["clipboard-read", "clipboard-write"])
-        page = context.new_page()
-        page.on("console", lambda message: troubles.append(message.text) if is_trouble(message) else None)
-        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page = new_window(browser) if pages else window
+        pages.append(page)
+        page.goto(f"{address.partition('#')[0]}inspector.css")  # the page of the test before ends, unheard
+        page.evaluate("localStorage.clear(), sessionStorage.clear()")
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=scheme)
+        page.on("console", hear)
+        page.on("pageerror", fail)
         page.goto(address)
         page.wait_for_selector("#models option", state="attached")
         return page
 
     yield open_page
-    for context in contexts:
-        context.close()
+    for page in pages[1:]:
+        page.context.close()
+    if pages:
+        window.remove_listener("console", hear)
+        window.remove_listener("pageerror", fail)
+        window.unroute_all(behavior="ignoreErrors")
     assert troubles == []
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from inspector.browsing import bare, bare_address, browser, needs_browser, new_page, sync_api
+from inspector.browsing import bare, bare_address, browser, needs_browser, new_page, sync_api, window
 from segue import (
     Context,
     Policy,
@@ -22,7 +22,7 @@ from segue import (
 from segue.histories.opening import Document
 from segue.inspector.inspection import Inspection, open_conversation
 
-__all__ = ["bare", "bare_address", "browser", "new_page"]
+__all__ = ["bare", "bare_address", "browser", "new_page", "window"]
 
 MODEL = "anthropic/claude-opus-5-5"
 OTHER = "openai/gpt-5.4"

@@ -20,12 +20,13 @@ from inspector.browsing import (
     page,
     stored,
     sync_api,
+    window,
 )
 from inspector.serving import inspector
 from segue import AssistantMessage, Context, TextContent, ToolCall, UserMessage
 from segue.inspector.side_by_side import compare_histories
 
-__all__ = ["address", "bare", "bare_address", "browser", "new_page", "page"]
+__all__ = ["address", "bare", "bare_address", "browser", "new_page", "page", "window"]
 
 
 def history(*texts: str, system: str | None = None) -> Context:

@@ -14,9 +14,10 @@ from inspector.browsing import (
     page,
     stored,
     sync_api,
+    window,
 )
 
-__all__ = ["address", "bare_address", "browser", "new_page", "page"]
+__all__ = ["address", "bare_address", "browser", "new_page", "page", "window"]
 
 pytestmark = needs_browser
 

@@ -22,10 +22,11 @@ from inspector.browsing import (
     page,
     stored,
     sync_api,
+    window,
 )
 from segue import prepare, read_session
 
-__all__ = ["address", "bare", "bare_address", "browser", "new_page", "page"]
+__all__ = ["address", "bare", "bare_address", "browser", "new_page", "page", "window"]
 
 pytestmark = needs_browser
 SMALL = "openrouter/openai/gpt-4"
@@ -97,24 +98,25 @@ def test_the_table_compares_all_targets(page):
     assert page.locator("#matrix tbody th").all_inner_texts() == list(SUGGESTED)
 
 
-@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES.keys())
-def test_what_does_not_fit_is_red_and_says_what_is_cut(new_page, bare_address, size):
-    page = new_page(bare_address, *size)
+def test_what_does_not_fit_is_red_and_says_what_is_cut(bare):
     turns = [{"role": role, "content": "many words " * 200} for _ in range(20) for role in ("user", "assistant")]
-    inspect(page, stored(*turns, {"role": "user", "content": "And now?"}), SMALL)
-    card = page.locator("#targets li.card", has=page.locator("[aria-pressed=true]"))
+    inspect(bare, stored(*turns, {"role": "user", "content": "And now?"}), SMALL)
+    card = bare.locator("#targets li.card", has=bare.locator("[aria-pressed=true]"))
     assert "does not fit: " in card.inner_text()
     assert "cut to" in card.inner_text()
     assert "messages before" in card.inner_text()
-    colour = card.locator("b.over").evaluate("(node) => getComputedStyle(node).color")
-    red, green, blue = (int(value) for value in colour[4:-1].split(","))
-    assert red > 1.3 * max(green, blue)
-    others = page.locator("#targets li.card", has=page.locator("[aria-pressed=false]"))
+    others = bare.locator("#targets li.card", has=bare.locator("[aria-pressed=false]"))
     assert all("does not fit" not in text for text in others.all_inner_texts())
-    assert "messages before" in page.locator("#facts").text_content()
-    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
-    if PICTURES and size == SIZES["a screen"]:
-        page.screenshot(path=PICTURES / "inspector-too-long.png")
+    assert "messages before" in bare.locator("#facts").text_content()
+    if PICTURES:
+        bare.screenshot(path=PICTURES / "inspector-too-long.png")
+    for name, (width, height, scheme) in SIZES.items():
+        bare.set_viewport_size({"width": width, "height": height})
+        bare.emulate_media(color_scheme=scheme)
+        colour = card.locator("b.over").evaluate("(node) => getComputedStyle(node).color")
+        red, green, blue = (int(value) for value in colour[4:-1].split(","))
+        assert red > 1.3 * max(green, blue), name
+        assert bare.evaluate("document.documentElement.scrollWidth") <= width, name
 
 
 def test_changed_words_are_highlighted_inside_a_line(bare):

@@ -244,7 +244,7 @@ SHORT = [(first, *names) for first in FIRST for length in range(3) for names in 
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("step", tiers([3], [1]))
+@pytest.mark.parametrize("step", tiers([7], [1]))
 def test_an_answered_request_of_instructions_stays_a_prefix(protocol: str, step: int):
     key = get_protocol(protocol).turns_key
     assert key is not None

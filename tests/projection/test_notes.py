@@ -155,7 +155,7 @@ def test_facts_never_exceed_their_room(text, room):
 
 
 @pytest.mark.parametrize("text", SCRIPTS.values(), ids=SCRIPTS)
-@pytest.mark.parametrize("step", tiers([6], [2]))
+@pytest.mark.parametrize("step", tiers([12], [2]))
 def test_a_cut_history_fits_and_grows_as_the_whole_is_cut(text, step):
     context, projector = agent(60, text[:700]), Projector(MODEL)
     for end in range(81, len(context.messages) + 1, step):

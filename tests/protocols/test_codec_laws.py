@@ -50,7 +50,7 @@ def test_a_law_holds_for_every_sample(codec, law):
 
 @of_every_protocol
 @pytest.mark.parametrize("law", WIDE_LAWS, ids=title)
-@pytest.mark.parametrize("step", tiers([5], [1]))
+@pytest.mark.parametrize("step", tiers([11], [1]))
 def test_a_law_holds_for_every_sample_with_a_change_at_any_place(codec, law, step, monkeypatch):
     def thin(find):
         def found(value, path=()):

@@ -102,7 +102,7 @@ def changes_of(value: Any) -> Iterator[Any]:
 
 
 @of_every_stream
-@pytest.mark.parametrize("step", tiers([4], [1]))
+@pytest.mark.parametrize("step", tiers([9], [1]))
 def test_a_frame_with_any_change_is_read_on_the_fast_path_as_on_the_general_one(codec: Protocol, step: int):
     frames = frames_of(codec)
     assert len(frames) > 4

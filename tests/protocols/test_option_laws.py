@@ -95,7 +95,7 @@ IN_RANGE: Final = {
 
 
 @pytest.mark.parametrize(("context", "options"), IN_RANGE.values(), ids=IN_RANGE.keys())
-@pytest.mark.parametrize("step", tiers([4], [1]))
+@pytest.mark.parametrize("step", tiers([8], [1]))
 def test_an_option_is_sent_unchanged_unless_a_change_is_reported(context, options, step):
     (name,) = (field for field in options.__struct_fields__ if getattr(options, field) is not None)
     for protocol, models in KINDS.items():
@@ -134,7 +134,7 @@ OUT_OF_RANGE: Final = {
 
 @pytest.mark.parametrize("options", OUT_OF_RANGE.values(), ids=OUT_OF_RANGE.keys())
 @pytest.mark.parametrize("models", KINDS.values(), ids=KINDS.keys())
-@pytest.mark.parametrize("step", tiers([4], [1]))
+@pytest.mark.parametrize("step", tiers([8], [1]))
 def test_a_value_out_of_range_is_clamped_or_removed_and_reported(models, options, step):
     for model in models[list(OUT_OF_RANGE.values()).index(options) % step % len(models) :: step]:
         codec, endpoint = get_protocol(model.protocol), resolve_endpoint(model)

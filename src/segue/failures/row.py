@@ -2,11 +2,13 @@
 
 A message is searched for about a hundred rows, so the search has two steps: every match contains one of the literals
 `needs`, which are found by a fast substring search; then `pattern` decides. Both are written for lower case.
+A pattern is compiled when it first has to decide: compiling all of them would be half of the import of this folder.
 """
 
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import final
 
 import msgspec
@@ -20,7 +22,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
     kind: FailureKind
     needs: tuple[str, ...]
-    pattern: re.Pattern[str]
+    pattern: str
     sample: str
     source: str
     """The provider and the source of the sample."""
@@ -29,9 +31,8 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def row(kind: FailureKind, needs: str, pattern: str, *, sample: str, source: str, scope: tuple[str, ...] = ()) -> Row:
-    """Create a row: `needs` has its literals separated by `|`, `pattern` is compiled."""
-    literals = tuple(needs.split("|"))
-    return Row(kind=kind, needs=literals, pattern=re.compile(pattern), sample=sample, source=source, scope=scope)
+    """Create a row: `needs` has its literals separated by `|`."""
+    return Row(kind=kind, needs=tuple(needs.split("|")), pattern=pattern, sample=sample, source=source, scope=scope)
 
 
 def find_row(rows: tuple[Row, ...], text: str, provider: str) -> tuple[Row, str] | None:
@@ -44,10 +45,15 @@ def find_row(rows: tuple[Row, ...], text: str, provider: str) -> tuple[Row, str]
             continue
         if entry.scope and not in_scope(entry.scope, provider):
             continue
-        found = entry.pattern.search(text)
+        found = _compiled(entry.pattern).search(text)
         if found is not None:
             return entry, found.group()
     return None
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
 
 
 def in_scope(scope: tuple[str, ...], provider: str) -> bool:
