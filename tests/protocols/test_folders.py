@@ -83,6 +83,11 @@ def test_the_values_of_a_record_have_the_types_that_it_declares(name):
             assert isinstance(value, get_origin(declared) or declared), field
 
 
+def test_a_record_has_what_the_modules_of_its_folder_define():
+    assert read_parts("segue.protocols.mistral_chat")["routes"] is PROTOCOLS["mistral-chat"].routes
+    assert "routes" not in read_parts("segue.protocols.plain_text")
+
+
 def test_a_module_that_gives_nothing_to_a_record_is_refused():
     with pytest.raises(SettingsError, match=r"plain_text\.transcript gives nothing to a protocol; see `MODULES`"):
         read_parts("segue.protocols.plain_text", "transcript")

@@ -10,7 +10,7 @@ from typing import Any, TextIO, cast
 import click
 import msgspec
 
-from segue.cli.starting import NoModel, Sending, Start, find_start, offer_models, sending_options
+from segue.cli.starting import NoModel, Sending, Start, find_start, offer_models, sending_options, session_option
 from segue.cli.statuses import Status
 from segue.cli.targets import ASK, complete_model, open_catalogue
 from segue.conversation.content import UserContent
@@ -39,13 +39,7 @@ from segue.projection.report import Report
     multiple=True,
     help="Send this image, PDF, text or other file with the question; can be repeated.",
 )
-@click.option(
-    "-s",
-    "--session",
-    metavar="PATH",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Continue this session file; create it if needed.",
-)
+@session_option
 @click.option(
     "--schema",
     metavar="FILE|JSON",

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from segue.cli.prompt import read_questions
-from segue.cli.starting import LOCAL_OFFER, Sending, Start, find_start, offer_models, sending_options
+from segue.cli.starting import LOCAL_OFFER, Sending, Start, find_start, offer_models, sending_options, session_option
 from segue.cli.targets import CHAT, complete_model, open_catalogue
 from segue.conversation.context import Options
 from segue.models.catalogue import Catalogue
@@ -19,13 +19,7 @@ from segue.models.catalogue import Catalogue
 @click.option(
     "-m", "--model", "named", metavar="MODEL", shell_complete=complete_model, help="The model, as for `segue ask`."
 )
-@click.option(
-    "-s",
-    "--session",
-    metavar="PATH",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Continue this session file; create it if needed.",
-)
+@session_option
 @click.option(
     "--usage", is_flag=True, help="In a pipe as well, print tokens and cost of each answer to standard error."
 )

@@ -61,6 +61,14 @@ def sending_options(command: Callable[..., None]) -> Callable[..., None]:
     return catalogue_option(command)
 
 
+session_option: Final = click.option(
+    "-s",
+    "--session",
+    metavar="PATH",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Continue this session file; create it if needed.",
+)
+
 _OPTIONS: Final = (
     click.option(
         "--protocol",

@@ -9,7 +9,7 @@ from segue.protocols import NOT_IN_A_BODY, Documentation, Protocol, fixed_path, 
 from segue.protocols.kit.reply_form import ReplyForm
 
 PROTOCOL: Final = Protocol(
-    **read_parts(__package__, "batch_forms", "routes", "stream_writer"),
+    **read_parts(__package__),
     framing="ndjson",  # cohere 7.3.1: "The default is `\\n` delimited events"
     path=fixed_path("/v1/chat"),
     reply_form=ReplyForm(thinking=False, refusals=("ERROR_TOXIC",)),

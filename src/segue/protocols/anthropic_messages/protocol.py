@@ -48,22 +48,7 @@ _COUNTED: Final = frozenset(
 """What is counted; `max_tokens` and the rest are refused (anthropic 2.8.0: message_count_tokens_params; 2026-11-15)."""
 
 PROTOCOL: Final = Protocol(
-    **read_parts(
-        __package__,
-        "batch_forms",
-        "betas",
-        "model_list",
-        "native",
-        "prefix",
-        "reply_form",
-        "routes",
-        "server_edits",
-        "server_tools",
-        "sources",
-        "stream_writer",
-        "transports",
-        "versions",
-    ),
+    **read_parts(__package__),
     framing="sse",
     reads_apart=True,
     path=_path,

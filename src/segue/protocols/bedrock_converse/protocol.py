@@ -49,18 +49,7 @@ def _count_body(body: JsonObject, endpoint: Endpoint) -> dict[str, object]:  # n
 
 
 PROTOCOL: Final = Protocol(
-    **read_parts(
-        __package__,
-        "batch_forms",
-        "model_list",
-        "native",
-        "prefix",
-        "routes",
-        "sdk",
-        "server_tools",
-        "sources",
-        "stream_writer",
-    ),
+    **read_parts(__package__),
     framing="aws-event-stream",
     path=_path,
     reply_form=ReplyForm(refusals=("content_filtered", "guardrail_intervened")),  # botocore 1.44.0: StopReason

@@ -35,7 +35,7 @@ _HELD_CONTENT: Final = HeldContent(
 """cohere 7.3.1: a parameter of v1, which some clients still send."""
 
 PROTOCOL: Final = Protocol(
-    **read_parts(__package__, "model_list", "routes", "stream_writer"),
+    **read_parts(__package__),
     framing="sse",
     path=fixed_path("/v2/chat"),
     reply_form=ReplyForm(refusals=("ERROR_TOXIC",)),  # cohere 7.3.1: ChatFinishReason

@@ -76,18 +76,7 @@ def _asks_for_thinking(body: JsonObject) -> bool:
 
 
 PROTOCOL: Final = Protocol(
-    **read_parts(
-        __package__,
-        "batch_forms",
-        "model_list",
-        "native",
-        "reply_form",
-        "routes",
-        "sdk",
-        "server_tools",
-        "sources",
-        "stream_writer",
-    ),
+    **read_parts(__package__),
     cites_in_reply=True,
     operation="generate_content",
     framing="sse",

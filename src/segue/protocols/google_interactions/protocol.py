@@ -46,7 +46,7 @@ _HELD_CONTENT: Final = HeldContent(
 """google-genai 3.1.0: CreateModelInteractionParam, Interaction, Empty; read 2026-11-17."""
 
 PROTOCOL: Final = Protocol(
-    **read_parts(__package__, "native", "reply_form", "routes", "server_tools", "sources", "stream_writer"),
+    **read_parts(__package__),
     framing="sse",
     path=fixed_path("/interactions"),
     # google-genai 3.1.0; by judgement: values that ask for no more than their absence

@@ -1,9 +1,9 @@
 """`Protocol`: one wire format as one public, frozen record of plain functions and data.
 
 A protocol of segue is a folder with the same file names in each (`MODULES`), and files of its own beside them, such as
-`content` (blocks both ways) and `options`. Its `protocol.py` names the optional modules that it has, and adds its other
-facts: `PROTOCOL = Protocol(**read_parts(__package__, "routes", ...), framing="sse", ...)`. A protocol of another
-package is the same record, passed to `register_protocol` or named by an entry point of the group `segue.protocols`.
+`content` (blocks both ways) and `options`. Its `protocol.py` collects what they define, and adds its other facts:
+`PROTOCOL = Protocol(**read_parts(__package__), framing="sse", ...)`. A protocol of another package is the same record,
+passed to `register_protocol` or named by an entry point of the group `segue.protocols`.
 
 Codecs never lose data, and do not depend on which model wrote a message. An unknown wire block becomes `NativeContent`.
 Unknown keys, and wire format that differs from the default, go to `extra[protocol]` (`segue.protocols.kit.verbatim`).
@@ -257,26 +257,35 @@ MODULES: Final[Mapping[str, tuple[str, ...]]] = {
 """The modules of a protocol, and the names that each defines for the record: in lower case they are its fields."""
 
 
-def read_parts(package: str | None, *optional: str) -> dict[str, Any]:
+def read_parts(package: str | None, *needed: str) -> dict[str, Any]:
     """Import the modules of a protocol, and give the fields of its record that they define; read its samples.
 
-    `optional` names the modules of `MODULES` that it has beside `rules`, `clues`, `request`, `response`, `stream`,
-    `errors` and `check`, which each protocol has. `PROTOCOL` of `rules` is the `name` of the record.
+    Of the modules in `MODULES` each protocol has `rules`, `clues`, `request`, `response`, `stream`, `errors` and
+    `check`, and those that `needed` names. `PROTOCOL` of `rules` is the `name` of the record.
 
     Raises:
-        SettingsError: a module that is not one of `MODULES`, or that defines nothing for the record.
+        SettingsError: a needed module is not one of `MODULES`, or defines nothing for the record.
     """
     package = package or ""
     parts: dict[str, Any] = {"samples": read_samples(package)}
-    for module in (*_REQUIRED, *optional):
-        names = MODULES.get(module, ())
-        found = vars(import_module(f"{package}.{module}")) if names else {}
+    for module in dict.fromkeys((*MODULES, *needed)):
+        names, where = MODULES.get(module, ()), f"{package}.{module}"
+        is_needed = module in _REQUIRED or module in needed
+        found: Mapping[str, Any] = _import_part(where, is_needed=is_needed) if names else {}
         given = {name.lower(): found[name] for name in names if name in found}
-        if not given:
-            where = f"{package}.{module}"
+        if is_needed and not given:
             raise SettingsError(f"{where} gives nothing to a protocol; see `MODULES` in {__name__}", key=module)
         parts |= given
     return {"name": parts.pop("protocol", None), **parts}
+
+
+def _import_part(module: str, *, is_needed: bool) -> Mapping[str, Any]:
+    try:
+        return vars(import_module(module))
+    except ModuleNotFoundError as error:
+        if is_needed or error.name != module:
+            raise
+        return {}
 
 
 def fixed_path(path: str) -> Callable[[Endpoint, bool], str]:

@@ -21,7 +21,7 @@ _HELD_CONTENT: Final = HeldContent(
 """mistralai 3.7.0: agents and conversations; FileChunk and DocumentLibraryTool."""
 
 PROTOCOL: Final = Protocol(
-    **read_parts(__package__, "batch_forms", "model_list", "routes", "server_tools", "stream_writer"),
+    **read_parts(__package__),
     framing="sse",
     path=fixed_path("/v1/chat/completions"),
     default_fields={

@@ -27,7 +27,7 @@ _CLIENT_ARGUMENTS: Final = frozenset(
 """The arguments of `ollama.Client.chat` (ollama 0.6.3, read 2026-11-15)."""
 
 PROTOCOL: Final = Protocol(
-    **read_parts(__package__, "model_list", "routes", "stream_writer"),
+    **read_parts(__package__),
     framing="ndjson",
     path=fixed_path("/api/chat"),
     not_carried=NOT_IN_A_BODY

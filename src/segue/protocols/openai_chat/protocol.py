@@ -34,7 +34,7 @@ _COUNTED: Final = frozenset({"chat_template_kwargs", "messages", "model", "reaso
 _PATH: Final = fixed_path("/chat/completions")
 
 PROTOCOL: Final = Protocol(
-    **read_parts(__package__, "batch_forms", "reply_form", "routes", "server_tools", "sources", "stream_writer"),
+    **read_parts(__package__),
     cites_in_reply=True,
     framing="sse",
     reads_apart=True,

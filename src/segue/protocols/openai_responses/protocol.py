@@ -81,19 +81,7 @@ _COUNTED: Final = frozenset(
 _PATH: Final = fixed_path("/responses")
 
 PROTOCOL: Final = Protocol(
-    **read_parts(
-        __package__,
-        "batch_forms",
-        "item_ids",
-        "namespaces",
-        "native",
-        "reply_form",
-        "routes",
-        "server_edits",
-        "server_tools",
-        "sources",
-        "stream_writer",
-    ),
+    **read_parts(__package__),
     framing="sse",
     reads_apart=True,
     path=_PATH,

@@ -10,7 +10,7 @@ from segue.protocols.kit.protocol import Documentation, Protocol, fixed_path, re
 from segue.protocols.kit.reply_form import ReplyForm
 
 PROTOCOL: Final = Protocol(
-    **read_parts(__package__, "stream_writer"),
+    **read_parts(__package__),
     framing="ndjson",
     path=fixed_path(""),  # an API inside a process, without a URL: the caller passes the JSON on
     reply_form=ReplyForm(thinking=False),
