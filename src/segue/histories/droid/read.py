@@ -20,7 +20,7 @@ from segue.histories.kit.documents import describe_document, finish_history, par
 from segue.histories.kit.envelope import with_envelope
 from segue.histories.kit.format import Excerpt
 from segue.histories.kit.history import History, Session
-from segue.histories.kit.lines import decode_objects, object_of, objects_of, text_of, without
+from segue.histories.kit.lines import decode_objects, first_objects, object_of, objects_of, text_of, without
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.origins import find_origin
 from segue.histories.kit.source import Source, View
@@ -118,5 +118,7 @@ def _read_line(number: int, fields: dict[str, Any], model: str | None, notes: No
 
 
 def describe(excerpt: Excerpt) -> Session | None:
-    """Describe a session by its file."""
+    """Describe a session by its file; None for one of pi, whose files lie in a folder of the same name."""
+    if not any(line.get("type") == "session_start" for line in first_objects(excerpt.head, 1)):
+        return None
     return describe_document(excerpt, NAME, read, _id_of(excerpt.name))
