@@ -6,13 +6,14 @@ import ast
 import json
 import subprocess
 import sys
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 
 import segue.histories
 from segue.histories import registry
-from segue.histories.registry import _FOLDERS
+from segue.histories.kit.format import Excerpt
+from segue.histories.registry import _FOLDERS, all_formats, formats_with_sessions, get_format
 
 ROOT = Path(segue.histories.__file__).parent
 BELOW = {"errors", "plurals", "conversation", "models", "framing", "protocols", "projection", "failures", "request"}
@@ -63,3 +64,27 @@ def test_the_registry_imports_no_folder():
 def test_a_list_of_sessions_loads_no_format_without_a_place():
     listed = {record.name for record in registry.formats_with_sessions()}
     assert listed == {name for name, record in registry.FORMATS.items() if record.place is not None}
+
+
+def _files_of_others(name: str) -> list[tuple[str, Excerpt]]:
+    """Give the samples of other formats whose names the patterns of a format find."""
+    place = get_format(name).place
+    found: list[tuple[str, Excerpt]] = []
+    for other in all_formats():
+        for sample in other.samples() if other.name != name and place is not None else ():
+            data, file = sample.source.data, sample.source.name
+            if data is not None and place is not None and any(PurePath(file).match(each) for each in place.patterns):
+                found.append((other.name, Excerpt(file, file, len(data), data, data, whole=True, modified=0)))
+    return found
+
+
+@pytest.mark.parametrize("name", [record.name for record in formats_with_sessions() if record.describe is not None])
+def test_a_file_of_another_program_is_not_listed(name):
+    """Two agents may store their files below folders of the same name, and a list of a folder asks both."""
+    describe = get_format(name).describe
+    assert describe is not None
+    assert [other for other, excerpt in _files_of_others(name) if describe(excerpt) is not None] == []
+
+
+def test_some_files_are_found_by_the_patterns_of_two_programs():
+    assert "pi" in {other for other, _ in _files_of_others("droid")}

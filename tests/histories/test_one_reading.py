@@ -215,10 +215,6 @@ COPILOT_CLI = b"\n".join(
     )
 )
 CONTINUE = {"sessionId": "s", "title": "t", "history": [{"message": {"role": "user", "content": "Hi"}}]}
-DROID = (
-    b'{"type":"session_start","id":"d"}\n'
-    b'{"type":"message","id":"m","parentId":"d","message":{"role":"user","content":[]}}\n'
-)
 CONVERTED = [
     {"role": "user", "content": "Read a."},
     {
@@ -230,7 +226,6 @@ CONVERTED = [
 UNREADABLE = {
     "blocks of Anthropic beside calls of OpenAI are no request of either": (CONVERTED, "LangChain"),
     "nor are they in a request": ({"messages": CONVERTED}, "LangChain"),
-    "a session of Droid is not one of pi": (DROID, "Droid"),
     "a session of Agno is no request": ({"session_id": "s", "runs": [{"messages": WITH_IDS}]}, "Agno"),
 }
 

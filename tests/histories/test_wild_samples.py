@@ -35,6 +35,7 @@ SAMPLES = {
     "SpecStory, by its command line": ("specstory", "cli"),
     "SpecStory, by its extension": ("specstory", "extension"),
     "OpenClaw": ("openclaw", "session"),
+    "Droid": ("droid", "session"),
     "Semantic Kernel": ("semantic-kernel", "chat_history"),
     "a fan of parallel calls": ("claude-code", "c0000000-0001-4000-8000-000000000002"),
     "parallel calls under results and progress": ("claude-code", "c0000000-0001-4000-8000-000000000003"),

@@ -88,6 +88,7 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
             where="lines", needs=("data", "type=user.message|assistant.message|tool.execution_complete"), over=("pi",)
         ),
     ),
+    "droid": (Form(where="lines", first=("type=session_start", "id")),),
     "cline": (
         Form(where="object", needs=("sessionId", "agent", "messages:list")),
         Form(
@@ -288,7 +289,6 @@ UNREADABLE: Final[Mapping[str, tuple[Form, ...]]] = {
         Form(where="database", needs=("conversations_v2",)),
         Form(where="database", needs=("conversations.key", "conversations.value", "!conversations_v2")),
     ),
-    "a session of Droid": (Form(where="lines", first=("type=session_start", "id")),),
     "a session of Kiro": (Form(where="lines", needs=("kind=Prompt|AssistantMessage|ToolResults", "data")),),
     "a session of Hermes": (
         Form(where="lines", first=("role=session_meta",)),

@@ -21,6 +21,7 @@ _FOLDERS: Final[Mapping[str, str]] = {
     "pi": "segue.histories.pi",
     "copilot-cli": "segue.histories.copilot_cli",
     "qwen-code": "segue.histories.qwen_code",
+    "droid": "segue.histories.droid",
     "cline": "segue.histories.cline",
     "roo-code": "segue.histories.roo_code",
     "continue": "segue.histories.continue_",
