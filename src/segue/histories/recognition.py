@@ -78,7 +78,8 @@ def recognise_sight(sight: Sight, *, history: bool = False) -> list[Recognition]
         if evidence is not None:
             claims.append((Recognition(name, kind, evidence.certainty, evidence.found), evidence.over))
     special = {name for _, over in claims for name in over}
-    if any(claim.kind == "history" and claim.format not in FORMS for claim, _ in claims):  # a package reads it
+    read_by_packages = (claim for claim, _ in claims if claim.kind == "history" and claim.format not in FORMS)
+    if any(claim.certainty == "certain" for claim in read_by_packages):
         special.update(UNREADABLE)
     named = [claim for claim, over in claims if ALL in over]
     found = named or [claim for claim, _ in claims if claim.format not in special]
