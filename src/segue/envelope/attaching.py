@@ -11,7 +11,7 @@ that every client returns. Without a store, and where a protocol has no other fi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import cast
+from typing import Final, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -19,16 +19,21 @@ from msgspec.structs import replace
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolCall
 from segue.conversation.events import (
     Event,
+    TextDelta,
     TextEnd,
     TextStart,
+    ThinkingDelta,
     ThinkingEnd,
     ThinkingStart,
+    ToolCallDelta,
 )
 from segue.conversation.messages import AssistantMessage, Sent
 from segue.envelope.envelopes import join_id
 from segue.envelope.state import Piece, State, begin_piece, finish_state, has_opaque_data, make_piece, make_state
 from segue.models.model import Model
 from segue.protocols.kit.facts import StateSlots
+
+DELTAS: Final[frozenset[type]] = frozenset({TextDelta, ThinkingDelta, ToolCallDelta})
 
 
 class Attachment:
@@ -82,6 +87,10 @@ class Attachment:
 
     def feed(self, event: Event, projected: Sequence[Event]) -> list[Event]:
         """Add an event of the provider, and give the events to write in place of the projected ones."""
+        if type(event) in DELTAS and len(projected) == 1 and type(projected[0]) in DELTAS:  # nearly all events
+            delta: TextDelta | ThinkingDelta | ToolCallDelta = projected[0]  # pyright: ignore[reportAssignmentType]
+            place = self._place(delta.index)
+            return [delta if place == delta.index else replace(delta, index=place)]
         self._capture(event)
         written: list[Event] = []
         for shown in projected:

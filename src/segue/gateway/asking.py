@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from time import monotonic
 from typing import NamedTuple, final
 
@@ -28,8 +29,9 @@ from segue.gateway.spending import check_name, select_models
 from segue.gateway.straight import has_no_options, is_unchanged
 from segue.models.model import Model
 from segue.models.origin import new_assistant_message
-from segue.projection.policy import Fit, Policy
+from segue.projection.policy import Fit, InstructionsPolicy, Policy, ReasoningPolicy
 from segue.projection.report import Report
+from segue.protocols.kit.server_edits import ServerEdit
 from segue.protocols.registry import resolve_dialect
 
 
@@ -161,8 +163,7 @@ async def read_asked(
         max_tokens=given.max_tokens if route.max_tokens is None else route.max_tokens,
         temperature=given.temperature if route.temperature is None else route.temperature,
     )
-    fit = Fit(server=route.fit) if isinstance(route.fit, str) else Fit() if route.fit else None
-    policy = Policy(reasoning=route.reasoning, instructions=route.instructions, fit=fit)
+    policy = _make_policy(route.reasoning, route.instructions, route.fit)
     ordered = gateway.conversations.order_accounts(
         conversation,
         gateway.conversations.order(conversation, routed),
@@ -196,6 +197,13 @@ async def read_asked(
         continued=continued,
         outboxes=restored.outboxes or outboxes,
     )
+
+
+@lru_cache(1_000)
+def _make_policy(reasoning: ReasoningPolicy, instructions: InstructionsPolicy, fit: bool | ServerEdit) -> Policy:
+    """Make the policy of a route: once, because a policy checks all of its values."""
+    made = Fit(server=fit) if isinstance(fit, str) else Fit() if fit else None
+    return Policy(reasoning=reasoning, instructions=instructions, fit=made)
 
 
 class _Restored(NamedTuple):

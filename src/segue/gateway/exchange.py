@@ -22,7 +22,7 @@ from segue.conversation.context import Context, Options
 from segue.conversation.events import DoneEvent, ErrorEvent, Event, StartEvent
 from segue.conversation.messages import AssistantMessage, Sent, Usage
 from segue.conversation.replayed import message_events
-from segue.envelope.attaching import Attachment
+from segue.envelope.attaching import DELTAS, Attachment
 from segue.envelope.keys import extend_chain, keys_of_reply
 from segue.failures.failure import Failure, FailureKind
 from segue.gateway.asking import Asked, Continuation
@@ -302,7 +302,9 @@ class Exchange:
 
     def convert(self, events: list[Event], model: Model) -> list[Event]:
         """Give the events for the client in place of the provider's."""
-        attachment = self.attach(model)
+        attachment = self._attachment or self.attach(model)
+        if len(events) == 1 and type(events[0]) in DELTAS:  # nearly all events
+            return attachment.feed(events[0], self._show(events[0]))
         attachment.look_ahead(events)
         written: list[Event] = []
         for event in events:

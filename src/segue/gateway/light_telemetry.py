@@ -6,7 +6,7 @@ Every trace is written, unless its client decided otherwise, and every histogram
 something else, the SDK's own providers are used (`is_enough`).
 
 Facts this file relies on:
-- A span of the SDK takes 125 calls of Python until it is sent, one of these 40; a measurement 32 and 3.
+- A span of 13 attributes takes 95 calls of Python with the SDK and 18 here, a measurement with five 44 and 1.
                                                                         (opentelemetry-sdk 1.45.1, measured 2026-11-17)
 - Buckets include their upper bounds. After 2,000 sets of attributes, all others are one with `otel.metric.overflow`.
                                                               (OpenTelemetry specification: metrics SDK, 2026-11-17)

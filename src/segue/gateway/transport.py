@@ -132,6 +132,11 @@ class _Body(httpx2.AsyncByteStream):
     def __init__(self, reply: aiohttp.ClientResponse) -> None:
         self._reply = reply
 
+    @property
+    def is_read(self) -> bool:
+        """Whether nothing is left of it."""
+        return self._reply.content.at_eof()
+
     async def __aiter__(self) -> AsyncIterator[bytes]:
         tap = TAP.get()
         try:
@@ -145,7 +150,7 @@ class _Body(httpx2.AsyncByteStream):
             raise httpx2.RemoteProtocolError(_text(error)) from error
 
     async def aclose(self) -> None:
-        if self._reply.content.at_eof():
+        if self.is_read:
             self._reply.release()  # the connection is used again
         else:
             self._reply.close()

@@ -187,7 +187,7 @@ def _resolve(
     overrides: Mapping[str, object] | None,
 ) -> Settings:
     """Give the cached settings of a target, with overrides that no cache can hold: `own` are the model's."""
-    original = _encode_overrides(own)
+    original = _encode_overrides(own) if own else b""
     # A known provider needs no URL to be found; without it the cache has fewer entries.
     base_url = None if model.provider in PROVIDERS else model.base_url
     settings = find(model.protocol, model.provider, model.id, base_url, original)
@@ -198,7 +198,10 @@ def _resolve(
 
 def overrides_key(model: Model) -> tuple[bytes | None, bytes | None]:
     """Give the overrides of a model as a key of a cache: they are mappings of the caller, which may change."""
-    return _encode_overrides(model.rules), _encode_overrides(model.dialect)
+    return (
+        _encode_overrides(model.rules) if model.rules else b"",
+        _encode_overrides(model.dialect) if model.dialect else b"",
+    )
 
 
 def _encode_overrides(overrides: Mapping[str, object]) -> bytes | None:
@@ -206,8 +209,6 @@ def _encode_overrides(overrides: Mapping[str, object]) -> bytes | None:
 
     The cached value is computed from these bytes, so a later change of the mapping cannot make it stale.
     """
-    if not overrides:
-        return b""
     try:
         return _ENCODE(overrides)
     except (TypeError, ValueError, RecursionError):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Protocol, cast, runtime_checkable
 from urllib.parse import urlsplit
@@ -166,9 +166,10 @@ class AsyncWire:
         """Read a complete reply to its end, if that comes soon, and release it."""
         import anyio
 
-        with anyio.move_on_after(DRAIN_SECONDS), suppress(*self._faults):
-            while isinstance(await self.read(), bytes):
-                pass
+        if not _is_read(self._response):
+            with anyio.move_on_after(DRAIN_SECONDS), suppress(*self._faults):
+                while isinstance(await self.read(), bytes):
+                    pass
         await self.close()
 
     async def close(self) -> None:
@@ -178,7 +179,9 @@ class AsyncWire:
         response, chunks = self._response, self._chunks
         self._response = self._chunks = None
         if response is not None and chunks is not None:
-            with anyio.CancelScope(shield=True), suppress(*self._faults):
+            # Where nothing is left to be read, nothing waits, and nothing could be interrupted.
+            shield = nullcontext() if _is_read(response) else anyio.CancelScope(shield=True)
+            with shield, suppress(*self._faults):
                 if isinstance(chunks, AsyncGenerator):
                     await chunks.aclose()  # otherwise asyncio would finish it in a separate task
                 await response.aclose()
@@ -223,6 +226,11 @@ class AsyncWire:
 def _is_own(url: str) -> bool:
     """Whether a URL is that of a model which has a transport of its own."""
     return urlsplit(url).hostname in (ECHO_HOST, LOCAL_HOST)
+
+
+def _is_read(response: HttpReply | None) -> bool:
+    """Whether a reply is known to be read to its end."""
+    return response is not None and getattr(response.stream, "is_read", False)
 
 
 def _iterate(response: HttpReply) -> AsyncIterator[bytes]:

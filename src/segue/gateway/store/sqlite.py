@@ -144,7 +144,7 @@ def _explain(error: Exception) -> StoreError:
 
 @final
 class _SqliteTransaction:
-    """Classes instead of generators, and one lock: every reply that has a state waits for such a transaction."""
+    """No generator, and one lock: every reply that has a state waits for such a transaction."""
 
     def __init__(self, database: SqliteDatabase) -> None:
         self._database = database

@@ -518,8 +518,8 @@ class _Options:
 
     def clean(self, given: Options) -> None:
         for name in given.__struct_fields__:
-            value = cast("object", self.changed.get(name, getattr(given, name)))
-            if name != "extra" and not is_clean_value(value):
+            value: object = self.changed.get(name, getattr(given, name))
+            if value is not None and name != "extra" and not is_clean_value(value):
                 loss = Loss.NONE if only_joins(value) else Loss.CONTENT
                 self.note(ChangeCode.SURROGATE_REPLACED, ("options", name), loss)
                 self.changed[name] = clean_value(value)

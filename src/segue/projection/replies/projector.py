@@ -56,6 +56,7 @@ from segue.protocols.kit.reading import REPLY
 from segue.protocols.kit.sources import Source
 
 _Treatment: TypeAlias = Literal["thinking", "text", "drop"]
+_DEFAULT_POLICY: Final = Policy()
 _PASSED: Final = frozenset({"usage", "ping", "notice"})
 
 
@@ -119,7 +120,7 @@ class ReplyProjector:
         tools: Sequence[Tool] = (),
         sign: Sign | None = None,
     ) -> None:
-        self._client = client = ReplyClient(protocol, model, policy or Policy(), _origin(source), sign)
+        self._client = client = ReplyClient(protocol, model, policy or _DEFAULT_POLICY, _origin(source), sign)
         self._parts: Parts = Parts()
         self._places: Mapping[int, int] = self._parts.places
         self._natives: Natives = Natives(client, self._parts)

@@ -34,7 +34,8 @@ def object_of(value: object) -> Block:
     """Give an object unchanged; an empty one for any other value."""
     if value is None:  # the most frequent one; the check for a mapping takes ten times as long
         return EMPTY
-    return cast("Block", value) if isinstance(value, (dict, Mapping)) else EMPTY
+    # Without a cast: it is a call, and this function is called for each event of a stream.
+    return value if isinstance(value, (dict, Mapping)) else EMPTY  # pyright: ignore[reportUnknownVariableType]
 
 
 def list_of(value: object) -> list[object]:

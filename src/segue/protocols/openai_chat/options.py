@@ -238,7 +238,7 @@ def encode_options(body: Wire, options: Options, context: Context, endpoint: End
     """Write the options into a body for the model `target`."""
     extra = options.extra
     for setting in _SETTINGS:
-        value = cast("object", getattr(options, setting.field))
+        value: object = getattr(options, setting.field)
         if value is None:
             continue
         written = setting.write(value, options, endpoint)
