@@ -29,7 +29,7 @@ def beside_the_project(cases: Iterable[T]) -> list[T]:
 ADDED = re.compile(
     r"<system-reminder>|<environment_context>|<session_context>|<permissions|<skills_instructions|<model_switch>"
     r"|<user_instructions>|<apps_instructions|<plugins_instructions|<collaboration_mode|^# AGENTS.md instructions"
-    r"|^This is the Gemini CLI. We are setting up the context"
+    r"|^This is the (?:Gemini CLI|Qwen Code)\. We are setting up the context|^Got it\. Thanks for the context!"
 )
 GLUED = re.compile(r"\s*<system-reminder>.*?</system-reminder>\s*", re.DOTALL)
 CUT = "…[cut"

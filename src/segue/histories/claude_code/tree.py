@@ -117,7 +117,7 @@ def read_tree(data: bytes, notes: Notes) -> LineTree:
     tree = LineTree({}, {}, {})
     nodes = tree.nodes
     texts: dict[str, str] = {}
-    last = content_end(data)
+    view, last = memoryview(data), content_end(data)  # a line is not copied
     number = start = 0
     while start < len(data):
         number += 1
@@ -127,10 +127,10 @@ def read_tree(data: bytes, notes: Notes) -> LineTree:
         if data.startswith(_RECORD_START, begin) and (kind := _find_record(data, begin, end)) is not None:
             notes.record(kind, number, end - begin, _kept(data[begin:end], notes) if notes.keeps else None)
             continue
-        line = data[begin:end]
         try:
-            fields = _OBJECTS.decode(line)
+            fields = _OBJECTS.decode(view[begin:end])
         except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
+            line = data[begin:end]
             if not line or line.isspace():
                 continue
             found = decode_object(Line(number, line), notes, last=end >= last)
@@ -145,9 +145,9 @@ def read_tree(data: bytes, notes: Notes) -> LineTree:
                 _note_checkpoint(tree, fields)
             elif kind in _FACTS:
                 tree.facts[kind] = fields
-            notes.record(kind or "unknown", number, len(line), fields if notes.keeps else None)
+            notes.record(kind or "unknown", number, end - begin, fields if notes.keeps else None)
         elif uuid in nodes:
-            notes.record("repeated line", number, len(line), fields if notes.keeps else None)
+            notes.record("repeated line", number, end - begin, fields if notes.keeps else None)
         else:
             for name in _REPEATED:
                 if type(value := fields.get(name)) is str:

@@ -57,7 +57,8 @@ class Form:
 
     `where` says what the signs are about: an `object`; each of the `items` of a list, or of the list that the object
     has under one of the keys `under`; the first `lines` of JSON Lines, of which one has all signs; the tables of a
-    `database`, as `table` or `table.column`; the beginning of a `text`; or the packages of a program's `objects`.
+    `database`, as `table` or `table.column`; the beginning of a `text` that is not JSON, or all that is looked at of it
+    for a form that is not `certain`; or the packages of a program's `objects`.
     `own` are signs of which one has to be found too, in any of the items: alone they say nothing, because the rest of
     the form is that of others. `first` are signs of the first line. `name` is a pattern for the name of the file, which
     is evidence where the content is that of others. A form that is not `certain` counts only where nothing else is
@@ -147,7 +148,8 @@ def _match(form: Form, sight: Sight) -> tuple[str, ...] | None:
         case "database":
             found = None if sight.columns is None else _match_columns(form.needs, sight.columns)
         case "text":
-            start = sight.text.lstrip()[:_START]
+            is_json = sight.value is not None or bool(sight.lines)
+            start = b"" if is_json else sight.text.lstrip()[: _START if form.certain else None]
             found = form.needs if start and all(sign.encode() in start for sign in form.needs) else None
         case "objects":
             modules = () if sight.text or sight.columns is not None else tuple(_modules_of(sight.value))

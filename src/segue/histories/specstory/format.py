@@ -18,5 +18,5 @@ FORMAT: Final = Format(
     known_records=KNOWN_RECORDS,
     samples=read_samples(__package__),
     source="specstoryai/getspecstory; files of public projects",
-    read_on="2026-11-16",
+    read_on="2026-11-17",
 )
