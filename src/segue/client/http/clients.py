@@ -50,7 +50,6 @@ _MAX_IDLE: Final = 100
 _FITTED: Final = 8
 """Policies for smaller windows that are kept."""
 
-
 _Reply = TypeVar("_Reply", Stream, AsyncStream)
 _Events = TypeVar("_Events", Iterator[RunEvent], AsyncIterator[RunEvent])
 

@@ -110,3 +110,4 @@ SEARCHES: Final = SearchForm(
     ),
     count=_count,
 )
+"""What one search leaves in a reply. (anthropic 2.8.0, read 2026-11-17)"""
