@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -418,10 +417,7 @@ def running(agent: str, folder: Path, base: Path) -> Iterator[Run]:
         home = Home(base / "home", project, url, _environment(folder, base / "home", project))
         home.path.mkdir()
         home.environment.update(program.set_up(home))
-        try:
-            yield Run(program, home, model)
-        finally:
-            shutil.rmtree(home.path / "node_modules", ignore_errors=True)
+        yield Run(program, home, model)
 
 
 def _environment(folder: Path, home: Path, project: Path) -> dict[str, str]:
