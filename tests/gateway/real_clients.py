@@ -132,9 +132,9 @@ class Bench(NamedTuple):
         return json.loads((self.folder / "captured" / f"{name}-planted.json").read_text())
 
 
-def wait_for(port: int) -> None:
+def wait_for(port: int, seconds: float = 120) -> None:
     """Wait until something listens; a busy machine may take a minute to start a program."""
-    end = time.monotonic() + 120
+    end = time.monotonic() + seconds
     while time.monotonic() < end:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()

@@ -187,7 +187,7 @@ async def check_ids(gateway: Gateway, admission: Admission, call: Call, raw: byt
     if not admission.tenant or runtime.config.listen.provider_ids or call.body is None or record is None:
         return
     held = record.held_content
-    if raw and not may_have_ids(raw, held):
+    if raw and not await admission.run(may_have_ids, raw, held):
         return
     body = call.body
     found = await admission.run(lambda: {*held.find_ids(body)})
