@@ -109,7 +109,7 @@ class _Items:
 
     def native_id(self, piece: NativeContent) -> str | None:
         """Give the id of the item that a native block is."""
-        if piece.protocol != self.protocol or piece.block.get("type") in self.ids.references:
+        if piece.protocol != self.protocol or text_of(piece.block.get("type")) in self.ids.references:
             return None
         return text_of(piece.block.get("id"))
 
