@@ -164,6 +164,24 @@ def test_a_large_body_does_not_wait_for_ever_for_others_of_its_key() -> None:
     asyncio.run(run())
 
 
+def test_large_bodies_are_not_read_while_a_thread_works_on_one() -> None:
+    async def run() -> None:
+        gateway, work = make(), threading.Event()
+        working = asyncio.create_task(gateway.intake.in_thread("another", work.wait))
+        body = json.dumps({**ECHO, "messages": [{"role": "user", "content": "x" * 1_499_920}]}).encode()
+        large, small = Client(gateway, body), Client(gateway, json.dumps(ECHO).encode())
+        waiting = asyncio.create_task(large.ask("/v1/messages", {"x-api-key": KEY, "content-length": str(len(body))}))
+        for _ in range(20):
+            await asyncio.sleep(0)
+        await small.ask("/v1/messages", {"x-api-key": KEY})
+        before = (small.status, large.reads)
+        work.set()
+        await asyncio.gather(working, waiting)
+        assert (before, large.status) == ((200, 0), 200)
+
+    asyncio.run(run())
+
+
 def test_too_many_messages_are_refused() -> None:
     body = {**ECHO, "messages": ECHO["messages"] * 11}  # pyright: ignore[reportOperatorIssue]
     client = ask(Client(make("messages = 10"), json.dumps(body).encode()), "/v1/messages", x_api_key=KEY)

@@ -78,6 +78,8 @@ class Intake:
         self._turns: dict[str, asyncio.Lock] = {}
         self._arriving: dict[str, asyncio.Semaphore] = {}
         self._parsing: asyncio.Lock | None = None
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     @property
     def running(self) -> int:
@@ -195,7 +197,15 @@ class Intake:
         if self._parsing is None:
             self._parsing = asyncio.Lock()
         async with self._turns.setdefault(tenant, asyncio.Lock()), self._parsing:
-            return await asyncio.to_thread(work)
+            self._idle.clear()
+            try:
+                return await asyncio.to_thread(work)
+            finally:
+                self._idle.set()
+
+    async def idle(self) -> None:
+        """Wait until no heavy work runs. Each read from a socket gives up the interpreter's lock, and waits for it."""
+        await self._idle.wait()
 
 
 class Admission:
@@ -245,6 +255,7 @@ class Admission:
         try:
             async with asyncio.timeout(self.limits.body_seconds):
                 while True:
+                    await self._intake.idle()
                     message = await receive()
                     pieces.append(self._take(message))
                     if not message.get("more_body"):

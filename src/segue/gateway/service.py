@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import sys
 import time
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence
@@ -49,6 +50,9 @@ _SWEEP_SECONDS: Final = 3600.0
 _WATCH_SECONDS: Final = 0.5
 _KEY_SECONDS: Final = 0.5
 """How often the store is asked whether its keys have changed."""
+_SWITCH_SECONDS: Final = 0.001
+"""How long Python code of a thread lets the event loop wait, where CPython's default is 5 ms: for each request it waits
+several times, and a large body is read in a thread for seconds."""
 _MOST_NAMES: Final = 1_000
 """How many names of what is new in replies are counted."""
 _RECENT_ROWS: Final = 1_000
@@ -228,6 +232,7 @@ class Gateway:
         if self._is_started:
             return
         self._is_started = True
+        sys.setswitchinterval(min(sys.getswitchinterval(), _SWITCH_SECONDS))
         self.store.start()
         self._spawn(self._sweep())
         if self.has_store:
