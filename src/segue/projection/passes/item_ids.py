@@ -24,6 +24,8 @@ from segue.protocols.kit.item_ids import ItemIds
 from segue.protocols.kit.reading import text_of
 
 _TWICE: Final = "another item has its id"
+_LONGEST: Final = 65
+"""Characters of a signature in which an id ends: OpenAI's have at most 64."""
 
 
 def separate_items(workspace: Workspace) -> None:
@@ -36,26 +38,34 @@ def separate_items(workspace: Workspace) -> None:
 def _are_new(workspace: Workspace, start: str) -> bool:
     """Note all ids at once if they are new and different, as nearly always; False if each turn has to be looked at."""
     scan, size = workspace.scan, len(start)
-    if scan.extra or scan.native or scan.foreign:
+    if scan.extra or scan.native:
         return False
-    found: list[str] = []
-    for message in workspace.messages:
-        if type(message) is AssistantMessage:
-            for piece in message.content:
-                if type(piece) is ToolCall:
-                    signature = piece.thought_signature
-                elif type(piece) is TextContent:
-                    signature = piece.text_signature
-                else:
-                    signature = piece.thinking_signature if type(piece) is ThinkingContent else None
-                if signature is None:
-                    continue
-                if signature[:size] == start:
-                    found.append(signature[size : signature.find('"', size)])
-                elif '"id"' in signature:
-                    return False
+    turns = workspace.messages
+    if scan.foreign or workspace.cross_model:
+        turns = [message for index, message in enumerate(turns) if workspace.is_own(index)]
+    signatures = [
+        signature
+        for message in turns
+        if type(message) is AssistantMessage
+        for piece in message.content
+        if (
+            signature := piece.thought_signature
+            if type(piece) is ToolCall
+            else piece.text_signature
+            if type(piece) is TextContent
+            else piece.thinking_signature
+            if type(piece) is ThinkingContent
+            else None
+        )
+        is not None
+    ]
+    found = [each[size : size + _LONGEST].partition('"')[0] for each in signatures if each[:size] == start]
+    if len(found) < len(signatures) and any('"id"' in each for each in signatures if each[:size] != start):
+        return False
     ids = set(found)
-    if len(ids) < len(found) or not workspace.prefix_state.are_new_items(ids) or any("\\" in one for one in ids):
+    if len(ids) < len(found) or not workspace.prefix_state.are_new_items(ids):
+        return False
+    if "\\" in "".join(found) or max(map(len, found), default=0) == _LONGEST:  # not the whole id
         return False
     workspace.prefix_state.item_ids |= ids
     return True
