@@ -164,7 +164,13 @@ def test_a_large_body_does_not_wait_for_ever_for_others_of_its_key() -> None:
     asyncio.run(run())
 
 
-def test_large_bodies_are_not_read_while_a_thread_works_on_one() -> None:
+@pytest.mark.parametrize(("seconds", "reads"), [(600.0, 0), (0.0, 1)], ids=["pauses", "goes on"])
+def test_large_bodies_pause_while_a_thread_works_on_one(
+    seconds: float, reads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But they go on: the heavy work of one key does not stop the body of another."""
+    monkeypatch.setattr("segue.gateway.intake._PAUSE_SECONDS", seconds)
+
     async def run() -> None:
         gateway, work = make(), threading.Event()
         working = asyncio.create_task(gateway.intake.in_thread("another", work.wait))
@@ -177,7 +183,7 @@ def test_large_bodies_are_not_read_while_a_thread_works_on_one() -> None:
         before = (small.status, large.reads)
         work.set()
         await asyncio.gather(working, waiting)
-        assert (before, large.status) == ((200, 0), 200)
+        assert (before, large.status) == ((200, reads), 200)
 
     asyncio.run(run())
 

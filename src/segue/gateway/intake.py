@@ -38,6 +38,8 @@ _DROP_SECONDS: Final = 2.0
 _MEGA: Final = 1_000_000
 _HEAVY: Final = 1_000_000
 """Bytes of a body of which few of a tenant arrive at once: each of them takes the event loop's time as it arrives."""
+_PAUSE_SECONDS: Final = 0.05
+"""How long a piece of a large body waits for heavy work: a body of 30 MB comes in some hundred pieces."""
 _WINDOW: Final = 2**23
 """The largest window of zstd over HTTP, in bytes (RFC 9659): a larger one fills the memory by its head alone."""
 
@@ -203,9 +205,15 @@ class Intake:
             finally:
                 self._idle.set()
 
-    async def idle(self) -> None:
-        """Wait until no heavy work runs. Each read from a socket gives up the interpreter's lock, and waits for it."""
-        await self._idle.wait()
+    async def pause(self) -> None:
+        """Wait until no heavy work runs, but not for long: what one tenant sends must not stop another's body.
+
+        Each read from a socket gives up the interpreter's lock, and waits for it.
+        """
+        if not self._idle.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_PAUSE_SECONDS):
+                    await self._idle.wait()
 
 
 class Admission:
@@ -255,7 +263,7 @@ class Admission:
         try:
             async with asyncio.timeout(self.limits.body_seconds):
                 while True:
-                    await self._intake.idle()
+                    await self._intake.pause()
                     message = await receive()
                     pieces.append(self._take(message))
                     if not message.get("more_body"):
