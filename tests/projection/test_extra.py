@@ -6,6 +6,7 @@ The protocol of all models here is `openai-chat`; `OPENAI` and `OTHER` are two o
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -29,6 +30,7 @@ from segue.conversation.content import Extra
 from segue.conversation.context import Context
 from segue.conversation.messages import Message, UserMessage
 from segue.models.model import Model
+from segue.projection.passes import extra
 from segue.projection.policy import Policy
 from segue.projection.projector import Projector, project
 from segue.projection.report import Change, ChangeCode, Loss
@@ -173,3 +175,17 @@ def test_fields_of_the_whole_conversation_are_reported_where_they_cannot_be_sent
     assert (projection.report.changes, projection.context.extra) == ((change,), None)
     at_home = project(given, "google/gemini-3.5-flash")
     assert (at_home.report.changes, at_home.context.extra) == ((), given.extra)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [{str(number): number for number in range(999)}, [0] * 999, [[]] * 999, {"": [{}] * 999}, "x" * 999, '"' * 999],
+    ids=["fields", "numbers", "lists", "inner", "text", "quotes"],
+)
+def test_only_the_start_of_a_removed_value_is_read(value: object, monkeypatch: pytest.MonkeyPatch):
+    _, detail = extra.removal_of({"odd": value})
+    assert detail == f"odd: {json.dumps(value)[:60]}…"
+    seen: list[object] = []
+    monkeypatch.setattr(extra, "_start", seen.append)
+    extra.removal_of({"odd": value})
+    assert len(json.dumps(seen)) < 1000

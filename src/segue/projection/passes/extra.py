@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Final, TypeGuard, cast
 
 from msgspec.structs import replace
@@ -138,13 +139,15 @@ def _start(value: object) -> str:
 
 
 def _masked(name: str, value: object) -> object:
+    """Give a value without secrets, as far as its start is shown: a client may send a million fields."""
     if SECRET_NAME.search(name):
         return _MASK
     if isinstance(value, Mapping):
-        return {key: _masked(key, item) for key, item in cast("Mapping[str, object]", value).items()}
+        fields = cast("Mapping[str, object]", value).items()
+        return {key: _masked(key, item) for key, item in islice(fields, _SHOWN + 1)}
     if isinstance(value, (list, tuple)):
-        return [_masked(name, item) for item in cast("Sequence[object]", value)]
-    return value
+        return [_masked(name, item) for item in islice(cast("Sequence[object]", value), _SHOWN + 1)]
+    return value[: _SHOWN + 1] if isinstance(value, str) else value
 
 
 def withhold_extra(workspace: Workspace) -> None:
