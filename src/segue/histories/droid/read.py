@@ -103,6 +103,9 @@ def _is_reminder(block: dict[str, Any]) -> bool:
 def _read_line(number: int, fields: dict[str, Any], model: str | None, notes: Notes) -> list[Message]:
     since = notes.left_out
     wire = object_of(fields.get("message"))
+    if not wire:
+        notes.unreadable(number, "message: an object with a role and content is expected")
+        return []
     named = text_of(wire.get("model")) or model
     origin = None if named is None else find_origin(named)
     envelope = {**without(fields, ("message", "type")), "message": without(wire, ("content", "role"))}

@@ -5,6 +5,7 @@ Facts this file rests on:
   2026-06-18, continue #10723, OpenRouter: ai-sdk-provider #254)
 - An item of the model is accepted without its id, reasoning with its encrypted content too: codex sends none.
                                                                                      (codex @343074d4, read 2026-11-17)
+- A message of the model has an id and a status, or neither.                   (openai 3.49, `EasyInputMessageParam`)
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def _remove(content: AssistantContent) -> AssistantContent:
     signature = _signature_of(content)
     fields = read_signature(signature)
     if fields is not None:
-        signature = write_signature({key: value for key, value in fields.items() if key != "id"})
+        signature = write_signature(_without_id(fields, content))
     if content.kind == "text":
         return replace(_without_choice(content), text_signature=signature)
     if content.kind == "thinking":
@@ -73,16 +74,18 @@ def _without_choice(content: _Piece) -> _Piece:
     extra, choices = content.extra, _choices(content.extra)
     if extra is None or choices.keys().isdisjoint(_CHOICES):
         return content
-    kept = {name: _without_id(entry) if name in _CHOICES else entry for name, entry in choices.items()}
+    kept = dict(choices)
+    for name in choices.keys() & _CHOICES:
+        choice = object_of(choices[name])
+        fields = choice.get("to")
+        if isinstance(fields, Mapping):
+            kept[name] = {**choice, "to": _without_id(cast("Block", fields), content)}
     return replace(content, extra={**extra, PROTOCOL: {**extra[PROTOCOL], VERBATIM: kept}})
 
 
-def _without_id(entry: object) -> object:
-    choice = object_of(entry)
-    fields = choice.get("to")
-    if not isinstance(fields, Mapping):
-        return entry
-    return {**choice, "to": {key: value for key, value in cast("Block", fields).items() if key != "id"}}
+def _without_id(fields: Block, content: AssistantContent) -> Block:
+    left_out = ("id", "status") if content.kind == "text" else ("id",)
+    return {key: value for key, value in fields.items() if key not in left_out}
 
 
 ITEM_IDS: Final = ItemIds(find=_find, remove=_remove, start='{"id":"', references=frozenset({"item_reference"}))
