@@ -35,23 +35,19 @@ if TYPE_CHECKING:
 Body: TypeAlias = bytes | bytearray | memoryview | str | Mapping[str, object] | None
 
 _DECODE: Final = msgspec.json.Decoder().decode
-_DECODE_FIELDS: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-_DECODE_ITEMS: Final = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _LARGE: Final = 256_000
-"""Bytes of JSON that are decoded in pieces, so that other threads can run in between."""
+"""Bytes of JSON whose values are counted before it is decoded, and that are looked at at once."""
 HALF_CHARACTERS: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 """Escapes of surrogates in JSON. A body that has half a pair is read by another decoder."""
 _SURROGATES_IN_TEXT: Final = re.compile(r"\\u[dD][89a-fA-F]")
 _MANY: Final = 50_000
-"""Commas of JSON that is decoded item by item: one object of so many fields takes 30 ms."""
+"""Values of JSON that is decoded item by item: one object of so many fields takes 30 ms."""
 _WINDOW: Final = 65_536
 """Characters of JSON that are decoded at once there."""
 _SPACE: Final = " \t\n\r"
 _OPENED: Final = re.compile(rf"[\[{{][{_SPACE}]*")
 _EMPTY: Final = re.compile(rf"\[[{_SPACE}]*\]|\{{[{_SPACE}]*\}}")
 _MARK: Final = re.compile(rf"[{_SPACE}]*([,:\]}}])[{_SPACE}]*")
-_MOST_LEVELS: Final = 6
-"""Levels that are taken apart: each one reads the bytes once more."""
 _MODEL_KEYS: Final = ("model", "name", "modelId")
 """Where a body names its model: `name` in old requests of Ollama about one model, `modelId` in arguments of boto3."""
 
@@ -294,10 +290,10 @@ def _decode_json(data: bytes | bytearray | str) -> object:
 
 
 def _decode_large(data: bytes | bytearray | str) -> object:
-    """Decode in pieces: the decoder does not let another thread run before it has finished."""
-    if count_commas(data, _MANY) <= _MANY:
+    """Decode many values item by item: the decoder does not let another thread run before it has finished."""
+    if count_values(data, _MANY) <= _MANY:
         try:
-            return _decode_pieces(data, 0)
+            return cast("object", _DECODE(data))
         except (msgspec.DecodeError, UnicodeError):
             # Half a surrogate is read as in a small body. Nothing else is decoded again: that would let others wait.
             if not (_SURROGATES_IN_TEXT if isinstance(data, str) else HALF_CHARACTERS).search(data):  # pyright: ignore[reportArgumentType, reportCallIssue]
@@ -305,11 +301,11 @@ def _decode_large(data: bytes | bytearray | str) -> object:
     return _ByItem(data if isinstance(data, str) else data.decode()).decode()
 
 
-def count_commas(data: bytes | bytearray | str, most: int) -> int:
-    """Count the commas of a text, in pieces, until there are more than `most`."""
-    found, comma = 0, "," if isinstance(data, str) else b","
+def count_values(data: bytes | bytearray | str, most: int) -> int:
+    """Count the commas and the opening brackets of a text, in pieces, until there are more than `most`."""
+    found, marks = 0, ",[{" if isinstance(data, str) else (b",", b"[", b"{")
     for at in range(0, len(data), _LARGE):
-        found += data.count(comma, at, at + _LARGE)  # pyright: ignore[reportArgumentType]
+        found += sum([data.count(mark, at, at + _LARGE) for mark in marks])  # pyright: ignore[reportArgumentType]
         if found > most:
             break
     return found
@@ -382,15 +378,6 @@ def _find_mark(text: str, at: int) -> tuple[str, int]:
     if found is None:
         raise ValueError(f"a mark is missing at character {at + 1}")
     return found[1], found.end()
-
-
-def _decode_pieces(data: bytes | bytearray | str, level: int) -> object:
-    begin = data[:64].lstrip() if level < _MOST_LEVELS and len(data) > _LARGE else b""
-    if begin[:1] in ("{", b"{"):
-        return {key: _decode_pieces(bytes(value), level + 1) for key, value in _DECODE_FIELDS(data).items()}
-    if begin[:1] in ("[", b"["):
-        return [_decode_pieces(bytes(value), level + 1) for value in _DECODE_ITEMS(data)]
-    return cast("object", _DECODE(data))
 
 
 def _reader(record: Protocol, found: MatchedRoute, body: Mapping[str, object]) -> Protocol:

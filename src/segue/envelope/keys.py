@@ -44,10 +44,10 @@ class TurnKeys(NamedTuple):
 
 def make_key(kind: str, tenant: bytes, part: bytes, more: bytes = b"") -> str:
     """Make a key of a kind, of one part or of two."""
-    framed = len(part).to_bytes(8, "big") + part
+    parts = (tenant, len(part).to_bytes(8, "big"), part)
     if more:
-        framed += len(more).to_bytes(8, "big") + more
-    return f"{kind}:{sha256(tenant + framed).hexdigest()[:40]}"
+        parts = (*parts, len(more).to_bytes(8, "big"), more)
+    return f"{kind}:{sha256(b''.join(parts)).hexdigest()[:40]}"
 
 
 def kind_of(key: str) -> str:

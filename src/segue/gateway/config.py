@@ -175,7 +175,7 @@ class LimitsTable(_Table, frozen=True, kw_only=True):
       idle, and how long it may last.
     - `remembered_megabytes`: bodies of earlier requests in memory, so that only what is new of a conversation is read;
       a quarter of it for one key. 0: none.
-    - `values`, `messages`: JSON values of a body, counted by the commas, and messages or other entries of one list.
+    - `values`, `messages`: JSON values of a body, counted by commas and brackets, and entries of one list.
     - `envelopes`, `envelope_megabytes`: envelopes that are read in one request; further ones are dropped and reported.
     - `hold_seconds`, `heartbeat_seconds`: how long the head of a stream is held back, and when silence is filled.
     - `drain_seconds`: how long replies that run may take after a signal to stop; new connections are refused meanwhile.

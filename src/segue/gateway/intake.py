@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast
 
-from segue.calls import Call, count_commas, find_protocol, parse_body, read_call
+from segue.calls import Call, count_values, find_protocol, parse_body, read_call
 from segue.failures.failure import Failure, FailureKind
 from segue.gateway.config import LimitsTable
 from segue.gateway.keys import ANYONE, ClientKey
@@ -353,7 +353,7 @@ def check_values(body: bytes, limits: LimitsTable) -> None:
     Raises:
         Refused: it has too many.
     """
-    if len(body) > limits.values and count_commas(body, limits.values) > limits.values:
+    if len(body) > limits.values and count_values(body, limits.values) > limits.values:
         text = f"the body has more than {limits.values} JSON values, the limit of this gateway"
         raise Refused(text, 413, FailureKind.PAYLOAD_TOO_LARGE)
 
