@@ -29,8 +29,9 @@ class Limit(NamedTuple):
     `least` and `most` bound a number, the length of a text or of a list, and the number of keys of an object.
     `allowed` are the values that a value can have, `among` is a place that has to hold the value too, `unique` the key
     of the items of a list in which no two may be equal. With `needs`, one of the conditions has to hold; with
-    `excludes`, none may; `refused` refuses every value. A row applies if the value is `equals`, all conditions of
-    `when` hold, and the provider and the id of the model fit; no provider means every one of the protocol.
+    `excludes`, none may; `refused` refuses every value and says what to do instead, as `advice` does for a value out of
+    its bounds. A row applies if the value is `equals`, all conditions of `when` hold, and the provider and the id of
+    the model fit; no provider means every one of the protocol.
     """
 
     path: str
@@ -43,12 +44,17 @@ class Limit(NamedTuple):
     unique: str = ""
     needs: tuple[Condition, ...] = ()
     excludes: tuple[Condition, ...] = ()
-    refused: bool = False
+    refused: str = ""
     equals: object = None
     when: tuple[Condition, ...] = ()
     providers: tuple[str, ...] = ()
     models: str = ""
     advice: str = "change it"
+
+
+def rows_of(providers: tuple[str, ...], *rows: Limit) -> tuple[Limit, ...]:
+    """Give rows that hold at some providers; a row that names its own keeps them."""
+    return tuple(row if row.providers else row._replace(providers=providers) for row in rows)
 
 
 BESIDE: Final = frozenset({"needs", "excludes", "reference_unknown", "tools_deferred"})
@@ -142,7 +148,7 @@ def _compare(limit: Limit, path: Path, value: object, facts: _Facts, holder: Blo
             yield Violation(code="excludes", path=path, message=message)
             break
     if limit.refused and value not in ([], {}):
-        yield Violation(code="setting_refused", path=path, message=f"{name} is not supported here{end}")
+        yield Violation(code="setting_refused", path=path, message=f"{name} is not supported here; {limit.refused}")
     if limit.unique:
         yield from _find_twice(limit, path, value)
 
