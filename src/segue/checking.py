@@ -110,8 +110,8 @@ def check(
     message = "it was made after something else; append to a conversation instead of changing it"
     return [
         *found,
-        Violation(code="prefix_changed", path=change.path, message=change.sentence()),
-        *(Violation(code="reasoning_invalid", path=path, message=message) for path in change.reasoning),
+        Violation("prefix_changed", change.path, change.sentence()),
+        *(Violation("reasoning_invalid", path, message) for path in change.reasoning),
     ]
 
 

@@ -8,21 +8,25 @@ the others are common wordings that were not checked against a source.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from segue.failures.failure import FailureKind
 from segue.failures.row import Row, row
 
+_quota = partial(row, FailureKind.QUOTA)
+_invalid_request = partial(row, FailureKind.INVALID_REQUEST)
+_server = partial(row, FailureKind.SERVER)
+_auth = partial(row, FailureKind.AUTH)
+
 QUOTAS: Final[tuple[Row, ...]] = (
-    row(
-        FailureKind.QUOTA,
+    _quota(
         "extra usage",
         r"extra usage is required|extra usage\b[^\n]{0,40}\b(?:disabled|exhausted|limit)",
         sample="Extra usage is required for long context requests.",
         source="Anthropic 429, claude-code#48721",
     ),
-    row(
-        FailureKind.QUOTA,
+    _quota(
         "balance|credit|funds|budget|billing|payment|arrear|overdue|past due",
         r"\b(?:insufficient|not enough|low|negative|no|any|out of|exceeded|zero|exhausted|"
         r"used all)\b[^\n.]{0,40}\b(?:balance|credits?|funds|(?<!token )(?<!context )budget)\b|\b(?:balance|credits?|"
@@ -33,8 +37,7 @@ QUOTAS: Final[tuple[Row, ...]] = (
         sample="You exceeded your current quota, please check your plan and billing details.",
         source="OpenAI; DeepSeek: 'Insufficient Balance'; Anthropic: 'Your credit balance is too low'",
     ),
-    row(
-        FailureKind.QUOTA,
+    _quota(
         "usage limit|spend|subscription|usage_limit|usage cap|included usage|upgrade|plan",
         r"\busage[ _](?:limit|cap)\b(?![^\n]{0,20}\bper[ -](?:second|minute|hour))|\bspend\w*[ _-](?:limit|cap)|"
         r"\bsubscription\b[^\n.]{0,40}\b(?:expired|limit|quota|required)|\bincluded usage\b|"
@@ -43,8 +46,7 @@ QUOTAS: Final[tuple[Row, ...]] = (
         sample="You have hit your ChatGPT usage limit.",
         source="Codex; Copilot, Anthropic: 'You have reached your specified API usage limits'",
     ),
-    row(
-        FailureKind.QUOTA,
+    _quota(
         "perday|daily|monthly|weekly|models-per-day",
         r"\bper(?:day|month)\b|perday|permonth|\bmodels-per-day\b|\b(?:monthly|weekly|"
         r"daily)\b[^\n.]{0,40}\b(?:limit|quota|allowance|"
@@ -52,8 +54,7 @@ QUOTAS: Final[tuple[Row, ...]] = (
         sample="Monthly usage limit reached",
         source="Google: quotaId 'GenerateRequestsPerDayPerProjectPerModel-FreeTier'",
     ),
-    row(
-        FailureKind.QUOTA,
+    _quota(
         "quota|free tier|premium request|allocation|allowance|trial|payment method|over budget|subscription|"
         "exceededbudget",
         r"\b(?:insufficient|exhausted your|used up your|used all of your)\b[^\n.]{0,20}\bquota|\bfree (?:quota|"
@@ -66,8 +67,7 @@ QUOTAS: Final[tuple[Row, ...]] = (
         sample="The free quota has been exhausted. To continue, disable the free tier only mode",
         source="DashScope; GitHub Copilot",
     ),
-    row(
-        FailureKind.QUOTA,
+    _quota(
         "余额|欠费|额度|套餐",
         r"余额不足|欠费|额度(?:已)?(?:用完|不足|耗尽)|套餐.{0,10}(?:到期|用完)",
         sample="账户余额不足,请充值",
@@ -76,23 +76,20 @@ QUOTAS: Final[tuple[Row, ...]] = (
 )
 
 GENERATIONS: Final[tuple[Row, ...]] = (
-    row(
-        FailureKind.INVALID_REQUEST,
+    _invalid_request(
         "before generating a valid document",
         r"max completion tokens reached before generating a valid document",
         sample="max completion tokens reached before generating a valid document",
         source="Groq, 400 with the code json_validate_failed: the next attempt needs a higher limit",
     ),
-    row(
-        FailureKind.SERVER,
+    _server(
         "failed_generation|failed to call a function|tool call validation|did not call a tool|model called a tool",
         r"\bsee 'failed_generation'|failed to call a function|tool call validation failed|"
         r"\btool choice is (?:required|none),? but (?:the )?model (?:did not call|called) a tool",
         sample="Tool call validation failed: parameters for tool get_x did not match schema",
         source="Groq, recorded; 'Failed to call a function. ...' (opencode #1018, pipecat #1168)",
     ),
-    row(
-        FailureKind.SERVER,
+    _server(
         "model produced invalid|error parsing tool call",
         r"\bmodel produced invalid (?:content|sequence)|\berror parsing tool call\b",
         sample="Model produced invalid sequence as part of ToolUse. Please refer to the model tool use troubleshooting "
@@ -104,8 +101,7 @@ GENERATIONS: Final[tuple[Row, ...]] = (
 """Replies that the provider could not use; the request was valid."""
 
 WORDINGS: Final[tuple[Row, ...]] = (
-    row(
-        FailureKind.AUTH,
+    _auth(
         "api key|api_key|apikey|api-key|x-api-key",
         r"\b(?:invalid|incorrect|missing|no|wrong|expired|unauthorized|not a valid|bad|unknown|provide|leaked|"
         r"disabled|revoked|set)\b[^\n.]{0,40}\bx?-?api[ _-]?keys?\b|\bapi[ _-]?keys?\b[^\n]{0,60}\b(?:invalid|"
@@ -114,8 +110,7 @@ WORDINGS: Final[tuple[Row, ...]] = (
         sample="Incorrect API key provided. You can find your API key at https://platform.openai.com/account/api-keys.",
         source="OpenAI 401; Google 400: 'API key not valid. Please pass a valid API key.'",
     ),
-    row(
-        FailureKind.AUTH,
+    _auth(
         "auth|credential|permission|access denied|not authorized|forbidden|accessdenied|signature|signing|logged "
         "in|log in|login|sign in|expired|subscription key|disabled|deactivated|suspended|banned|territory|"
         "region|location|身份|鉴权|授权|密钥|令牌",
@@ -153,15 +148,13 @@ WORDINGS: Final[tuple[Row, ...]] = (
         sample="Request too large",
         source="Groq, as a peer's pattern has it; with status 413 it is one of bytes",
     ),
-    row(
-        FailureKind.INVALID_REQUEST,
+    _invalid_request(
         "did not allow prompt caching",
         r"\bdid not allow prompt caching\b",
         sample="You invoked an unsupported model or your request did not allow prompt caching.",
         source="Bedrock, with status 403: of a cache point, though a model is named before it (reported, 2026)",
     ),
-    row(
-        FailureKind.INVALID_REQUEST,
+    _invalid_request(
         "is deprecated for this",
         r"\bis deprecated for this (?:model|deployment)\b",
         sample="The model returned the following errors: `temperature` is deprecated for this model.",
@@ -187,8 +180,7 @@ WORDINGS: Final[tuple[Row, ...]] = (
         sample="The model `llama-3.3-70b-versatlie` does not exist or you do not have access to it.",
         source="Groq, recorded; Bedrock: 'The provided model identifier is invalid.'",
     ),
-    row(
-        FailureKind.AUTH,
+    _auth(
         "access|verified",
         r"\b(?:don't|do not|does not|doesn't|not) have access\b|\baccess to\b[^\n.]{0,40}\bdenied|\bmust be verified",
         sample="Your organization must be verified to use the model `o3`.",
@@ -247,8 +239,7 @@ WORDINGS: Final[tuple[Row, ...]] = (
         sample="Connection error.",
         source="openai and anthropic clients; undici: 'terminated'",
     ),
-    row(
-        FailureKind.SERVER,
+    _server(
         "internal|server|gateway|upstream|unexpected error|went wrong|unknown error|cloudflare|"
         "exception|error occurred|cuda|out of memory|out of range|runner process|error processing|error while|"
         "backend|内部错误",
@@ -261,8 +252,7 @@ WORDINGS: Final[tuple[Row, ...]] = (
         sample="The server had an error while processing your request. Sorry about that!",
         source="OpenAI 500",
     ),
-    row(
-        FailureKind.INVALID_REQUEST,
+    _invalid_request(
         "not permitted|not supported|unsupported|unrecognized|unknown|invalid|support|required|unexpected|must|should "
         "be|malformed|expected|should match|should have|not allowed|not valid|cannot|deprecated|not a valid|"
         "is limited|unavailable|"

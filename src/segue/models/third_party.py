@@ -15,6 +15,7 @@ Facts these rows rest on:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from segue.models.built_in import LOCAL_HOST
@@ -87,6 +88,8 @@ _FIREWORKS_FIELDS: Final = frozenset(
 
 _CLOUDS: Final = "anthropic 2.8.0: lib; AWS documentation"
 
+_chat_host = partial(Provider, protocol="openai-chat", read=_READ)
+
 THIRD_PARTY: Final[tuple[Provider, ...]] = (
     Provider(
         name="amazon-bedrock-mantle",
@@ -147,10 +150,9 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         read="2026-11-17",
     ),
     # -- hosts of open models --------------------------------------------------------------------------------------
-    Provider(
+    _chat_host(
         name="groq",
         title="Groq",
-        protocol="openai-chat",
         base_url="https://api.groq.com/openai/v1",
         key_variables=("GROQ_API_KEY",),
         rules={
@@ -173,12 +175,10 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         },
         dialect={"openai-chat": {"reasoning_field": "reasoning", "strict_tools": True}},
         source="groq 1.7.0 (`reasoning` of a message); freellmapi #1093; pi #401 (five images)",
-        read=_READ,
     ),
-    Provider(
+    _chat_host(
         name="cerebras",
         title="Cerebras",
-        protocol="openai-chat",
         base_url="https://api.cerebras.ai/v1",
         key_variables=("CEREBRAS_API_KEY",),
         rules={
@@ -194,23 +194,19 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         },
         dialect={"openai-chat": {"reasoning_field": "reasoning"}},
         source="qwen-code #11045, vercel/ai #15042; Cerebras documentation: reasoning",
-        read=_READ,
     ),
-    Provider(
+    _chat_host(
         name="together",
         title="Together AI",
-        protocol="openai-chat",
         base_url="https://api.together.ai/v1",
         key_variables=("TOGETHER_API_KEY",),
         rules={"openai-chat": _ANY_IDS},
         dialect={"openai-chat": {"max_tokens_field": "max_tokens", "thinking_format": "together", "effort": False}},
         source=_PI,
-        read=_READ,
     ),
-    Provider(
+    _chat_host(
         name="fireworks",
         title="Fireworks AI",
-        protocol="openai-chat",
         base_url="https://api.fireworks.ai/inference/v1",
         key_variables=("FIREWORKS_API_KEY",),
         rules={
@@ -237,45 +233,37 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         },
         batch_price=_HALF,
         source=_PI,
-        read=_READ,
     ),
-    Provider(
+    _chat_host(
         name="baseten",
         title="Baseten",
-        protocol="openai-chat",
         base_url="https://inference.baseten.co/v1",
         key_variables=("BASETEN_API_KEY",),
         rules={"openai-chat": {"call_id_max": 0, "refused_options": _SESSION_TAKEN}},
         dialect={"openai-chat": {"max_tokens_field": "max_tokens", "session_header": "openai", "strict_tools": True}},
         source=_PI,
-        read=_READ,
     ),
-    Provider(
+    _chat_host(
         name="huggingface",
         title="Hugging Face",
-        protocol="openai-chat",
         base_url="https://router.huggingface.co/v1",
         key_variables=("HF_TOKEN",),
         rules={"openai-chat": _ANY_IDS},
         dialect={"openai-chat": {"strict_tools": True}},
         source="pi-ai 1.5.0; recorded traffic, 2026-11",
-        read=_READ,
     ),
-    Provider(
+    _chat_host(
         name="nvidia",
         title="NVIDIA NIM",
-        protocol="openai-chat",
         base_url="https://integrate.api.nvidia.com/v1",
         key_variables=("NVIDIA_API_KEY",),
         rules={"openai-chat": {"call_id_max": 0, "empty_result": False}},
         dialect={"openai-chat": {"max_tokens_field": "max_tokens", "effort": False}},
         source="pi-ai 1.5.0; strands (Nemotron refuses an empty result)",
-        read=_READ,
     ),
-    Provider(
+    _chat_host(
         name="snowflake",
         title="Snowflake Cortex",
-        protocol="openai-chat",
         base_url="https://{SNOWFLAKE_ACCOUNT}.snowflakecomputing.com/api/v2/cortex/v1",
         key_variables=("SNOWFLAKE_PAT", "SNOWFLAKE_TOKEN"),
         dialect={
@@ -287,13 +275,11 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
             "anthropic-messages": {"auth": "bearer"},
         },
         source="Snowflake documentation: Cortex REST API; recorded traffic, 2026-11 (effort, details, no reason)",
-        read=_READ,
     ),
     # -- gateways --------------------------------------------------------------------------------------------------
-    Provider(
+    _chat_host(
         name="openrouter",
         title="OpenRouter",
-        protocol="openai-chat",
         base_url="https://openrouter.ai/api/v1",
         key_variables=("OPENROUTER_API_KEY",),
         rules={
@@ -322,7 +308,6 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
             "anthropic-messages": {"auth": "bearer"},
         },
         source="pi-ai 1.5.0; recorded traffic, 2026-11 (cache marks for Claude and Gemini)",
-        read=_READ,
     ),
     Provider(
         name="vercel-ai-gateway",
@@ -333,10 +318,9 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         source=_PI,
         read=_READ,
     ),
-    Provider(
+    _chat_host(
         name="cloudflare-ai-gateway",
         title="Cloudflare AI Gateway",
-        protocol="openai-chat",
         base_url="https://gateway.ai.cloudflare.com/v1/{CLOUDFLARE_ACCOUNT_ID}/{CLOUDFLARE_GATEWAY_ID}/compat",
         key_variables=("CLOUDFLARE_API_KEY",),
         rules={
@@ -349,18 +333,15 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
             "openai-responses": {"strict_tools": True},
         },
         source=_PI,
-        read=_READ,
     ),
-    Provider(
+    _chat_host(
         name="cloudflare-workers-ai",
         title="Cloudflare Workers AI",
-        protocol="openai-chat",
         base_url="https://api.cloudflare.com/client/v4/accounts/{CLOUDFLARE_ACCOUNT_ID}/ai/v1",
         key_variables=("CLOUDFLARE_API_KEY",),
         rules={"openai-chat": {"call_id_max": 0, "refused_options": _SESSION_TAKEN}},
         dialect={"openai-chat": {"session_header": "openai", "strict_tools": True}},
         source=_PI,
-        read=_READ,
     ),
     Provider(
         name="github-copilot",
@@ -373,42 +354,33 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
             # "Duplicate item found with id msg_123." (vscode #321977, 2026-06-18)
             "openai-responses": {"schema_properties": True, "unique_items": True},
         },
-        dialect={
-            "openai-chat": {"effort": False, "strict_tools": True},
-            "anthropic-messages": {"auth": "bearer"},
-        },
+        dialect={"openai-chat": {"effort": False, "strict_tools": True}, "anthropic-messages": {"auth": "bearer"}},
         source='pi-ai 1.5.0; "object schema missing properties" (copilot-api #192, 2026-02-11)',
         read=_READ,
     ),
-    Provider(
+    _chat_host(
         name="opencode",
         title="OpenCode Zen",
-        protocol="openai-chat",
         base_url="https://opencode.ai/inference/openai/v1",
         key_variables=("OPENCODE_API_KEY",),
         dialect={"openai-chat": _OPENCODE, "openai-responses": {"session_header": "openai-nosession"}},
         source=_PI,
-        read=_READ,
     ),
-    Provider(
+    _chat_host(
         name="opencode-go",
         title="OpenCode Go",
-        protocol="openai-chat",
         base_url="https://opencode.ai/inference/go/openai/v1",
         key_variables=("OPENCODE_API_KEY",),
         dialect={"openai-chat": _OPENCODE, "openai-responses": {"session_header": "openai-nosession"}},
         source=_PI,
-        read=_READ,
     ),
-    Provider(
+    _chat_host(
         name="litellm",
         title="LiteLLM proxy",
-        protocol="openai-chat",
         base_url="http://localhost:4000",
         key_variables=("LITELLM_API_KEY",),
         dialect={"openai-chat": {"empty_tools": True, "max_tokens_field": "max_tokens"}},
         source="pi #149, opencode #8246 (`tools=` param)",
-        read=_READ,
     ),
     # -- local servers ---------------------------------------------------------------------------------------------
     Provider(
@@ -434,10 +406,9 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         source="ollama server source @fb30760; hermes-agent #80265",
         read=_READ,
     ),
-    Provider(
+    _chat_host(
         name="vllm",
         title="vLLM",
-        protocol="openai-chat",
         base_url="http://localhost:8000/v1",
         key_variables=("VLLM_API_KEY",),
         rules={
@@ -451,12 +422,10 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         dialect={"openai-chat": {"max_tokens_field": "max_tokens", "thinking_budget_field": "thinking_token_budget"}},
         any_id=True,
         source="vLLM source; opencode #27920; pi-ai 1.5.0 (thinking_token_budget)",
-        read=_READ,
     ),
-    Provider(
+    _chat_host(
         name="llama.cpp",
         title="llama.cpp server",
-        protocol="openai-chat",
         base_url="http://localhost:8080/v1",
         key_variables=("LLAMA_API_KEY",),
         rules={"openai-chat": _LOCAL_SERVER, "openai-responses": _LOCAL_RESPONSES, "anthropic-messages": _LOCAL_SERVER},
@@ -471,7 +440,6 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         },
         any_id=True,
         source="llama.cpp #21889; Crow #60 (reasoning_content keeps the prefix); pi-ai 1.5.0; its three wires tried",
-        read=_READ,
     ),
     Provider(
         name="local",
@@ -485,10 +453,9 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         source="llama.cpp's server in xllamacpp 2026.10.11549, tried",
         read="2026-11-17",
     ),
-    Provider(
+    _chat_host(
         name="lmstudio",
         title="LM Studio",
-        protocol="openai-chat",
         base_url="http://localhost:1234/v1",
         key_variables=("LMSTUDIO_API_KEY",),
         rules={
@@ -498,7 +465,6 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         dialect={"openai-chat": {"max_tokens_field": "max_tokens"}},
         any_id=True,
         source="LM Studio documentation: OpenAI compatibility; templates as for llama.cpp",
-        read=_READ,
     ),
     Provider(
         name="vscode",

@@ -77,10 +77,7 @@ def _resolve(given: _Same, overrides: tuple[bytes | None, bytes | None]) -> Endp
 
 
 def find_endpoint(
-    protocol: str | None,
-    model: Model | str | None,
-    named: str | None = None,
-    catalogue: Catalogue | None = None,
+    protocol: str | None, model: Model | str | None, named: str | None = None, catalogue: Catalogue | None = None
 ) -> Endpoint:
     """Find the endpoint from the caller's arguments and from `named`, the model that the body names.
 
@@ -297,7 +294,7 @@ def check_body(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation
         words = count_words(body)
         if words > window:
             message = f"the request has {words:,} words, so at least as many tokens, and the window has {window:,}"
-            violations = [*violations, Violation(code=WINDOW_EXCEEDED, path=(), message=message)]
+            violations = [*violations, Violation(WINDOW_EXCEEDED, (), message)]
     return violations
 
 

@@ -121,7 +121,7 @@ BEYOND = {
     "an empty list beside": ({"a": 1, "tools": []}, Limit("a", "", excludes=("tools",))),
     "true is no number": ({"n": True}, Limit("n", "", most=0)),
     "a reference that exists": ({"a": "x", "tools": [{"name": "x"}]}, Limit("a", "", among="tools.*.name")),
-    "another value than the one meant": ({"a": "y"}, Limit("a", "", equals="x", refused=True)),
+    "another value than the one meant": ({"a": "y"}, Limit("a", "", equals="x", refused="remove it")),
     "a condition of the same object": (
         {"parts": [{"type": "b", "data": ""}]},
         Limit("parts.*.data", "", least=1, when=('.type="a"',)),

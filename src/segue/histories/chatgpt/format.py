@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.histories.chatgpt.read import KNOWN_RECORDS, MEMBERS, NAME, list_sessions, read
+from segue.histories.chatgpt.read import MEMBERS
 from segue.histories.kit.format import Format
-from segue.histories.kit.samples import read_samples
+from segue.histories.kit.samples import read_parts
 
 FORMAT: Final = Format(
-    name=NAME,
+    **read_parts(__package__),
     title="ChatGPT export",
     kind="export",
-    read=read,
-    list=list_sessions,
     archive_members=MEMBERS,
     reads_lines=False,
-    known_records=KNOWN_RECORDS,
-    samples=read_samples(__package__),
     source="descriptions of exports by others",
     read_on="2026-11-15",
 )

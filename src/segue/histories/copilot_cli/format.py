@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.histories.copilot_cli.read import KNOWN_RECORDS, NAME, describe, read
-from segue.histories.copilot_cli.write import write
 from segue.histories.kit.format import Format, Place
-from segue.histories.kit.samples import read_samples
+from segue.histories.kit.samples import read_parts
 from segue.models.model import Model
 
 FORMAT: Final = Format(
-    name=NAME,
+    **read_parts(__package__),
     title="GitHub Copilot CLI",
-    read=read,
-    write=write,
-    describe=describe,
     place=Place(
         folder=".copilot",
         variables=("COPILOT_HOME",),
         patterns=("session-state/*/events.jsonl", "session-state/*.jsonl"),
     ),
     keeps_folders=True,
-    known_records=KNOWN_RECORDS,
-    samples=read_samples(__package__),
     example=Model("claude-sonnet-4-5", "anthropic", "anthropic-messages", reasoning=True, max_tokens=8000),
     source="Copilot CLI 1.0.40, run against a scripted model; the schema of its log",
     read_on="2026-11-16",

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.histories.cursor.read import KNOWN_RECORDS, NAME, list_sessions, read
 from segue.histories.kit.format import Format, Place
-from segue.histories.kit.samples import read_samples
+from segue.histories.kit.samples import read_parts
 
 FORMAT: Final = Format(
-    name=NAME,
+    **read_parts(__package__),
     title="Cursor",
-    read=read,
-    list=list_sessions,
     place=Place(
         folder=".config/Cursor/User",
         system_folders={
@@ -22,8 +19,6 @@ FORMAT: Final = Format(
         databases=("globalStorage/state.vscdb",),
     ),
     reads_lines=False,
-    known_records=KNOWN_RECORDS,
-    samples=read_samples(__package__),
     source="specstoryai/getspecstory; public exports",
     read_on="2026-11-16",
 )

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.histories.goose.read import KNOWN_RECORDS, NAME, list_sessions, read
 from segue.histories.kit.format import Format, Place
-from segue.histories.kit.samples import read_samples
+from segue.histories.kit.samples import read_parts
 
 FORMAT: Final = Format(
-    name=NAME,
+    **read_parts(__package__),
     title="Goose",
-    read=read,
-    list=list_sessions,
     place=Place(
         folder=".local/share/goose",
         variables=("GOOSE_PATH_ROOT/data", "XDG_DATA_HOME/goose"),
@@ -20,8 +17,6 @@ FORMAT: Final = Format(
         system_folders={"win32": "AppData/Roaming/Block/goose/data"},
     ),
     reads_lines=False,
-    known_records=KNOWN_RECORDS,
-    samples=read_samples(__package__),
     source="block/goose 1.30.0",
     read_on="2026-11-15",
 )

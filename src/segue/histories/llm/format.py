@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from segue.histories.kit.format import Format, Place
-from segue.histories.kit.samples import read_samples
-from segue.histories.llm.read import NAME, list_sessions, read
+from segue.histories.kit.samples import read_parts
 
 FORMAT: Final = Format(
-    name=NAME,
+    **read_parts(__package__),
     title="llm",
-    read=read,
-    list=list_sessions,
     place=Place(
         folder=".config/io.datasette.llm",
         variables=("LLM_USER_PATH",),
@@ -23,7 +20,6 @@ FORMAT: Final = Format(
         },
     ),
     reads_lines=False,
-    samples=read_samples(__package__),
     source="llm 0.36, run against a scripted model",
     read_on="2026-11-15",
 )

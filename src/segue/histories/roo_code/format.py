@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from segue.histories.kit.format import Format, Place
-from segue.histories.kit.samples import read_samples
-from segue.histories.roo_code.read import FILE, NAME, describe, read
+from segue.histories.kit.samples import read_parts
+from segue.histories.roo_code.read import FILE
 
 _STORAGE: Final = "Code/User/globalStorage/rooveterinaryinc.roo-cline"
 
 FORMAT: Final = Format(
-    name=NAME,
+    **read_parts(__package__),
     title="Roo Code",
-    read=read,
-    describe=describe,
     place=Place(
         folder=f".config/{_STORAGE}",
         patterns=(f"tasks/*/{FILE}",),
@@ -24,7 +22,6 @@ FORMAT: Final = Format(
         },
     ),
     reads_lines=False,
-    samples=read_samples(__package__),
     source="RooCodeInc/Roo-Code 3.52.1",
     read_on="2026-11-15",
 )

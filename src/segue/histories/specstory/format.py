@@ -5,18 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 from segue.histories.kit.format import Format, Place
-from segue.histories.kit.samples import read_samples
-from segue.histories.specstory.read import KNOWN_RECORDS, NAME, describe, read
+from segue.histories.kit.samples import read_parts
 
 FORMAT: Final = Format(
-    name=NAME,
+    **read_parts(__package__),
     title="SpecStory",
-    read=read,
-    describe=describe,
     place=Place(folder=".specstory", projects=(".specstory/history/*.md",)),
     reads_lines=False,
-    known_records=KNOWN_RECORDS,
-    samples=read_samples(__package__),
     source="specstoryai/getspecstory; files of public projects",
     read_on="2026-11-17",
 )

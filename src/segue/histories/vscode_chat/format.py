@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from segue.histories.kit.format import Format, Place
-from segue.histories.kit.samples import read_samples
-from segue.histories.vscode_chat.read import KNOWN_RECORDS, NAME, describe, read
+from segue.histories.kit.samples import read_parts
 
 FORMAT: Final = Format(
-    name=NAME,
+    **read_parts(__package__),
     title="Copilot Chat in VS Code",
-    read=read,
-    describe=describe,
     place=Place(
         folder=".config/Code/User",
         system_folders={
@@ -27,8 +24,6 @@ FORMAT: Final = Format(
         ),
     ),
     reads_lines=False,
-    known_records=KNOWN_RECORDS,
-    samples=read_samples(__package__),
     source="microsoft/vscode, microsoft/vscode-copilot-chat",
     read_on="2026-11-16",
 )

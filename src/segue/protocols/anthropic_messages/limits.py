@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from segue.models.model_ids import CLAUDE_3, CLAUDE_3_AND_3_5
-from segue.protocols.kit.limits import Limit, Limits
+from segue.protocols.kit.limits import Limit, Limits, rows_of
 
 _CLAUDE: Final = ("anthropic", "amazon-bedrock", "google-vertex", "anthropic-aws", "azure-anthropic")
 _SEARCH: Final = "Anthropic documentation: web search tool, domain filtering"
@@ -34,142 +34,123 @@ _TOOL_MODELS: Final = (
 LIMITS: Final = Limits(
     (
         # -- messages
-        Limit("messages", "anthropic 2.8.0: a limit of 100,000 messages", most=100_000, providers=_CLAUDE),
-        *(
+        *rows_of(
+            _CLAUDE,
+            Limit("messages", "anthropic 2.8.0: a limit of 100,000 messages", most=100_000),
+            *(
+                Limit(
+                    f"messages.*.content.*.{place}",
+                    _HTTPS,
+                    pattern=r"(?i:https://).+",
+                    when=('.type="url"',),
+                    advice="use an https address, or send the data",
+                )
+                for place in ("source.url", "content.*.source.url")
+            ),
             Limit(
-                f"messages.*.content.*.{place}",
-                _HTTPS,
-                pattern=r"(?i:https://).+",
-                when=('.type="url"',),
-                providers=_CLAUDE,
-                advice="use an https address, or send the data",
-            )
-            for place in ("source.url", "content.*.source.url")
-        ),
-        Limit(
-            "messages.*.content.*.source.data",
-            '"image cannot be empty" (Anthropic API)',
-            least=1,
-            when=('.type="base64"',),
-            providers=_CLAUDE,
-            advice="send the data",
-        ),
-        Limit(
-            "messages.*.content.*.content.*.tool_name",
-            "\"Tool reference 'x' not found in available tools\" (Anthropic documentation: tool search)",
-            among="tools.*.name",
-            when=('.type="tool_reference"',),
-            providers=("anthropic",),
-        ),
-        # -- settings
-        Limit(
-            "metadata.user_id",
-            '"metadata.user_id: user_id appears to contain an email address" (Anthropic API)',
-            pattern=r"(?!\S+@\S+\.\w+\Z).*",
-            providers=("anthropic",),
-            advice="use an opaque id",
-        ),
-        Limit("top_k", "anthropic 2.8.0; Anthropic documentation: messages, from 0 on", least=0, providers=_CLAUDE),
-        Limit(
-            "context_management.edits.*.type",
-            '"`clear_thinking_20251015` strategy requires `thinking` to be enabled or adaptive" (Anthropic API)',
-            equals="clear_thinking_20251015",
-            needs=('thinking.type="enabled"', 'thinking.type="adaptive"', 'thinking.type="between_tools"'),
-            providers=_CLAUDE,
-            models=r"claude-(?:3|opus-4(?:-[0-8])?|sonnet-4|haiku-4)",
-        ),
-        Limit(
-            "container.skills",
-            "Anthropic documentation: skills in the API, at most 8, with the code execution tool",
-            most=8,
-            needs=('tools.*.name="code_execution"',),
-            providers=("anthropic",),
-        ),
-        Limit(
-            "output_config.format",
-            "Anthropic documentation: structured outputs, incompatible with citations",
-            excludes=("messages.*.content.*.citations.enabled=true",),
-            providers=_CLAUDE,
+                "messages.*.content.*.source.data",
+                '"image cannot be empty" (Anthropic API)',
+                least=1,
+                when=('.type="base64"',),
+                advice="send the data",
+            ),
+            Limit(
+                "messages.*.content.*.content.*.tool_name",
+                "\"Tool reference 'x' not found in available tools\" (Anthropic documentation: tool search)",
+                among="tools.*.name",
+                when=('.type="tool_reference"',),
+                providers=("anthropic",),
+            ),
+            # -- settings
+            Limit(
+                "metadata.user_id",
+                '"metadata.user_id: user_id appears to contain an email address" (Anthropic API)',
+                pattern=r"(?!\S+@\S+\.\w+\Z).*",
+                providers=("anthropic",),
+                advice="use an opaque id",
+            ),
+            Limit("top_k", "anthropic 2.8.0; Anthropic documentation: messages, from 0 on", least=0),
+            Limit(
+                "context_management.edits.*.type",
+                '"`clear_thinking_20251015` strategy requires `thinking` to be enabled or adaptive" (Anthropic API)',
+                equals="clear_thinking_20251015",
+                needs=('thinking.type="enabled"', 'thinking.type="adaptive"', 'thinking.type="between_tools"'),
+                models=r"claude-(?:3|opus-4(?:-[0-8])?|sonnet-4|haiku-4)",
+            ),
+            Limit(
+                "container.skills",
+                "Anthropic documentation: skills in the API, at most 8, with the code execution tool",
+                most=8,
+                needs=('tools.*.name="code_execution"',),
+                providers=("anthropic",),
+            ),
+            Limit(
+                "output_config.format",
+                "Anthropic documentation: structured outputs, incompatible with citations",
+                excludes=("messages.*.content.*.citations.enabled=true",),
+            ),
         ),
         Limit(
             "speed",
             "Anthropic documentation: fast mode, Opus from 4.6 on",
-            refused=True,
+            refused="remove it",
             equals="fast",
             models=r"claude-(?:3-|sonnet|haiku|opus-4(?:-[0-5])?(?:-\d{8}|$))",
             providers=("anthropic",),
-            advice="remove it",
         ),
         Limit(
             "diagnostics",
             '"diagnostics: Extra inputs are not permitted" (Vertex: claude-code #82539, 2026-07-30)',
-            refused=True,
+            refused="remove it",
             providers=("google-vertex",),
-            advice="remove it",
         ),
         # -- tools
         Limit(
             "tools.*.eager_input_streaming",
             '"tools.0.custom.eager_input_streaming: Extra inputs are not permitted" (Copilot:'
             " yuegongzi/copilot-api #11, 2026-03-24)",
-            refused=True,
+            refused="remove it",
             equals=True,
             providers=("github-copilot",),
-            advice="remove it",
         ),
         *(
             Limit(
                 "tools.*.type",
                 _NOT_OF_MODEL,
-                refused=True,
+                refused="use another version",
                 equals=kind,
                 models=models,
                 providers=_CLAUDE,
-                advice="use another version",
             )
             for kind, models in _TOOL_MODELS
         ),
-        *(
+        *rows_of(
+            ("anthropic",),
+            *(
+                Limit(f"tools.*.{key}", _SEARCH, excludes=(f".{other}",))
+                for key, other in (("allowed_domains", "blocked_domains"),)
+            ),
+            *(
+                Limit(f"tools.*.{key}.*", _SEARCH, pattern=r"(?!https?://)\S+", advice="remove the scheme")
+                for key in ("allowed_domains", "blocked_domains")
+            ),
+            Limit("tools.*.max_uses", "anthropic 2.8.0: a positive number of uses", least=1),
             Limit(
-                f"tools.*.{key}",
-                _SEARCH,
-                excludes=(f".{other}",),
-                providers=("anthropic",),
-            )
-            for key, other in (("allowed_domains", "blocked_domains"),)
-        ),
-        *(
+                "tools.*.input_schema.properties.~",
+                "\"Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'\" (n8n #30590, 2026-05-17; of the first"
+                " level: decocms/studio #6874, 2026-09-02)",
+                pattern=r"[a-zA-Z0-9_.-]{1,64}",
+                providers=_CLAUDE,
+                models="claude",
+                advice="rename it",
+            ),
             Limit(
-                f"tools.*.{key}.*",
-                _SEARCH,
-                pattern=r"(?!https?://)\S+",
-                providers=("anthropic",),
-                advice="remove the scheme",
-            )
-            for key in ("allowed_domains", "blocked_domains")
-        ),
-        Limit("tools.*.max_uses", "anthropic 2.8.0: a positive number of uses", least=1, providers=("anthropic",)),
-        Limit(
-            "tools.*.input_schema.properties.~",
-            "\"Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'\" (n8n #30590, 2026-05-17; of the first"
-            " level: decocms/studio #6874, 2026-09-02)",
-            pattern=r"[a-zA-Z0-9_.-]{1,64}",
-            providers=_CLAUDE,
-            models="claude",
-            advice="rename it",
-        ),
-        Limit(
-            "mcp_servers.*.url",
-            "Anthropic documentation: MCP connector, the address must begin with https://",
-            pattern=r"(?i:https://).+",
-            providers=("anthropic",),
-            advice="use an https address",
-        ),
-        Limit(
-            "tools.*.mcp_server_name",
-            "anthropic 2.8.0: has to match a server",
-            among="mcp_servers.*.name",
-            providers=("anthropic",),
+                "mcp_servers.*.url",
+                "Anthropic documentation: MCP connector, the address must begin with https://",
+                pattern=r"(?i:https://).+",
+                advice="use an https address",
+            ),
+            Limit("tools.*.mcp_server_name", "anthropic 2.8.0: has to match a server", among="mcp_servers.*.name"),
         ),
     )
 )

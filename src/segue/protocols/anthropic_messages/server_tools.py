@@ -9,6 +9,7 @@ Facts this file rests on:
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final, cast
 
 from segue.protocols.kit.facts import SearchForm
@@ -32,8 +33,10 @@ _FETCH: Final[dict[ToolOption, KeyPath]] = {
 }
 _APPROXIMATE: Final[dict[KeyPath, object]] = {("user_location", "type"): "approximate"}
 
+_TOOL: Final = partial(ServerTool, source=_SOURCE, read=_READ)
+
 SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
-    ServerTool(
+    _TOOL(
         name="web_search",
         kind="web_search",
         pattern="web_search_20250305",
@@ -42,10 +45,8 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
         constants=_APPROXIMATE,
         ignored=_COMMON,
         exclusive=True,
-        source=_SOURCE,
-        read=_READ,
     ),
-    ServerTool(
+    _TOOL(
         name="web_search_dynamic",
         kind="web_search",
         pattern=r"web_search_20(?!250305)\d{6}",
@@ -53,10 +54,8 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
         constants=_APPROXIMATE,
         ignored=_COMMON,
         exclusive=True,
-        source=_SOURCE,
-        read=_READ,
     ),
-    ServerTool(
+    _TOOL(
         name="web_fetch",
         kind="web_fetch",
         pattern="web_fetch_20250910",
@@ -64,35 +63,24 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
         options=_FETCH,
         ignored=_COMMON,
         exclusive=True,
-        source=_SOURCE,
-        read=_READ,
     ),
-    ServerTool(
+    _TOOL(
         name="web_fetch_dynamic",
         kind="web_fetch",
         pattern=r"web_fetch_20(?!250910)\d{6}",
         options=_FETCH,
         ignored=_COMMON,
         exclusive=True,
-        source=_SOURCE,
-        read=_READ,
     ),
-    ServerTool(
+    _TOOL(
         name="code_execution",
         kind="code_execution",
         pattern=r"code_execution_20\d{6}",
         template={"type": "code_execution_20250825", "name": "code_execution"},
         ignored=_COMMON,
-        source=_SOURCE,
-        read=_READ,
     ),
-    ServerTool(
-        name="tool_search",
-        kind="tool_search",
-        pattern=r"tool_search_tool_(?:regex|bm25)(?:_\d{8})?",
-        ignored=_COMMON,
-        source=_SOURCE,
-        read=_READ,
+    _TOOL(
+        name="tool_search", kind="tool_search", pattern=r"tool_search_tool_(?:regex|bm25)(?:_\d{8})?", ignored=_COMMON
     ),
 )
 

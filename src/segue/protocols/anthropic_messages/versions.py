@@ -48,7 +48,7 @@ def _cited(block: JsonObject, path: Path) -> Iterator[Violation]:
 
 
 def _violation(path: Path, what: str) -> Violation:
-    return Violation(code=_CODE, path=path, message=f"{what}: {_HINT}")
+    return Violation(_CODE, path, f"{what}: {_HINT}")
 
 
 VERSIONS: Final = ApiVersions(

@@ -13,7 +13,7 @@ from typing import Final, cast
 from segue.errors import Path
 from segue.models.model_ids import is_claude
 from segue.protocols.bedrock_converse.cache import MARK
-from segue.protocols.bedrock_converse.check_turns import Turns, violation
+from segue.protocols.bedrock_converse.check_turns import Turns
 from segue.protocols.bedrock_converse.limits import LIMITS
 from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import check_base64, matches_alphabet, objects_of, run_checks
@@ -63,10 +63,10 @@ def _check_limits(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     path: Path = ("inferenceConfig", "maxTokens")
     if most is not None and (not isinstance(most, int) or isinstance(most, bool) or most < 1):
         # service model: a whole number from 1 on (botocore 1.44.0)
-        yield violation("max_tokens", path, "maxTokens has to be a whole number from 1 on; change it")
+        yield Violation("max_tokens", path, "maxTokens has to be a whole number from 1 on; change it")
     elif isinstance(most, int) and 0 < limit < most:
         # "The maximum tokens you requested exceeds the model limit of 4096" (langchain-aws #192; AWS documentation)
-        yield violation(
+        yield Violation(
             "max_tokens", path, f"{endpoint.model.id} writes at most {limit} tokens, not {most}; lower maxTokens"
         )
     stops = config.get("stopSequences")
@@ -74,7 +74,7 @@ def _check_limits(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         len(cast("list[object]", stops)) > (endpoint.rules.max_stop or 2500) or "" in stops
     ):
         # service model: up to 2500, none of them empty
-        yield violation(
+        yield Violation(
             "stop", ("inferenceConfig", "stopSequences"), "too many stop sequences, or an empty one; remove it"
         )
 
@@ -85,7 +85,7 @@ def _check_system(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     for index, block in objects_of(body.get("system")):
         if "text" in block and not str(block["text"]).strip():
             # service model: at least one character; a blank text is refused as well (langchain-aws #192)
-            yield violation("blank_text", ("system", index), "the text is blank; remove it")
+            yield Violation("blank_text", ("system", index), "the text is blank; remove it")
 
 
 # -- tools -------------------------------------------------------------------------------------------------------------
@@ -96,13 +96,13 @@ def _check_tools(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     tools = object_of(config).get("tools")
     if isinstance(config, Mapping) and not tools:
         # service model: at least one tool
-        yield violation("no_tools", ("toolConfig", "tools"), "toolConfig has no tools; add one or remove it")
+        yield Violation("no_tools", ("toolConfig", "tools"), "toolConfig has no tools; add one or remove it")
     seen: set[str] = set()
     for index, block in objects_of(tools):
         if "cachePoint" in block and not rules.tool_cache_marks:
             # "#/toolConfig/tools/0: extraneous key [cachePoint] is not permitted" (LibreChat #13838, 2026-06-18)
             where: Path = ("toolConfig", "tools", index, "cachePoint")
-            yield violation("cache_marks", where, "a cache point is refused among the tools; put it into the messages")
+            yield Violation("cache_marks", where, "a cache point is refused among the tools; put it into the messages")
         if "toolSpec" not in block:
             continue
         spec, path = object_of(block["toolSpec"]), ("toolConfig", "tools", index, "toolSpec")
@@ -110,20 +110,20 @@ def _check_tools(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         alphabet = rules.tool_name_alphabet
         if name in seen:
             # "tools: Tool names must be unique." (LibreChat #13162, 2026-05-17)
-            yield violation("tool_name_taken", (*path, "name"), f"a second tool has the name {name!r}; rename it")
+            yield Violation("tool_name_taken", (*path, "name"), f"a second tool has the name {name!r}; rename it")
         if name is None or (alphabet and not matches_alphabet(name, alphabet, most=rules.tool_name_max)):
             # service model: ToolName
-            yield violation("tool_name", (*path, "name"), f"{name!r} is not a valid tool name; rename it")
+            yield Violation("tool_name", (*path, "name"), f"{name!r} is not a valid tool name; rename it")
         else:
             seen.add(name)
         if spec.get("description") == "":
             # service model: a description is not empty
-            yield violation("tool_description", (*path, "description"), "the description is empty; remove it")
+            yield Violation("tool_description", (*path, "description"), "the description is empty; remove it")
         schema = object_of(spec.get("inputSchema")).get("json")
         if rules.schema_root_object and object_of(schema).get("type") != "object":
             # "inputSchema.json.type must be one of the following: object" (AWS documentation: tool use)
             place: Path = (*path, "inputSchema", "json")
-            yield violation("tool_schema", place, "the schema of a tool needs type object; add it")
+            yield Violation("tool_schema", place, "the schema of a tool needs type object; add it")
 
 
 def _check_history(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
@@ -135,7 +135,7 @@ def _check_history(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
                 # "The toolConfig field must be defined when using toolUse and toolResult content blocks."
                 # (vercel/ai #7537, strands #998)
                 path: Path = ("messages", index, "content", at)
-                yield violation("tools_missing", path, "tool blocks need a toolConfig; declare the tools")
+                yield Violation("tools_missing", path, "tool blocks need a toolConfig; declare the tools")
                 return
 
 
@@ -145,7 +145,7 @@ def _check_choice(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     forced = "any" in choice or "tool" in choice
     if forced and "required" not in endpoint.rules.tool_choices:
         # "This model doesn't support the toolConfig.toolChoice.any field" (langchain-aws #620)
-        yield violation("tool_choice", path, f"{endpoint.model.id} does not support a forced tool choice; use auto")
+        yield Violation("tool_choice", path, f"{endpoint.model.id} does not support a forced tool choice; use auto")
     names = [
         object_of(tool.get("toolSpec", tool.get("systemTool"))).get("name")
         for _, tool in objects_of(config.get("tools"))
@@ -153,12 +153,12 @@ def _check_choice(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     name = object_of(choice.get("tool")).get("name")
     if "tool" in choice and name not in names:
         # "Tool 'get_weather' not found in provided tools" (of Claude; found 2026-11-15)
-        yield violation(
+        yield Violation(
             "tool_choice", (*path, "tool", "name"), f"there is no tool {name!r}; declare it or choose another"
         )
     if forced and _thinking_type(body) == "enabled" and not endpoint.rules.forced_choice_with_thinking:
         # "Thinking may not be enabled when tool_choice forces tool use." (Anthropic documentation: extended thinking)
-        yield violation("tool_choice_thinking", path, "a forced tool choice needs thinking off; change one of them")
+        yield Violation("tool_choice_thinking", path, "a forced tool choice needs thinking off; change one of them")
 
 
 # -- thinking and sampling ---------------------------------------------------------------------------------------------
@@ -175,11 +175,11 @@ def _check_thinking(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     if kind in ("adaptive", "enabled") and types is not None and kind not in types:
         # '"thinking.type.enabled" is not supported for this model.' (vscode #322706, 2026-06-24)
         where: Path = ("additionalModelRequestFields", "thinking", "type")
-        yield violation("thinking_type", where, f"{endpoint.model.id} does not support {kind!r}; use another type")
+        yield Violation("thinking_type", where, f"{endpoint.model.id} does not support {kind!r}; use another type")
     if kind == "disabled" and "off" not in endpoint.rules.thinking_levels:
         # Refused by Fable, Mythos and the 5.5 generation (pydantic-ai 2.66.0, live)
         place: Path = ("additionalModelRequestFields", "thinking", "type")
-        yield violation("thinking_off", place, f"{endpoint.model.id} does not support thinking off; remove it")
+        yield Violation("thinking_off", place, f"{endpoint.model.id} does not support thinking off; remove it")
     effort = object_of(object_of(body.get("additionalModelRequestFields")).get("output_config")).get("effort")
     # "This model does not support effort level 'xhigh'." (of Anthropic's own API: recorded traffic, 2026-11)
     path: Path = ("additionalModelRequestFields", "output_config", "effort")
@@ -192,10 +192,10 @@ def _check_thinking(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     least = endpoint.rules.min_thinking_budget
     if not isinstance(budget, int) or budget < least:
         # "thinking.enabled.budget_tokens: Input should be greater than or equal to 1024" (anthropic 2.8.0)
-        yield violation("thinking_budget", path, f"the budget has to be at least {least}; raise it")
+        yield Violation("thinking_budget", path, f"the budget has to be at least {least}; raise it")
     elif isinstance(most, int) and budget >= most and "toolConfig" not in body:
         # "`max_tokens` must be greater than `thinking.budget_tokens`"; with tools it may span several rounds
-        yield violation("thinking_budget", path, "maxTokens has to exceed the budget; raise it")
+        yield Violation("thinking_budget", path, "maxTokens has to exceed the budget; raise it")
 
 
 def _check_sampling(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
@@ -206,17 +206,17 @@ def _check_sampling(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         path: Path = ("inferenceConfig", key)
         if _SAMPLING[key] in rules.refused_options:
             # "`temperature` is deprecated for this model." (pi #7961)
-            yield violation("sampling", path, f"{endpoint.model.id} does not support {key}; remove it")
+            yield Violation("sampling", path, f"{endpoint.model.id} does not support {key}; remove it")
         elif is_thinking and _SAMPLING[key] in rules.refused_with_thinking and _conflicts_with_thinking(key, value):
             # "`temperature` may only be set to 1 when thinking is enabled"; top_p from 0.95 on
             # (Anthropic documentation: extended thinking, feature compatibility)
-            yield violation("sampling_thinking", path, f"{key} cannot be {value} with thinking; remove it")
+            yield Violation("sampling_thinking", path, f"{key} cannot be {value} with thinking; remove it")
         if isinstance(value, int | float) and not 0 <= value <= 1:
             # service model: from 0 to 1
-            yield violation("sampling_range", path, f"{key} has to be from 0 to 1; change it")
+            yield Violation("sampling_range", path, f"{key} has to be from 0 to 1; change it")
     if len(given) > 1 and all(name in rules.exclusive_options for name in _SAMPLING.values()):
         # "`temperature` and `top_p` cannot both be specified for this model" (litellm #15097, opencode #28930)
-        yield violation("sampling_both", ("inferenceConfig", "topP"), "temperature excludes topP; remove one of them")
+        yield Violation("sampling_both", ("inferenceConfig", "topP"), "temperature excludes topP; remove one of them")
 
 
 def _check_refused(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
@@ -225,7 +225,7 @@ def _check_refused(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
     if config.get("stopSequences") and "stop" in rules.refused_options:
         # "This model doesn't support the stopSequences field." (of GPT-5.6: vercel/ai 1a1e246)
         message = f"{endpoint.model.id} does not support stopSequences; remove them"
-        yield violation("stop", ("inferenceConfig", "stopSequences"), message)
+        yield Violation("stop", ("inferenceConfig", "stopSequences"), message)
     nova = object_of(object_of(body.get("additionalModelRequestFields")).get("reasoningConfig"))
     if nova.get("type") == "enabled" and nova.get("maxReasoningEffort") == "high":
         for key in ("maxTokens", *_SAMPLING):
@@ -233,7 +233,7 @@ def _check_refused(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
                 # "`maxTokens` must be unset when reasoningConfig type is 'enabled' and maxReasoningEffort is 'high'."
                 # (Nova 2: vercel/ai 833e611; inspect_ai #3767)
                 message = f"{key} may not be set with the highest effort; remove it"
-                yield violation("effort_alone", ("inferenceConfig", key), message)
+                yield Violation("effort_alone", ("inferenceConfig", key), message)
 
 
 def _check_passed_on(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
@@ -252,7 +252,7 @@ def _check_passed_on(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
                 yield one
     if of_claude and fields.get("top_k") is not None and "temperature" in endpoint.rules.refused_options:
         # "`top_k` is deprecated for this model." (as `temperature`: pi #7961)
-        yield violation("sampling", (key, "top_k"), f"{endpoint.model.id} does not support top_k; remove it")
+        yield Violation("sampling", (key, "top_k"), f"{endpoint.model.id} does not support top_k; remove it")
 
 
 def _conflicts_with_thinking(key: str, value: object) -> bool:
@@ -271,26 +271,26 @@ def _check_marks(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
         # "You invoked an unsupported model or your request did not allow prompt caching." (of Kimi, GLM, Nemotron and
         # the first Claude 3: reported 403s and 400s, 2026)
         message = f"{endpoint.model.id} does not support cache points; remove them"
-        yield violation("cache_marks", marks[0][0], message)
+        yield Violation("cache_marks", marks[0][0], message)
     elif len(marks) > most:
         # "A maximum of 4 blocks with cache_control may be provided. Found 5." (AWS documentation: four checkpoints)
         message = f"{len(marks)} cache points are more than {most}; remove the oldest"
-        yield violation("cache_marks", marks[most][0], message)
+        yield Violation("cache_marks", marks[most][0], message)
     for path in _behind_reasoning(body):
         # "Cache point cannot be inserted after reasoning block" (opencode #36517, strands #1820, langchain-aws #1290)
-        yield violation(
+        yield Violation(
             "cache_mark_thinking", path, "a cache point cannot follow reasoning; put it behind other content"
         )
     short = False
     for path, mark in marks:
         if path[-1] == 0:
             # Nothing stands before it that could be cached (AWS documentation: prompt caching)
-            yield violation("cache_mark_first", path, "a cache point has to follow what it caches; move it")
+            yield Violation("cache_mark_first", path, "a cache point has to follow what it caches; move it")
         if mark.get("ttl") != "1h":
             short = True
         elif short:
             # A longer ttl may not follow a shorter one; order: tools, system, messages (headroom #2939)
-            yield violation("cache_mark_order", path, "a ttl of 1h follows a shorter one; reorder them")
+            yield Violation("cache_mark_order", path, "a ttl of 1h follows a shorter one; reorder them")
 
 
 def _behind_reasoning(body: Block) -> Iterator[Path]:

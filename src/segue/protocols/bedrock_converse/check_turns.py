@@ -33,11 +33,6 @@ _NAME: Final = re.compile(r"[\w \-()\[\]]+", re.ASCII)  # no other white space, 
 _TWO_SPACES: Final = "  "
 
 
-def violation(code: str, path: Path, message: str) -> Violation:
-    """Make a violation."""
-    return Violation(code=code, path=path, message=message)
-
-
 class Turn:
     """One wire message: its role, its path, its blocks with their paths."""
 
@@ -73,7 +68,7 @@ class Turns:
         if not self.turns:
             if ":prompt/" not in self.endpoint.model.id:  # a stored prompt has messages of its own
                 # "A conversation must start with a user message" (langchain-aws #192)
-                yield violation("no_messages", ("messages",), "there is no message; add one")
+                yield Violation("no_messages", ("messages",), "there is no message; add one")
             return
         for turn in self.turns:
             yield from self._check_turn(turn)
@@ -88,34 +83,34 @@ class Turns:
     def _check_turn(self, turn: Turn) -> Iterator[Violation]:
         if turn.role not in _ROLES:
             # service model: user, assistant, system
-            yield violation("role", (*turn.path, "role"), f"{turn.role!r} is not a role; use user or assistant")
+            yield Violation("role", (*turn.path, "role"), f"{turn.role!r} is not a role; use user or assistant")
         if not turn.blocks:
             # "The content field in the Message object at messages.0 is empty" (langchain-aws #192)
-            yield violation("no_content", (*turn.path, "content"), "the turn has no content; add some or remove it")
+            yield Violation("no_content", (*turn.path, "content"), "the turn has no content; add some or remove it")
         elif all("text" in block and not str(block["text"]).strip() for _, block in turn.blocks):
             # "The text field in the ContentBlock object at messages.0.content.0 is blank" (dify #12340); beside other
             # text a blank one was answered (recorded traffic, 2026-11)
-            yield violation("blank_text", (*turn.path, "content"), "the turn is blank; add text or remove it")
+            yield Violation("blank_text", (*turn.path, "content"), "the turn is blank; add text or remove it")
         for path, block in turn.blocks:
             yield from self._check_block(block, path, turn.role)
         final = turn.blocks[-1] if turn.blocks else None
         ends_in_reasoning = final is not None and "reasoningContent" in final[1]
         if turn.role == "assistant" and final and ends_in_reasoning and self.rules.final_thinking != "allowed":
             # "The final block in an assistant message cannot be `thinking`" (forgecode #2107)
-            yield violation("final_thinking", final[0], "the turn ends in reasoning; add text or remove it")
+            yield Violation("final_thinking", final[0], "the turn ends in reasoning; add text or remove it")
 
     def _check_block(self, block: Block, path: Path, role: str | None) -> Iterator[Violation]:
         members = [key for key in block if key in _MEMBERS]
         if len(members) > 1:
             # service model: a union has one member
-            yield violation("union", path, f"the block has {' and '.join(members)}; split it")
+            yield Violation("union", path, f"the block has {' and '.join(members)}; split it")
             return
         kind = members[0] if members else ""
         inner = object_of(block.get(kind))
         if kind in _USER_MEDIA:
             if role == "assistant":
                 # "You can only include images and documents if the role is user" (service model: Message)
-                yield violation("block_role", path, f"an assistant turn cannot hold {kind}; move it to a user turn")
+                yield Violation("block_role", path, f"an assistant turn cannot hold {kind}; move it to a user turn")
             yield from self._check_media(cast("Kind", kind), inner, (*path, kind))
         elif kind == "toolUse":
             yield from self._check_call(inner, (*path, kind), role)
@@ -123,52 +118,52 @@ class Turns:
             yield from self._check_result(inner, (*path, kind))
         elif kind == "reasoningContent" and role == "user":
             # "User messages cannot contain reasoning content." (vercel/ai 58022e0)
-            yield violation("block_role", path, "a user turn cannot hold reasoning; remove it")
+            yield Violation("block_role", path, "a user turn cannot hold reasoning; remove it")
         elif kind == "reasoningContent":
             yield from self._check_reasoning(inner, (*path, kind))
 
     def _check_call(self, call: Block, path: Path, role: str | None) -> Iterator[Violation]:
         if role != "assistant":
             # "User messages cannot contain tool uses" (AWS documentation: tool use)
-            yield violation("block_role", path, "only an assistant turn can hold a call; remove it")
+            yield Violation("block_role", path, "only an assistant turn can hold a call; remove it")
         alphabet, call_id, name = self.rules.call_id_alphabet, call.get("toolUseId"), call.get("name")
         if alphabet and not matches_alphabet(text_of(call_id) or "", alphabet, most=self.rules.call_id_max):
             # service model: ToolUseId; of Claude "tool_use.id: String should match pattern" (forgecode #1142)
-            yield violation("call_id", (*path, "toolUseId"), f"{call_id!r} is not a valid call id; change it")
+            yield Violation("call_id", (*path, "toolUseId"), f"{call_id!r} is not a valid call id; change it")
         names = self.rules.tool_name_alphabet
         if names and not matches_alphabet(text_of(name) or "", names, most=self.rules.tool_name_max):
             # service model: ToolName
-            yield violation("call_name", (*path, "name"), f"{name!r} is not a valid tool name; rename it")
+            yield Violation("call_name", (*path, "name"), f"{name!r} is not a valid tool name; rename it")
         if not isinstance(call.get("input"), Mapping):
             # "The format of the value at ... toolUse.input is invalid. Provide a json object for the field"
             # (aws-sdk-js-v3 #7330 quotes the same for results; koda #501)
-            yield violation("call_input", (*path, "input"), "the input of a call has to be an object; change it")
+            yield Violation("call_input", (*path, "input"), "the input of a call has to be an object; change it")
 
     def _check_result(self, result: Block, path: Path) -> Iterator[Violation]:
         status = result.get("status")
         if status is not None and status not in ("success", "error"):
             # service model: ToolResultStatus
-            yield violation("result_status", (*path, "status"), f"{status!r} is not a status; use success or error")
+            yield Violation("result_status", (*path, "status"), f"{status!r} is not a status; use success or error")
         content = [((*path, "content", at), block) for at, block in objects_of(result.get("content"))]
         for place, block in content:
             if "json" in block and not isinstance(block["json"], Mapping):
                 # "The format of the value at ... toolResult.content.0.json is invalid. Provide a json object"
                 # (aws-sdk-js-v3 #7330)
-                yield violation("result_json", (*place, "json"), "JSON of a result has to be an object; wrap it")
+                yield Violation("result_json", (*place, "json"), "JSON of a result has to be an object; wrap it")
             for kind in _USER_MEDIA & block.keys():
                 media = object_of(block[kind])
                 yield from self._check_media(cast("Kind", kind), media, (*place, kind))
                 yield from self._check_stored(cast("Kind", kind), media, (*place, kind))
         if status == "error" and not content:
             # "... toolResult.content ... empty" for error results (strands)
-            yield violation("empty_result", (*path, "content"), "an error result needs content; add a text")
+            yield Violation("empty_result", (*path, "content"), "an error result needs content; add a text")
         if (
             status == "error"
             and not self.rules.error_result_media
             and any(_USER_MEDIA & block.keys() for _, block in content)
         ):
             # "all content must be type 'text' if 'is_error' is true" (vellum-assistant #18387, 2026-03-17)
-            yield violation("error_result_media", path, "an error result cannot hold media; send text only")
+            yield Violation("error_result_media", path, "an error result cannot hold media; send text only")
 
     def _check_reasoning(self, content: Block, path: Path) -> Iterator[Violation]:
         if "reasoningText" not in content:
@@ -177,13 +172,13 @@ class Turns:
         signature = wire.get("signature")
         if not isinstance(wire.get("text"), str):
             # "reasoning content format incorrect. Either 'text' or 'redactedContent' must be set." (strands #2704)
-            yield violation("reasoning_text", place, "reasoning needs a text; add it, if empty")
+            yield Violation("reasoning_text", place, "reasoning needs a text; add it, if empty")
         if self.rules.reasoning_replay == "signed" and not isinstance(signature, str):
             # "thinking.signature: Field required" (strands #1053)
-            yield violation("unsigned_reasoning", place, "reasoning needs its signature; remove the block")
+            yield Violation("unsigned_reasoning", place, "reasoning needs its signature; remove the block")
         if self.rules.reasoning_replay == "open" and "signature" in wire:
             # "This model doesn't support the reasoningContent.reasoningText.signature field" (strands #682, pi #1505)
-            yield violation("signature", (*place, "signature"), "the model refuses signatures; remove it")
+            yield Violation("signature", (*place, "signature"), "the model refuses signatures; remove it")
 
     # -- media ---------------------------------------------------------------------------------------------------------
 
@@ -191,11 +186,11 @@ class Turns:
         source = object_of(media.get("source"))
         if kind in ("video", "audio") and not any(mime.startswith(f"{kind}/") for mime in self.rules.user_media):
             # "This model doesn't support the video content block that you provided" (recorded traffic, 2026-11)
-            yield violation("media_kind", path, f"{self.endpoint.model.id} does not support {kind}; remove it")
+            yield Violation("media_kind", path, f"{self.endpoint.model.id} does not support {kind}; remove it")
         sources = self.rules.image_sources if kind == "image" else self.rules.file_sources
         if "s3Location" in source and "file_id" not in sources:
             # "document.source.type: Field required" (recorded traffic, 2026-11)
-            yield violation("media_place", (*path, "source"), "the model cannot read from S3; send the data")
+            yield Violation("media_place", (*path, "source"), "the model cannot read from S3; send the data")
         data, most = source.get("bytes"), self.rules.max_media_bytes
         if kind == "image":
             most = self.rules.max_image_bytes
@@ -203,10 +198,10 @@ class Turns:
             most = self.rules.max_document_bytes
         if data == "":
             # service model: at least one byte
-            yield violation("media_empty", (*path, "source", "bytes"), "the data is empty; remove the block")
+            yield Violation("media_empty", (*path, "source", "bytes"), "the data is empty; remove the block")
         elif most and isinstance(data, str) and len(data) * 3 // 4 > most:
             # service model: Message (3.75 MB an image, 4.5 MB a document); AWS documentation: 25 MB a video
-            yield violation("media_size", (*path, "source", "bytes"), f"the data exceeds {most} bytes; send less")
+            yield Violation("media_size", (*path, "source", "bytes"), f"the data exceeds {most} bytes; send less")
         mime = TYPES[kind].get(str(media.get("format"))) or ALIASES[kind].get(str(media.get("format")))
         yield from check_bytes(data, mime, (*path, "source", "bytes"), exact=self.rules.exact_image_types)
 
@@ -220,7 +215,7 @@ class Turns:
         in_s3 = "s3Location" in object_of(media.get("source"))
         if in_s3 and kinds and (kind if kind != "document" else "application") not in kinds:
             message = f"the model cannot read a {kind} from S3 in a result; move it to the turn, beside the result"
-            yield violation("result_place", (*path, "source"), message)
+            yield Violation("result_place", (*path, "source"), message)
 
     def _check_documents(self) -> Iterator[Violation]:
         seen: set[str] = set()
@@ -228,17 +223,17 @@ class Turns:
             documents = turn.of("document")
             if documents and self.rules.text_beside_files and not any("text" in block for _, block in turn.blocks):
                 # "A text block must be included when using documents" (archestra #4220; service model: Message)
-                yield violation("document_alone", documents[0][0], "a document needs a text in its turn; add one")
+                yield Violation("document_alone", documents[0][0], "a document needs a text in its turn; add one")
             if self.rules.max_files and len(documents) > self.rules.max_files:
                 # service model: Message; generative-ai-use-cases #1685
                 message = f"{len(documents)} documents are more than {self.rules.max_files}; remove some"
-                yield violation("document_count", turn.path, message)
+                yield Violation("document_count", turn.path, message)
             images = len(turn.of("image"))
             if self.rules.max_images and images > self.rules.max_images:
                 message = (
                     f"{images} images are more than {self.rules.max_images}; remove some"  # service model: Message
                 )
-                yield violation("image_count", turn.path, message)
+                yield Violation("image_count", turn.path, message)
             for path, document in [*documents, *_in_results(turn)]:
                 yield from self._check_name(text_of(document.get("name")) or "", (*path, "name"), seen)
 
@@ -246,10 +241,10 @@ class Turns:
         if not 1 <= len(name) <= LONGEST or not _NAME.fullmatch(name) or _TWO_SPACES in name:
             # "The document file name can only contain alphanumeric characters, whitespace characters, hyphens,
             # parentheses, and square brackets" (vercel/ai #20365, 2026-09-04)
-            yield violation("document_name", path, f"{name!r} is not a valid document name; rename it")
+            yield Violation("document_name", path, f"{name!r} is not a valid document name; rename it")
         elif name in seen:
             # "Messages can't contain duplicate document names" (bifrost #7003, 2026-09-08)
-            yield violation("document_name_taken", path, f"a second document has the name {name!r}; rename it")
+            yield Violation("document_name_taken", path, f"a second document has the name {name!r}; rename it")
         seen.add(name)
 
     # -- calls and results ---------------------------------------------------------------------------------------------
@@ -264,10 +259,10 @@ class Turns:
                 call_id = text_of(call.get("toolUseId"))
                 if call_id in seen:
                     # "`tool_use` ids must be unique" (claude-code #21317, 2026-01-27)
-                    yield violation("call_id_taken", path, f"a second call has the id {call_id!r}; change it")
+                    yield Violation("call_id_taken", path, f"a second call has the id {call_id!r}; change it")
                 elif call_id not in answered:
                     # "Expected toolResult blocks at messages.2.content for the following Ids: ..." (vercel/ai #13013)
-                    yield violation("call_without_result", path, f"no result follows {call_id!r}; add one")
+                    yield Violation("call_without_result", path, f"no result follows {call_id!r}; add one")
                 seen.add(call_id)
             if self.rules.calls_last:
                 yield from self._check_after_calls(turn)
@@ -280,10 +275,10 @@ class Turns:
                 if call_id not in calls:
                     # "The number of toolResult blocks at messages.2.content exceeds the number of toolUse blocks of
                     # previous turn." (langchain-aws #192)
-                    yield violation("result_without_call", path, f"no call {call_id!r} precedes it; remove it")
+                    yield Violation("result_without_call", path, f"no call {call_id!r} precedes it; remove it")
                 elif call_id in seen:
                     # "The toolResult blocks at messages.2.content contain duplicate Ids" (hindsight #4250)
-                    yield violation("result_taken", path, f"a second result for {call_id!r}; remove it")
+                    yield Violation("result_taken", path, f"a second result for {call_id!r}; remove it")
                 seen.add(call_id)
 
     def _check_after_calls(self, turn: Turn) -> Iterator[Violation]:
@@ -291,7 +286,7 @@ class Turns:
         for path, block in turn.blocks:
             if called and "text" in block:
                 # "Expected toolResult blocks at messages.2.content for the following Ids" (vercel/ai #8318, #13013)
-                yield violation("text_after_call", path, "text follows a call in its turn; move it before the calls")
+                yield Violation("text_after_call", path, "text follows a call in its turn; move it before the calls")
             is_call = "toolUse" in block and object_of(block["toolUse"]).get("type") != "server_tool_use"
             # Nothing is known about text behind reasoning or server tools that follow a call.
             called = is_call or (called and "text" in block)
@@ -302,22 +297,22 @@ class Turns:
         first, last = self.turns[0], self.turns[-1]
         if self.rules.first_user and first.role == "assistant":
             # "A conversation must start with a user message" (langchain-aws #192)
-            yield violation("first_turn", first.path, "the first turn is not the user's; add a user turn")
+            yield Violation("first_turn", first.path, "the first turn is not the user's; add a user turn")
         if not self.rules.last_assistant and last.role == "assistant":
             # "The conversation must end with a user message" (semantic-kernel #10281, llxprt #1977)
-            yield violation("last_assistant", last.path, "the last turn is not the user's; add a user turn")
+            yield Violation("last_assistant", last.path, "the last turn is not the user's; add a user turn")
         if self.rules.alternate and self.rules.alternate_refused:
             turns = [turn for turn in self.turns if turn.role in ("user", "assistant")]
             for one, other in pairwise(turns):
                 if one.role == other.role:
                     # "A conversation must alternate between user and assistant roles" (dify #12340)
-                    yield violation("roles_alternate", other.path, f"two turns of {one.role} in a row; merge them")
+                    yield Violation("roles_alternate", other.path, f"two turns of {one.role} in a row; merge them")
         if not self.rules.user_after_result:
             for turn in self.turns:
                 results = turn.of("toolResult")
                 if results and len(turn.blocks) > len(results) + len(turn.of("cachePoint")):
                     # "Conversation blocks and tool result blocks cannot be provided in the same turn." (from Llama)
-                    yield violation("result_and_words", turn.path, "results and other content share a turn; split it")
+                    yield Violation("result_and_words", turn.path, "results and other content share a turn; split it")
 
     def _check_cycle(self) -> Iterator[Violation]:
         """Check the current cycle of calls and a last assistant turn, which have to be in the mode of the request.
@@ -335,13 +330,13 @@ class Turns:
                     # "When thinking is disabled, an `assistant` message in the final position cannot contain
                     # `thinking`." (forgecode #1853; Claude's own rules apply behind Bedrock)
                     message = "the last assistant turn holds reasoning while thinking is off; remove it"
-                    yield violation("thinking_while_off", path, message)
+                    yield Violation("thinking_while_off", path, message)
             return
         last = self.turns[-1]
         if last.role == "assistant" and last.blocks and "reasoningContent" not in last.blocks[0][1]:
             # "Expected `thinking` or `redacted_thinking`, but found `text`" (aider #3820; documentation: prefill)
             message = "an answer cannot be begun while thinking is on; add a user turn, or turn thinking off"
-            yield violation("prefill_thinking", last.blocks[0][0], message)
+            yield Violation("prefill_thinking", last.blocks[0][0], message)
             return
         opener: Turn | None = None
         for turn in reversed(self.turns):
@@ -352,7 +347,7 @@ class Turns:
         if opener is not None and "reasoningContent" not in opener.blocks[0][1]:
             # "Expected `thinking` or `redacted_thinking`, but found `tool_use`" (opencode #3077)
             message = "with thinking on, a turn with calls has to begin with its reasoning; turn thinking off"
-            yield violation("thinking_before_calls", opener.blocks[0][0], message)
+            yield Violation("thinking_before_calls", opener.blocks[0][0], message)
 
 
 def _are_results(turns: list[Turn]) -> bool:
@@ -378,6 +373,6 @@ def _check_native_pairs(turn: Turn) -> Iterator[Violation]:
     blocks = [(path, *REPLAY.read(block)) for path, block in turn.blocks]
     for path, why in find_halves([PairTurn("assistant", blocks)], REPLAY).refused.items():
         if why == NO_CALL:
-            yield violation("result_without_call", path, "no call in its turn has its id; remove it")
+            yield Violation("result_without_call", path, "no call in its turn has its id; remove it")
         else:
-            yield violation("call_without_result", path, "a call that the provider ran has no result; remove it")
+            yield Violation("call_without_result", path, "a call that the provider ran has no result; remove it")

@@ -14,9 +14,8 @@ LIMITS: Final = Limits(
         Limit(
             "system",
             f'"This model doesn\'t support system messages." ({_NO_SYSTEM})',
-            refused=True,
+            refused="move it into the first message",
             models=r"titan-text|mistral-7b|mixtral-8x7b|jurassic|ai21\.j2|cohere\.command-(?:text|light)",
-            advice="move it into the first message",
         ),
         Limit(
             "toolConfig",
@@ -27,24 +26,21 @@ LIMITS: Final = Limits(
         Limit(
             "additionalModelRequestFields.top_k",
             '"extraneous key [top_k] is not permitted" (AWS documentation: Nova, `inferenceConfig.topK`)',
-            refused=True,
+            refused="use inferenceConfig.topK inside",
             models=r"amazon\.nova",
-            advice="use inferenceConfig.topK inside",
         ),
         Limit(
             "additionalModelRequestFields.anthropic_beta",
             '"The model returned the following errors: invalid beta flag" (Roo-Code #11715, 2026-02-23)',
-            refused=True,
+            refused="remove it",
             models=CLAUDE_3,
-            advice="remove it",
         ),
         Limit(
             "toolConfig.tools.*.toolSpec.strict",
             '"This model doesn\'t support the strict ..." (of Nova, Llama and Mistral: a public cookbook, 2026)',
-            refused=True,
+            refused="remove it",
             equals=True,
             models=r"amazon\.nova|meta\.llama|mistral\.",
-            advice="remove it",
         ),
     )
 )

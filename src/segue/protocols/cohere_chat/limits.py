@@ -22,10 +22,9 @@ LIMITS: Final = Limits(
         Limit(
             "thinking.type",
             "Cohere documentation: reasoning, command-a-reasoning and newer",
-            refused=True,
+            refused="choose a reasoning model",
             equals="enabled",
             models=r"command-(?:r|a-03|a-vision|a-translate|light|nightly)",
-            advice="choose a reasoning model",
         ),
         Limit(
             "messages.*.content",

@@ -88,39 +88,32 @@ def _check_tools(wire: Block, rules: Rules) -> Iterator[Violation]:
             if not isinstance(name, str) or not name_of_tool.fullmatch(name):
                 # "Invalid function name. Must start with a letter or an underscore. Must be a-z, A-Z, 0-9, or contain
                 # underscores (_), dots (.), colons (:), or dashes (-)" (ccs #25 and #219, gemini-cli #7869)
-                yield Violation(
-                    code="tool_name", path=(*path, "name"), message=f"{name!r} is not a valid tool name; rename it"
-                )
+                yield Violation("tool_name", (*path, "name"), f"{name!r} is not a valid tool name; rename it")
             elif name in seen:
                 # "Duplicate function declaration found: x" (rikkahub #1311, threads-mcp #1)
-                yield Violation(
-                    code="tool_name_taken",
-                    path=(*path, "name"),
-                    message=f"two tools have the name {name!r}; rename one",
-                )
+                yield Violation("tool_name_taken", (*path, "name"), f"two tools have the name {name!r}; rename one")
             else:
                 seen.add(name)
             yield from _check_schema(function, path, rules)
     if rules.max_tools and count > rules.max_tools:
         # "Maximum 512 function declarations can be provided." (google-genai 3.1.0)
         message = f"{counted(count, 'tool is', 'tools are')} declared, the limit is {rules.max_tools}; remove some"
-        yield Violation(code="too_many_tools", path=("tools",), message=message)
+        yield Violation("too_many_tools", ("tools",), message)
 
 
 def _check_schema(function: Block, path: Path, rules: Rules) -> Iterator[Violation]:
     keys = [key for key in ("parameters", "parametersJsonSchema") if function.get(key) is not None]
     if len(keys) > 1:
         # "This field is mutually exclusive with `parameters`." (google-genai 3.1.0)
-        message = "a tool has two schemas; remove one of them"
-        yield Violation(code="tool_schema", path=(*path, keys[1]), message=message)
+        yield Violation("tool_schema", (*path, keys[1]), "a tool has two schemas; remove one of them")
     for key in keys:
         kind = text_of(object_of(function[key]).get("type"))
         if kind is not None and kind.lower() != "object":
             # "parameters schema should be of type OBJECT" (Vertex: OmniRoute #3360)
             message = "the schema of a tool is not of type object; put it into an object"
-            yield Violation(code="tool_schema", path=(*path, key, "type"), message=message)
+            yield Violation("tool_schema", (*path, key, "type"), message)
     for fault in find_faults(object_of(function.get("parameters")), rules, strict=False):
-        yield Violation(code=fault.code, path=(*path, "parameters", *fault.path), message=fault.message)
+        yield Violation(fault.code, (*path, "parameters", *fault.path), fault.message)
 
 
 def _check_choice(wire: Block, endpoint: Endpoint) -> Iterator[Violation]:
@@ -131,14 +124,14 @@ def _check_choice(wire: Block, endpoint: Endpoint) -> Iterator[Violation]:
         # "Only set when the Mode is ANY."; VALIDATED accepts them too (google-genai 3.1.0)
         path: Path = ("toolConfig", "functionCallingConfig", "allowedFunctionNames")
         message = "function names need the mode ANY or VALIDATED; change the mode or remove the names"
-        yield Violation(code="tool_choice", path=path, message=message)
+        yield Violation("tool_choice", path, message)
     tools = [read_keys(tool) for _, tool in objects_of(wire.get("tools"))]
     has_functions = any(tool.get("functionDeclarations") for tool in tools)
     if mode and not has_functions and not (tools and _COMBINES_TOOLS.search(endpoint.model.id)):
         # "Function calling config is set without function_declarations." (kelivo #317); Gemini 3 accepts it beside
         # Google Search alone (recorded 200)
         message = "a function calling mode is set without functions; remove it or declare functions"
-        yield Violation(code="tool_choice", path=("toolConfig", "functionCallingConfig"), message=message)
+        yield Violation("tool_choice", ("toolConfig", "functionCallingConfig"), message)
 
 
 def _check_cache(wire: Block) -> Iterator[Violation]:
@@ -149,7 +142,7 @@ def _check_cache(wire: Block) -> Iterator[Violation]:
             # "CachedContent can not be used with GenerateContent request setting system_instruction, tools or
             # tool_config." (litellm #17304, langchain-google #978, vercel/ai #3333)
             message = f"{key} is refused beside `cachedContent`; move it into the cached content"
-            yield Violation(code="cached_content", path=(key,), message=message)
+            yield Violation("cached_content", (key,), message)
 
 
 # -- settings ----------------------------------------------------------------------------------------------------------
@@ -162,27 +155,27 @@ def _check_thinking(generation: Block, endpoint: Endpoint) -> Iterator[Violation
     if budget is not None and level is not None:
         # "You can only set only one of thinking budget and thinking level." (quoted by many clients, found 2026-11-15)
         message = "a thinking budget and a thinking level are set; remove one of them"
-        yield Violation(code="thinking_both", path=(*path, "thinkingBudget"), message=message)
+        yield Violation("thinking_both", (*path, "thinkingBudget"), message)
     if isinstance(level, str) and endpoint.model.thinking_levels.get(level.lower(), "") is None:
         # "Thinking level MINIMAL is not supported for this model." (vellum-assistant #32687)
         message = f"{endpoint.model.id} does not support the thinking level {level}; choose another level"
-        yield Violation(code="thinking_level", path=(*path, "thinkingLevel"), message=message)
+        yield Violation("thinking_level", (*path, "thinkingLevel"), message)
     elif isinstance(level, str):
         yield from check_effort(level.lower(), (*path, "thinkingLevel"), endpoint, "thinking_level")
     if level is not None and _BUDGET_ONLY.search(endpoint.model.id):
         # "Thinking level is not supported for this model." (Roo-Code #10700)
         message = f"{endpoint.model.id} does not support thinking levels; set `thinkingBudget`"
-        yield Violation(code="thinking_level", path=(*path, "thinkingLevel"), message=message)
+        yield Violation("thinking_level", (*path, "thinkingLevel"), message)
     if budget == 0 and budget is not False and _ALWAYS_THINKS.search(endpoint.model.id):
         # "Budget 0 is invalid. This model only works in thinking mode." (gemini-balance #206, docker-agent #2051,
         # python-genai #2936)
         message = f"{endpoint.model.id} cannot turn thinking off; set a budget above 0"
-        yield Violation(code="thinking_budget", path=(*path, "thinkingBudget"), message=message)
+        yield Violation("thinking_budget", (*path, "thinkingBudget"), message)
     least, most = endpoint.rules.min_thinking_budget, endpoint.rules.max_thinking_budget
     if isinstance(budget, int) and budget > 0 and not least <= budget <= (most or budget):
         # "The thinking budget (52428) is invalid." (Roo-Code #4399)
         message = f"the thinking budget is not between {least} and {most} tokens; change it"
-        yield Violation(code="thinking_budget", path=(*path, "thinkingBudget"), message=message)
+        yield Violation("thinking_budget", (*path, "thinkingBudget"), message)
 
 
 def _check_generation(generation: Block, rules: Rules) -> Iterator[Violation]:
@@ -195,24 +188,24 @@ def _check_generation(generation: Block, rules: Rules) -> Iterator[Violation]:
     ):
         # "temperature must be in the range [0.0, 2.0]." (google-genai 3.1.0)
         message = f"temperature is not between 0 and {rules.max_temperature:g}; change it"
-        yield Violation(code="temperature", path=(root, "temperature"), message=message)
+        yield Violation("temperature", (root, "temperature"), message)
     yield from check_range("top_p", generation.get("topP"), (root, "topP"), rules)  # Google documentation
     if _is_number(most) and cast("float", most) < 1:
         # "the supported range is from 1 (inclusive)" (Vertex; google-genai 3.1.0: the maximum number of tokens)
-        yield Violation(code="max_tokens", path=(root, "maxOutputTokens"), message="the limit is below 1; raise it")
+        yield Violation("max_tokens", (root, "maxOutputTokens"), "the limit is below 1; raise it")
     if isinstance(stops, list) and 0 < rules.max_stop < len(cast("list[object]", stops)):
         # "up to 5" (Google documentation: GenerationConfig)
         message = f"there are more than {rules.max_stop} stop sequences; remove some"
-        yield Violation(code="stop", path=(root, "stopSequences"), message=message)
+        yield Violation("stop", (root, "stopSequences"), message)
     for key in ("presencePenalty", "frequencyPenalty"):
         if generation.get(key) is not None and f"{root}.{key}" in rules.refused_extra:
             # "Penalty is not enabled for models/gemini-2.5-pro" (vercel/ai #8943)
-            yield Violation(code="penalty", path=(root, key), message=f"the model does not support `{key}`; remove it")
+            yield Violation("penalty", (root, key), f"the model does not support `{key}`; remove it")
     schema = generation.get("responseSchema") or generation.get("responseJsonSchema")
     if isinstance(schema, Mapping) and generation.get("responseMimeType") not in ("application/json", "text/x.enum"):
         # "If set, a compatible response_mime_type must also be set." (google-genai 3.1.0)
         message = "a schema is set without `responseMimeType`; set it to application/json"
-        yield Violation(code="output_schema", path=(root, "responseMimeType"), message=message)
+        yield Violation("output_schema", (root, "responseMimeType"), message)
 
 
 def _check_json_beside_tools(wire: Block, generation: Block, rules: Rules) -> Iterator[Violation]:
@@ -226,13 +219,13 @@ def _check_json_beside_tools(wire: Block, generation: Block, rules: Rules) -> It
         # "Function calling with a response mime type: 'application/json' is unsupported" (symfony/ai #803 and #1777);
         # "Tool use with ..." of Google's own tools (gemini-balance #264)
         message = "the model does not support JSON answers beside tools; remove the MIME type or the tools"
-        yield Violation(code="json_beside_tools", path=path, message=message)
+        yield Violation("json_beside_tools", path, message)
     elif forces and not rules.schema_with_forced_choice:
         # Newer models refuse "Forced function calling (ANY mode)" only (vercel/ai 43318a3)
         message = (
             "the model does not support JSON answers beside a forced call; remove the MIME type or change the mode"
         )
-        yield Violation(code="json_beside_tools", path=path, message=message)
+        yield Violation("json_beside_tools", path, message)
 
 
 def _is_number(value: object) -> bool:

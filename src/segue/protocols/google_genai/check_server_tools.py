@@ -29,9 +29,9 @@ def check_server_tools(wire: Block, rules: Rules) -> Iterator[Violation]:
     match rules.server_tools_with_functions:
         case "refused":
             message = "the model refuses Google's own tools beside functions; remove the ones or the others"
-            yield Violation(code="tools_with_functions", path=("tools",), message=message)
+            yield Violation("tools_with_functions", ("tools",), message)
         case "flag" if config.get("includeServerSideToolInvocations") is not True:
             message = "Google's own tools beside functions need `includeServerSideToolInvocations`; set it to true"
-            yield Violation(code="tools_with_functions", path=("toolConfig",), message=message)
+            yield Violation("tools_with_functions", ("toolConfig",), message)
         case _:
             return

@@ -65,7 +65,7 @@ def check_turns(wire: Block, endpoint: Endpoint) -> Iterator[Violation]:
         if not (role is None or isinstance(role, str)) or role not in _ROLES:
             # "Please use a valid role: user, model." (openagent #1666, CLIProxyAPI #17)
             path: Path = ("contents", index, "role")
-            yield Violation(code="role", path=path, message=f"{role!r} is not a role; use user or model")
+            yield Violation("role", path, f"{role!r} is not a role; use user or model")
         parts: list[tuple[Path, Block]] = []
         for at, part in objects_of(content.get("parts")):
             parts.append((("contents", index, "parts", at), read_keys(part)))
@@ -76,46 +76,46 @@ def check_turns(wire: Block, endpoint: Endpoint) -> Iterator[Violation]:
         turns[-1].parts += parts
     if not turns and not isinstance(contents, str):
         # "* GenerateContentRequest.contents: contents is not specified" (langchain-google #1393)
-        yield Violation(code="no_contents", path=("contents",), message="there are no contents; add one")
+        yield Violation("no_contents", ("contents",), "there are no contents; add one")
         return
     yield from _check_pairs(turns)
     yield from _check_signatures(turns, endpoint)
     if turns and turns[-1].is_model and not endpoint.rules.last_assistant:
         # "Requests ending with a model turn are not supported" (LibreChat agents #323, langchain-google #1897)
         message = "the last turn is the model's, which it does not support; end with a user's turn"
-        yield Violation(code="last_turn", path=("contents", turns[-1].index), message=message)
+        yield Violation("last_turn", ("contents", turns[-1].index), message)
 
 
 def _check_parts(index: int, parts: list[tuple[Path, Block]], endpoint: Endpoint) -> Iterator[Violation]:
     if not parts:
         # "contents.parts must not be empty." (vercel/ai #3775, langgraph #3939)
-        yield Violation(code="no_parts", path=("contents", index, "parts"), message="a content has no parts; add one")
+        yield Violation("no_parts", ("contents", index, "parts"), "a content has no parts; add one")
         return
     is_empty = all(part.get("text") == "" and SIGNATURE not in part for _, part in parts)
     if is_empty and endpoint.rules.refused_text != "none" and _REFUSES_EMPTY.search(endpoint.model.id):
         # "Unable to submit request because it has an empty text parameter" (Portkey gateway #462, chatbox #1846)
-        yield Violation(code="empty_text", path=parts[0][0], message="a content has only empty texts; remove it")
+        yield Violation("empty_text", parts[0][0], "a content has only empty texts; remove it")
     others = [path for path, part in parts if RESULT not in part]
     if endpoint.rules.results_alone and 0 < len(others) < len(parts):
         # "Requests ending with a model turn are not supported." although it ends with results and a text
         message = "a content has results and other parts; put each into a content of its own"
-        yield Violation(code="results_alone", path=others[0], message=message)
+        yield Violation("results_alone", others[0], message)
     for path, part in parts:
         if part.keys() <= _NO_DATA:
             # "required oneof field 'data' must have one initialized field" (FLIT #70)
-            yield Violation(code="no_data", path=path, message="a part has no data; remove it")
+            yield Violation("no_data", path, "a part has no data; remove it")
         yield from _check_inline(part, path)
         for field in (CALL, RESULT):
             if field in part and not text_of(object_of(part[field]).get("name")):
                 # "function_response.name: Name cannot be empty." (CLIProxyAPI #2104, aimux #127)
-                yield Violation(code="no_name", path=(*path, field, "name"), message="the tool name is missing; set it")
+                yield Violation("no_name", (*path, field, "name"), "the tool name is missing; set it")
         for field, inner in ((CALL, "args"), (RESULT, "response")):
             value = object_of(part.get(field)).get(inner)
             if value is not None and not isinstance(value, Mapping):
                 # "Invalid value at 'contents[2].parts[0].function_response.response'
                 # (type.googleapis.com/google.protobuf.Struct)" (Gemini API; google-genai 3.1.0: an object)
                 message = f"`{inner}` has to be an object; put the value into one"
-                yield Violation(code="not_object", path=(*path, field, inner), message=message)
+                yield Violation("not_object", (*path, field, inner), message)
 
 
 def _check_inline(part: Block, path: Path) -> Iterator[Violation]:
@@ -133,9 +133,7 @@ def _check_pairs(turns: list[_Turn]) -> Iterator[Violation]:
         if calls and at == 0:
             # "Please ensure that function call turn comes immediately after a user turn or after a function response
             # turn." (gemini-cli #11814 and #26956, lobehub #10049)
-            yield Violation(
-                code="call_first", path=calls[0][0], message="the first turn has a call; begin with a user's turn"
-            )
+            yield Violation("call_first", calls[0][0], "the first turn has a call; begin with a user's turn")
         if calls and at + 1 < len(turns):
             count = len(turns[at + 1].having(RESULT))
             if count != len(calls):
@@ -143,13 +141,11 @@ def _check_pairs(turns: list[_Turn]) -> Iterator[Violation]:
                 # parts of the function call turn." (gemini-cli #4217)
                 results_of = f"{counted(len(calls), 'call has', 'calls have')} {counted(count, 'result')}"
                 message = f"{results_of}; send one result for each call"
-                yield Violation(code="result_count", path=("contents", turns[at + 1].index), message=message)
+                yield Violation("result_count", ("contents", turns[at + 1].index), message)
         if results and not (at and turns[at - 1].having(CALL)):
             # "Please ensure that function response turn comes immediately after a function call turn."
             # (langchain #27799)
-            yield Violation(
-                code="result_without_call", path=results[0][0], message="a result follows no call; remove it"
-            )
+            yield Violation("result_without_call", results[0][0], "a result follows no call; remove it")
 
 
 def _check_signatures(turns: list[_Turn], endpoint: Endpoint) -> Iterator[Violation]:
@@ -164,4 +160,4 @@ def _check_signatures(turns: list[_Turn], endpoint: Endpoint) -> Iterator[Violat
         if first is not None and not text_of(first[1].get(SIGNATURE)):
             # "Function call is missing a thought_signature in functionCall parts." (litellm #16893, strands #1764)
             message = "the first call of a step has no signature; send the one it was received with"
-            yield Violation(code="no_signature", path=first[0], message=message)
+            yield Violation("no_signature", first[0], message)

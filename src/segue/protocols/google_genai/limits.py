@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from segue.models.model_ids import GEMINI_1_AND_2
-from segue.protocols.kit.limits import Limit, Limits
+from segue.protocols.kit.limits import Limit, Limits, rows_of
 
 _CONFIG: Final = "generationConfig"
 _INT32: Final = 2_147_483_647
@@ -61,38 +61,34 @@ LIMITS: Final = Limits(
             equals=True,
             excludes=(".thinkingBudget=0",),
         ),
-        Limit(
-            f"{_CONFIG}.thinkingConfig",
-            '"Thinking is not enabled for models/gemini-2.0-flash" (Gemini API; documentation: thinking, models)',
-            refused=True,
-            models=r"gemini-(?:1\.|2\.0(?!\S*thinking))|gemma-[123]",
-            providers=_GEMINI,
-            advice="remove it",
-        ),
-        Limit(
-            f"{_CONFIG}.responseModalities.*",
-            '"Model does not support the requested response modalities: image" (Gemini API)',
-            refused=True,
-            equals="IMAGE",
-            models=r"^(?!.*(?:image|banana|gemini-2\.0-flash-exp))",
-            providers=_GEMINI,
-            advice="choose an image model",
-        ),
-        Limit(
-            f"{_CONFIG}.responseModalities.*",
-            "the same for audio (Gemini API; documentation: speech generation)",
-            refused=True,
-            equals="AUDIO",
-            models=r"^(?!.*(?:tts|audio|live|omni|lyria))",
-            providers=_GEMINI,
-            advice="choose a speech model",
-        ),
-        Limit(
-            "contents",
-            '"accepts the following combination of response modalities: * AUDIO" (Gemini API, of speech models)',
-            needs=(f'{_CONFIG}.responseModalities.*="AUDIO"',),
-            models=r"-tts",
-            providers=_GEMINI,
+        *rows_of(
+            _GEMINI,
+            Limit(
+                f"{_CONFIG}.thinkingConfig",
+                '"Thinking is not enabled for models/gemini-2.0-flash" (Gemini API; documentation: thinking, models)',
+                refused="remove it",
+                models=r"gemini-(?:1\.|2\.0(?!\S*thinking))|gemma-[123]",
+            ),
+            Limit(
+                f"{_CONFIG}.responseModalities.*",
+                '"Model does not support the requested response modalities: image" (Gemini API)',
+                refused="choose an image model",
+                equals="IMAGE",
+                models=r"^(?!.*(?:image|banana|gemini-2\.0-flash-exp))",
+            ),
+            Limit(
+                f"{_CONFIG}.responseModalities.*",
+                "the same for audio (Gemini API; documentation: speech generation)",
+                refused="choose a speech model",
+                equals="AUDIO",
+                models=r"^(?!.*(?:tts|audio|live|omni|lyria))",
+            ),
+            Limit(
+                "contents",
+                '"accepts the following combination of response modalities: * AUDIO" (Gemini API, of speech models)',
+                needs=(f'{_CONFIG}.responseModalities.*="AUDIO"',),
+                models=r"-tts",
+            ),
         ),
         Limit(
             f"{_CONFIG}.speechConfig.multiSpeakerVoiceConfig.speakerVoiceConfigs",
@@ -105,98 +101,88 @@ LIMITS: Final = Limits(
             "google-genai 3.1.0: mutually exclusive with voiceConfig",
             excludes=(".voiceConfig",),
         ),
-        Limit(
-            f"{_CONFIG}.responseMimeType",
-            '"JSON mode is not enabled for models/gemma-3-27b-it" (Gemini API)',
-            refused=True,
-            equals="application/json",
-            models=r"gemma-[123]|gemini-2\.[05]-flash\S*-image|-tts",
-            providers=("google",),
-            advice="remove it",
-        ),
-        Limit(
-            "systemInstruction",
-            '"Developer instruction is not enabled for models/gemma-3-27b-it" (Gemini API)',
-            refused=True,
-            models=r"gemma-[123]|-tts",
-            providers=("google",),
-            advice="move it into the first content",
-        ),
-        Limit(
-            "tools.*.functionDeclarations",
-            '"Function calling is not enabled for models/gemma-3-27b-it" (Gemini API)',
-            refused=True,
-            models=r"gemma-[123]|gemini-2\.[05]-flash\S*-image|-tts|robotics-er-1\.0",
-            providers=("google",),
-            advice="remove the functions",
-        ),
-        Limit(
-            "contents",
-            '"models/gemini-embedding-001 is not supported for generateContent" (Gemini API)',
-            refused=True,
-            models=r"embedding|^imagen|^veo|^aqa",
-            providers=_GEMINI,
-            advice="choose a model that writes",
-        ),
-        # -- tools
-        Limit(
-            "toolConfig.functionCallingConfig.allowedFunctionNames.*",
-            "google-genai 3.1.0: names should match declared functions; Gemini API reference",
-            among="tools.*.functionDeclarations.*.name",
-            providers=_GEMINI,
-        ),
-        Limit(
-            "tools.*.googleSearchRetrieval",
-            '"google_search_retrieval is not supported; please use google_search field instead" (Gemini API)',
-            refused=True,
-            models=r"gemini-(?:2|[3-9])",
-            providers=("google",),
-            advice="use googleSearch",
-        ),
-        *(
+        *rows_of(
+            ("google",),
             Limit(
-                "tools.*.~",
-                "Gemini API documentation: models, the tools that each supports",
-                refused=True,
-                equals=tool,
-                models=models,
+                f"{_CONFIG}.responseMimeType",
+                '"JSON mode is not enabled for models/gemma-3-27b-it" (Gemini API)',
+                refused="remove it",
+                equals="application/json",
+                models=r"gemma-[123]|gemini-2\.[05]-flash\S*-image|-tts",
+            ),
+            Limit(
+                "systemInstruction",
+                '"Developer instruction is not enabled for models/gemma-3-27b-it" (Gemini API)',
+                refused="move it into the first content",
+                models=r"gemma-[123]|-tts",
+            ),
+            Limit(
+                "tools.*.functionDeclarations",
+                '"Function calling is not enabled for models/gemma-3-27b-it" (Gemini API)',
+                refused="remove the functions",
+                models=r"gemma-[123]|gemini-2\.[05]-flash\S*-image|-tts|robotics-er-1\.0",
+            ),
+            Limit(
+                "contents",
+                '"models/gemini-embedding-001 is not supported for generateContent" (Gemini API)',
+                refused="choose a model that writes",
+                models=r"embedding|^imagen|^veo|^aqa",
                 providers=_GEMINI,
-                advice="remove it, or choose another model",
-            )
-            for tool, models in (
-                ("googleSearch", r"gemini-2\.0-flash-lite"),
-                ("codeExecution", r"gemini-2\.0-flash-lite"),
-                ("urlContext", r"gemini-(?:1|2\.0)"),
-                ("computerUse", r"gemini-[12](?!.*computer-use)"),
-            )
-        ),
-        *(
+            ),
+            # -- tools
             Limit(
-                "tools.*.~",
-                "Gemini API documentation: file search, cannot be combined with other tools",
-                equals="fileSearch",
-                excludes=(f'tools.*.~="{other}"',),
-                models=GEMINI_1_AND_2,
-                providers=("google",),
-            )
-            for other in ("googleSearch", "urlContext")
+                "toolConfig.functionCallingConfig.allowedFunctionNames.*",
+                "google-genai 3.1.0: names should match declared functions; Gemini API reference",
+                among="tools.*.functionDeclarations.*.name",
+                providers=_GEMINI,
+            ),
+            Limit(
+                "tools.*.googleSearchRetrieval",
+                '"google_search_retrieval is not supported; please use google_search field instead" (Gemini API)',
+                refused="use googleSearch",
+                models=r"gemini-(?:2|[3-9])",
+            ),
+            *(
+                Limit(
+                    "tools.*.~",
+                    "Gemini API documentation: models, the tools that each supports",
+                    refused="remove it, or choose another model",
+                    equals=tool,
+                    models=models,
+                    providers=_GEMINI,
+                )
+                for tool, models in (
+                    ("googleSearch", r"gemini-2\.0-flash-lite"),
+                    ("codeExecution", r"gemini-2\.0-flash-lite"),
+                    ("urlContext", r"gemini-(?:1|2\.0)"),
+                    ("computerUse", r"gemini-[12](?!.*computer-use)"),
+                )
+            ),
+            *(
+                Limit(
+                    "tools.*.~",
+                    "Gemini API documentation: file search, cannot be combined with other tools",
+                    equals="fileSearch",
+                    excludes=(f'tools.*.~="{other}"',),
+                    models=GEMINI_1_AND_2,
+                )
+                for other in ("googleSearch", "urlContext")
+            ),
         ),
         Limit(
             "tools.*.functionDeclarations.*.behavior",
             "google-genai 3.1.0: only of BidiGenerateContent",
-            refused=True,
+            refused="remove it",
             equals="NON_BLOCKING",
             providers=_GEMINI,
-            advice="remove it",
         ),
         Limit(
             "contents.*.parts.*.functionResponse.parts",
             '"`function_response.parts` is not supported for this model" (gemini-cli #19436, 2026-02-18; Gemini API'
             " documentation: function calling, from Gemini 3 on)",
-            refused=True,
+            refused="put them into a content of the user",
             models=GEMINI_1_AND_2,
             providers=_GEMINI,
-            advice="put them into a content of the user",
         ),
         # -- safety
         Limit(

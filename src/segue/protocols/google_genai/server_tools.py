@@ -11,6 +11,7 @@ Facts this file rests on:
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final, cast
 
 from segue.protocols.kit.facts import SearchForm
@@ -20,68 +21,52 @@ _READ: Final = "2026-11-15"
 _SOURCE: Final = "google-genai 3.1.0"
 _FLAG: Final[dict[str, object]] = {"toolConfig": {"includeServerSideToolInvocations": True}}
 
+_TOOL: Final = partial(ServerTool, source=_SOURCE, read=_READ)
+
 SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
-    ServerTool(
+    _TOOL(
         name="googleSearch",
         kind="web_search",
         key=("googleSearch",),
         template={"googleSearch": {}},
         beside_functions=_FLAG,
-        source=_SOURCE,
-        read=_READ,
     ),
-    ServerTool(
+    _TOOL(
         name="vertex_googleSearch",
         kind="web_search",
         key=("googleSearch",),
         template={"googleSearch": {}},
         options={"blocked_domains": ("googleSearch", "excludeDomains")},
-        source=_SOURCE,
-        read=_READ,
     ),
-    ServerTool(
+    _TOOL(
         name="googleSearchRetrieval",
         kind="web_search",
         key=("googleSearchRetrieval",),
         ignored=frozenset({"dynamicRetrievalConfig", "dynamic_retrieval_config"}),
-        source=_SOURCE,
-        read=_READ,
     ),
-    ServerTool(
+    _TOOL(
         name="enterpriseWebSearch",
         kind="web_search",
         key=("enterpriseWebSearch",),
         options={"blocked_domains": ("enterpriseWebSearch", "excludeDomains")},
-        source=_SOURCE,
-        read=_READ,
     ),
-    ServerTool(
-        name="urlContext",
-        kind="web_fetch",
-        key=("urlContext",),
-        template={"urlContext": {}},
-        beside_functions=_FLAG,
-        source=_SOURCE,
-        read=_READ,
+    _TOOL(
+        name="urlContext", kind="web_fetch", key=("urlContext",), template={"urlContext": {}}, beside_functions=_FLAG
     ),
-    ServerTool(
+    _TOOL(
         name="codeExecution",
         kind="code_execution",
         key=("codeExecution",),
         template={"codeExecution": {}},
         beside_functions=_FLAG,
-        source=_SOURCE,
-        read=_READ,
     ),
-    ServerTool(
+    _TOOL(
         name="fileSearch",
         kind="file_search",
         key=("fileSearch",),
         template={"fileSearch": {}},
         options={"stores": ("fileSearch", "fileSearchStoreNames"), "max_results": ("fileSearch", "topK")},
         beside_functions=_FLAG,
-        source=_SOURCE,
-        read=_READ,
     ),
 )
 

@@ -7,6 +7,7 @@ Facts this file rests on:
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from segue.protocols.kit.server_tools import ServerTool
@@ -14,43 +15,27 @@ from segue.protocols.kit.server_tools import ServerTool
 _READ: Final = "2026-11-17"
 _SOURCE: Final = "google-genai 3.1.0"
 
+_TOOL: Final = partial(ServerTool, source=_SOURCE, read=_READ)
+
 SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
-    ServerTool(
+    _TOOL(
         name="google_search",
         kind="web_search",
         pattern="google_search",
         template={"type": "google_search"},
         ignored=frozenset({"search_types"}),
-        source=_SOURCE,
-        read=_READ,
     ),
-    ServerTool(
-        name="url_context",
-        kind="web_fetch",
-        pattern="url_context",
-        template={"type": "url_context"},
-        source=_SOURCE,
-        read=_READ,
-    ),
-    ServerTool(
-        name="code_execution",
-        kind="code_execution",
-        pattern="code_execution",
-        template={"type": "code_execution"},
-        source=_SOURCE,
-        read=_READ,
-    ),
-    ServerTool(
+    _TOOL(name="url_context", kind="web_fetch", pattern="url_context", template={"type": "url_context"}),
+    _TOOL(name="code_execution", kind="code_execution", pattern="code_execution", template={"type": "code_execution"}),
+    _TOOL(
         name="file_search",
         kind="file_search",
         pattern="file_search",
         template={"type": "file_search"},
         options={"stores": ("file_search_store_names",), "max_results": ("top_k",)},
-        source=_SOURCE,
-        read=_READ,
     ),
-    ServerTool(name="google_maps", kind="other", pattern="google_maps", source=_SOURCE, read=_READ),
-    ServerTool(name="retrieval", kind="other", pattern="retrieval", source=_SOURCE, read=_READ),
-    ServerTool(name="mcp_server", kind="other", pattern="mcp_server", source=_SOURCE, read=_READ),
-    ServerTool(name="computer_use", kind="other", pattern="computer_use", source=_SOURCE, read=_READ),
+    _TOOL(name="google_maps", kind="other", pattern="google_maps"),
+    _TOOL(name="retrieval", kind="other", pattern="retrieval"),
+    _TOOL(name="mcp_server", kind="other", pattern="mcp_server"),
+    _TOOL(name="computer_use", kind="other", pattern="computer_use"),
 )

@@ -80,7 +80,7 @@ def _check_media(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
         # Without a provider, the rules are those of the protocol's own, and nothing is known about this model.
         if unread or (endpoint.model.provider and not takes(kind, endpoint.rules)):
             message = f"{endpoint.model.id or 'the model'} does not support {kind} input; remove it or choose another"
-            yield Violation(code="modality", path=path, message=message)
+            yield Violation("modality", path, message)
 
 
 def takes(kind: Modality, rules: Rules) -> bool:
@@ -122,14 +122,14 @@ def _check_tools(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
     rules, strict_tools = endpoint.rules, 0
     if not rules.tools and _at(body, places.tools):
         message = f"{endpoint.model.id or 'the model'} does not support tools; remove them or choose another"
-        yield Violation(code="tools_refused", path=places.tools, message=message)
+        yield Violation("tools_refused", places.tools, message)
         return
     for index, tool in objects_of(_at(body, places.tools)):
         path: Path = (*places.tools, index)
         kind = tool.get("type")
         if rules.tool_types is not None and isinstance(kind, str) and kind not in rules.tool_types:
             message = f"there is no tool of the type {kind!r} here; use {', '.join(sorted(rules.tool_types))}"
-            yield Violation(code="tool_type", path=(*path, "type"), message=message)
+            yield Violation("tool_type", (*path, "type"), message)
             continue
         function = _at(tool, places.function)
         schema = _at(function, places.schema)
@@ -141,7 +141,7 @@ def _check_tools(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
         yield from _faults(cast("Block", schema), place, rules, strict=strict)
     if rules.max_strict_tools and strict_tools > rules.max_strict_tools:
         message = f"{strict_tools} tools are strict, and at most {rules.max_strict_tools} may be; remove `strict`"
-        yield Violation(code="strict_many", path=places.tools, message=message)
+        yield Violation("strict_many", places.tools, message)
 
 
 def _check_output(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
@@ -155,7 +155,7 @@ def _check_output(body: JsonObject, places: Places, endpoint: Endpoint) -> Found
 
 def _faults(schema: Block, path: Path, rules: Rules, *, strict: bool, output: bool = False) -> Found:
     for fault in find_faults(schema, rules, strict=strict, output=output):
-        yield Violation(code=fault.code, path=(*path, *fault.path), message=fault.message)
+        yield Violation(fault.code, (*path, *fault.path), fault.message)
 
 
 # -- keys --------------------------------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ def _check_refused(body: JsonObject, places: Places, endpoint: Endpoint) -> Foun
         given = _at(body, path)
         if given is not None and (not value or given == value):
             message = f"{model} does not support `{name}`; remove it or choose another model"
-            yield Violation(code="setting_refused", path=path, message=message)
+            yield Violation("setting_refused", path, message)
 
 
 def _check_json_word(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
@@ -182,7 +182,7 @@ def _check_json_word(body: JsonObject, places: Places, endpoint: Endpoint) -> Fo
         return
     if b"json" not in encode_json([body.get(places.turns), body.get("instructions")]).lower():
         message = "JSON mode needs the word JSON in a message; add it, or send a schema"
-        yield Violation(code="json_word", path=places.json_mode, message=message)
+        yield Violation("json_word", places.json_mode, message)
 
 
 def _check_json_beside_tools(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
@@ -194,7 +194,7 @@ def _check_json_beside_tools(body: JsonObject, places: Places, endpoint: Endpoin
         return
     if _at(body, places.json_mode) in ("json_object", "json_schema"):
         message = "JSON output cannot be combined with tools here; remove one of them"
-        yield Violation(code="json_beside_tools", path=places.json_mode, message=message)
+        yield Violation("json_beside_tools", places.json_mode, message)
 
 
 def _check_marks(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
@@ -207,8 +207,7 @@ def _check_marks(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
         return
     marks = [path for root in ("tools", "system", places.turns) for path in _find_key(body.get(root), (root,), key)]
     if len(marks) > most:
-        message = f"{len(marks)} blocks have `{key}`; keep at most {most}"
-        yield Violation(code="cache_marks", path=marks[most], message=message)
+        yield Violation("cache_marks", marks[most], f"{len(marks)} blocks have `{key}`; keep at most {most}")
 
 
 def _find_key(value: object, path: Path, key: str) -> Iterator[Path]:
@@ -231,7 +230,7 @@ def _check_counts(body: JsonObject, places: Places, endpoint: Endpoint) -> Found
     images = [path for path, kind in _find_media(body.get(places.turns), (places.turns,), places) if kind == "image"]
     if len(images) > most:
         message = f"{len(images)} images, and at most {most} are supported; remove some"
-        yield Violation(code="images_many", path=images[most], message=message)
+        yield Violation("images_many", images[most], message)
 
 
 def _check_limit(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
@@ -245,7 +244,7 @@ def _check_limit(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
         given = _at(body, path)
         if isinstance(given, int) and given > most:
             message = f"{endpoint.model.id} writes at most {most:,} tokens, not {given:,}; lower `{path[-1]}`"
-            yield Violation(code="max_tokens", path=path, message=message)
+            yield Violation("max_tokens", path, message)
 
 
 _CHECKS: Final = (

@@ -33,7 +33,7 @@ def check_json(body: JsonObject) -> Found:
     try:
         msgspec.json.encode(body)
     except (UnicodeEncodeError, ValueError, TypeError, RecursionError) as error:
-        yield Violation(code="not_json", path=(), message=f"the body is not valid JSON: {error}")
+        yield Violation("not_json", (), f"the body is not valid JSON: {error}")
 
 
 def run_checks(checks: Iterable[Callable[[_Given, Endpoint], Found]], given: _Given, endpoint: Endpoint) -> Found:
@@ -46,15 +46,11 @@ def messages_of(body: JsonObject) -> Messages | Violation:
     """Give the messages of a body, or the violation if they are missing or not objects."""
     given = body.get("messages")
     if not isinstance(given, list) or not given:
-        return Violation(
-            code="messages_missing", path=("messages",), message="`messages` has to be a list with a message"
-        )
+        return Violation("messages_missing", ("messages",), "`messages` has to be a list with a message")
     messages: Messages = []
     for index, message in enumerate(cast("list[object]", given)):
         if not isinstance(message, Mapping):
-            return Violation(
-                code="message_not_object", path=("messages", index), message="a message has to be an object"
-            )
+            return Violation("message_not_object", ("messages", index), "a message has to be an object")
         messages.append(cast("Block", message))
     return messages
 
@@ -87,7 +83,7 @@ def check_base64(value: object, path: Path, keys_of: Callable[[Block], Iterable[
             digits = data.rpartition(",")[2] if isinstance(data, str) else ""
             if digits and standard_base64(digits) != digits:
                 message = "the data is not standard base64 with padding; encode it so"
-                yield Violation(code="media_base64", path=(*path, key), message=message)
+                yield Violation("media_base64", (*path, key), message)
         for key, inner in block.items():
             if key not in _NOT_MEDIA and isinstance(inner, (dict, list)):
                 yield from check_base64(cast("object", inner), (*path, key), keys_of)
@@ -145,9 +141,7 @@ class OpenCalls:
 def unanswered(index: int, calls: OpenCalls) -> Violation:
     """Give the violation for calls of a message that have no results."""
     named = ", ".join(map(str, calls.ids()))
-    return Violation(
-        code="call_without_result", path=("messages", index, "tool_calls"), message=f"no result for {named}"
-    )
+    return Violation("call_without_result", ("messages", index, "tool_calls"), f"no result for {named}")
 
 
 def matches_alphabet(literal: str, alphabet: str, *, least: int = 1, most: int = 0) -> bool:

@@ -61,7 +61,7 @@ class WireError(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @final
-class Violation(msgspec.Struct, frozen=True, kw_only=True):
+class Violation(msgspec.Struct, frozen=True):
     """One reason why the provider would refuse a body; `path` is the place in that body."""
 
     code: str

@@ -16,8 +16,7 @@ from segue.protocols.kit.codec import Endpoint, Violation
 def check_effort(effort: object, path: Path, endpoint: Endpoint, code: str) -> Iterator[Violation]:
     """Find an effort that the model does not have; a value that is no known effort passes."""
     if isinstance(effort, str) and not _has_effort(effort, endpoint):
-        message = f"{endpoint.model.id} does not support the effort {effort!r}; choose another one"
-        yield Violation(code=code, path=path, message=message)
+        yield Violation(code, path, f"{endpoint.model.id} does not support the effort {effort!r}; choose another one")
 
 
 def _has_effort(effort: str, endpoint: Endpoint) -> bool:

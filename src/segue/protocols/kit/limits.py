@@ -29,8 +29,9 @@ class Limit(NamedTuple):
     `least` and `most` bound a number, the length of a text or of a list, and the number of keys of an object.
     `allowed` are the values that a value can have, `among` is a place that has to hold the value too, `unique` the key
     of the items of a list in which no two may be equal. With `needs`, one of the conditions has to hold; with
-    `excludes`, none may; `refused` refuses every value. A row applies if the value is `equals`, all conditions of
-    `when` hold, and the provider and the id of the model fit; no provider means every one of the protocol.
+    `excludes`, none may; `refused` refuses every value and says what to do instead, as `advice` does for a value out of
+    its bounds. A row applies if the value is `equals`, all conditions of `when` hold, and the provider and the id of
+    the model fit; no provider means every one of the protocol.
     """
 
     path: str
@@ -43,12 +44,17 @@ class Limit(NamedTuple):
     unique: str = ""
     needs: tuple[Condition, ...] = ()
     excludes: tuple[Condition, ...] = ()
-    refused: bool = False
+    refused: str = ""
     equals: object = None
     when: tuple[Condition, ...] = ()
     providers: tuple[str, ...] = ()
     models: str = ""
     advice: str = "change it"
+
+
+def rows_of(providers: tuple[str, ...], *rows: Limit) -> tuple[Limit, ...]:
+    """Give rows that hold at some providers; a row that names its own keeps them."""
+    return tuple(row if row.providers else row._replace(providers=providers) for row in rows)
 
 
 BESIDE: Final = frozenset({"needs", "excludes", "reference_unknown", "tools_deferred"})
@@ -116,11 +122,11 @@ def check_bounds(limit: Limit, value: object, path: Path) -> Iterator[Violation]
     name, end = f"`{path[-1]}`", f"; {limit.advice}"
     size, unit = _size(value)
     if size is not None and not (limit.least is None or size >= limit.least):
-        yield Violation(code="limit", path=path, message=f"{name} has to be at least {limit.least:g}{unit}{end}")
+        yield Violation("limit", path, f"{name} has to be at least {limit.least:g}{unit}{end}")
     elif size is not None and not (limit.most is None or size <= limit.most):
-        yield Violation(code="limit", path=path, message=f"{name} has to be at most {limit.most:g}{unit}{end}")
+        yield Violation("limit", path, f"{name} has to be at most {limit.most:g}{unit}{end}")
     if limit.pattern and isinstance(value, str) and re.fullmatch(limit.pattern, value, re.DOTALL) is None:
-        yield Violation(code="pattern", path=path, message=f"{name} has to match {limit.pattern}{end}")
+        yield Violation("pattern", path, f"{name} has to match {limit.pattern}{end}")
 
 
 def _compare(limit: Limit, path: Path, value: object, facts: _Facts, holder: Block) -> Iterator[Violation]:
@@ -128,21 +134,19 @@ def _compare(limit: Limit, path: Path, value: object, facts: _Facts, holder: Blo
     yield from check_bounds(limit, value, path)
     if limit.allowed and not any(_equal(value, one) for one in limit.allowed):
         listed = ", ".join(map(str, limit.allowed))
-        yield Violation(code="value_unknown", path=path, message=f"{name} has to be one of {listed}{end}")
+        yield Violation("value_unknown", path, f"{name} has to be one of {listed}{end}")
     if limit.among and not facts.have(limit.among, value):
-        message = f"{value!r} is not in `{limit.among}`; add it there, or remove it"
-        yield Violation(code="reference_unknown", path=path, message=message)
+        yield Violation("reference_unknown", path, f"{value!r} is not in `{limit.among}`; add it there, or remove it")
     if limit.needs and not any(facts.hold(one, holder) for one in limit.needs):
         wanted = " or ".join(f"`{one.lstrip('.')}`" for one in limit.needs)
-        yield Violation(code="needs", path=path, message=f"{name} needs {wanted}; set it, or remove {name}")
+        yield Violation("needs", path, f"{name} needs {wanted}; set it, or remove {name}")
     for one in limit.excludes:
         if facts.hold(one, holder):
             other = _read_condition(one)[2] if f"{_KEYS}=" in one else one.lstrip(".")
-            message = f"{name} cannot be combined with `{other}`; remove one of them"
-            yield Violation(code="excludes", path=path, message=message)
+            yield Violation("excludes", path, f"{name} cannot be combined with `{other}`; remove one of them")
             break
     if limit.refused and value not in ([], {}):
-        yield Violation(code="setting_refused", path=path, message=f"{name} is not supported here{end}")
+        yield Violation("setting_refused", path, f"{name} is not supported here; {limit.refused}")
     if limit.unique:
         yield from _find_twice(limit, path, value)
 
@@ -154,7 +158,7 @@ def _find_twice(limit: Limit, path: Path, value: object) -> Iterator[Violation]:
             if one is None:
                 continue
             if _comparable(one) in seen:
-                yield Violation(code="twice", path=place, message=f"{one!r} is there already; {limit.advice}")
+                yield Violation("twice", place, f"{one!r} is there already; {limit.advice}")
             seen.add(_comparable(one))
 
 

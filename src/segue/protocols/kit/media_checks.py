@@ -44,11 +44,11 @@ def check_bytes(data: object, mime_type: object, path: Path, *, exact: bool = Fa
     if _FOREIGN.search(data):
         # "Invalid base64 data" (Anthropic, Mistral), "Invalid base64 image_url." (OpenAI: comfyui-art-venture #75),
         # "Base64 decoding failed" (Google: protobuf's mapping); read 2026-11-17
-        yield Violation(code="media_base64", path=path, message="the data is not base64; encode it so")
+        yield Violation("media_base64", path, "the data is not base64; encode it so")
         return
     if data.startswith(_PNG) and not data.startswith(_PNG_START):
         # "Could not process image": line ends were changed by a shell (Anthropic: claude-code #12293, 2025-11-24)
-        yield Violation(code="media_bytes", path=path, message="the PNG is damaged; send the original bytes")
+        yield Violation("media_bytes", path, "the PNG is damaged; send the original bytes")
         return
     claimed, found = plain_type(mime_type), type_of_data(data)
     if found is None or not claimed:
@@ -56,7 +56,7 @@ def check_bytes(data: object, mime_type: object, path: Path, *, exact: bool = Fa
     differs = exact and found != claimed and class_of(found) == class_of(claimed) == "image"
     if differs or shows_other_class(claimed, found):
         message = f"the data is {found}, not {claimed}; correct the type, or send the data of another file"
-        yield Violation(code="media_bytes", path=path, message=message)
+        yield Violation("media_bytes", path, message)
 
 
 def check_image_url(url: object, path: Path, *, exact: bool = False) -> Found:
@@ -68,14 +68,13 @@ def check_image_url(url: object, path: Path, *, exact: bool = False) -> Found:
         mime = plain_type(parts[0])
         if mime.partition("/")[0] in ("audio", "video", "text") or mime == "application/pdf":
             message = f"an image cannot have the type {mime}; send it as a file, or convert it"
-            yield Violation(code="image_type", path=path, message=message)
+            yield Violation("image_type", path, message)
         else:
             yield from check_bytes(parts[1], ANY_IMAGE if class_of(mime) != "image" else mime, path, exact=exact)
         return
     shown = type_of_image_address(url)
     if shown is not None and class_of(shown) != "image":
-        message = f"the address is that of {shown}, not of an image; send it as a file"
-        yield Violation(code="image_type", path=path, message=message)
+        yield Violation("image_type", path, f"the address is that of {shown}, not of an image; send it as a file")
 
 
 def check_address(url: object, allowed: tuple[str, ...], path: Path) -> Found:
@@ -83,5 +82,4 @@ def check_address(url: object, allowed: tuple[str, ...], path: Path) -> Found:
     shown = type_of_address(url) if isinstance(url, str) else None
     if shown is None or any(pattern in ("*", shown, f"{shown.partition('/')[0]}/*") for pattern in allowed):
         return
-    message = f"files of the type {shown} are not supported; convert it or remove it"
-    yield Violation(code="file_type", path=path, message=message)
+    yield Violation("file_type", path, f"files of the type {shown} are not supported; convert it or remove it")

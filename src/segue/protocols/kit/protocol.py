@@ -271,7 +271,7 @@ def read_parts(package: str | None, *needed: str) -> dict[str, Any]:
     for module in dict.fromkeys((*MODULES, *needed)):
         names, where = MODULES.get(module, ()), f"{package}.{module}"
         is_needed = module in _REQUIRED or module in needed
-        found: Mapping[str, Any] = _import_part(where, is_needed=is_needed) if names else {}
+        found: Mapping[str, Any] = import_part(where, is_needed=is_needed) if names else {}
         given = {name.lower(): found[name] for name in names if name in found}
         if is_needed and not given:
             raise SettingsError(f"{where} gives nothing to a protocol; see `MODULES` in {__name__}", key=module)
@@ -279,7 +279,8 @@ def read_parts(package: str | None, *needed: str) -> dict[str, Any]:
     return {"name": parts.pop("protocol", None), **parts}
 
 
-def _import_part(module: str, *, is_needed: bool) -> Mapping[str, Any]:
+def import_part(module: str, *, is_needed: bool = False) -> Mapping[str, Any]:
+    """Import a module of a record, and give what it defines; nothing if it is not needed and not there."""
     try:
         return vars(import_module(module))
     except ModuleNotFoundError as error:

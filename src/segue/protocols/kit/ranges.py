@@ -31,7 +31,7 @@ def check_range(option: str, value: object, path: Path, rules: Rules) -> Iterato
     most = cast("float", getattr(rules, above)) if above else 0
     if value < least or 0 < most < value:
         bounds = f"between {least:g} and {most:g}" if most else f"at least {least:g}"
-        yield Violation(code=f"{option}_range", path=path, message=f"{path[-1]} has to be {bounds}, not {value:g}")
+        yield Violation(f"{option}_range", path, f"{path[-1]} has to be {bounds}, not {value:g}")
 
 
 def check_stops(value: object, path: Path, rules: Rules) -> Iterator[Violation]:
@@ -40,9 +40,7 @@ def check_stops(value: object, path: Path, rules: Rules) -> Iterator[Violation]:
         return
     for index, text in enumerate(cast("list[object]", value)):
         if isinstance(text, str) and not (text if rules.blank_stop else text.strip()):
-            yield Violation(
-                code="stop_empty", path=(*path, index), message="a stop text has to have characters; remove it"
-            )
+            yield Violation("stop_empty", (*path, index), "a stop text has to have characters; remove it")
 
 
 def check_user_ids(body: Mapping[str, object], rules: Rules) -> Iterator[Violation]:
@@ -55,7 +53,7 @@ def check_user_ids(body: Mapping[str, object], rules: Rules) -> Iterator[Violati
         if isinstance(value, str) and not fits_user_id(value, rules):
             least, most = max(1, rules.min_user_id), rules.max_user_id
             message = f"{key} has {len(value)} characters; use {least} to {most}, such as a hash of the id"
-            yield Violation(code="user_id", path=path, message=message)
+            yield Violation("user_id", path, message)
 
 
 def fits_user_id(value: str, rules: Rules) -> bool:

@@ -144,12 +144,7 @@ class _Walk:
     """Compares values with fields."""
 
     def __init__(
-        self,
-        objects: Mapping[str, Block],
-        rename: Callable[[str], str] | None,
-        endpoint: Endpoint,
-        *,
-        loose: bool,
+        self, objects: Mapping[str, Block], rename: Callable[[str], str] | None, endpoint: Endpoint, *, loose: bool
     ) -> None:
         self.objects = objects
         self.rename = rename
@@ -279,11 +274,10 @@ class _Walk:
         if len(given) > 1 or (choice and not given and len(choice) == len(fields)):
             listed = " and ".join(f"`{key}`" for key in given) if given else "none"
             message = f"one of {_listed(cast('list[object]', choice))} may be set here, not {listed}; change it"
-            found.append(Violation(code="one_of", path=(*path, given[1]) if given else path, message=message))
+            found.append(Violation("one_of", (*path, given[1]) if given else path, message))
         for key in cast("list[str]", described.get("required", ())):
             if key not in seen:
-                message = f"`{key}` is missing; set it"
-                found.append(Violation(code="field_missing", path=(*path, key), message=message))
+                found.append(Violation("field_missing", (*path, key), f"`{key}` is missing; set it"))
         return found
 
     def is_refused(self, name: str, key: str, known: bool, path: Path) -> bool:
@@ -294,13 +288,12 @@ class _Walk:
 
 
 def _unknown_key(path: Path, key: str) -> Violation:
-    return Violation(code="field_unknown", path=(*path, key), message=f"`{key}` is not a field here; remove it")
+    return Violation("field_unknown", (*path, key), f"`{key}` is not a field here; remove it")
 
 
 def _wrong(path: Path, expected: str, value: object) -> list[Violation]:
     where = f"`{path[-1]}`" if path and isinstance(path[-1], str) else "this"
-    message = f"{where} has to be {expected}, not {_kind(value)}; change it"
-    return [Violation(code="type_wrong", path=path, message=message)]
+    return [Violation("type_wrong", path, f"{where} has to be {expected}, not {_kind(value)}; change it")]
 
 
 def _kind(value: object) -> str:
@@ -311,7 +304,7 @@ def _kind(value: object) -> str:
 
 
 def _unknown_value(path: Path, value: object, allowed: list[object]) -> Violation:
-    return Violation(code="value_unknown", path=path, message=f"unknown value {value!r}; use one of {_listed(allowed)}")
+    return Violation("value_unknown", path, f"unknown value {value!r}; use one of {_listed(allowed)}")
 
 
 def _listed(values: list[object]) -> str:

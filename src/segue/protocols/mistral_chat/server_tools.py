@@ -29,10 +29,6 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
         name="web_search", kind="web_search", pattern="web_search(?:_premium)?", source="litellm #32059", read=_READ
     ),
     ServerTool(
-        name="code_interpreter",
-        kind="code_execution",
-        pattern="code_interpreter",
-        source="litellm #32059",
-        read=_READ,
+        name="code_interpreter", kind="code_execution", pattern="code_interpreter", source="litellm #32059", read=_READ
     ),
 )

@@ -111,11 +111,10 @@ _FIELDS: Final = RequestFields(
                 Limit(
                     "think",
                     '"\\"llama3.2\\" does not support thinking" (server source: capabilities; reported 400s)',
-                    refused=True,
+                    refused="remove it",
                     equals=level,
                     models=_WITHOUT_THINKING,
                     providers=("ollama",),
-                    advice="remove it",
                 )
                 for level in (True, "low", "medium", "high", "max")
             ),
@@ -129,12 +128,12 @@ def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
     found = [*_typed(body, _BODY, ())]
     if not body.get("model"):
         # "model is required"; the client does not send the request (ollama 0.6.3)
-        found.append(Violation(code="model", path=("model",), message="the request names no model; set `model`"))
+        found.append(Violation("model", ("model",), "the request names no model; set `model`"))
     found += _typed(object_of(body.get("options")), _OPTIONS, ("options",))
     logprobs = body.get("top_logprobs")
     if _is_whole(logprobs) and not 0 <= cast("int", logprobs) <= _MOST_LOGPROBS:
         message = f"`top_logprobs` must be between 0 and {_MOST_LOGPROBS}"
-        found.append(Violation(code="top_logprobs", path=("top_logprobs",), message=message))
+        found.append(Violation("top_logprobs", ("top_logprobs",), message))
     for path, wire in _objects(body.get("messages"), ("messages",)):
         found += _check_message(wire, path)
     for path, wire in _objects(body.get("tools"), ("tools",)):
@@ -150,7 +149,7 @@ def _typed(wire: Block, types: Mapping[str, str], path: Path) -> _Found:
             continue
         fits, expected = _TYPES[kind]
         if not fits(value):
-            yield Violation(code="type", path=(*path, key), message=f"`{key}` must be {expected}")
+            yield Violation("type", (*path, key), f"`{key}` must be {expected}")
 
 
 def _objects(received: object, path: Path) -> Iterator[tuple[Path, Block]]:
@@ -166,9 +165,7 @@ def _check_message(wire: Block, path: Path) -> _Found:
     for at, image in enumerate(cast("Sequence[object]", images) if isinstance(images, list | tuple) else ()):
         if isinstance(image, str) and not _is_base64(image):
             # "illegal base64 data at input byte 4": a URL or a data URL (litellm convert_to_ollama_image)
-            yield Violation(
-                code="image", path=(*path, "images", at), message="an image must be bare base64; send its data"
-            )
+            yield Violation("image", (*path, "images", at), "an image must be bare base64; send its data")
         else:
             yield from check_bytes(image, ANY_IMAGE, (*path, "images", at))
     for place, call in _objects(wire.get("tool_calls"), (*path, "tool_calls")):
@@ -196,5 +193,4 @@ def _check_tool(wire: Block, path: Path, endpoint: Endpoint) -> _Found:
     yield from _typed(schema, _PARAMETERS, (*place, "parameters"))
     if endpoint.rules.schema_root_object and parameters is not None and schema.get("type") not in (None, "object"):
         # ollama 0.6.3: "parameters.type: Input should be 'object'"
-        where = (*place, "parameters", "type")
-        yield Violation(code="tool_schema", path=where, message="the schema of a tool must have the type object")
+        yield Violation("tool_schema", (*place, "parameters", "type"), "the schema of a tool must have the type object")

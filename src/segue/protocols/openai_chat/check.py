@@ -69,7 +69,7 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
     given = body.get("tools")
     tools = cast("list[object]", given) if isinstance(given, list) else []
     if rules.max_tools and len(tools) > rules.max_tools:
-        yield Violation(code="tools_many", path=("tools",), message=f"more than {rules.max_tools} tools; remove some")
+        yield Violation("tools_many", ("tools",), f"more than {rules.max_tools} tools; remove some")
     for index, tool in enumerate(tools):
         inner = cast("JsonObject", tool).get("function") if isinstance(tool, Mapping) else None
         if not isinstance(inner, Mapping):
@@ -80,13 +80,11 @@ def _check_tools(body: JsonObject, endpoint: Endpoint) -> Found:
         schema = function.get("parameters")
         kind = cast("JsonObject", schema).get("type") if isinstance(schema, Mapping) and schema else "object"
         if rules.schema_root_object and kind != "object":
-            message = "the root of the schema must have the type object"
-            yield Violation(code="schema_root", path=(*path, "parameters"), message=message)
+            yield Violation("schema_root", (*path, "parameters"), "the root of the schema must have the type object")
     if given == [] and endpoint.model.provider == PROVIDER:
-        yield Violation(code="tools_empty", path=("tools",), message="the list of tools is empty; remove `tools`")
+        yield Violation("tools_empty", ("tools",), "the list of tools is empty; remove `tools`")
     if not tools and body.get("tool_choice") is not None and endpoint.model.provider == PROVIDER:
-        message = "a tool choice without tools; add tools or remove it"
-        yield Violation(code="choice_without_tools", path=("tool_choice",), message=message)
+        yield Violation("choice_without_tools", ("tool_choice",), "a tool choice without tools; add tools or remove it")
 
 
 def _check_numbers(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -103,14 +101,13 @@ def _check_numbers(body: JsonObject, endpoint: Endpoint) -> Found:
             yield from check_range("max_tokens", body.get(key), (key,), rules)
     stop = body.get("stop")
     if isinstance(stop, list) and rules.max_stop and len(cast("list[object]", stop)) > rules.max_stop:
-        yield Violation(code="stops_many", path=("stop",), message=f"more than {rules.max_stop} texts; remove some")
+        yield Violation("stops_many", ("stop",), f"more than {rules.max_stop} texts; remove some")
     choices = real_of(body.get("n"))
     if choices is not None and not 1 <= choices <= 128:
-        yield Violation(code="choices_range", path=("n",), message="n must be between 1 and 128")
+        yield Violation("choices_range", ("n",), "n must be between 1 and 128")
     likely = real_of(body.get("top_logprobs"))
     if likely is not None and not (0 <= likely <= 20 and body.get("logprobs") is True):
-        message = "top_logprobs must be between 0 and 20, and needs logprobs"
-        yield Violation(code="top_logprobs", path=("top_logprobs",), message=message)
+        yield Violation("top_logprobs", ("top_logprobs",), "top_logprobs must be between 0 and 20, and needs logprobs")
 
 
 def _check_user(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -137,11 +134,11 @@ def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
             # "Unsupported parameter: 'logprobs' is not supported with this model."; "You are not allowed to request
             # logprobs from this model" (deepeval #2184, 2025-10-13)
             message = f"the model does not support `{key}`; remove it or choose another model"
-            yield Violation(code="option_refused", path=(key,), message=message)
+            yield Violation("option_refused", (key,), message)
     for option in ("stop", "temperature", "top_p"):
         if option in refused and body.get(option) not in (None, 1, []):
             message = f"the model does not support `{option}`; remove it or choose another model"
-            yield Violation(code="option_refused", path=(option,), message=message)
+            yield Violation("option_refused", (option,), message)
 
 
 def _check_choice(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -156,17 +153,17 @@ def _check_choice(body: JsonObject, endpoint: Endpoint) -> Found:
     if isinstance(kind, str) and kind in _CHOICES and kind not in endpoint.rules.tool_choices:
         # Z.ai documentation: chat completion, `auto` alone
         message = f"the endpoint does not support a tool choice of {choice!r}; use auto"
-        yield Violation(code="tool_choice", path=("tool_choice",), message=message)
+        yield Violation("tool_choice", ("tool_choice",), message)
     if forced and not endpoint.rules.forced_choice_with_thinking and _thinks(body, endpoint):
         message = "a call cannot be forced while thinking is on; use auto, or turn thinking off"
-        yield Violation(code="tool_choice_thinking", path=("tool_choice",), message=message)
+        yield Violation("tool_choice_thinking", ("tool_choice",), message)
 
 
 def _check_unstreamed(body: JsonObject, endpoint: Endpoint) -> Found:
     """Thinking: "parameter.enable_thinking must be set to false for non-streaming calls" (Qwen: eino-ext #375)."""
     if body.get("stream") is not True and not endpoint.rules.thinking_unstreamed and _thinks(body, endpoint):
         message = "the model thinks only in a stream; set `stream`, or turn thinking off"
-        yield Violation(code="thinking_unstreamed", path=("stream",), message=message)
+        yield Violation("thinking_unstreamed", ("stream",), message)
 
 
 def _thinks(body: JsonObject, endpoint: Endpoint) -> bool:
@@ -193,14 +190,14 @@ def _check_functions(body: JsonObject, endpoint: Endpoint) -> Found:
         return
     if any(tool.get("type") == "function" for _, tool in objects_of(body.get("tools"))):
         message = f"{endpoint.model.id} refuses functions while it thinks; use openai-responses or the effort 'none'"
-        yield Violation(code="functions_with_effort", path=("reasoning_effort",), message=message)
+        yield Violation("functions_with_effort", ("reasoning_effort",), message)
 
 
 def _check_search(body: JsonObject, endpoint: Endpoint) -> Found:
     """Search, where it is refused: "Web search options not supported with this model." (recorded 400, 2026-11)."""
     if body.get("web_search_options") is not None and "web_search_options" in endpoint.rules.refused_extra:
         message = "the model does not support `web_search_options`; remove it or choose another model"
-        yield Violation(code="search_refused", path=("web_search_options",), message=message)
+        yield Violation("search_refused", ("web_search_options",), message)
 
 
 def _check_limit(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -211,7 +208,7 @@ def _check_limit(body: JsonObject, endpoint: Endpoint) -> Found:
     """
     if body.get("max_tokens") is not None and "max_tokens" in endpoint.rules.refused_extra:
         message = "the model does not support `max_tokens`; use `max_completion_tokens`"
-        yield Violation(code="limit_renamed", path=("max_tokens",), message=message)
+        yield Violation("limit_renamed", ("max_tokens",), message)
 
 
 def _check_reasoning(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -228,7 +225,7 @@ def _check_reasoning(body: JsonObject, endpoint: Endpoint) -> Found:
             if not is_asked and not message.get("tool_calls"):
                 continue  # DeepSeek documentation: thinking mode, needed where a tool was called
             text = "the assistant message has no reasoning field; send it back, or empty"
-            yield Violation(code="reasoning_missing", path=("messages", index), message=text)
+            yield Violation("reasoning_missing", ("messages", index), text)
 
 
 def _check_signatures(body: JsonObject, endpoint: Endpoint) -> Found:
@@ -246,7 +243,7 @@ def _check_signatures(body: JsonObject, endpoint: Endpoint) -> Found:
         first = next(objects_of(message.get("tool_calls")), None)
         if first is not None and not find_signature(first[1].get("extra_content"), endpoint):
             text = "the first call of a step has no signature; send the one it was received with"
-            yield Violation(code="no_signature", path=("messages", index, "tool_calls", first[0]), message=text)
+            yield Violation("no_signature", ("messages", index, "tool_calls", first[0]), text)
 
 
 _BODY_CHECKS: Final[tuple[Callable[[JsonObject, Endpoint], Found], ...]] = (

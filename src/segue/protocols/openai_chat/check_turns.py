@@ -44,28 +44,23 @@ def _check_roles(messages: Messages, endpoint: Endpoint) -> Found:
         role, path = message.get("role"), ("messages", index, "role")
         if isinstance(role, str) and role in endpoint.rules.refused_roles:
             # "unknown variant `developer`, expected one of" the others (DeepSeek: pi #1048)
-            text = f"the endpoint does not have the role {role!r}; use system"
-            yield Violation(code="role_unknown", path=path, message=text)
+            yield Violation("role_unknown", path, f"the endpoint does not have the role {role!r}; use system")
         elif (
             isinstance(role, str) and role in endpoint.rules.string_content and isinstance(message.get("content"), list)
         ):
             # "invalid type: sequence, expected a string" (DeepSeek: forgecode #2008, smolagents #1158; reported)
             text = f"the content of a message with the role {role!r} has to be a string; join its texts"
-            yield Violation(code="content_list", path=("messages", index, "content"), message=text)
+            yield Violation("content_list", ("messages", index, "content"), text)
             started = started or role not in _SYSTEM
         elif role not in _ROLES:
-            yield Violation(code="role_unknown", path=path, message=f"unknown role {role!r}; use one of {_ROLE_LIST}")
+            yield Violation("role_unknown", path, f"unknown role {role!r}; use one of {_ROLE_LIST}")
         elif role not in _SYSTEM:
             started = True
         elif not endpoint.rules.system_prompt and own:
-            yield Violation(
-                code="system_refused", path=path, message=f"the model does not support the role {role!r}; use user"
-            )
+            yield Violation("system_refused", path, f"the model does not support the role {role!r}; use user")
         elif started and endpoint.rules.system_messages == "none":
             # "System message must be at the beginning." (Rapid-MLX #1543, 2026-08-06)
-            yield Violation(
-                code="system_not_first", path=path, message="system messages must come first; move or remove it"
-            )
+            yield Violation("system_not_first", path, "system messages must come first; move or remove it")
 
 
 def _check_pairing(messages: Messages, endpoint: Endpoint) -> Found:
@@ -88,10 +83,10 @@ def _check_pairing(messages: Messages, endpoint: Endpoint) -> Found:
             if open_calls.answer(call_id):
                 pass
             elif str(call_id) in batch:
-                yield Violation(code="result_twice", path=path, message=f"a second result for {call_id!r}; remove it")
+                yield Violation("result_twice", path, f"a second result for {call_id!r}; remove it")
             else:
                 message = f"no call before it has the id {call_id!r}; add the call or remove the result"
-                yield Violation(code="result_without_call", path=path, message=message)
+                yield Violation("result_without_call", path, message)
             continue
         if open_calls:
             yield unanswered(called_at, open_calls)
@@ -100,7 +95,7 @@ def _check_pairing(messages: Messages, endpoint: Endpoint) -> Found:
         open_calls, batch = OpenCalls(ids), set(map(str, ids))
         if len(batch) < len(ids):
             path = ("messages", index, "tool_calls")
-            yield Violation(code="call_id_twice", path=path, message="two calls have the same id; rename one")
+            yield Violation("call_id_twice", path, "two calls have the same id; rename one")
         called_at = index
     if open_calls:
         yield unanswered(called_at, open_calls)
@@ -117,24 +112,24 @@ def _check_calls(messages: Messages, endpoint: Endpoint) -> Found:
     for index, message in enumerate(messages):
         if message.get("tool_calls") == [] and endpoint.model.provider == PROVIDER:
             place, text = ("messages", index, "tool_calls"), "the list of calls is empty; remove `tool_calls`"
-            yield Violation(code="calls_empty", path=place, message=text)
+            yield Violation("calls_empty", place, text)
         for position, call in enumerate(calls_of(message)):
             path: Path = ("messages", index, "tool_calls", position)
             call_id = call.get("id")
             if isinstance(call_id, str):
                 if rules.call_id_max and len(call_id) > rules.call_id_max:
                     text = f"the id has more than {rules.call_id_max} characters; shorten it"
-                    yield Violation(code="call_id_long", path=(*path, "id"), message=text)
+                    yield Violation("call_id_long", (*path, "id"), text)
                 elif rules.call_id_alphabet and not matches_alphabet(call_id, rules.call_id_alphabet):
                     text = f"{call_id!r} has characters other than {rules.call_id_alphabet}; rename it"
-                    yield Violation(code="call_id_letters", path=(*path, "id"), message=text)
+                    yield Violation("call_id_letters", (*path, "id"), text)
             inner = call.get("function")
             if isinstance(inner, Mapping):
                 function = cast("JsonObject", inner)
                 yield from check_name(function.get("name"), (*path, "function", "name"), endpoint)
                 if not _are_arguments(function.get("arguments")):
                     place, text = (*path, "function", "arguments"), "arguments must be the JSON text of an object"
-                    yield Violation(code="arguments_invalid", path=place, message=text)
+                    yield Violation("arguments_invalid", place, text)
 
 
 def _are_arguments(received: object) -> bool:
@@ -155,20 +150,19 @@ def check_name(name: object, path: Path, endpoint: Endpoint) -> Found:
     rules = endpoint.rules
     if name == "" and endpoint.model.provider == PROVIDER:
         # "Invalid 'messages[69].tool_calls[0].function.name': empty string." (continue #11645, #9784)
-        yield Violation(code="tool_name_empty", path=path, message="the name is empty; set it")
+        yield Violation("tool_name_empty", path, "the name is empty; set it")
     if name is None:
-        yield Violation(code="tool_name_empty", path=path, message="the name is missing; set it")
+        yield Violation("tool_name_empty", path, "the name is missing; set it")
     if not isinstance(name, str) or not name:
         return
     if rules.tool_name_max and len(name) > rules.tool_name_max:
-        text = f"the name has more than {rules.tool_name_max} characters; shorten it"
-        yield Violation(code="tool_name_long", path=path, message=text)
+        yield Violation("tool_name_long", path, f"the name has more than {rules.tool_name_max} characters; shorten it")
     elif rules.tool_name_alphabet and not matches_alphabet(name, rules.tool_name_alphabet):
         text = f"{name!r} has characters other than {rules.tool_name_alphabet}; rename it"
-        yield Violation(code="tool_name_letters", path=path, message=text)
+        yield Violation("tool_name_letters", path, text)
     elif rules.tool_name_first and not matches_alphabet(name[0], rules.tool_name_first):
         text = f"{name!r} begins with a character other than {rules.tool_name_first}; rename it"
-        yield Violation(code="tool_name_letters", path=path, message=text)
+        yield Violation("tool_name_letters", path, text)
 
 
 def _check_turns(messages: Messages, endpoint: Endpoint) -> Found:
@@ -184,23 +178,17 @@ def _check_turns(messages: Messages, endpoint: Endpoint) -> Found:
         if role in _SYSTEM:
             continue
         if previous is None and rules.first_user and role != "user":
-            yield Violation(code="first_turn", path=path, message="the first message must have the role user; add one")
+            yield Violation("first_turn", path, "the first message must have the role user; add one")
         if rules.alternate and role == previous and role in ("user", "assistant"):
-            yield Violation(code="turns_alternate", path=path, message=f"two {role} messages in a row; join them")
+            yield Violation("turns_alternate", path, f"two {role} messages in a row; join them")
         if not rules.user_after_result and role == "user" and previous == "tool":
-            yield Violation(
-                code="user_after_result",
-                path=path,
-                message="a user message after a tool result; add an assistant message",
-            )
+            yield Violation("user_after_result", path, "a user message after a tool result; add an assistant message")
         previous = role
     last = messages[-1]
     is_open = last.get("role") == "assistant" and not calls_of(last) and "prefix" not in last
     if is_open and not rules.last_assistant:
         path = ("messages", len(messages) - 1, "role")
-        yield Violation(
-            code="last_turn", path=path, message="the last message must not be the assistant's; add a user message"
-        )
+        yield Violation("last_turn", path, "the last message must not be the assistant's; add a user message")
 
 
 def _check_texts(messages: Messages, endpoint: Endpoint) -> Found:
@@ -212,12 +200,12 @@ def _check_texts(messages: Messages, endpoint: Endpoint) -> Found:
         if role == "user" and rules.refused_text != "none":
             blank = isinstance(content, str) and content.isspace() and rules.refused_text == "blank"
             if empty or blank:
-                yield Violation(code="text_empty", path=path, message="the message has no text; add some or remove it")
+                yield Violation("text_empty", path, "the message has no text; add some or remove it")
         if role == "user" and content is None:
             # "missing field `content`" (DeepSeek: deepseek4j #41), "expected a string, got null" (OpenAI)
-            yield Violation(code="content_missing", path=path, message="the message has no content; add a text")
+            yield Violation("content_missing", path, "the message has no content; add a text")
         if role == "tool" and empty and not rules.empty_result:
-            yield Violation(code="result_empty", path=path, message="the tool result is empty; add a text")
+            yield Violation("result_empty", path, "the tool result is empty; add a text")
 
 
 _OTHER_CONTENT: Final = ("tool_calls", "function_call", "refusal", "audio", "images", *REASONING_KEYS)
@@ -231,7 +219,7 @@ def _check_empty(messages: Messages, _: Endpoint) -> Found:
             continue
         if not any(message.get(key) for key in _OTHER_CONTENT):
             path, text = ("messages", index, "content"), "the assistant message is empty; add content or remove it"
-            yield Violation(code="turn_empty", path=path, message=text)
+            yield Violation("turn_empty", path, text)
 
 
 def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
@@ -259,44 +247,36 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
             kind = block.get("type")
             if kind == "text" and not isinstance(block.get("text"), str):
                 # "messages.1.content.0.text.text: Input should be a valid string" (crush #910)
-                yield Violation(
-                    code="text_missing", path=path, message="the part has no text; add it or remove the part"
-                )
+                yield Violation("text_missing", path, "the part has no text; add it or remove the part")
                 continue
             if own and isinstance(kind, str) and kind in _FOREIGN_PARTS:
                 yield Violation(
-                    code="part_unknown",
-                    path=path,
-                    message=f"unknown part type {kind!r}; use text, image_url, file or input_audio",
+                    "part_unknown", path, f"unknown part type {kind!r}; use text, image_url, file or input_audio"
                 )
                 continue
             if own:
                 yield from _check_fields(block, path)
             if own and "type" not in block:
                 # "Missing required parameter: 'messages[1].content[0].type'." (a reported 400, 2025)
-                yield Violation(code="part_untyped", path=path, message="the part has no type; add one")
+                yield Violation("part_untyped", path, "the part has no type; add one")
             if media is None:
                 continue
             # A gateway accepted an image in an assistant message (recorded by pydantic-ai, 2025-12).
             # OpenRouter and Ollama accepted images in a tool message (recorded 200s, 2026).
             if (role == "assistant" and own) or (role == "tool" and rules.result_text_only):
                 text = f"a {role} message holds text only; move the media to a user message"
-                yield Violation(code="media_misplaced", path=path, message=text)
+                yield Violation("media_misplaced", path, text)
                 continue
             if media.kind == "image" and "image" not in model.input:
-                yield Violation(code="image_refused", path=path, message="the model does not support images; remove it")
+                yield Violation("image_refused", path, "the model does not support images; remove it")
                 continue
             if media.kind == "image" and media.url is not None and "url" not in rules.image_sources:
-                yield Violation(
-                    code="image_url_refused", path=path, message="the model does not support image URLs; send the data"
-                )
+                yield Violation("image_url_refused", path, "the model does not support image URLs; send the data")
             yield from _check_media(block, media, path)
             mime = media.mime_type
             # The protocol's own list is OpenAI's; without a provider nothing is known about this model.
             if role == "user" and model.provider and mime is not None and not _is_supported(mime, rules.user_media):
-                yield Violation(
-                    code="media_type_refused", path=path, message=f"the model does not support {mime}; remove it"
-                )
+                yield Violation("media_type_refused", path, f"the model does not support {mime}; remove it")
 
 
 def _check_media(part: JsonObject, media: ImageContent | FileContent, path: Path) -> Found:
@@ -317,8 +297,7 @@ def _check_fields(part: JsonObject, path: Path) -> Found:
     if isinstance(kind, str) and isinstance(received, Mapping):
         for key in cast("JsonObject", received):
             if key not in _PART_FIELDS[kind]:
-                text = f"{kind} has no field {key!r}; remove it"
-                yield Violation(code="field_unknown", path=(*path, kind, key), message=text)
+                yield Violation("field_unknown", (*path, kind, key), f"{kind} has no field {key!r}; remove it")
 
 
 def _is_supported(mime: str, patterns: tuple[str, ...]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from segue.models.model_ids import OPENAI_O_SERIES
-from segue.protocols.kit.limits import Limit, Limits
+from segue.protocols.kit.limits import Limit, Limits, rows_of
 from segue.protocols.kit.openai_cache import CACHE_LIMITS
 
 _OPENAI: Final = ("openai", "azure")
@@ -30,370 +30,334 @@ _MOONSHOT: Final = ("moonshotai", "moonshotai-cn", "kimi-coding")
 LIMITS: Final = Limits(
     (
         # -- OpenAI: messages
-        Limit(
-            "messages.*.name",
-            "\"Invalid 'messages[1].name': string does not match pattern.\" (OpenAI; reported 400s, 2024 and 2025)",
-            most=64,
-            pattern=r"[^\s<|\\/>]+",
-            providers=_OPENAI,
-        ),
-        Limit("messages", '"Expected an array with maximum length 2048"', most=2048, providers=_OPENAI),
-        Limit("messages.*.content", "string_above_max_length of a text", most=10_485_760, providers=_OPENAI),
-        Limit(
-            "messages.*.content",
-            "\"Invalid 'messages[0].content': empty array.\"",
-            least=1,
-            equals=[],
-            when=('.role="user"',),
-            providers=_OPENAI,
-            advice="add a part",
-        ),
-        Limit(
-            "messages.*.content.*.image_url.url",
-            '"Expected a valid URL, but got a value with an invalid format." (OpenAI API; documentation: images)',
-            pattern=r"(?i:https?://|data:image/).+",
-            providers=_OPENAI,
-            advice="use an https address or a data URL",
-        ),
-        Limit(
-            "messages.*.content.*.file",
-            "openai 3.49.0: a file has its data or its id; OpenAI documentation: file inputs",
-            needs=(".file.file_data", ".file.file_id"),
-            providers=_OPENAI,
-        ),
-        Limit(
-            "messages.*.content.*.file.file_data",
-            '"Expected a base64-encoded data URL" (OpenAI documentation: file inputs)',
-            pattern=r"(?i:data:).+",
-            needs=(".filename",),
-            providers=_OPENAI,
-            advice="send a data URL",
+        *rows_of(
+            _OPENAI,
+            Limit(
+                "messages.*.name",
+                "\"Invalid 'messages[1].name': string does not match pattern.\" (OpenAI; reported 400s, 2024 and 2025)",
+                most=64,
+                pattern=r"[^\s<|\\/>]+",
+            ),
+            Limit("messages", '"Expected an array with maximum length 2048"', most=2048),
+            Limit("messages.*.content", "string_above_max_length of a text", most=10_485_760),
+            Limit(
+                "messages.*.content",
+                "\"Invalid 'messages[0].content': empty array.\"",
+                least=1,
+                equals=[],
+                when=('.role="user"',),
+                advice="add a part",
+            ),
+            Limit(
+                "messages.*.content.*.image_url.url",
+                '"Expected a valid URL, but got a value with an invalid format." (OpenAI API; documentation: images)',
+                pattern=r"(?i:https?://|data:image/).+",
+                advice="use an https address or a data URL",
+            ),
+            Limit(
+                "messages.*.content.*.file",
+                "openai 3.49.0: a file has its data or its id; OpenAI documentation: file inputs",
+                needs=(".file.file_data", ".file.file_id"),
+            ),
+            Limit(
+                "messages.*.content.*.file.file_data",
+                '"Expected a base64-encoded data URL" (OpenAI documentation: file inputs)',
+                pattern=r"(?i:data:).+",
+                needs=(".filename",),
+                advice="send a data URL",
+            ),
         ),
         # -- OpenAI: settings
         Limit("frequency_penalty", _SPEC, least=-2, most=2),
         Limit("presence_penalty", _SPEC, least=-2, most=2),
-        Limit("logit_bias.*", _SPEC, least=-100, most=100, providers=_OPENAI),
-        Limit("logit_bias.~", '"You should only be using non-negative integers"', pattern=r"\d+", providers=_OPENAI),
-        Limit("metadata", _SPEC, most=16, providers=_OPENAI),
-        Limit("metadata.~", _SPEC, most=64, providers=_OPENAI),
-        Limit("metadata.*", _SPEC, most=512, providers=_OPENAI),
-        Limit(
-            "metadata",
-            "\"The 'metadata' parameter is only allowed when 'store' is enabled.\" (langchaingo #1484, 2026-03-16)",
-            needs=("store=true",),
-            providers=_OPENAI,
-        ),
-        Limit(
-            "stream_options",
-            "\"The 'stream_options' parameter is only allowed when 'stream' is enabled.\" (openai 3.49.0)",
-            needs=("stream=true",),
-            providers=("openai", "azure", "deepseek", "alibaba"),
-        ),
-        Limit(
-            "tool_choice",
-            "\"'tool_choice' is only allowed when 'tools' are specified\" (neurolink #1564, live, 2026-08-26)",
-            needs=("tools",),
-            providers=("cerebras",),
-        ),
-        Limit(
-            "parallel_tool_calls",
-            "\"'parallel_tool_calls' is only allowed when 'tools' are specified.\" (reported 400s, 2024 to 2026)",
-            needs=("tools",),
-            providers=_OPENAI,
-        ),
-        Limit(
-            "parallel_tool_calls",
-            "\"Unsupported parameter: 'parallel_tool_calls' is not supported with this model.\" (of the o-series)",
-            refused=True,
-            models=OPENAI_O_SERIES,
-            providers=_OPENAI,
-            advice="remove it",
-        ),
-        Limit(
-            "function_call",
-            "\"'function_call' is only allowed when 'functions' are specified.\"",
-            needs=("functions",),
-            providers=_OPENAI,
+        *rows_of(
+            _OPENAI,
+            Limit("logit_bias.*", _SPEC, least=-100, most=100),
+            Limit("logit_bias.~", '"You should only be using non-negative integers"', pattern=r"\d+"),
+            Limit("metadata", _SPEC, most=16),
+            Limit("metadata.~", _SPEC, most=64),
+            Limit("metadata.*", _SPEC, most=512),
+            Limit(
+                "metadata",
+                "\"The 'metadata' parameter is only allowed when 'store' is enabled.\" (langchaingo #1484, 2026-03-16)",
+                needs=("store=true",),
+            ),
+            Limit(
+                "stream_options",
+                "\"The 'stream_options' parameter is only allowed when 'stream' is enabled.\" (openai 3.49.0)",
+                needs=("stream=true",),
+                providers=("openai", "azure", "deepseek", "alibaba"),
+            ),
+            Limit(
+                "tool_choice",
+                "\"'tool_choice' is only allowed when 'tools' are specified\" (neurolink #1564, live, 2026-08-26)",
+                needs=("tools",),
+                providers=("cerebras",),
+            ),
+            Limit(
+                "parallel_tool_calls",
+                "\"'parallel_tool_calls' is only allowed when 'tools' are specified.\" (reported 400s, 2024 to 2026)",
+                needs=("tools",),
+            ),
+            Limit(
+                "parallel_tool_calls",
+                "\"Unsupported parameter: 'parallel_tool_calls' is not supported with this model.\" (of the o-series)",
+                refused="remove it",
+                models=OPENAI_O_SERIES,
+            ),
+            Limit(
+                "function_call",
+                "\"'function_call' is only allowed when 'functions' are specified.\"",
+                needs=("functions",),
+            ),
         ),
         Limit(
             "tool_choice.function.name",
             "\"Tool choice ... not found in 'tools' parameter.\" (OpenAI API; Qwen: web-ui #586, 2025-05-12)",
             among="tools.*.function.name",
         ),
-        Limit(
-            "response_format.json_schema.name",
-            "openai 3.49.0: letters, digits, _ and -, at most 64",
-            pattern=r"[a-zA-Z0-9_-]{1,64}",
-            providers=_OPENAI,
-        ),
-        Limit(
-            "response_format.type",
-            "\"Missing required parameter: 'response_format.json_schema.schema'.\"",
-            equals="json_schema",
-            needs=("response_format.json_schema.schema",),
-            providers=_OPENAI,
-        ),
-        *CACHE_LIMITS,
-        Limit("prompt_cache_key", "openai-openapi 2.3.0: maxLength 64", most=64, providers=_OPENAI),
-        Limit(
-            "modalities.*",
-            "openai 3.49.0: `audio` is required for the output modality audio",
-            equals="audio",
-            needs=("audio",),
-            providers=_OPENAI,
-        ),
-        Limit(
-            "modalities.*",
-            "OpenAI documentation: audio, the models whose names have it",
-            refused=True,
-            equals="audio",
-            models=r"^(?!.*audio)",
-            providers=_OPENAI,
-            advice="choose an audio model",
-        ),
-        Limit(
-            "model",
-            '"This model requires that either input content or output modality contain audio." (truefoundry #822)',
-            needs=('modalities.*="audio"', "messages.*.content.*.input_audio"),
-            models=r"^gpt-(?:4o-)?(?:mini-)?audio|^gpt-4o(?:-mini)?-audio",
-            providers=_OPENAI,
-        ),
-        Limit(
-            "audio.format",
-            "\"'audio.format' does not support 'wav' when stream=true. Supported values are: 'pcm16'.\"",
-            allowed=("pcm16",),
-            when=("stream=true",),
-            providers=_OPENAI,
-        ),
-        Limit(
-            "prediction",
-            _PREDICTION,
-            excludes=("tools", "audio", "max_completion_tokens", "logprobs=true"),
-            providers=_OPENAI,
-        ),
-        Limit(
-            "max_tokens",
-            "\"Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.\" (OpenAI API);"
-            " fireworks-ai: an alias that cannot stand beside it",
-            excludes=("max_completion_tokens",),
-            providers=(*_OPENAI, "fireworks"),
-        ),
-        Limit("prediction", _PREDICTION, refused=True, models=r"^(?!.*gpt-4)", providers=_OPENAI, advice="remove it"),
-        Limit(
-            "messages",
-            '"This model is only supported in v1/responses and not in v1/chat/completions." (OpenAI: endpoints)',
-            refused=True,
-            models=_RESPONSES_ONLY,
-            providers=_OPENAI,
-            advice="use openai-responses",
-        ),
-        Limit(
-            "messages",
-            '"This is not a chat model and thus not supported in the v1/chat/completions endpoint." (LangBot #400)',
-            refused=True,
-            models=_NO_CHAT,
-            providers=("openai",),
-            advice="choose a chat model",
-        ),
-        *(
+        *rows_of(
+            _OPENAI,
             Limit(
-                key,
-                '"Model incompatible request argument supplied: temperature" (ruby_llm #155, 2025-05-07; BoltAI #302)',
-                refused=True,
-                models=_SEARCH,
-                providers=_OPENAI,
-                advice="remove it",
-            )
-            for key in ("temperature", "top_p", "n", "presence_penalty", "frequency_penalty", "seed", "logit_bias")
-        ),
-        Limit(
-            "reasoning_effort",
-            "\"'reasoning_effort' does not support 'max' with this model.\" (litellm #38084; Responses has it)",
-            refused=True,
-            equals="max",
-            models=r"^gpt-5\.6",
-            providers=_OPENAI,
-            advice="use xhigh, or openai-responses",
+                "response_format.json_schema.name",
+                "openai 3.49.0: letters, digits, _ and -, at most 64",
+                pattern=r"[a-zA-Z0-9_-]{1,64}",
+            ),
+            Limit(
+                "response_format.type",
+                "\"Missing required parameter: 'response_format.json_schema.schema'.\"",
+                equals="json_schema",
+                needs=("response_format.json_schema.schema",),
+            ),
+            *CACHE_LIMITS,
+            Limit("prompt_cache_key", "openai-openapi 2.3.0: maxLength 64", most=64),
+            Limit(
+                "modalities.*",
+                "openai 3.49.0: `audio` is required for the output modality audio",
+                equals="audio",
+                needs=("audio",),
+            ),
+            Limit(
+                "modalities.*",
+                "OpenAI documentation: audio, the models whose names have it",
+                refused="choose an audio model",
+                equals="audio",
+                models=r"^(?!.*audio)",
+            ),
+            Limit(
+                "model",
+                '"This model requires that either input content or output modality contain audio." (truefoundry #822)',
+                needs=('modalities.*="audio"', "messages.*.content.*.input_audio"),
+                models=r"^gpt-(?:4o-)?(?:mini-)?audio|^gpt-4o(?:-mini)?-audio",
+            ),
+            Limit(
+                "audio.format",
+                "\"'audio.format' does not support 'wav' when stream=true. Supported values are: 'pcm16'.\"",
+                allowed=("pcm16",),
+                when=("stream=true",),
+            ),
+            Limit("prediction", _PREDICTION, excludes=("tools", "audio", "max_completion_tokens", "logprobs=true")),
+            Limit(
+                "max_tokens",
+                "\"Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.\" (OpenAI API);"
+                " fireworks-ai: an alias that cannot stand beside it",
+                excludes=("max_completion_tokens",),
+                providers=(*_OPENAI, "fireworks"),
+            ),
+            Limit("prediction", _PREDICTION, refused="remove it", models=r"^(?!.*gpt-4)"),
+            Limit(
+                "messages",
+                '"This model is only supported in v1/responses and not in v1/chat/completions." (OpenAI: endpoints)',
+                refused="use openai-responses",
+                models=_RESPONSES_ONLY,
+            ),
+            Limit(
+                "messages",
+                '"This is not a chat model and thus not supported in the v1/chat/completions endpoint." (LangBot #400)',
+                refused="choose a chat model",
+                models=_NO_CHAT,
+                providers=("openai",),
+            ),
+            *(
+                Limit(
+                    key,
+                    '"Model incompatible request argument supplied: temperature" (ruby_llm #155, 2025-05-07; BoltAI'
+                    " #302)",
+                    refused="remove it",
+                    models=_SEARCH,
+                )
+                for key in ("temperature", "top_p", "n", "presence_penalty", "frequency_penalty", "seed", "logit_bias")
+            ),
+            Limit(
+                "reasoning_effort",
+                "\"'reasoning_effort' does not support 'max' with this model.\" (litellm #38084; Responses has it)",
+                refused="use xhigh, or openai-responses",
+                equals="max",
+                models=r"^gpt-5\.6",
+            ),
         ),
         # -- Google
         Limit(
             "reasoning_effort",
             "400 of these models, by a matrix of live calls (SmartSub #439, 2026-08-13)",
-            refused=True,
+            refused="use low",
             equals="none",
             models=r"gemini-3\.(?:5-flash-lite|6-flash)",
             providers=("google",),
-            advice="use low",
         ),
         # -- Copilot
         Limit(
             "messages",
             '"unsupported_api_for_model" (opencode #36305, 2026-07-10)',
-            refused=True,
+            refused="use openai-responses",
             models=r"^gpt-5(?:\.\d+)?-codex|^gpt-5\.6-sol",
             providers=("github-copilot",),
-            advice="use openai-responses",
         ),
         # -- NVIDIA
         Limit(
             "tool_stream",
             '"Validation: Unsupported parameter(s): `tool_stream`" (openclaude #1950, 2026-07-12)',
-            refused=True,
+            refused="remove it",
             providers=("nvidia",),
-            advice="remove it",
         ),
         # -- Groq
-        Limit(
-            "messages",
-            '"The model canopylabs/orpheus-arabic-saudi does not support chat completions" (langflow #11120)',
-            refused=True,
-            models=r"whisper|orpheus|playai|-tts",
-            providers=("groq",),
-            advice="choose a chat model",
-        ),
-        *(
-            Limit(key, _GROQ, refused=True, providers=("groq",), advice="remove it")
-            for key in ("logit_bias", "logprobs", "top_logprobs", "messages.*.name")
-        ),
-        Limit("n", _GROQ, most=1, providers=("groq",)),
-        Limit(
-            "include_reasoning",
-            "Groq documentation: reasoning, one of the two",
-            excludes=("reasoning_format",),
-            providers=("groq",),
-        ),
-        Limit(
-            "reasoning_format",
-            "Groq documentation: reasoning, `raw` is refused beside tools and JSON mode",
-            equals="raw",
-            excludes=("tools", 'response_format.type="json_object"', 'response_format.type="json_schema"'),
-            providers=("groq",),
-        ),
-        Limit(
-            "reasoning_format",
-            "Groq documentation: reasoning, gpt-oss has `include_reasoning` instead",
-            refused=True,
-            models="gpt-oss",
-            providers=("groq",),
-            advice="use include_reasoning",
-        ),
-        Limit(
-            "reasoning_effort",
-            '"`reasoning_effort` must be one of `none` or `default`" (Groq documentation: reasoning)',
-            allowed=("none", "default"),
-            models="qwen3-32b",
-            providers=("groq",),
-        ),
-        Limit(
-            "reasoning_effort",
-            "Groq documentation: reasoning, efforts of gpt-oss",
-            allowed=("low", "medium", "high"),
-            models="gpt-oss",
-            providers=("groq",),
+        *rows_of(
+            ("groq",),
+            Limit(
+                "messages",
+                '"The model canopylabs/orpheus-arabic-saudi does not support chat completions" (langflow #11120)',
+                refused="choose a chat model",
+                models=r"whisper|orpheus|playai|-tts",
+            ),
+            *(
+                Limit(key, _GROQ, refused="remove it")
+                for key in ("logit_bias", "logprobs", "top_logprobs", "messages.*.name")
+            ),
+            Limit("n", _GROQ, most=1),
+            Limit("include_reasoning", "Groq documentation: reasoning, one of the two", excludes=("reasoning_format",)),
+            Limit(
+                "reasoning_format",
+                "Groq documentation: reasoning, `raw` is refused beside tools and JSON mode",
+                equals="raw",
+                excludes=("tools", 'response_format.type="json_object"', 'response_format.type="json_schema"'),
+            ),
+            Limit(
+                "reasoning_format",
+                "Groq documentation: reasoning, gpt-oss has `include_reasoning` instead",
+                refused="use include_reasoning",
+                models="gpt-oss",
+            ),
+            Limit(
+                "reasoning_effort",
+                '"`reasoning_effort` must be one of `none` or `default`" (Groq documentation: reasoning)',
+                allowed=("none", "default"),
+                models="qwen3-32b",
+            ),
+            Limit(
+                "reasoning_effort",
+                "Groq documentation: reasoning, efforts of gpt-oss",
+                allowed=("low", "medium", "high"),
+                models="gpt-oss",
+            ),
         ),
         # -- DeepSeek
         Limit(
             "tools", '"Tool names must be unique."', unique="function.name", providers=("deepseek",), advice="rename it"
         ),
         # -- Moonshot
-        Limit("stop.*", "Moonshot API reference: up to 5 sequences of 32 bytes", most=32, providers=_MOONSHOT),
-        Limit(
-            "n",
-            '"n must be 1 when temperature is very small" (Moonshot documentation: chat)',
-            most=1,
-            when=("temperature=0",),
-            providers=_MOONSHOT,
-        ),
-        Limit(
-            "messages.*.content",
-            "\"message at position 1 with role 'assistant' must not be empty\" (Moonshot; reported 400s, 2026)",
-            equals="",
-            when=('.role="assistant"',),
-            needs=(".tool_calls", ".reasoning_content"),
-            providers=_MOONSHOT,
-        ),
-        *(
+        *rows_of(
+            _MOONSHOT,
+            Limit("stop.*", "Moonshot API reference: up to 5 sequences of 32 bytes", most=32),
             Limit(
-                key,
-                "these models pin sampling, penalties and n, and refuse others (promptfoo #9672, live, 2026-06-09)",
-                allowed=(value,),
-                models=r"kimi-k(?:2\.[5-9]|[3-9])",
-                providers=_MOONSHOT,
-                advice="remove it",
-            )
-            for key, value in (("presence_penalty", 0), ("frequency_penalty", 0), ("n", 1))
+                "n",
+                '"n must be 1 when temperature is very small" (Moonshot documentation: chat)',
+                most=1,
+                when=("temperature=0",),
+            ),
+            Limit(
+                "messages.*.content",
+                "\"message at position 1 with role 'assistant' must not be empty\" (Moonshot; reported 400s, 2026)",
+                equals="",
+                when=('.role="assistant"',),
+                needs=(".tool_calls", ".reasoning_content"),
+            ),
+            *(
+                Limit(
+                    key,
+                    "these models pin sampling, penalties and n, and refuse others (promptfoo #9672, live, 2026-06-09)",
+                    allowed=(value,),
+                    models=r"kimi-k(?:2\.[5-9]|[3-9])",
+                    advice="remove it",
+                )
+                for key, value in (("presence_penalty", 0), ("frequency_penalty", 0), ("n", 1))
+            ),
         ),
         # -- Qwen
-        Limit(
-            "n", "Alibaba documentation: OpenAI compatible chat, from 1 to 4", least=1, most=4, providers=("alibaba",)
-        ),
-        Limit(
-            "model",
-            f'"This model only support stream mode, please enable the stream parameter to access the model." ({_QWEN})',
-            needs=("stream=true",),
-            models=r"^qwq|^qvq|-omni",
-            providers=("alibaba",),
-        ),
-        Limit(
-            "enable_thinking",
-            f'"Json mode response is not supported when enable_thinking is true" ({_QWEN})',
-            equals=True,
-            excludes=('response_format.type="json_object"',),
-            providers=("alibaba",),
-        ),
-        Limit(
-            "messages",
-            '"The input messages do not contain elements with the role of user" (agentscope-java #613, 2026-01-21)',
-            needs=tuple(f'messages.*.role="{role}"' for role in ("user", "assistant", "tool")),
-            providers=("alibaba",),
-        ),
-        Limit(
-            "messages.*.content",
-            f'"Content length must be greater than 0" ({_QWEN})',
-            least=1,
-            when=('.role="user"',),
-            providers=("alibaba",),
-            advice="add a text",
-        ),
-        Limit(
-            "tools.*.function.name",
-            f'"Tool names are not allowed to be [search]" ({_QWEN})',
-            pattern=r"(?!search\Z).*",
-            providers=("alibaba",),
-            advice="rename the tool",
+        *rows_of(
+            ("alibaba",),
+            Limit("n", "Alibaba documentation: OpenAI compatible chat, from 1 to 4", least=1, most=4),
+            Limit(
+                "model",
+                '"This model only support stream mode, please enable the stream parameter to access the model."'
+                f" ({_QWEN})",
+                needs=("stream=true",),
+                models=r"^qwq|^qvq|-omni",
+            ),
+            Limit(
+                "enable_thinking",
+                f'"Json mode response is not supported when enable_thinking is true" ({_QWEN})',
+                equals=True,
+                excludes=('response_format.type="json_object"',),
+            ),
+            Limit(
+                "messages",
+                '"The input messages do not contain elements with the role of user" (agentscope-java #613, 2026-01-21)',
+                needs=tuple(f'messages.*.role="{role}"' for role in ("user", "assistant", "tool")),
+            ),
+            Limit(
+                "messages.*.content",
+                f'"Content length must be greater than 0" ({_QWEN})',
+                least=1,
+                when=('.role="user"',),
+                advice="add a text",
+            ),
+            Limit(
+                "tools.*.function.name",
+                f'"Tool names are not allowed to be [search]" ({_QWEN})',
+                pattern=r"(?!search\Z).*",
+                advice="rename the tool",
+            ),
         ),
         # -- xAI
-        Limit(
-            "messages.*.content",
-            '"Each message must have at least one content element." (xAI: crush #964, 2025-09-05)',
-            least=1,
-            when=('.role="user"',),
-            providers=("xai",),
-            advice="add a text",
-        ),
-        Limit(
-            "messages.*.content",
-            "the same",
-            equals="",
-            when=('.role="assistant"',),
-            needs=(".tool_calls", ".reasoning_content"),
-            providers=("xai",),
-        ),
-        Limit(
-            "messages.*.tool_calls.*.function.arguments",
-            '"The arguments to a tool_call with ID ... are not a valid JSON string. ... EOF while parsing a value"'
-            " (spiceai #4734, 2025-02-10)",
-            least=1,
-            providers=("xai",),
-            advice="send {}",
-        ),
-        Limit(
-            "search_parameters",
-            "xAI documentation: live search is deprecated, answers 410",
-            refused=True,
-            models=r"grok-(?:4|[5-9])",
-            providers=("xai",),
-            advice="use the server tools of openai-responses",
+        *rows_of(
+            ("xai",),
+            Limit(
+                "messages.*.content",
+                '"Each message must have at least one content element." (xAI: crush #964, 2025-09-05)',
+                least=1,
+                when=('.role="user"',),
+                advice="add a text",
+            ),
+            Limit(
+                "messages.*.content",
+                "the same",
+                equals="",
+                when=('.role="assistant"',),
+                needs=(".tool_calls", ".reasoning_content"),
+            ),
+            Limit(
+                "messages.*.tool_calls.*.function.arguments",
+                '"The arguments to a tool_call with ID ... are not a valid JSON string. ... EOF while parsing a value"'
+                " (spiceai #4734, 2025-02-10)",
+                least=1,
+                advice="send {}",
+            ),
+            Limit(
+                "search_parameters",
+                "xAI documentation: live search is deprecated, answers 410",
+                refused="use the server tools of openai-responses",
+                models=r"grok-(?:4|[5-9])",
+            ),
         ),
         # -- OpenRouter
         Limit(

@@ -14,6 +14,7 @@ Facts this file rests on:
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from segue.models.dialect import Dialect
@@ -76,8 +77,10 @@ RULES: Final = Rules(
 )
 
 DIALECT: Final = Dialect(
-    strict_schema=True,  # a field of the protocol, which servers that have no strict mode ignore (vLLM, llama.cpp)
+    strict_schema=True  # a field of the protocol, which servers that have no strict mode ignore (vLLM, llama.cpp)
 )
+
+_openai_family = partial(Family, providers=("openai", "azure"))
 
 FAMILIES: Final[tuple[Family, ...]] = (
     Family(
@@ -92,19 +95,17 @@ FAMILIES: Final[tuple[Family, ...]] = (
         source="litellm #34210 (live, 2026-07-22); accepted with effort none (experiential #738, 2026-09-03)",
         read="2026-11-15",
     ),
-    Family(
+    _openai_family(
         pattern=OPENAI_FUNCTIONS_WITHOUT_LEVEL,
         rules={"functions_with_thinking": "unset"},
         dialect={"off_value": "none"},
-        providers=("openai", "azure"),
         source="'Function tools with reasoning_effort are not supported' (pipecat #4043, crush #2913)",
         read="2026-11-16",
     ),
-    Family(
+    _openai_family(
         pattern=OPENAI_GPT_5_6_ON,
         rules={"functions_with_thinking": "off"},
         dialect={"off_value": "none"},
-        providers=("openai", "azure"),
         source="'set reasoning_effort to 'none'': also refused without an effort (litellm #34569, live, 2026-07-24)",
         read="2026-11-16",
     ),
@@ -115,27 +116,24 @@ FAMILIES: Final[tuple[Family, ...]] = (
         source="'Function tools with reasoning_effort are not supported for gpt-5.6-terra' (github/app #2133, #3268)",
         read="2026-11-17",
     ),
-    Family(
+    _openai_family(
         pattern=OPENAI_GPT_5_6_ON,
         rules={"cache_marks": 4, "cache_mark_key": "prompt_cache_breakpoint", "input_cache_marks": True},
-        providers=("openai", "azure"),
         source="openai 3.49.0: breakpoints on parts, for gpt-5.6 and later; up to four are written",
         read="2026-11-17",
     ),
     *(
-        Family(
+        _openai_family(
             pattern=pattern,
             rules={"thinking_levels": frozenset(levels)},
-            providers=("openai", "azure"),
             source="OpenAI documentation: reasoning effort by model; catalogue of pi-ai 1.5.0",
             read="2026-11-15",
         )
         for pattern, levels in OPENAI_THINKING_LEVELS
     ),
-    Family(
+    _openai_family(
         pattern=r"(?:^|[/.:~])gpt-5\.6",
         rules={"thinking_levels": frozenset({"off", "low", "medium", "high", "xhigh"})},
-        providers=("openai", "azure"),
         source="'reasoning_effort' does not support 'max' with this model (litellm #38084; Responses has it)",
         read="2026-11-17",
     ),
@@ -161,24 +159,21 @@ FAMILIES: Final[tuple[Family, ...]] = (
         ),
         read="2026-11-15",
     ),
-    Family(
+    _openai_family(
         pattern=r"^(?!.*search)",
         rules={"refused_extra": ["web_search_options"]},
-        providers=("openai", "azure"),
         source="'Web search options not supported with this model.' (recorded traffic, 2026-11)",
         read="2026-11-15",
     ),
-    Family(
+    _openai_family(
         pattern=r"search",
         rules={"server_tools": frozenset({"web_search_options"})},
-        providers=("openai", "azure"),
         source="openai 3.49.0; OpenAI documentation: web search, search models of Chat Completions",
         read="2026-11-15",
     ),
-    Family(
+    _openai_family(
         pattern=r"search-(?:preview|api)",
         rules={"refused_options": _SAMPLING | {"seed"}},
-        providers=("openai", "azure"),
         source="'Model incompatible request argument supplied: temperature' (ruby_llm #155, 2025-05-07; BoltAI #302)",
         read="2026-11-17",
     ),
@@ -227,11 +222,10 @@ FAMILIES: Final[tuple[Family, ...]] = (
         " 2026-08-18)",
         read="2026-11-17",
     ),
-    Family(
+    _openai_family(
         pattern=r"gpt-5\.[1-9]-chat",
         # "'reasoning_effort' does not support 'high' with this model. Supported values are: 'medium'." (chatwise #1257)
         rules={"refused_extra": ["max_tokens"], "thinking_levels": frozenset({"medium"})},
-        providers=("openai", "azure"),
         source="the same: gpt-5-chat accepts it, gpt-5.1-chat and gpt-5.2-chat do not (meetily #364, 2026-02-23)",
         read="2026-11-17",
     ),
@@ -242,18 +236,16 @@ FAMILIES: Final[tuple[Family, ...]] = (
         source="'not a valid moonshot flavored json schema' behind these hosts too (pi #4138, pi-subagents #126)",
         read="2026-11-17",
     ),
-    Family(
+    _openai_family(
         pattern=r"audio",
         rules={"user_media": (*_OPENAI_IMAGES, "application/pdf", "audio/wav", "audio/mpeg", "audio/mp3")},
-        providers=("openai", "azure"),
         source="'Content blocks are expected to be either text or image_url type' for sound (recorded traffic,"
         " 2026-11); OpenAI documentation: audio, the models whose names have it",
         read="2026-11-16",
     ),
-    Family(
+    _openai_family(
         pattern=OPENAI_WITHOUT_SCHEMAS,
         rules={"refused_extra": ["response_format.type=json_schema"], "refused_options": ["output_schema"]},
-        providers=("openai", "azure"),
         source="''response_format' of type 'json_schema' is not supported with this model.' (IDesign #7, 2025-04-25);"
         " OpenAI documentation: structured outputs, from gpt-4o-mini and gpt-4o-2024-08-06 on",
         read="2026-11-16",
@@ -266,11 +258,10 @@ FAMILIES: Final[tuple[Family, ...]] = (
         " supported models",
         read="2026-11-16",
     ),
-    Family(
+    _openai_family(
         pattern=OPENAI_WITHOUT_REASONING,
         # "'low' is not supported with the 'gpt-5-chat-latest' model. Supported values are: 'medium'." (opencode #1984)
         rules={"refused_extra": ["reasoning_effort", "verbosity=low", "verbosity=high"]},
-        providers=("openai", "azure"),
         source="'Unrecognized request argument supplied: reasoning_effort' (as `reasoning.effort` of Responses)",
         read="2026-11-16",
     ),

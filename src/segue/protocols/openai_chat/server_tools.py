@@ -10,6 +10,7 @@ Facts this file rests on:
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from segue.protocols.kit.server_tools import KeyPath, ServerTool, ToolOption, location
@@ -29,6 +30,9 @@ def _search_options(*path: str) -> dict[ToolOption, KeyPath]:
     }
 
 
+_OF_OPENROUTER: Final = partial(ServerTool, source=_OPENROUTER, read=_READ)
+_OF_GROQ: Final = partial(ServerTool, source=_GROQ, read=_READ)
+
 SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
     ServerTool(
         name="web_search_options",
@@ -44,7 +48,7 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
         source="openai 3.49.0",
         read=_READ,
     ),
-    ServerTool(
+    _OF_OPENROUTER(
         name="openrouter:web_search",
         kind="web_search",
         pattern="openrouter:web_search",
@@ -53,10 +57,8 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
         constants={("parameters", "user_location", "type"): "approximate"},
         ignored=frozenset({"engine", "mode"}),
         exclusive=True,
-        source=_OPENROUTER,
-        read=_READ,
     ),
-    ServerTool(
+    _OF_OPENROUTER(
         name="openrouter_flat_web_search",
         kind="web_search",
         pattern="web_search",
@@ -64,10 +66,8 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
         constants={("user_location", "type"): "approximate"},
         ignored=frozenset({"engine", "mode"}),
         exclusive=True,
-        source=_OPENROUTER,
-        read=_READ,
     ),
-    ServerTool(
+    _OF_OPENROUTER(
         name="openrouter:web_fetch",
         kind="web_fetch",
         pattern="openrouter:web_fetch",
@@ -79,41 +79,31 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
             "max_content_tokens": ("parameters", "max_content_tokens"),
         },
         ignored=frozenset({"engine"}),
-        source=_OPENROUTER,
-        read=_READ,
     ),
-    ServerTool(
+    _OF_OPENROUTER(
         name="openrouter:bash",
         kind="code_execution",
         pattern="openrouter:bash",
         template={"type": "openrouter:bash", "parameters": {"engine": "openrouter"}},
-        source=_OPENROUTER,
-        read=_READ,
     ),
-    ServerTool(
+    _OF_OPENROUTER(
         name="openrouter:tool_search",
         kind="tool_search",
         pattern="openrouter:tool_search",
         ignored=frozenset({"parameters"}),
-        source=_OPENROUTER,
-        read=_READ,
     ),
-    ServerTool(name="openrouter:other", kind="other", pattern=r"openrouter:\w+", source=_OPENROUTER, read=_READ),
-    ServerTool(
+    _OF_OPENROUTER(name="openrouter:other", kind="other", pattern=r"openrouter:\w+"),
+    _OF_GROQ(
         name="browser_search",
         kind="web_search",
         pattern="browser_search",
         template={"type": "browser_search"},
         covers=frozenset({"web_fetch"}),
-        source=_GROQ,
-        read=_READ,
     ),
-    ServerTool(
+    _OF_GROQ(
         name="code_interpreter",
         kind="code_execution",
         pattern="code_interpreter",
         template={"type": "code_interpreter"},
-        source=_GROQ,
-        read=_READ,
     ),
 )

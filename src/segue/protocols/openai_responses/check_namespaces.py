@@ -29,7 +29,7 @@ def check_namespaces(body: JsonObject, items: Sequence[tuple[int, Block]]) -> It
             continue
         if name in inside and name not in alone:
             message = f"{name!r} is a function of the namespace {inside[name]!r}; add `namespace` to the call"
-            yield Violation(code="missing_namespace", path=("input", index, "namespace"), message=message)
+            yield Violation("missing_namespace", ("input", index, "namespace"), message)
 
 
 def _inner(tool: Block) -> list[Block]:

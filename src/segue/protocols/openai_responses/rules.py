@@ -13,6 +13,7 @@ Facts this file rests on:
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from segue.models.dialect import Dialect
@@ -90,6 +91,8 @@ DIALECT: Final = Dialect(
     cache_format="openai-key",
 )
 
+_openai_family = partial(Family, providers=("openai", "azure"))
+
 FAMILIES: Final[tuple[Family, ...]] = (
     Family(
         pattern=f"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|{OPENAI_GPT_6_ON}",
@@ -118,19 +121,17 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     *(
-        Family(
+        _openai_family(
             pattern=pattern,
             rules={"thinking_levels": frozenset(levels)},
-            providers=("openai", "azure"),
             source="OpenAI documentation: reasoning effort by model; catalogue of pi-ai 1.5.0",
             read="2026-11-15",
         )
         for pattern, levels in OPENAI_THINKING_LEVELS
     ),
-    Family(
+    _openai_family(
         pattern=OPENAI_GPT_5_6_ON,
         rules={"cache_marks": 4, "cache_mark_key": "prompt_cache_breakpoint", "input_cache_marks": True},
-        providers=("openai", "azure"),
         source="openai 3.49.0: breakpoints on parts of input, for gpt-5.6 and later; up to four are written",
         read="2026-11-16",
     ),
@@ -141,18 +142,16 @@ FAMILIES: Final[tuple[Family, ...]] = (
         source="'does not support parameter reasoningEffort' (hermes-agent #23088, #23435, live, 2026-05-10)",
         read="2026-11-17",
     ),
-    Family(
+    _openai_family(
         pattern=OPENAI_WITHOUT_REASONING,
         rules={"refused_extra": ["text.verbosity=low", "text.verbosity=high"]},
-        providers=("openai", "azure"),
         source="'low' is not supported with the 'gpt-5-chat-latest' model. Supported values are: 'medium'."
         " (opencode #1984, 2025-08-16)",
         read="2026-11-16",
     ),
-    Family(
+    _openai_family(
         pattern=OPENAI_WITHOUT_SCHEMAS,
         rules={"refused_extra": ["text.format.type=json_schema"], "refused_options": ["output_schema"]},
-        providers=("openai", "azure"),
         source="''response_format' of type 'json_schema' is not supported with this model.' (IDesign #7, 2025-04-25)",
         read="2026-11-16",
     ),

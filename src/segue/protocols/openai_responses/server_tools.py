@@ -11,6 +11,7 @@ Facts this file rests on:
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from segue.protocols.kit.facts import SearchForm
@@ -23,6 +24,9 @@ _LIMIT: Final[dict[ToolOption, str]] = {"max_uses": "max_tool_calls"}
 _APPROXIMATE: Final[dict[KeyPath, object]] = {("user_location", "type"): "approximate"}
 _FETCHES: Final[frozenset[ServerToolKind]] = frozenset({"web_fetch"})
 _STORES: Final[dict[ToolOption, KeyPath]] = {"stores": ("vector_store_ids",), "max_results": ("max_num_results",)}
+
+_TOOL: Final = partial(ServerTool, source=_SOURCE, read=_READ)
+_OF_XAI: Final = partial(ServerTool, source=_XAI, read=_READ)
 
 SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
     ServerTool(
@@ -42,7 +46,7 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
         source=f"{_SOURCE}; vercel/ai #18035",
         read=_READ,
     ),
-    ServerTool(
+    _TOOL(
         name="web_search_preview",
         kind="web_search",
         pattern=r"web_search_preview(?:_2025_03_11)?",
@@ -50,31 +54,25 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
         body_options=_LIMIT,
         constants=_APPROXIMATE,
         covers=_FETCHES,
-        source=_SOURCE,
-        read=_READ,
     ),
-    ServerTool(
+    _TOOL(
         name="code_interpreter",
         kind="code_execution",
         pattern="code_interpreter",
         template={"type": "code_interpreter", "container": {"type": "auto"}},
         body_options=_LIMIT,
         ignored=frozenset({"allowed_callers", "memory_limit"}),
-        source=_SOURCE,
-        read=_READ,
     ),
-    ServerTool(
+    _TOOL(
         name="file_search",
         kind="file_search",
         pattern="file_search",
         template={"type": "file_search"},
         options=_STORES,
         body_options=_LIMIT,
-        source=_SOURCE,
-        read=_READ,
     ),
-    ServerTool(name="tool_search", kind="tool_search", pattern="tool_search", source=_SOURCE, read=_READ),
-    ServerTool(
+    _TOOL(name="tool_search", kind="tool_search", pattern="tool_search"),
+    _OF_XAI(
         name="xai_web_search",
         kind="web_search",
         pattern="web_search",
@@ -88,27 +86,21 @@ SERVER_TOOLS: Final[tuple[ServerTool, ...]] = (
         covers=_FETCHES,
         exclusive=True,
         max_domains=5,
-        source=_XAI,
-        read=_READ,
     ),
-    ServerTool(
+    _OF_XAI(
         name="xai_code_interpreter",
         kind="code_execution",
         pattern="code_interpreter",
         template={"type": "code_interpreter"},
-        source=_XAI,
-        read=_READ,
     ),
-    ServerTool(
+    _OF_XAI(
         name="xai_file_search",
         kind="file_search",
         pattern="file_search",
         template={"type": "file_search"},
         options=_STORES,
-        source=_XAI,
-        read=_READ,
     ),
-    ServerTool(name="x_search", kind="other", pattern="x_search", source=_XAI, read=_READ),
+    _OF_XAI(name="x_search", kind="other", pattern="x_search"),
 )
 
 SEARCHES: Final = SearchForm(

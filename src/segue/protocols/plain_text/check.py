@@ -21,24 +21,18 @@ def check(body: Mapping[str, object], endpoint: Endpoint) -> list[Violation]:
 
 def _check_turns(given: object, endpoint: Endpoint) -> Iterator[Violation]:
     if not isinstance(given, list | tuple) or not given:
-        yield Violation(code="messages", path=("messages",), message="`messages` must be a list; add a message")
+        yield Violation("messages", ("messages",), "`messages` must be a list; add a message")
         return
     for index, item in enumerate(cast("Sequence[object]", given)):
         path = ("messages", index)
         if not isinstance(item, Mapping):
-            yield Violation(code="message", path=path, message="a message must be an object with `role` and `content`")
+            yield Violation("message", path, "a message must be an object with `role` and `content`")
             continue
         turn = cast("Mapping[str, object]", item)
         role, content = turn.get("role"), turn.get("content")
         if not isinstance(role, str) or role not in _ROLES:
-            yield Violation(
-                code="role",
-                path=(*path, "role"),
-                message=f"the role {role!r} is unknown; use system, user or assistant",
-            )
+            yield Violation("role", (*path, "role"), f"the role {role!r} is unknown; use system, user or assistant")
         if not isinstance(content, str):
-            yield Violation(
-                code="content", path=(*path, "content"), message="`content` must be a string; join its texts"
-            )
+            yield Violation("content", (*path, "content"), "`content` must be a string; join its texts")
         elif endpoint.rules.refused_text == "blank" and not content.strip() and TURN_KEYS.issuperset(turn):
-            yield Violation(code="blank_text", path=(*path, "content"), message="the turn has no text; remove it")
+            yield Violation("blank_text", (*path, "content"), "the turn has no text; remove it")
