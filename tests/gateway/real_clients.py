@@ -1,17 +1,21 @@
 """Runs the real agent programs against a gateway, with the scripts of ../shared/clients, in a folder of their own.
 
-`NPM` names the folder with the installed programs, one folder for each (claude, codex, gemini, pi, qwen, ...).
+`NPM` names the folder with the installed programs, one folder for each (claude, codex, gemini, pi, qwen, ...). Without
+it, those that `histories.agent_programs` finds or installs are run.
 """
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -20,6 +24,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, final
 
+from histories.agent_programs import PROGRAMS, find_program
+
 SCRIPTS = Path(__file__).resolve().parents[3] / "shared" / "clients"
 _KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY")
 _CARRIED = re.compile(r"^(?P<name>\S+)\s+\d+\s+(?P<now>.*?) \| (?P<later>.*)$")
@@ -27,6 +33,8 @@ STATE = re.compile(
     r"^(thinking\.signature|.*encrypted_content|functionCall\.signature|reasoning_details\.(data|signature))$"
 )
 """What carried.py calls the fields that only the provider understands and that have to come back."""
+PATIENCE = 240
+"""Seconds until a program counts as one that hangs: a busy machine may take a minute to start it."""
 
 
 def scripts() -> Path | None:
@@ -37,15 +45,43 @@ def scripts() -> Path | None:
 
 
 @cache
-def has_client(name: str) -> bool:
-    """Whether a client is installed and starts: some packages have no program for every kind of machine."""
-    npm = os.environ.get("NPM")
+def programs() -> Path:
+    """Give the folder with the programs: `NPM`, else one with links to those that were found."""
+    if (npm := os.environ.get("NPM")) is not None:
+        return Path(npm)
+    folder = Path(tempfile.mkdtemp(prefix="segue-programs-"))
+    atexit.register(shutil.rmtree, folder)
+    for agent, program in PROGRAMS.items():
+        environment = find_program(agent)
+        for name in () if environment is None else (program, "node"):
+            found = shutil.which(name, path=environment["PATH"])
+            link = program_in(folder, "node24" if name == "node" else name, name)
+            if found is not None and not link.exists():
+                link.parent.mkdir(parents=True)
+                link.symlink_to(found)
+    return folder
+
+
+def program_in(folder: Path, package: str, program: str) -> Path:
+    return folder / package / "node_modules" / ".bin" / program
+
+
+@cache
+def find_client(name: str) -> Path | None:
+    """Find the program of a client that starts: some packages have no program for every kind of machine."""
     program = name.partition("-")[0]
-    if npm is None or not (path := Path(npm) / program / "node_modules" / ".bin" / program).exists():
-        return False
-    node = f"{npm}/node24/node_modules/.bin{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run([path, "--version"], env={**os.environ, "PATH": node}, capture_output=True, check=False)
-    return done.returncode == 0
+    path = program_in(programs(), program, program)
+    if not path.exists():
+        return None
+    done = subprocess.run(
+        [path, "--version"], env={**os.environ, "PATH": search_path()}, capture_output=True, check=False
+    )
+    return None if done.returncode else path
+
+
+def search_path() -> str:
+    """Give the `PATH` with the version of Node.js that the programs need."""
+    return f"{program_in(programs(), 'node24', 'node').parent}{os.pathsep}{os.environ['PATH']}"
 
 
 def free_port() -> int:
@@ -65,6 +101,7 @@ class Bench(NamedTuple):
         return {
             **os.environ,
             **dict.fromkeys(_KEYS, "sk-planted-upstream"),
+            "NPM": str(programs()),
             "CLIENTS_DIR": str(self.folder),
             "CLIENT_KEY": "sk-planted-client",
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
@@ -132,9 +169,9 @@ class Bench(NamedTuple):
         return json.loads((self.folder / "captured" / f"{name}-planted.json").read_text())
 
 
-def wait_for(port: int, seconds: float = 120) -> None:
-    """Wait until something listens; a busy machine may take a minute to start a program."""
-    end = time.monotonic() + seconds
+def wait_for(port: int) -> None:
+    """Wait until something listens."""
+    end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()
@@ -143,6 +180,13 @@ def wait_for(port: int, seconds: float = 120) -> None:
         else:
             return
     raise AssertionError(f"nothing listens on port {port}")
+
+
+def script_line(wait: str, port: int) -> str:
+    """Give a line of a script of bash that waits `until` something listens, or `while` something does."""
+    is_over = {"until": "&&", "while": "||"}[wait]
+    test = f"(: < /dev/tcp/127.0.0.1/{port}) 2> /dev/null"
+    return f"for i in {{1..{10 * PATIENCE}}}; do {test} {is_over} break; sleep 0.1; done\n"
 
 
 @contextmanager
@@ -156,7 +200,7 @@ def bench(folder: Path, name: str, *options: str) -> Iterator[Bench]:
     made = Bench(folder, free_port(), free_port())
     with (folder / "logs" / f"{name}.mock").open("wb") as log:
         probe = subprocess.Popen(
-            [sys.executable, str(found / "probe.py"), str(made.probe), name, "--ttl", "300", *options],
+            [sys.executable, str(found / "probe.py"), str(made.probe), name, "--ttl", str(4 * PATIENCE), *options],
             env=made.environment(),
             stdout=log,
             stderr=log,
@@ -170,17 +214,17 @@ def bench(folder: Path, name: str, *options: str) -> Iterator[Bench]:
         probe.wait(10)
 
 
-def drive(made: Bench, client: str, name: str, *options: str, timeout: float = 150) -> str:
-    """Run a client; give what it printed."""
+def drive(made: Bench, client: str, name: str, *options: str) -> str:
+    """Run a client; give what it printed. A prompt that takes longer than `PATIENCE` is ended, unless `options` say."""
     found = scripts()
     assert found is not None
     command = [sys.executable, str(found / "drive.py"), client, name, "--base", f"http://127.0.0.1:{made.port}"]
     done = subprocess.run(
-        [*command, "--quiet", "--timeout", "60", *options],
+        [*command, "--quiet", "--timeout", str(PATIENCE), *options],
         env=made.environment(),
         capture_output=True,
         text=True,
-        timeout=timeout,
+        timeout=4 * PATIENCE,
         check=False,
     )
     return done.stdout + done.stderr

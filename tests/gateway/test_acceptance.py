@@ -1,6 +1,6 @@
 """Real agent programs through a gateway: switches, broken streams, silence, statuses, discovery, keys.
 
-Each test skips where the program is not installed (`NPM`), or where the scripts that run it are not there.
+Each test skips where the program is not installed, or where the scripts that run it are not there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,18 @@ from typing import Any
 import httpx2
 import pytest
 
-from gateway.real_clients import STATE, Bench, bench, drive, has_client, scripts, wait_for
+from gateway.real_clients import (
+    PATIENCE,
+    STATE,
+    Bench,
+    bench,
+    drive,
+    find_client,
+    free_port,
+    script_line,
+    scripts,
+    wait_for,
+)
 from segue import check, convert, decode_request, encode_request
 
 pytestmark = pytest.mark.proof
@@ -36,8 +47,8 @@ PROGRAMS = ("claude", "codex", "gemini", "opencode-chat", "pi-chat", "qwen", "cl
 def _needs(client: str) -> None:
     if scripts() is None:
         pytest.skip("with real agent programs (no ../shared/clients)")
-    if not has_client(client):
-        pytest.skip(f"with {client.partition('-')[0]} (not installed in $NPM)")
+    if find_client(client) is None:
+        pytest.skip(f"with {client.partition('-')[0]} (not installed)")
 
 
 def _model_requests(made: Bench, name: str) -> list[dict[str, Any]]:
@@ -67,7 +78,7 @@ def _foreign(made: Bench, name: str) -> list[str]:
 
 def _wait_for_rows(made: Bench, name: str) -> None:
     """Wait until every request has its row: it is written when the reply has ended, which a client need not await."""
-    end = time.monotonic() + 10
+    end = time.monotonic() + PATIENCE
     while sum(len(row["attempts"]) for row in made.rows()) < len(_model_requests(made, name)):
         assert time.monotonic() < end, made.rows()
         time.sleep(0.2)
@@ -88,7 +99,7 @@ def _survives(request: dict[str, Any]) -> None:
 def test_a_client_switches_models_and_back(client: str, tmp_path: Path) -> None:
     _needs(client)
     with bench(tmp_path, "aba", "--redacted") as made, made.gateway(f"sqlite:{tmp_path}/g.db"):
-        printed = drive(made, client, "aba", "--models", "m-anthropic,m-responses,m-anthropic", timeout=300)
+        printed = drive(made, client, "aba", "--models", "m-anthropic,m-responses,m-anthropic")
         assert printed.count("rc=0") == 3, printed
         assert not _foreign(made, "aba")
         requests = _model_requests(made, "aba")
@@ -109,7 +120,7 @@ def test_a_provider_fails_in_mid_conversation_and_recovers(client: str, tmp_path
     found = scripts()
     assert found is not None
     with bench(tmp_path, "one") as made:
-        second = made._replace(probe=made.probe + 1 if made.probe + 1 != made.port else made.probe + 2)
+        second = free_port()
         more = '[models."m-auto"]\ntry = ["anthropic/claude-opus-4-8", "openai/gpt-5.4"]\nsticky = false\n'
         more += "[limits]\nbreaker_failures = 50\n"
         start = f"{sys.executable} {found}/probe.py"
@@ -117,26 +128,27 @@ def test_a_provider_fails_in_mid_conversation_and_recovers(client: str, tmp_path
         # Between the prompts the first provider is replaced: by one that is overloaded, then by one that is well again.
         between = tmp_path / "between.sh"
         between.write_text(
-            f"kill $(cat {pid}); sleep 0.5\n"
-            f"if [ -e {turn} ]; then {start} {made.probe} three --ttl 200 > {tmp_path}/three.log 2>&1 &\n"
-            f"else {start} {made.probe} two --fault 529:99 --ttl 200 > {tmp_path}/two.log 2>&1 & fi\n"
-            f"echo $! > {pid}; touch {turn}; sleep 1.5\n"
+            f"kill $(cat {pid})\n"
+            + script_line("while", made.probe)
+            + f"if [ -e {turn} ]; then {start} {made.probe} three --ttl 900 > {tmp_path}/three.log 2>&1 &\n"
+            f"else {start} {made.probe} two --fault 529:99 --ttl 900 > {tmp_path}/two.log 2>&1 & fi\n"
+            f"echo $! > {pid}; touch {turn}\n" + script_line("until", made.probe)
         )
         environment = made.environment()
         other = subprocess.Popen(
-            [sys.executable, str(found / "probe.py"), str(second.probe), "other", "--plant", "80", "--ttl", "300"],
+            [sys.executable, str(found / "probe.py"), str(second), "other", "--plant", "80", "--ttl", "900"],
             env=environment,
             stdout=subprocess.DEVNULL,
         )
         try:
-            wait_for(second.probe)
+            wait_for(second)
             config = made.write_config(f"sqlite:{tmp_path}/g.db", more)
-            text = config.read_text().replace(f'{made.probe}/v1"\n', f'{second.probe}/v1"\n', 1)
+            text = config.read_text().replace(f'{made.probe}/v1"\n', f'{second}/v1"\n', 1)
             config.write_text(text)
             process = made.start_gateway(config)
             try:
                 options = ("--model", "m-auto", "--prompts", "3", "--between", f"CLIENTS_DIR={tmp_path} bash {between}")
-                printed = drive(made, client, "drive", *options, timeout=300)
+                printed = drive(made, client, "drive", *options)
                 assert printed.count("rc=0") == 3, printed
             finally:
                 process.terminate()
@@ -176,7 +188,7 @@ def test_a_client_ends_or_tries_again_after_a_broken_stream(client: str, ending:
         bench(tmp_path, "ends", "--no-tools", *ENDINGS[ending]) as made,
         made.gateway("sqlite:" + str(tmp_path / "g.db"), more),
     ):
-        printed = drive(made, client, "ends", "--model", "m-anthropic", "--timeout", "100")
+        printed = drive(made, client, "ends", "--model", "m-anthropic")
         assert "rc=timeout" not in printed, printed
         assert "rc=0" in printed, printed
         _wait_for_rows(made, "ends")
@@ -188,7 +200,8 @@ def test_heartbeats_keep_a_client_waiting(client: str, tmp_path: Path) -> None:
     _needs(client)
     probe = ("--no-tools", "--stall", "20", "--where", "first", "--beat", "none")
     options = ("--conf", "stream_idle_timeout_ms = 16000") if client == "codex" else ()
-    with bench(tmp_path, "beats", *probe) as made, made.gateway(f"sqlite:{tmp_path}/g.db"):
+    more = "[limits]\nheartbeat_seconds = 3\n"
+    with bench(tmp_path, "beats", *probe) as made, made.gateway(f"sqlite:{tmp_path}/g.db", more):
         printed = drive(made, client, "beats", "--model", "m-responses", *options)
         assert "rc=0" in printed, printed
         assert len(_model_requests(made, "beats")) == 1
@@ -338,7 +351,8 @@ def test_gemini_cli_counts_the_tokens_of_a_picture(tmp_path: Path) -> None:
         settings.parent.mkdir()
         settings.write_text(json.dumps({"security": {"auth": {"selectedType": "gemini-api-key"}}}))
         own = {"GOOGLE_GEMINI_BASE_URL": made.url, "GEMINI_API_KEY": "any", "GEMINI_CLI_TRUST_WORKSPACE": "true"}
-        program = Path(os.environ["NPM"]) / "gemini" / "node_modules" / ".bin" / "gemini"
+        program = find_client("gemini")
+        assert program is not None
         done = subprocess.run(
             [program, "-m", "m-gemini", "-y", "-p", "What is this? @a.png"],
             env={**made.environment(), "HOME": str(work.parent), **own},

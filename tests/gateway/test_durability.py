@@ -25,7 +25,7 @@ from segue.gateway.store.store import Limits, Store, StoredState
 pytestmark = pytest.mark.proof
 
 NOW = 1_800_000_000_000
-ROUNDS = int(os.environ.get("SEGUE_DURABILITY_ROUNDS", "10"))
+ROUNDS = int(os.environ.get("SEGUE_DURABILITY_ROUNDS", "100"))
 KILLS = int(os.environ.get("SEGUE_DURABILITY_KILLS", "100"))
 
 WRITER = """

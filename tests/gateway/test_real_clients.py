@@ -1,6 +1,6 @@
 """Real agent programs through a gateway: the state of every upstream returns, in a loop and after a restart.
 
-Each test skips where the program is not installed (`NPM`), or where the scripts that run it are not there.
+Each test skips where the program is not installed, or where the scripts that run it are not there.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.real_clients import STATE, bench, carried, drive, has_client, kill, scripts
+from gateway.real_clients import STATE, bench, carried, drive, find_client, kill, script_line, scripts
 
 pytestmark = pytest.mark.proof
 
@@ -40,8 +40,8 @@ UPSTREAMS = ("m-anthropic", "m-responses", "m-gemini", "m-chat")
 def _needed(client: str) -> None:
     if scripts() is None:
         pytest.skip("with real agent programs (no ../shared/clients)")
-    if not has_client(client):
-        pytest.skip(f"with {client.partition('-')[0]} (not installed in $NPM)")
+    if find_client(client) is None:
+        pytest.skip(f"with {client.partition('-')[0]} (not installed)")
 
 
 @pytest.mark.parametrize("upstream", UPSTREAMS)
@@ -55,9 +55,9 @@ def test_state_returns_in_a_loop_and_after_kill_and_resume(client: str, upstream
         log = tmp_path / "gateway.log"
         restart.write_text(
             f"kill -9 $(cat {tmp_path}/gateway.pid)\n"
-            f"nohup {sys.executable} -m segue serve --config {config} >> {log} 2>&1 &\n"
-            f"echo $! > {tmp_path}/gateway.pid\n"
-            "sleep 3\n"
+            + script_line("while", made.port)
+            + f"nohup {sys.executable} -m segue serve --config {config} >> {log} 2>&1 &\n"
+            f"echo $! > {tmp_path}/gateway.pid\n" + script_line("until", made.port)
         )
         gateway = None
         try:
@@ -78,9 +78,9 @@ def test_state_returns_in_a_loop_and_after_kill_and_resume(client: str, upstream
 
 def test_most_state_returns_in_a_loop_without_a_store(tmp_path: Path) -> None:
     """Without a store the state travels in what the client returns; a client that drops it all has none."""
-    clients = [client for client in ("claude", "codex", "gemini", "pi-chat", "pi-anthropic") if has_client(client)]
+    clients = [client for client in ("claude", "codex", "gemini", "pi-chat", "pi-anthropic") if find_client(client)]
     if scripts() is None or not clients:
-        pytest.skip("with real agent programs (none in $NPM, or no ../shared/clients)")
+        pytest.skip("with real agent programs (none is installed, or no ../shared/clients)")
     lost: dict[str, dict[str, tuple[str, str]]] = {}
     for client in clients:
         for upstream in UPSTREAMS:

@@ -1,13 +1,12 @@
 """Real agent programs, started by `segue run`: what they take for the window and the limits of the model.
 
 The model is in a catalogue of its own, with numbers that no program has for any name. Each test skips where the program
-is not installed: aider in the `PATH`, the others in `NPM`, one folder for each.
+is not installed: aider in the `PATH`, the others as `real_clients` finds them.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple, cast, final
 
 import pytest
 
-from gateway.real_clients import has_client
+from gateway.real_clients import find_client, search_path
 from segue.testing.emulator import emulate
 
 pytestmark = pytest.mark.proof
@@ -81,10 +80,9 @@ def _run(folder: Path, program: str, arguments: tuple[str, ...]) -> Ran:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    npm = os.environ.get("NPM", "")
     places = {"XDG_STATE_HOME": "state", "XDG_CONFIG_HOME": ".config", "XDG_DATA_HOME": "data", "CODEX_HOME": ".codex"}
     return {
-        "PATH": f"{npm}/node24/node_modules/.bin{os.pathsep}{os.environ['PATH']}",
+        "PATH": search_path(),
         "HOME": str(home),
         **{name: str(home / place) for name, place in places.items()},
         "MINE_KEY": "any",
@@ -152,9 +150,7 @@ PROGRAMS: dict[str, tuple[str, tuple[str, ...], Callable[[Ran], None]]] = {
 def test_a_real_program_is_told(
     program: str, arguments: tuple[str, ...], check: Callable[[Ran], None], tmp_path: Path
 ) -> None:
-    path = shutil.which("aider") if program == "aider" else None
-    if path is None and has_client(program):
-        path = f"{os.environ['NPM']}/{program}/node_modules/.bin/{program}"
+    path = shutil.which("aider") if program == "aider" else find_client(program)
     if path is None:
         pytest.skip(f"with {program} (not installed)")
-    check(_run(tmp_path, path, arguments))
+    check(_run(tmp_path, str(path), arguments))

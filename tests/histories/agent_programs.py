@@ -57,16 +57,24 @@ def need_package(package: str) -> Path:
     return folder
 
 
-def need_program(agent: str) -> dict[str, str]:
-    """Give the environment to run an agent in; the test is skipped where it cannot be installed."""
+def find_program(agent: str) -> dict[str, str] | None:
+    """Give the environment to run an agent in; None where it cannot be installed."""
     if shutil.which(PROGRAMS[agent]) is not None:
         return dict(os.environ)
     found = next((folder for package in PACKAGES[agent] if (folder := install(package)) is not None), None)
     node = install(NODE)
     if found is None or node is None:
-        pytest.skip(f"with real agents ({PROGRAMS[agent]} cannot be installed)")
+        return None
     folders = (str(folder / "node_modules" / ".bin") for folder in (node, found))
     return {**os.environ, "PATH": os.pathsep.join((*folders, os.environ["PATH"]))}
+
+
+def need_program(agent: str) -> dict[str, str]:
+    """Give the environment to run an agent in; the test is skipped where it cannot be installed."""
+    found = find_program(agent)
+    if found is None:
+        pytest.skip(f"with real agents ({PROGRAMS[agent]} cannot be installed)")
+    return found
 
 
 def resume(agent: str, file: Path, cwd: Path | None = None) -> dict[str, Any]:
