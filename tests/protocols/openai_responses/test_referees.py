@@ -110,7 +110,13 @@ def test_the_official_types_take_every_request(referee, context, options, model)
         request = prepare(context, model, options=options)
     except EmptyConversation:
         return
-    referee.validate_json(request.content)
+    body = json.loads(request.content)
+    for item in body["input"]:
+        if item.get("type") == "reasoning":
+            # The types require an id; the server does not, with encrypted content: codex sends none (`item_ids`).
+            assert "id" in item or item.get("encrypted_content")
+            item.setdefault("id", "rs_none")
+    referee.validate_json(json.dumps(body))
     assert CODEC.check(request.body, endpoint(model)) == []
 
 
