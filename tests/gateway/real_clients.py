@@ -52,10 +52,10 @@ def programs() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="segue-programs-"))
     atexit.register(shutil.rmtree, folder)
     for agent, program in PROGRAMS.items():
-        environment = find_program(agent)
-        for name in () if environment is None else (program, "node"):
-            found = shutil.which(name, path=environment["PATH"])
-            link = program_in(folder, "node24" if name == "node" else name, name)
+        environment = find_program(agent) or {}
+        for name, package in (program, program), ("node", "node24"):
+            found = shutil.which(name, path=environment.get("PATH", ""))
+            link = program_in(folder, package, name)
             if found is not None and not link.exists():
                 link.parent.mkdir(parents=True)
                 link.symlink_to(found)
