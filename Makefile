@@ -51,7 +51,7 @@ demo: $(LIBRARY) ## show an example conversation that ran over several providers
 quick: $(TOOLS) ## run the tests of the core with few examples, to run between edits (under a minute)
 	$(PY) -m pytest -n auto -q --merge-cases --hypothesis-profile=quick -m 'not proof and not traffic' $(QUICK) $(PYTEST)
 
-test: $(TOOLS) ## run all tests but the heavy ones; the same examples every time (about 7 minutes on two cores)
+test: $(TOOLS) ## run all tests but the heavy ones; the same examples every time (about 5 minutes on two cores)
 	$(PY) -m pytest -n auto --merge-cases $(PYTEST)
 
 explore: $(TOOLS) ## look for failing examples of the property tests, at random, for EXPLORE_MINUTES
@@ -65,7 +65,7 @@ live: $(TOOLS) ## prove rules against the providers whose keys are set, for at m
 
 proof: $(TOOLS) ## run the heavy tests (a thousand kills, ten thousand streams, what has to be installed first) and the property tests with many examples
 	-$(PY) -m segue local get  # without it, the tests with a real model are skipped
-	$(PY) -m pytest -n auto -m 'proof or hypothesis' --hypothesis-profile=proof $(PYTEST)
+	$(PY) -m pytest -n logical -m 'proof or hypothesis' --hypothesis-profile=proof $(PYTEST)
 
 check: $(TOOLS) ## format, lint, types (also of the snippets), import layers, generated files in step, the site without a warning, hot paths, linear growth
 	$(PY) -m ruff format --check .

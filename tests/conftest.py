@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from xdist import plugin
 
 from merging import merge, run_rows
 from property_testing import fix_constants
@@ -38,6 +39,16 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--merge-cases`."""
     parser.addoption("--merge-cases", action="store_true", help="run the rows of a table as one test, which is faster")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Start two workers for each core (`-n auto`): many tests wait, for a server, a process or a clock.
+
+    `-n logical` starts one for each, for heavy tests.
+    """
+    if config.option.numprocesses == "logical" or "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None  # as xdist has it
+    return 2 * plugin.pytest_xdist_auto_num_workers(config)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -73,8 +84,7 @@ def pytest_collection() -> Iterator[object]:
     try:
         return (yield)
     finally:
-        gc.collect()
-        gc.freeze()
+        gc.freeze()  # with the little garbage there is: finding it takes as long as the imports of an SDK
         gc.set_threshold(20_000, 20, 20)
         gc.enable()
 

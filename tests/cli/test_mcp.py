@@ -12,22 +12,34 @@ from typing import Any, cast
 
 import httpx2
 import pytest
-from mcp import Client, MCPError, StdioServerParameters
 
 from cli.running import SESSION
 from cli.test_histories import snapshot, store
 from segue import read_history
-from segue.cli.mcp_server import build_server
 from segue.histories.registry import get_format
 
 READING = ["check_request", "estimate_switch", "list_dropped", "list_sessions", "read_session", "search_sessions"]
+
+
+def connect(server: Any) -> Any:
+    """Make a client. The package takes a second to import, which only those who run these tests have to wait for."""
+    from mcp import Client
+
+    return Client(server)
+
+
+def build_server(**options: Any) -> Any:
+    """Make the server in this process."""
+    from segue.cli.mcp_server import build_server as build
+
+    return build(**options)
 
 
 def ask(server: Any, tool: str, **arguments: object) -> Any:
     """Call one tool, and give its structured result, or the text of its error."""
 
     async def call() -> Any:
-        async with Client(server) as client:
+        async with connect(server) as client:
             result = await client.call_tool(tool, arguments)
             if result.is_error:
                 return cast("Any", result.content[0]).text
@@ -126,10 +138,12 @@ def test_an_error_says_what_to_do(home):
 
 
 def test_sessions_are_resources_and_one_is_a_prompt(home):
+    from mcp import MCPError
+
     path = store(home, "claude-code")
 
     async def look() -> tuple[str, str]:
-        async with Client(build_server()) as client:
+        async with connect(build_server()) as client:
             (resource,) = (await client.list_resources()).resources
             read = await client.read_resource(str(resource.uri))
             prompt = await client.get_prompt("continue_session", {"source": resource.name})
@@ -144,11 +158,13 @@ def test_sessions_are_resources_and_one_is_a_prompt(home):
 
 
 def test_the_program_serves_over_standard_input_and_output(home):
+    from mcp import StdioServerParameters
+
     store(home, "claude-code")
     program = StdioServerParameters(command=sys.executable, args=["-m", "segue", "mcp"], env=dict(os.environ))
 
     async def look() -> list[str]:
-        async with Client(program) as client:
+        async with connect(program) as client:
             return sorted(tool.name for tool in (await client.list_tools()).tools)
 
     assert asyncio.run(look()) == READING
@@ -165,7 +181,7 @@ def test_the_program_serves_over_http_on_this_machine_alone(home):
             assert re.fullmatch(r"http://127\.0\.0\.1:[1-9]\d*/[\w-]{40,}/mcp", address)
 
             async def look() -> list[str]:
-                async with Client(address) as client:
+                async with connect(address) as client:
                     return sorted(tool.name for tool in (await client.list_tools()).tools)
 
             assert asyncio.run(look()) == sorted([*READING, "hand_over"])
@@ -179,7 +195,7 @@ def test_the_program_serves_over_http_on_this_machine_alone(home):
 
 def test_every_tool_says_what_it_does_and_whether_it_writes():
     async def look() -> list[Any]:
-        async with Client(build_server(allows_writes=True)) as client:
+        async with connect(build_server(allows_writes=True)) as client:
             return list((await client.list_tools()).tools)
 
     tools = asyncio.run(look())
