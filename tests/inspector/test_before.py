@@ -19,7 +19,7 @@ from segue import (
     get_model,
     prepare,
 )
-from segue.histories.opening import Document
+from segue.histories.opening import OpenedDocument
 from segue.inspector.inspection import Inspection, open_conversation
 
 __all__ = ["bare", "bare_address", "browser", "new_page", "window"]
@@ -41,11 +41,11 @@ def body(system: str, *, turns: int = 2) -> dict[str, Any]:
     return {"model": "claude-opus-5-5", "max_tokens": 1000, "system": system, "messages": messages}
 
 
-def document(given: dict[str, Any]) -> Document:
+def document(given: dict[str, Any]) -> OpenedDocument:
     return open_conversation(json.dumps(given).encode(), "", None).document
 
 
-def compare(later: Document, before: Document, target: str = MODEL) -> Any:
+def compare(later: OpenedDocument, before: OpenedDocument, target: str = MODEL) -> Any:
     return Inspection(later, get_model(target), Policy()).compare_with(before)
 
 
@@ -85,7 +85,9 @@ def test_reasoning_that_segue_leaves_out_is_counted_too():
         }
     )
     stored = [
-        Document(Prompt(context=Context(system_prompt=day, messages=(*context.messages, reply, UserMessage.of("So?")))))
+        OpenedDocument(
+            Prompt(context=Context(system_prompt=day, messages=(*context.messages, reply, UserMessage.of("So?"))))
+        )
         for day in ("Monday", "Tuesday")
     ]
     assert [compare(stored[0], one)["withheld"] for one in stored] == [0, 0]
@@ -95,7 +97,7 @@ def test_reasoning_that_segue_leaves_out_is_counted_too():
 
 
 def test_what_cannot_be_sent_is_not_compared():
-    empty = Document(Prompt(context=Context()))
+    empty = OpenedDocument(Prompt(context=Context()))
     with pytest.raises(SegueError):
         compare(empty, document(body("Be short.")))
     with pytest.raises(SegueError):

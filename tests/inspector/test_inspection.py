@@ -21,7 +21,7 @@ from segue import (
     ToolCall,
     UserMessage,
 )
-from segue.histories.opening import Document
+from segue.histories.opening import OpenedDocument
 from segue.inspector.alignment import AlignedPair, align
 from segue.inspector.differences import compare, shorten
 from segue.inspector.inspection import Inspection, suggest_targets
@@ -99,9 +99,9 @@ def turn(provider: str, model: str, protocol: str) -> AssistantMessage:
     return AssistantMessage(content=content, provider=provider, model=model, protocol=protocol)
 
 
-def document(*turns: AssistantMessage) -> Document:
+def document(*turns: AssistantMessage) -> OpenedDocument:
     messages = tuple(message for answer in turns for message in (UserMessage.of("Hello"), answer))
-    return Document(Prompt(context=Context(messages=messages)))
+    return OpenedDocument(Prompt(context=Context(messages=messages)))
 
 
 CLAUDE = turn("anthropic", "claude-sonnet-4-5", "anthropic-messages")
@@ -156,7 +156,7 @@ def test_what_became_of_each_piece_is_marked(target, before, after):
 def test_a_conversation_larger_than_the_window_does_not_fit():
     small = Model("small", "openai", "openai-chat", context_window=4_000)
     turns = [replace(CLAUDE, content=(TextContent(text="many words " * 100),)), UserMessage.of("go on")] * 40
-    long = Document(Prompt(context=Context(messages=(UserMessage.of("begin"), *turns))))
+    long = OpenedDocument(Prompt(context=Context(messages=(UserMessage.of("begin"), *turns))))
     summary: Any = Inspection(long, small, Policy()).summary()
     length = summary["length"]
     assert "problem" not in summary
@@ -167,7 +167,7 @@ def test_a_conversation_larger_than_the_window_does_not_fit():
 
 def test_a_window_that_is_too_small_for_anything_has_a_length_all_the_same():
     small = Model("small", "openai", "openai-chat", context_window=10)
-    long = Document(Prompt(context=Context(messages=(UserMessage.of("many words " * 1000),))))
+    long = OpenedDocument(Prompt(context=Context(messages=(UserMessage.of("many words " * 1000),))))
     summary: Any = Inspection(long, small, Policy()).summary()
     assert "problem" in summary
     assert (summary["length"]["fits"], summary["length"]["tooSmall"]) == (False, True)
@@ -182,7 +182,7 @@ def test_what_cannot_be_sent_is_a_sentence():
 
 def test_a_message_that_can_never_be_sent_is_shown_with_the_reason():
     broken = UserMessage.of("look", ImageContent(data="not base64", mime_type="image/png"))
-    conversation = Document(Prompt(context=Context(messages=(broken,))))
+    conversation = OpenedDocument(Prompt(context=Context(messages=(broken,))))
     inspection = Inspection(conversation, installed_catalogue().get("openai/gpt-5.4"), Policy())
     summary: Any = inspection.summary()
     assert "base64" in summary["problem"]
@@ -194,7 +194,7 @@ def test_what_the_model_no_longer_sees_is_listed():
     steps = [UserMessage.of(f"step {at}: " + "a word " * 60) for at in range(60)]
     context = Context(messages=(UserMessage.of("The task."), *steps))
     small = Model("gpt-5.4", "openai", "openai-chat", context_window=4000)
-    document = Document(Prompt(context=context))
+    document = OpenedDocument(Prompt(context=context))
     listed: Any = Inspection(document, small, Policy()).facts["dropped"]
     assert len(listed) == 21
     assert listed[0].startswith("message ")

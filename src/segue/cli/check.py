@@ -30,7 +30,7 @@ from segue.corpus.pieces import find_again
 from segue.corpus.rows import ID_COLUMN
 from segue.corpus.training import ONLY_REQUESTS, has_weights, is_training_line, writing_model
 from segue.errors import DoesNotFit, EmptyConversation, Path, render_path
-from segue.histories.opening import BadLine, Document, How, Opened, open_line
+from segue.histories.opening import BadLine, How, Opened, OpenedDocument, open_line
 from segue.json_text import encode_valid_json
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
@@ -129,7 +129,7 @@ def command(
     known = open_catalogue(catalogue)
     before = None if after is None else _read_before(after, source)
     found: list[Problem] = []
-    document: Document | None = None
+    document: OpenedDocument | None = None
     for file in inputs:
         opened = open_input(file, source)
         document = opened.document
@@ -149,7 +149,7 @@ def command(
     ctx.exit(Status.FOUND if found else Status.SUCCESS)
 
 
-def _explain(document: Document | None, model: Model, known: Catalogue | None, form: str) -> None:
+def _explain(document: OpenedDocument | None, model: Model, known: Catalogue | None, form: str) -> None:
     """Print what the request was compared with, and what only the provider can know."""
     if document is None or document.protocol != model.protocol or not isinstance(document.body, dict):
         raise click.UsageError("--explain takes one request of the protocol that it is checked for")
@@ -165,7 +165,7 @@ def _explain(document: Document | None, model: Model, known: Catalogue | None, f
         click.echo(f"cannot know: {where}{unknown.reason}")
 
 
-def _documents(opened: Opened, protocol: str | None, advance: Advance) -> Iterator[Document | BadLine]:
+def _documents(opened: Opened, protocol: str | None, advance: Advance) -> Iterator[OpenedDocument | BadLine]:
     if opened.document is not None:
         yield opened.document
     for number, line in opened.lines:
@@ -174,7 +174,7 @@ def _documents(opened: Opened, protocol: str | None, advance: Advance) -> Iterat
         advance(len(line), 1, 0 if isinstance(document, BadLine) else len(document.prompt.context.messages))
 
 
-def _read_before(file: BinaryIO, source: str | None) -> Document:
+def _read_before(file: BinaryIO, source: str | None) -> OpenedDocument:
     """Read the request before."""
     document = open_input(file, source).document
     if document is None or not isinstance(document.body, dict):
@@ -183,10 +183,10 @@ def _read_before(file: BinaryIO, source: str | None) -> Document:
 
 
 def _findings(
-    document: Document | BadLine,
+    document: OpenedDocument | BadLine,
     model: Model,
     known: Catalogue | None,
-    before: Document | None = None,
+    before: OpenedDocument | None = None,
     version: str | None = None,
 ) -> Iterator[Problem]:
     """Give the problems for a model; with the `known` models, those for the model that a request names.

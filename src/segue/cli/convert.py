@@ -32,7 +32,7 @@ from segue.corpus.pieces import find_again
 from segue.corpus.rows import Reader
 from segue.corpus.shards import form_of
 from segue.errors import DoesNotFit, EmptyConversation, ProjectionRefused
-from segue.histories.opening import Document, Opened
+from segue.histories.opening import Opened, OpenedDocument
 from segue.projection.policy import Policy, ReasoningPolicy
 from segue.projection.report import Loss, Report
 from segue.protocols.registry import PROTOCOLS
@@ -253,7 +253,7 @@ def _open(file: BinaryIO, source: str | None, job: Job) -> Opened:
     return open_input(file, source, job.reader.writer)
 
 
-def _convert_one(document: Document, job: Job, output: str | None, form: ReportForm, *, compact: bool) -> Status:
+def _convert_one(document: OpenedDocument, job: Job, output: str | None, form: ReportForm, *, compact: bool) -> Status:
     try:
         request = document.prepare(job.model, job.policy)
     except ProjectionRefused as refused:

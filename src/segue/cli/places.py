@@ -16,7 +16,7 @@ from json import JSONDecodeError, JSONDecoder
 from typing import Final, cast, final
 
 from segue.errors import Path, SegueError
-from segue.histories.opening import Document
+from segue.histories.opening import OpenedDocument
 from segue.protocols.api import decode_request
 from segue.protocols.registry import get_protocol
 
@@ -30,7 +30,7 @@ _decode: Final = JSONDecoder().raw_decode
 class LinesOfPaths:
     """Finds lines in one document; each list and object of the JSON is read once."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: OpenedDocument) -> None:
         self._document = document
         data = document.data or b""
         # The lines of a document that is not UTF-8 are never asked for: it could not be read.

@@ -16,7 +16,7 @@ from segue.conversation.context import Context, Prompt
 from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, Usage
 from segue.conversation.pages import PAGES
 from segue.errors import LoadError, UnknownModel
-from segue.histories.opening import BadLine, Document, How, open_line
+from segue.histories.opening import BadLine, How, OpenedDocument, open_line
 from segue.json_text import encode_valid_json
 from segue.models.catalogue import Catalogue
 from segue.models.model import Model
@@ -112,7 +112,7 @@ def command(
         click.echo(position, err=True)
 
 
-def _pick(file: BinaryIO, source: str | None, nth: int | None, line: int | None) -> tuple[Document, str]:
+def _pick(file: BinaryIO, source: str | None, nth: int | None, line: int | None) -> tuple[OpenedDocument, str]:
     """Read the chosen conversation, and describe its position in a file that has several."""
     opened = open_input(file, source)
     if opened.document is not None:

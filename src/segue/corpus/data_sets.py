@@ -13,7 +13,7 @@ from segue.conversation.context import Options
 from segue.corpus.training import INVENTED, invented_content
 from segue.errors import ProjectionError
 from segue.histories.api import write_history
-from segue.histories.opening import Document
+from segue.histories.opening import OpenedDocument
 from segue.json_text import encode_json
 from segue.models.model import Model
 from segue.projection.projector import Projection
@@ -39,7 +39,7 @@ class DataSetRows:
         self._endpoint = resolve_endpoint(model)
         self._codec = get_protocol(model.protocol)
 
-    def prepare(self, document: Document) -> Request:
+    def prepare(self, document: OpenedDocument) -> Request:
         """Make the row of a conversation.
 
         Raises:

@@ -28,7 +28,7 @@ from segue.histories.data_rows import (
     parse_columns,
     parse_text,
 )
-from segue.histories.opening import Document, How, open_history_row, open_source, open_value
+from segue.histories.opening import How, OpenedDocument, open_history_row, open_source, open_value
 from segue.models.model import Model
 
 Fields: TypeAlias = dict[str, object]
@@ -43,7 +43,7 @@ _BESIDE: Final = (*TOOLS, *PICTURES, "system")
 class Row(NamedTuple):
     """A row that was read: the conversation, its id if it has one, and whether arguments hold nulls."""
 
-    document: Document
+    document: OpenedDocument
     id: str | None
     filled: bool
 
@@ -119,7 +119,7 @@ class Reader(NamedTuple):
         is_given = body is row and data is not None
         return Row(self._read(body, data if is_given else None), None if name is None else str(name), filled)
 
-    def _read(self, value: object, data: bytes | str | None) -> Document:
+    def _read(self, value: object, data: bytes | str | None) -> OpenedDocument:
         return open_value(value, How(protocol=self.protocol, model=self.writer), data=data, arranged=True)
 
     def _body(self, row: Fields) -> Fields:

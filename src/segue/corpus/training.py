@@ -17,7 +17,7 @@ from segue.conversation.context import Context, Options
 from segue.conversation.messages import Message
 from segue.errors import ProjectionError, ProjectionRefused, render_path
 from segue.histories.kit.entries import WEIGHT, find_weight
-from segue.histories.opening import Document
+from segue.histories.opening import OpenedDocument
 from segue.json_text import encode_json
 from segue.models.model import Model
 from segue.projection.policy import Policy
@@ -62,7 +62,7 @@ ONLY_REQUESTS: Final = frozenset({"max_tokens", "model", "no_signature"})
 """Codes of what a provider requires of a request and not of a training line."""
 
 
-def is_training_line(document: Document) -> bool:
+def is_training_line(document: OpenedDocument) -> bool:
     """Whether a document is a training line: it ends with an answer, and has no key that such lines do not have."""
     messages, body = document.prompt.context.messages, document.body
     if not isinstance(body, dict) or not messages or messages[-1].role != "assistant":
@@ -102,7 +102,7 @@ class Training:
         self._endpoint = resolve_endpoint(self._model)
         self._codec = get_protocol(self._model.protocol)
 
-    def prepare(self, document: Document) -> Request:
+    def prepare(self, document: OpenedDocument) -> Request:
         """Make the line of a conversation.
 
         Raises:

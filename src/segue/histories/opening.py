@@ -32,9 +32,9 @@ from segue.histories.kit.lines import objects_of
 from segue.histories.kit.source import Source
 from segue.histories.reading import (
     NEITHER,
-    Document,
     How,
     Lines,
+    OpenedDocument,
     numbered,
     parse,
     parse_lines,
@@ -74,7 +74,7 @@ class BadLine(NamedTuple):
 class Opened(NamedTuple):
     """An opened source: either one conversation, or lines with one each."""
 
-    document: Document | None
+    document: OpenedDocument | None
     lines: Lines = iter(())
 
 
@@ -114,7 +114,7 @@ def open_value(
     line: int | None = None,
     data: bytes | str | None = None,
     arranged: bool = False,
-) -> Document:
+) -> OpenedDocument:
     """Read one conversation from parsed JSON; `data` is its text if there is one.
 
     `arranged` says that a request in it is as it was sent, so that no column of a row has to be looked for.
@@ -141,7 +141,7 @@ def open_value(
     return document if line is None else document._replace(line=line)
 
 
-def open_history_row(value: dict[str, object], how: How, *, data: bytes | str | None = None) -> Document | None:
+def open_history_row(value: dict[str, object], how: How, *, data: bytes | str | None = None) -> OpenedDocument | None:
     """Read a row that is a history in some format; None for a request and for other rows of data sets.
 
     Raises:
@@ -157,7 +157,7 @@ def open_history_row(value: dict[str, object], how: How, *, data: bytes | str | 
     return _read(choose(found, "this"), source, sight, how)
 
 
-def open_line(data: bytes, how: How, line: int) -> Document | BadLine:
+def open_line(data: bytes, how: How, line: int) -> OpenedDocument | BadLine:
     """Read one conversation of many; an error is returned, not raised."""
     try:
         return open_value(parse(data), how, line=line, data=data)
@@ -362,7 +362,7 @@ def _recognise(source: Source) -> tuple[list[Recognition], Source, Sight]:
 # -- reading -----------------------------------------------------------------------------------------------------------
 
 
-def _read(claim: Recognition, source: Source, sight: Sight, how: How) -> Document:
+def _read(claim: Recognition, source: Source, sight: Sight, how: How) -> OpenedDocument:
     """Read what was recognised."""
     match claim.kind:
         case "history":
@@ -371,7 +371,7 @@ def _read(claim: Recognition, source: Source, sight: Sight, how: How) -> Documen
             return read_session_file(source, sight)
         case "stored":
             data = source.data if source.data is not None else msgspec.json.encode(source.value)
-            return Document(Prompt(context=load(data)))
+            return OpenedDocument(Prompt(context=load(data)))
         case "chat lines":
             messages = parse_lines(source) if source.data is not None else [sight.value]
             return read_body(messages, detect_protocol(messages) or claim.format, how.model)
@@ -399,7 +399,7 @@ def _value(source: Source, sight: Sight) -> dict[str, object]:
     return cast("dict[str, object]", value)
 
 
-def _read_exchange(value: dict[str, object], how: How) -> Document:
+def _read_exchange(value: dict[str, object], how: How) -> OpenedDocument:
     """Read a request with the reply behind its messages."""
     from segue.protocols.api import decode_response
 
@@ -416,7 +416,7 @@ def _read_exchange(value: dict[str, object], how: How) -> Document:
     return document._replace(prompt=replace(document.prompt, context=replace(context, messages=messages)), body=None)
 
 
-def choose_line(opened: Opened, how: How) -> Document:
+def choose_line(opened: Opened, how: How) -> OpenedDocument:
     """Give the conversation of an opened source; of several lines the first, or the one that `how.session` numbers.
 
     Raises:

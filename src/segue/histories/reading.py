@@ -1,4 +1,4 @@
-"""Read what was recognised: a request, a session of segue or a history of a format becomes a `Document`."""
+"""Read what was recognised: a request, a session of segue or a history of a format becomes a `OpenedDocument`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Lines: TypeAlias = Iterator[tuple[int, bytes]]
 
 
 @final
-class Document(NamedTuple):
+class OpenedDocument(NamedTuple):
     """One conversation that was read, and what it was read from."""
 
     prompt: Prompt
@@ -100,7 +100,7 @@ class How(NamedTuple):
     view: View = View()
 
 
-def read_body(value: object, protocol: str, model: Model | None) -> Document:
+def read_body(value: object, protocol: str, model: Model | None) -> OpenedDocument:
     """Read a request of a protocol."""
     from segue.protocols.api import decode_request  # histories of agents are listed without it
 
@@ -110,7 +110,7 @@ def read_body(value: object, protocol: str, model: Model | None) -> Document:
     if any(map(lacks_content, turns := _turns_of(body))):
         given = [with_content(cast("dict[str, object]", turn)) if isinstance(turn, dict) else turn for turn in turns]
         body = given if isinstance(body, list) else {**body, "messages": given}
-    return Document(decode_request(body, protocol=protocol, model=model), protocol, body)
+    return OpenedDocument(decode_request(body, protocol=protocol, model=model), protocol, body)
 
 
 def _turns_of(body: Mapping[str, object] | list[object]) -> list[object]:
@@ -118,16 +118,16 @@ def _turns_of(body: Mapping[str, object] | list[object]) -> list[object]:
     return cast("list[object]", turns) if isinstance(turns, list) else []
 
 
-def read_session_file(source: Source, sight: Sight) -> Document:
+def read_session_file(source: Source, sight: Sight) -> OpenedDocument:
     """Read a session of segue, with the line of each message."""
     data = source.data if source.data is not None else msgspec.json.encode(sight.value)
     numbers: list[int] = []
     lines = _with_blank_lines(numbered(iter(data.splitlines(keepends=True))))
     context = read_session_lines(lines, name=source.path or source.name, numbers=numbers)
-    return Document(Prompt(context=context), lines=tuple(numbers))
+    return OpenedDocument(Prompt(context=context), lines=tuple(numbers))
 
 
-def read_as(record: Format, source: Source, how: How) -> Document:
+def read_as(record: Format, source: Source, how: How) -> OpenedDocument:
     """Read a history of a format; what it holds besides its messages is stored with them."""
     source = places.settle(source, record)
     try:
@@ -141,7 +141,7 @@ def read_as(record: Format, source: Source, how: How) -> Document:
     if how.model is not None:
         history = replace(history, context=_written_by(history.context, how.model))
     history = _with_facts(history)
-    return Document(Prompt(context=history.context), history=history)
+    return OpenedDocument(Prompt(context=history.context), history=history)
 
 
 def _judged(history: History, record: Format) -> History:

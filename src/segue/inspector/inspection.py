@@ -28,7 +28,7 @@ from segue.errors import (
     render_path,
 )
 from segue.histories.kit.history import History
-from segue.histories.opening import Document, How, open_source, open_value
+from segue.histories.opening import How, OpenedDocument, open_source, open_value
 from segue.histories.registry import get_format
 from segue.inspector.alignment import align
 from segue.inspector.pieces import Json
@@ -71,7 +71,7 @@ class OpenedConversation(NamedTuple):
     in the session and not in its messages.
     """
 
-    document: Document
+    document: OpenedDocument
     lines: Sequence[tuple[int, bytes]] = ()
     nth: int = 1
     source: str = ""
@@ -113,7 +113,7 @@ def open_conversation(source: object, name: str, protocol: str | None) -> Opened
     )
 
 
-def _read_line(number: int, line: bytes, protocol: str | None) -> Document:
+def _read_line(number: int, line: bytes, protocol: str | None) -> OpenedDocument:
     return open_value(parse_json(line), How(format=protocol), line=number, data=line)
 
 
@@ -137,7 +137,7 @@ def describe(opened: OpenedConversation) -> Json:
     }
 
 
-def describe_given(document: Document) -> Json:
+def describe_given(document: OpenedDocument) -> Json:
     """Give a request as it was given, indented, and what its provider would refuse in it."""
     body, protocol = document.body, document.protocol
     if not isinstance(body, Mapping) or protocol is None:
@@ -151,7 +151,7 @@ def _sentences(violations: Sequence[Violation]) -> list[str]:
     return [*shown, f"and {left} more"] if (left := len(violations) - _MOST_VIOLATIONS) > 0 else shown
 
 
-def suggest_targets(document: Document, catalogue: Catalogue) -> list[str]:
+def suggest_targets(document: OpenedDocument, catalogue: Catalogue) -> list[str]:
     """Name three targets: the model that a request names, the last writers of the conversation, and common models."""
     writers = [name for name, protocol in _writers(document.prompt.context) if protocol in PROTOCOLS]
     names = [*dict.fromkeys([*_named_in(document, catalogue), *writers])]
@@ -163,7 +163,7 @@ def suggest_targets(document: Document, catalogue: Catalogue) -> list[str]:
     return [*known, *common][:_SUGGESTED]
 
 
-def _named_in(document: Document, catalogue: Catalogue) -> list[str]:
+def _named_in(document: OpenedDocument, catalogue: Catalogue) -> list[str]:
     """Give the full name of the model that a request names, if it is in the catalogue."""
     if not isinstance(document.body, Mapping) or document.protocol is None:
         return []
@@ -179,7 +179,7 @@ def _writers(context: Context) -> list[tuple[str, str]]:
     return list(seen.items())
 
 
-def _is_known(name: str, document: Document, catalogue: Catalogue) -> bool:
+def _is_known(name: str, document: OpenedDocument, catalogue: Catalogue) -> bool:
     try:
         find_target(name, document, catalogue)
     except UnknownModel:
@@ -187,7 +187,7 @@ def _is_known(name: str, document: Document, catalogue: Catalogue) -> bool:
     return True
 
 
-def find_target(name: str, document: Document, catalogue: Catalogue) -> Model:
+def find_target(name: str, document: OpenedDocument, catalogue: Catalogue) -> Model:
     """Find a model by its name; the name of a protocol means any model of it.
 
     A model that is not in the catalogue can be a target if it wrote in the conversation: its protocol is known there.
@@ -209,7 +209,7 @@ def find_target(name: str, document: Document, catalogue: Catalogue) -> Model:
         return Model(model_id, provider, protocol)
 
 
-def wire_json(document: Document, model: Model, policy: Policy) -> bytes:
+def wire_json(document: OpenedDocument, model: Model, policy: Policy) -> bytes:
     """Return the exact request body, indented.
 
     Raises:
@@ -223,7 +223,9 @@ def wire_json(document: Document, model: Model, policy: Policy) -> bytes:
 class Inspection:
     """A conversation as one target would get it, beside the stored one, or beside what another target gets."""
 
-    def __init__(self, document: Document, model: Model, policy: Policy, beside: Inspection | None = None) -> None:
+    def __init__(
+        self, document: OpenedDocument, model: Model, policy: Policy, beside: Inspection | None = None
+    ) -> None:
         self._document = document
         self._model = model
         self._policy = policy
@@ -311,7 +313,7 @@ class Inspection:
             lines.append(f"and {len(found) - _MOST_VIOLATIONS:,} more; `segue show FILE --dropped` lists them")
         return lines
 
-    def compare_with(self, before: Document) -> Json:
+    def compare_with(self, before: OpenedDocument) -> Json:
         """Compare the request with the one that the same target would get of `before`: what it does not continue.
 
         Raises:

@@ -13,7 +13,7 @@ from threading import Lock
 from typing import Final, TypeVar, final
 
 from segue.errors import SettingsError
-from segue.histories.opening import Document
+from segue.histories.opening import OpenedDocument
 from segue.inspector.inspection import Inspection, OpenedConversation, describe, find_target, suggest_targets
 from segue.inspector.pieces import Json, digest
 from segue.inspector.side_by_side import SideBySide, compare_histories
@@ -40,7 +40,7 @@ class OpenConversation:
         self.key: str = key
         self.name: str = name
         self.opened: OpenedConversation = opened
-        self.document: Document = opened.document
+        self.document: OpenedDocument = opened.document
         self._catalogue = catalogue
         self._inspections: OrderedDict[tuple[str, str, str], Inspection] = OrderedDict()
         self._comparisons: OrderedDict[str, SideBySide] = OrderedDict()

@@ -286,7 +286,7 @@ def has_separate_instructions(context: Context, name: str) -> bool:
 _PROMPT_KEYS: Final = ("system", "system_prompt")
 _AROUND: Final = "around"
 _HOLDERS: Final = (_AROUND, "state", "body")
-"""Fields of `Document.rest` with the fields of the object that has the messages."""
+"""Fields of `EntryList.rest` with the fields of the object that has the messages."""
 
 
 def _prompt_place(rest: Mapping[str, Any]) -> tuple[str, ...] | None:

@@ -37,7 +37,7 @@ _DIGITS: Final = 20
 
 
 @final
-class Part(NamedTuple):
+class OriginalPart(NamedTuple):
     """A part of the originals: where it begins in them, and the digests of what was written in its place."""
 
     start: int
@@ -52,7 +52,7 @@ class Kept(NamedTuple):
     """
 
     format: str
-    parts: tuple[Part, ...]
+    parts: tuple[OriginalPart, ...]
     own: frozenset[str]
     data: bytes
 
@@ -80,7 +80,9 @@ def unpack(data: bytes) -> Kept | None:
         head = msgspec.json.decode(line)
         if head["type"] != _LABEL:
             return None
-        parts = tuple(Part(max(0, int(start)), tuple(map(str, digests))) for start, digests in head["parts"] if digests)
+        parts = tuple(
+            OriginalPart(max(0, int(start)), tuple(map(str, digests))) for start, digests in head["parts"] if digests
+        )
         return Kept(text_of(head["format"]) or "", parts, frozenset(map(str, head["own"])), rest)
     except (msgspec.DecodeError, KeyError, TypeError, ValueError):
         return None
@@ -136,7 +138,7 @@ def _change(at: int, detail: str) -> Change:
     return Change(code=ChangeCode.ORIGINAL_NOT_RESTORED, path=("messages", at), loss=Loss.OPAQUE, detail=detail)
 
 
-def _find_parts(parts: Sequence[Part], found: Sequence[str]) -> dict[int, int]:
+def _find_parts(parts: Sequence[OriginalPart], found: Sequence[str]) -> dict[int, int]:
     """Find each part in the digests of a session; a part counts only as a whole."""
     wanted = [each for part in parts for each in part.digests]
     same = next((at for at, (one, other) in enumerate(zip(wanted, found, strict=False)) if one != other), None)

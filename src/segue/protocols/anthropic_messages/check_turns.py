@@ -46,7 +46,7 @@ def kind_of(block: Object) -> str:
     return text_of(block.get("type")) or ""
 
 
-class Run:
+class RoleRun:
     """Consecutive turns of one role, which the server reads as one."""
 
     __slots__ = ("blocks", "first", "role")
@@ -72,10 +72,10 @@ class Turns:
         self.turns: list[tuple[int, Mapping[str, object]]] = [
             (index, turn) for index, turn in objects_of(body.get("messages")) if not self._is_setting(turn)
         ]
-        self.runs: list[Run] = []
+        self.runs: list[RoleRun] = []
         for index, turn in self.turns:
             if not self.runs or self.runs[-1].role != turn.get("role"):
-                self.runs.append(Run(turn.get("role"), index))
+                self.runs.append(RoleRun(turn.get("role"), index))
             self.runs[-1].blocks += _blocks_of(turn, ("messages", index))
 
     def check(self) -> Iterator[Violation]:
@@ -177,7 +177,7 @@ class Turns:
 
     # -- calls and results ---------------------------------------------------------------------------------------------
 
-    def _check_pairing(self, position: int, run: Run) -> Iterator[Violation]:
+    def _check_pairing(self, position: int, run: RoleRun) -> Iterator[Violation]:
         if not self.rules.paired_calls:
             return
         if run.role == "assistant":
@@ -201,7 +201,7 @@ class Turns:
         elif run.role == "user":
             yield from self._check_results(position, run)
 
-    def _check_after_calls(self, run: Run) -> Iterator[Violation]:
+    def _check_after_calls(self, run: RoleRun) -> Iterator[Violation]:
         called = False
         for path, block in run.blocks:
             if called and kind_of(block) == "text":
@@ -211,7 +211,7 @@ class Turns:
             # Nothing is known about text behind thinking or server tools that follow a call.
             called = kind_of(block) == "tool_use" or (called and kind_of(block) == "text")
 
-    def _check_results(self, position: int, run: Run) -> Iterator[Violation]:
+    def _check_results(self, position: int, run: RoleRun) -> Iterator[Violation]:
         before = self.runs[position - 1] if position else None
         calls = _ids(before.of("tool_use"), "id") if before and before.role == "assistant" else ()
         seen: set[object] = set()
@@ -337,7 +337,7 @@ class Turns:
             message = "an answer cannot be begun while thinking is enabled; add a user turn, or disable thinking"
             yield Violation("prefill_thinking", last.blocks[0][0], message)
             return
-        opener: Run | None = None
+        opener: RoleRun | None = None
         for run in reversed(self.runs):
             if run.role == "assistant" and run.of("tool_use"):
                 opener = run
@@ -349,7 +349,7 @@ class Turns:
             message = "a turn that calls tools must begin with thinking while thinking is enabled; disable thinking"
             yield Violation("thinking_before_calls", opener.blocks[0][0], message)
 
-    def _is_final(self, run: Run) -> bool:
+    def _is_final(self, run: RoleRun) -> bool:
         """Whether nothing but results of tools follows a run."""
         following = self.runs[self.runs.index(run) + 1 :]
         return all(kind_of(block) == "tool_result" for later in following for _, block in later.blocks)

@@ -40,7 +40,7 @@ from segue.protocols.kit.json_patch import difference
 from segue.protocols.kit.json_values import Block, Wire, list_of, object_of
 from segue.protocols.kit.readable_signatures import read_wrapped
 from segue.protocols.kit.reading import of_reply, text_of
-from segue.protocols.kit.streaming import StreamDecoder
+from segue.protocols.kit.streaming import MISFIT, StreamDecoder
 
 _DELTA: Final = "content_block_delta"
 _EVENT_KEYS: Final = frozenset({"type", "delta", "usage"})
@@ -87,8 +87,6 @@ class _Growth(msgspec.Struct, frozen=True, gc=False):
 
 
 _READ_GROWTH: Final = msgspec.json.Decoder(_Growth).decode
-_MISFIT: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""Errors of a frame that is something else; `read` takes it."""
 
 
 class _Block:
@@ -114,7 +112,7 @@ class _Reader:
         """Fast path: read a delta that only lengthens its block; None for every other frame."""
         try:
             growth = _READ_GROWTH(frame)
-        except _MISFIT:
+        except MISFIT:
             return None
         block, delta = self._blocks.get(growth.index), growth.delta
         if block is None or delta is None or growth.type != _DELTA:

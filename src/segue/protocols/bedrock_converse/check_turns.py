@@ -21,8 +21,7 @@ from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.media_checks import check_bytes
 from segue.protocols.kit.reading import text_of
-from segue.protocols.kit.replay import NO_CALL, find_halves
-from segue.protocols.kit.replay import Turn as PairTurn
+from segue.protocols.kit.replay import NO_CALL, Turn, find_halves
 
 Placed: TypeAlias = tuple[Path, Block]
 
@@ -33,7 +32,7 @@ _NAME: Final = re.compile(r"[\w \-()\[\]]+", re.ASCII)  # no other white space, 
 _TWO_SPACES: Final = "  "
 
 
-class Turn:
+class WireTurn:
     """One wire message: its role, its path, its blocks with their paths."""
 
     __slots__ = ("blocks", "path", "role")
@@ -61,7 +60,7 @@ class Turns:
         self.body = body
         self.endpoint = endpoint
         self.rules: Rules = endpoint.rules
-        self.turns: list[Turn] = [Turn(index, turn) for index, turn in objects_of(body.get("messages"))]
+        self.turns: list[WireTurn] = [WireTurn(index, turn) for index, turn in objects_of(body.get("messages"))]
 
     def check(self) -> Iterator[Violation]:
         """List what the provider would refuse."""
@@ -80,7 +79,7 @@ class Turns:
 
     # -- one turn ------------------------------------------------------------------------------------------------------
 
-    def _check_turn(self, turn: Turn) -> Iterator[Violation]:
+    def _check_turn(self, turn: WireTurn) -> Iterator[Violation]:
         if turn.role not in _ROLES:
             # service model: user, assistant, system
             yield Violation("role", (*turn.path, "role"), f"{turn.role!r} is not a role; use user or assistant")
@@ -249,7 +248,7 @@ class Turns:
 
     # -- calls and results ---------------------------------------------------------------------------------------------
 
-    def _check_pairing(self, position: int, turn: Turn) -> Iterator[Violation]:
+    def _check_pairing(self, position: int, turn: WireTurn) -> Iterator[Violation]:
         if turn.role == "assistant":
             after = self.turns[position + 1] if position + 1 < len(self.turns) else None
             answered = _ids(after.of("toolResult")) if after is not None and after.role == "user" else ()
@@ -281,7 +280,7 @@ class Turns:
                     yield Violation("result_taken", path, f"a second result for {call_id!r}; remove it")
                 seen.add(call_id)
 
-    def _check_after_calls(self, turn: Turn) -> Iterator[Violation]:
+    def _check_after_calls(self, turn: WireTurn) -> Iterator[Violation]:
         called = False
         for path, block in turn.blocks:
             if called and "text" in block:
@@ -338,7 +337,7 @@ class Turns:
             message = "an answer cannot be begun while thinking is on; add a user turn, or turn thinking off"
             yield Violation("prefill_thinking", last.blocks[0][0], message)
             return
-        opener: Turn | None = None
+        opener: WireTurn | None = None
         for turn in reversed(self.turns):
             if turn.role == "assistant" and turn.own_calls():
                 opener = turn
@@ -350,12 +349,12 @@ class Turns:
             yield Violation("thinking_before_calls", opener.blocks[0][0], message)
 
 
-def _are_results(turns: list[Turn]) -> bool:
+def _are_results(turns: list[WireTurn]) -> bool:
     """Whether turns hold results of tools, and cache points, alone."""
     return all("toolResult" in block or "cachePoint" in block for turn in turns for _, block in turn.blocks)
 
 
-def _in_results(turn: Turn) -> list[Placed]:
+def _in_results(turn: WireTurn) -> list[Placed]:
     found: list[Placed] = []
     for path, result in turn.of("toolResult"):
         for index, block in objects_of(result.get("content")):
@@ -368,10 +367,10 @@ def _ids(placed: list[Placed]) -> set[str | None]:
     return {text_of(block.get("toolUseId")) for _, block in placed}
 
 
-def _check_native_pairs(turn: Turn) -> Iterator[Violation]:
+def _check_native_pairs(turn: WireTurn) -> Iterator[Violation]:
     """Check that a tool that the provider runs has its call and its result in one turn; see `native.REPLAY`."""
     blocks = [(path, *REPLAY.read(block)) for path, block in turn.blocks]
-    for path, why in find_halves([PairTurn("assistant", blocks)], REPLAY).refused.items():
+    for path, why in find_halves([Turn("assistant", blocks)], REPLAY).refused.items():
         if why == NO_CALL:
             yield Violation("result_without_call", path, "no call in its turn has its id; remove it")
         else:

@@ -15,32 +15,27 @@ from typing import Final, Generic, TypeAlias, TypeVar, final
 
 import msgspec
 
-MISFIT: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""The errors of a decoder whose payload does not fit."""
-
-
-class _Form(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    """The parent of objects without any other key."""
+from segue.protocols.kit.streaming import ClosedForm
 
 
 @final
-class TextPart(_Form, frozen=True, gc=False):
+class TextPart(ClosedForm, frozen=True, gc=False):
     """More text, or more reasoning without its signature."""
 
     text: str
 
 
-class _InputPart(_Form, frozen=True, gc=False):
+class _InputPart(ClosedForm, frozen=True, gc=False):
     text: str = msgspec.field(name="input")
 
 
-class CallPart(_Form, frozen=True, gc=False):
+class CallPart(ClosedForm, frozen=True, gc=False):
     """More arguments of a call."""
 
     inner: _InputPart = msgspec.field(name="toolUse")
 
 
-class ReasoningPart(_Form, frozen=True, gc=False):
+class ReasoningPart(ClosedForm, frozen=True, gc=False):
     """More reasoning."""
 
     inner: TextPart = msgspec.field(name="reasoningContent")

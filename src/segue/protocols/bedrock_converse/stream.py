@@ -24,7 +24,7 @@ from segue.conversation.arguments import parse_arguments, read_arguments
 from segue.conversation.events import Event
 from segue.protocols.bedrock_converse.content import CITATIONS, decode_reasoning
 from segue.protocols.bedrock_converse.errors import exception_of
-from segue.protocols.bedrock_converse.fast_decode import DELTA_DECODERS, MISFIT, TextPart, decode_stop
+from segue.protocols.bedrock_converse.fast_decode import DELTA_DECODERS, TextPart, decode_stop
 from segue.protocols.bedrock_converse.native import SERVER_CALL, fallback_of
 from segue.protocols.bedrock_converse.response import decode_usage, error_text, finish_response
 from segue.protocols.bedrock_converse.rules import PROTOCOL
@@ -34,7 +34,7 @@ from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_patch import difference
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import of_reply, text_of
-from segue.protocols.kit.streaming import NamedFrame, StreamDecoder
+from segue.protocols.kit.streaming import MISFIT, NamedFrame, StreamDecoder
 
 _PADDING: Final = "p"
 _DELTA: Final = "contentBlockDelta"

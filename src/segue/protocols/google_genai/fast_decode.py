@@ -15,25 +15,20 @@ from typing import Any, Final
 
 import msgspec
 
-MISFIT: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""The errors of a decoder whose frame does not fit."""
+from segue.protocols.kit.streaming import ClosedForm
 
 
-class _Form(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    """The parent of objects without any other key."""
-
-
-class _Content(_Form, frozen=True, gc=False):
+class _Content(ClosedForm, frozen=True, gc=False):
     parts: tuple[dict[str, Any]]
     role: str = ""
 
 
-class _Candidate(_Form, frozen=True, gc=False):
+class _Candidate(ClosedForm, frozen=True, gc=False):
     content: _Content
     index: int | msgspec.UnsetType = msgspec.UNSET
 
 
-class PartFrame(_Form, frozen=True, gc=False, rename="camel"):
+class PartFrame(ClosedForm, frozen=True, gc=False, rename="camel"):
     """One candidate with one part, and what every frame repeats."""
 
     candidates: tuple[_Candidate]

@@ -25,7 +25,7 @@ from segue.conversation.content import AssistantContent
 from segue.conversation.events import Event
 from segue.conversation.messages import AssistantMessage, Diagnostic
 from segue.protocols.google_genai.content import CALL, SIGNATURE, decode_assistant_part, decode_default_call
-from segue.protocols.google_genai.fast_decode import MISFIT, decode_part_frame
+from segue.protocols.google_genai.fast_decode import decode_part_frame
 from segue.protocols.google_genai.keys import read_keys
 from segue.protocols.google_genai.native import fallback_of
 from segue.protocols.google_genai.response import (
@@ -42,7 +42,7 @@ from segue.protocols.kit.assembly import Assembly, Part
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, list_of, object_of
 from segue.protocols.kit.reading import text_of
-from segue.protocols.kit.streaming import StreamDecoder, is_shallow, parse_frame
+from segue.protocols.kit.streaming import MISFIT, StreamDecoder, is_shallow, parse_frame
 
 _USAGE: Final = "usageMetadata"
 _UNFINISHED: Final = "The stream ended before the arguments of the call did; what was received is kept."

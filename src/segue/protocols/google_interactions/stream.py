@@ -33,7 +33,7 @@ from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, is_list, object_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.sources import objects_in
-from segue.protocols.kit.streaming import StreamDecoder
+from segue.protocols.kit.streaming import MISFIT, StreamDecoder
 
 _START_KEYS: Final = frozenset({"id", "model", "status", "steps", "usage"})
 """Keys of the first event that the encoder of a stream writes itself; the others are kept in the start event."""
@@ -102,7 +102,6 @@ class _Growth(msgspec.Struct, frozen=True, gc=False):
 
 
 _READ_GROWTH: Final = msgspec.json.Decoder(_Growth).decode
-_MISFIT: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """Any other event is read in full."""
 
 
@@ -122,7 +121,7 @@ class _Reader:
             return None
         try:
             event = _READ_GROWTH(frame)
-        except _MISFIT:
+        except MISFIT:
             return None
         index, kind, part = self.growing
         delta = event.delta

@@ -23,10 +23,16 @@ _DECODER: Final = msgspec.json.Decoder()
 _UNREADABLE: Final = (msgspec.DecodeError, ValueError, RecursionError)
 """What msgspec raises for a frame that the slow path may read; a lone surrogate in a `str` is a ValueError."""
 
+MISFIT: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""The errors of a decoder of structs whose frame does not fit, so that the frame is decoded into plain values."""
 
 _SHALLOW: Final = 32
 """A frame with so few brackets has no more levels than plain JSON may have."""
 _JSON_TYPES: Final = frozenset[type]({bytes, str, bytearray, memoryview})
+
+
+class ClosedForm(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
+    """The parent of structs that a frame fits only if it has no other key."""
 
 
 class SdkChunk(Protocol):

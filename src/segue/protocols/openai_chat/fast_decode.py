@@ -14,24 +14,20 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
+from segue.protocols.kit.streaming import MISFIT, ClosedForm
+
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | float | bool | None"
 """A JSON value as parsers return it: `isinstance` narrows it, where `cast` would cost a call each time."""
 
-_MISFIT: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
-
-class _Form(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
-    """The parent of structs that allow no other keys."""
-
-
-class Arguments(_Form, frozen=True, gc=False):
+class Arguments(ClosedForm, frozen=True, gc=False):
     """More arguments."""
 
     arguments: str
     name: Literal[""] | None = None
 
 
-class CallDelta(_Form, frozen=True, gc=False):
+class CallDelta(ClosedForm, frozen=True, gc=False):
     """A call that continues."""
 
     index: int
@@ -40,7 +36,7 @@ class CallDelta(_Form, frozen=True, gc=False):
     type: Literal["function", ""] | None = None
 
 
-class Delta(_Form, frozen=True, gc=False):
+class Delta(ClosedForm, frozen=True, gc=False):
     """The values that grow."""
 
     content: str | None = None
@@ -52,7 +48,7 @@ class Delta(_Form, frozen=True, gc=False):
     function_call: None = None
 
 
-class _Choice(_Form, frozen=True, gc=False):
+class _Choice(ClosedForm, frozen=True, gc=False):
     delta: Delta
     index: Literal[0] | None = None
     finish_reason: None = None
@@ -63,7 +59,7 @@ class _Choice(_Form, frozen=True, gc=False):
     token_ids: None = None
 
 
-class _Chunk(_Form, frozen=True, gc=False):
+class _Chunk(ClosedForm, frozen=True, gc=False):
     """The keys that repeat in every chunk; `stream` reads a chunk with any other, such as `moderation`."""
 
     choices: tuple[_Choice]
@@ -92,5 +88,5 @@ def find_delta(frame: bytes) -> Delta | None:
     """Read the delta of a chunk that has nothing else; None for every other chunk."""
     try:
         return _DECODE(frame).choices[0].delta
-    except _MISFIT:
+    except MISFIT:
         return None

@@ -31,7 +31,7 @@ from segue.protocols.kit.assembly import Assembly, Part, join_chunks
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.reading import text_of
-from segue.protocols.kit.streaming import StreamDecoder
+from segue.protocols.kit.streaming import MISFIT, StreamDecoder
 from segue.protocols.openai_responses.errors import decode_error
 from segue.protocols.openai_responses.native import kind_of, native_item
 from segue.protocols.openai_responses.response import decode_response, error_extra, error_message_of, stop_of
@@ -78,7 +78,6 @@ class _Growth(msgspec.Struct, frozen=True, gc=False):
 
 
 _READ_GROWTH: Final = msgspec.json.Decoder(_Growth).decode
-_MISFIT: Final = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """Any other event is read in full."""
 
 
@@ -100,7 +99,7 @@ class _Reader:
             return None
         try:
             event = _READ_GROWTH(frame)
-        except _MISFIT:
+        except MISFIT:
             return None
         if (event.type, event.output_index, event.content_index, event.summary_index) != self.place:
             return None
