@@ -175,9 +175,11 @@ def read_further(known: Call, turns: int, messages: int, items: list[object], ca
         endpoint = find_endpoint(reader.name, None, known.model, catalogue)
         if endpoint.rules.reasoning_replay == "required":  # the options say which turns have none
             return None
-        named = {"model": body["model"]} if "model" in body else {}
+        named = body.get("model", endpoint.model.id)
         try:
-            read = reader.decode_request({**named, key: items}, endpoint).context
+            # A bare list has no options to be read.
+            given = items if named == endpoint.model.id else {"model": named, key: items}
+            read = reader.decode_request(given, endpoint).context
         except DecodeError:
             return None
         new = read.messages

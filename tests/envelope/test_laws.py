@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from random import Random
 from typing import cast
 
@@ -22,6 +23,7 @@ from envelope.simulated import (
     make_reply,
     results_of,
     rewrite_arguments,
+    show,
     thinking_as_text,
     through_wire,
 )
@@ -29,9 +31,12 @@ from property_testing import scaled_examples
 from segue.conversation.content import TextContent
 from segue.conversation.context import Context
 from segue.conversation.messages import AssistantMessage, Message, StopReason
+from segue.conversation.replayed import message_events
+from segue.envelope.attaching import Attachment
 from segue.envelope.conversation import has_envelopes
 from segue.envelope.envelopes import MARK
 from segue.models.model import Model
+from segue.protocols.registry import get_protocol
 from segue.request import prepare
 
 _JOINED = ("openai-chat", "ollama-chat")
@@ -163,3 +168,30 @@ def test_without_a_store_signatures_of_a_turn_with_state_return_to_their_model(p
 
 def _marks(content: str, name: str) -> int:
     return content.count(name)
+
+
+@pytest.mark.parametrize("protocol", INBOUND)
+@pytest.mark.parametrize("has_store", [True, False], ids=["store", "envelopes"])
+@given(seed=SEEDS)
+def test_a_whole_reply_has_the_state_of_its_streamed_form(protocol, has_store, seed):
+    dice = Random(seed)
+    model = dice.choice(TARGETS)
+    reply = make_reply(dice, model, 1)
+    made = []
+    for with_deltas in (True, False):
+        numbers = count()
+        attachment = Attachment(
+            get_protocol(protocol).state_slots,
+            model,
+            None,
+            write=lambda state: f"envelope of {len(state.pieces)}",
+            new_id=lambda numbers=numbers: f"{next(numbers)}",
+            has_store=has_store,
+        )
+        events = message_events(reply, with_deltas=with_deltas)
+        attachment.look_ahead(events)
+        for event in events:
+            attachment.feed(event, show(event))
+        made.append((attachment.seen, attachment.state))
+    assert made[0][0] is not None
+    assert made[0] == made[1]

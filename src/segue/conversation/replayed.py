@@ -25,27 +25,33 @@ from segue.conversation.events import (
 from segue.conversation.messages import AssistantMessage, StopReason
 
 
-def message_events(message: AssistantMessage) -> list[Event]:
-    """Give the events of a message: each part in one delta, then `done`, or `error` for a failed message."""
-    events: list[Event] = [
-        StartEvent(id=message.response_id, model=message.response_model or message.model or None, usage=message.usage)
-    ]
+def message_events(message: AssistantMessage, *, with_deltas: bool = True) -> list[Event]:
+    """Give the events of a message: each part in one delta, then `done`, or `error` for a failed message.
+
+    Without deltas, only those are given that say something new: the start of a call, the ends, and the last one.
+    """
+    events: list[Event] = []
+    if with_deltas:
+        model = message.response_model or message.model or None
+        events.append(StartEvent(id=message.response_id, model=model, usage=message.usage))
     for index, piece in enumerate(message.content):
         match piece.kind:
             case "text":
-                deltas = [TextDelta(index=index, delta=piece.text)] if piece.text else []
-                events += [TextStart(index=index), *deltas, TextEnd(index=index, content=piece)]
+                if with_deltas:
+                    deltas = [TextDelta(index=index, delta=piece.text)] if piece.text else []
+                    events += [TextStart(index=index), *deltas]
+                events.append(TextEnd(index=index, content=piece))
             case "thinking":
-                thoughts = [ThinkingDelta(index=index, delta=piece.thinking)] if piece.thinking else []
-                events += [ThinkingStart(index=index), *thoughts, ThinkingEnd(index=index, content=piece)]
+                if with_deltas:
+                    thoughts = [ThinkingDelta(index=index, delta=piece.thinking)] if piece.thinking else []
+                    events += [ThinkingStart(index=index), *thoughts]
+                events.append(ThinkingEnd(index=index, content=piece))
             case "toolCall":
+                events.append(ToolCallStart(index=index, id=piece.id, name=piece.name))
                 text = piece.arguments_text
-                text = encode_arguments(piece.arguments) if text is None else text
-                events += [
-                    ToolCallStart(index=index, id=piece.id, name=piece.name),
-                    *([ToolCallDelta(index=index, delta=text)] if text else ()),
-                    ToolCallEnd(index=index, tool_call=piece),
-                ]
+                if with_deltas and (text := encode_arguments(piece.arguments) if text is None else text):
+                    events.append(ToolCallDelta(index=index, delta=text))
+                events.append(ToolCallEnd(index=index, tool_call=piece))
             case "native":
                 events.append(NativeEvent(index=index, content=piece))
     is_failed = message.stop_reason in (StopReason.ERROR, StopReason.ABORTED)

@@ -10,6 +10,7 @@ import asyncio
 import os
 from binascii import b2a_base64
 from contextlib import nullcontext
+from functools import lru_cache
 from time import monotonic
 from typing import Any, Final
 
@@ -330,7 +331,7 @@ class Exchange:
     def convert_whole(self, message: AssistantMessage, model: Model) -> AssistantMessage:
         """Give a whole reply as the client sees it."""
         attachment = self.attach(model)
-        events = message_events(message)
+        events = message_events(message, with_deltas=False)
         attachment.look_ahead(events)
         for event in events:
             attachment.feed(event, self._show(event))
@@ -339,8 +340,7 @@ class Exchange:
 
     def reply_model(self) -> Model:
         """Give the model that the client believes it speaks with, for encoders."""
-        protocol = self.asked.call.protocol
-        return Model(self.asked.name, get_protocol(protocol).provider, protocol, reasoning=True)
+        return _reply_model(self.asked.name, self.asked.call.protocol)
 
     # -- the end -------------------------------------------------------------------------------------------------------
 
@@ -518,6 +518,11 @@ class Exchange:
         if model is not None:
             headers["x-segue-model"] = model.full_name()
         return headers
+
+
+@lru_cache(maxsize=256)  # rules are looked up by the object
+def _reply_model(name: str, protocol: str) -> Model:
+    return Model(name, get_protocol(protocol).provider, protocol, reasoning=True)
 
 
 def is_content(event: Event) -> bool:

@@ -95,7 +95,7 @@ def project_reply(
     """
     projector = ReplyProjector(protocol=protocol, model=model, policy=policy, source=message, tools=tools, sign=sign)
     shown = message
-    for event in message_events(message):
+    for event in message_events(message, with_deltas=False):
         for made in projector.feed(event):
             if isinstance(made, (DoneEvent, ErrorEvent)):
                 shown = made.message

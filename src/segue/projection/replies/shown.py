@@ -47,11 +47,12 @@ class ReplyClient:
         """The protocol of the reply, None if it is unknown."""
         self.model_name: str | None = None
         """The name under which the client knows the model, None if the reply may name its own."""
+        is_named = model is not None
         if model is None and origin is not None and origin.model:
             model = Model(origin.model, self.record.provider, protocol)
-        elif model is not None:
-            self.model_name = find_endpoint(protocol, model).model.id
         self.endpoint: Final[Endpoint] = find_endpoint(protocol, model)
+        if is_named:
+            self.model_name = self.endpoint.model.id
         owner = Ownership(self.endpoint.model, policy.same_model, policy.routers)
         self.is_own: Final[bool] = origin is not None and owner.is_own(origin)
         """Whether the model that the client asked for wrote the reply: its signatures are valid there."""
