@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from segue import AssistantMessage, Diagnostic, ErrorEvent, StopReason, UnknownModel
@@ -302,6 +302,8 @@ def test_arguments_override_the_body() -> None:
     assert (failure.kind, failure.provider, failure.status) == (FailureKind.RATE_LIMIT, "groq", 429)
 
 
+@example({"code": "²"})  # a digit, and no number
+@example({"code": "1" * 5000})
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary(),

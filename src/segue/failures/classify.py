@@ -193,7 +193,7 @@ def _code_verdict(codes: list[str], provider: str) -> _Verdict | None:
             kind = FailureKind.OVERFLOW
         if kind is not None:
             return kind, f"code {value}"
-        if provider and value.isdigit():
+        if provider and value.isdecimal():
             for scope, numbered, numbers in NUMBERED_CODES:
                 if in_scope(scope, provider) and value in numbers.split():
                     return numbered, f"code {value}"

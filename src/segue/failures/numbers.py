@@ -123,7 +123,7 @@ def _number(digits: str) -> int:
     digits = digits.rstrip(".,_")[:_DIGITS]
     thousands = digits.endswith("k")
     whole = re.sub(r"[,_]|\.(?=\d{3}\b)", "", digits.rstrip("k"))
-    value = float(whole) if whole.replace(".", "", 1).isdigit() else 0.0
+    value = float(whole) if whole.replace(".", "", 1).isdecimal() else 0.0
     return int(value * 1000) if thousands else int(value)
 
 

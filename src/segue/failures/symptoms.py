@@ -138,7 +138,7 @@ def _read_text_field(key: str, value: str, into: Symptoms) -> None:
     if key in _WAIT_KEYS:
         into.retry_after = read_span(value) if into.retry_after is None else into.retry_after
     elif key in _CODE_KEYS and value and value not in _NOT_CODES:
-        if value.isdigit() and key in _STATUS_KEYS:
+        if value.isdecimal() and len(value) < 16 and key in _STATUS_KEYS:
             _read_number(key, int(value), into)
         else:
             into.codes.append(value)

@@ -373,7 +373,7 @@ def away() -> Response:
 
 def number_of(text: str | None, default: int) -> int:
     """Read a number of a query."""
-    return int(text) if text is not None and text.isdigit() and len(text) < 16 else default
+    return int(text) if text is not None and text.isdecimal() and len(text) < 16 else default
 
 
 def json_response(value: object, status: int = 200) -> Response:

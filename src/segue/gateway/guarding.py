@@ -53,5 +53,5 @@ def _netloc(origin: str) -> str:
 
 
 def _is_named(given: str, names: frozenset[str]) -> bool:
-    name = given.rpartition(":")[0] if given.rpartition(":")[2].isdigit() else given
+    name = given.rpartition(":")[0] if given.rpartition(":")[2].isdecimal() else given
     return name.lower() in _LOCAL_NAMES or given.lower() in names or name.lower() in names

@@ -237,9 +237,9 @@ class Admission:
         """
         limits = self.limits
         length = headers.get("content-length", "")
-        if length.isdigit() and (len(length) > 15 or int(length) > limits.body_megabytes * _MEGA):
+        if length.isdecimal() and (len(length) > 15 or int(length) > limits.body_megabytes * _MEGA):
             raise self._too_large()
-        if length.isdigit() and int(length) > _HEAVY:
+        if length.isdecimal() and int(length) > _HEAVY:
             return await self._read_heavy(receive, [])
         first = await _receive_within(receive, limits.body_seconds)
         body = self._take(first)
@@ -400,7 +400,7 @@ def _too_slow(seconds: float) -> Refused:
 async def drop_body(receive: Receive, headers: Mapping[str, str]) -> None:
     """Read and drop the rest of a small body, after the answer: a large one is not worth it."""
     length = headers.get("content-length", "")
-    if not length.isdigit() or len(length) > 9 or int(length) > _DROPPED:
+    if not length.isdecimal() or len(length) > 9 or int(length) > _DROPPED:
         return
     with suppress(TimeoutError):
         async with asyncio.timeout(_DROP_SECONDS):

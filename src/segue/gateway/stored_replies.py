@@ -155,7 +155,7 @@ async def _send_page(send: Send, call: Call, items: list[dict[str, Any]]) -> Non
     if order not in ("asc", "desc"):
         await _refuse(send, call, f"Invalid value for 'order': {order[:40]!r}; use 'asc' or 'desc'.")
         return
-    if not (limit.isascii() and limit.isdigit() and len(limit) < 4 and 1 <= int(limit) <= _MOST_ITEMS):
+    if not (limit.isascii() and limit.isdecimal() and len(limit) < 4 and 1 <= int(limit) <= _MOST_ITEMS):
         await _refuse(send, call, f"Invalid value for 'limit': use a number from 1 to {_MOST_ITEMS}.")
         return
     ordered = items if order == "asc" else items[::-1]

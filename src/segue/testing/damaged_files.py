@@ -170,9 +170,8 @@ class DamagedFiles:
         for text in texts:
             if text in found:
                 continue
-            count = _count(before, text)
             quoted = json.dumps(text, ensure_ascii=False)[1:-1]  # inside of a value that is kept as JSON
-            if count and _count(after, text) >= count and not any(text in each or quoted in each for each in found):
+            if _stands(before, after, text) and not any(text in each or quoted in each for each in found):
                 return text
         return None
 
@@ -220,10 +219,12 @@ def _bytes_of(source: Source) -> bytes:
     return source.data or b""
 
 
-def _count(data: bytes, text: str) -> int:
-    """Count a text in a file, as JSON and as it is."""
-    spellings = {json.dumps(text).encode(), json.dumps(text, ensure_ascii=False).encode("utf-8", "replace")}
-    return sum(data.count(each) for each in spellings) or data.count(text.encode("utf-8", "replace"))
+def _stands(before: bytes, after: bytes, text: str) -> bool:
+    """Whether a text stands in a file as often as before, as JSON or as it is."""
+    quoted = {json.dumps(text).encode(), json.dumps(text, ensure_ascii=False).encode("utf-8", "replace")}
+    ways = (quoted, {text.encode("utf-8", "replace")})
+    counts = ((sum(before.count(each) for each in way), sum(after.count(each) for each in way)) for way in ways)
+    return any(0 < count <= left for count, left in counts)
 
 
 def _texts_of(history: History) -> Iterator[str]:

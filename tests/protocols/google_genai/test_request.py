@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import segue
 from protocols.google_genai.endpoints import NEWER, OLDER, VERTEX, endpoint_of
 from segue.conversation.content import ImageContent, NativeContent, TextContent, ToolCall
 from segue.conversation.context import Context, NativeTool, Options, Prompt, ToolDefinition
@@ -453,3 +454,12 @@ def test_a_second_schema_of_a_tool_is_not_sent_back():
     assert encode_request(prompt, protocol="google-genai") == body
     sent = prepare(prompt.context, "google/gemini-3.5-flash").body
     assert sent["tools"] == [{"functionDeclarations": [{"name": "find", "parametersJsonSchema": {"type": "object"}}]}]
+
+
+@pytest.mark.parametrize("field", [{"id": 0}, {"scheduling": "SILENT"}, {"willContinue": True}])
+def test_a_result_without_an_id_keeps_its_other_field(field):
+    call = {"role": "model", "parts": [{"functionCall": {"name": "f", "args": {}}}]}
+    result = {"functionResponse": {"name": "f", "response": {"output": "x"}, **field}}
+    contents = [{"role": "user", "parts": [{"text": "q"}]}, call, {"role": "user", "parts": [result]}]
+    converted = segue.convert({"contents": contents}, source="google-genai", target="google/gemini-2.5-flash")
+    assert converted.body["contents"] == contents

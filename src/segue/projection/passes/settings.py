@@ -40,6 +40,7 @@ from segue.projection.workspace.workspace import FittedTools, Target, ToolsKey, 
 from segue.protocols.kit.held_content import Reference
 from segue.protocols.kit.namespaces import FunctionName
 from segue.protocols.kit.ranges import fits_user_id
+from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.schemas import is_closed
 
 _NO_OPTIONS: Final = Options()
@@ -135,11 +136,12 @@ class _Tools:
             fitted = self.one(tool, ("tools", index))
             if fitted is None:
                 continue
-            if fitted.kind == "function":
-                if fitted.name in names:
+            name = fitted.name if fitted.kind == "function" else text_of(fitted.definition.get("name"))
+            if name is not None:
+                if name in names:
                     self.remove(("tools", index), "another tool has the same name")
                     continue
-                names.add(fitted.name)
+                names.add(name)
             if self.rules.max_tools and len(out) >= self.rules.max_tools:
                 self.remove(("tools", index), f"the target accepts {self.rules.max_tools} tools")
                 continue

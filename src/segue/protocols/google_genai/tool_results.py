@@ -97,6 +97,8 @@ def decode_result(
         and RESULT in part
         and len(inside) == 3
         and call is not None
+        and call_id is not None
+        and name is not None
         and call.get("id") == call_id
         and call.get("name") == name
         and inside.get("response") == _response([piece.text for piece in texts], is_error=is_error)

@@ -62,7 +62,7 @@ def find_in_reply(extra: Extra | None, protocol: str, *path: str) -> object:
     for step in path:
         if isinstance(node, list | tuple):
             listed = cast("Sequence[object]", node)
-            node = listed[int(step)] if step.isdigit() and int(step) < len(listed) else None
+            node = listed[int(step)] if step.isdecimal() and int(step) < len(listed) else None
             continue
         held = object_of(node)
         if is_patch:
