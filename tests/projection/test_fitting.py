@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from projection.compare import idle, unreported
-from projection.histories import options, own_contexts, plain, targets, ugly_contexts
+from projection.histories import make_ugly, options, own_contexts, plain, targets, ugly_contexts
 from projection.validity import find_faults
 from property_testing import scaled_examples, tiers
 from segue.conversation.content import CacheMark, ImageContent, NativeContent, TextContent, ThinkingContent, ToolCall
@@ -43,6 +43,12 @@ PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAW
 def small_targets(draw: st.DrawFn, protocol: str) -> Model:
     model = draw(targets(protocol))
     return replace(model, context_window=draw(st.integers(20, 3000)), max_input=0)
+
+
+def test_each_of_two_cache_marks_in_one_message_is_reported_after_a_cut():
+    model = Model("mistral-large-latest", "mistral", "mistral-chat", input=("text", "image"), context_window=431)
+    context = make_ugly(361320314, model)
+    assert unreported(context, Options(), project(context, model, policy=NO_RESERVE)) == []
 
 
 @every_protocol

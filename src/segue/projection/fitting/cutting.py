@@ -330,18 +330,18 @@ class _Cut:
         sent, start, head = self.fitted.messages, self.start, self.fold.head
         moved = len(self.given.messages) - len(sent)
         paths = {
-            index if index < head or not start else index - moved: path
-            for index, _, path in given
+            (index if index < head or not start else index - moved, position): path
+            for index, position, path in given
             if index < head or index >= start
         }
+        of_message = {index: path for (index, _), path in paths.items()}
         marks: list[Mark] = []
         for index, message in enumerate(sent):
-            path = paths.get(index, ("messages",))
-            if message.role == "toolResult" and message.cache_mark is not None:
-                marks.append((index, None, path))
-            for position, piece in enumerate(message.content):
-                if piece.cache_mark is not None:
-                    marks.append((index, position, path))
+            positions = [position for position, piece in enumerate(message.content) if piece.cache_mark is not None]
+            own = [None] if message.role == "toolResult" and message.cache_mark is not None else []
+            for position in (*own, *positions):
+                path = paths.get((index, position)) or of_message.get(index, ("messages",))
+                marks.append((index, position, path))
         return marks
 
 
