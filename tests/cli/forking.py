@@ -26,6 +26,8 @@ from typing import Final, NoReturn
 CAN_FORK: Final = hasattr(os, "fork") and sys.platform != "win32"
 PER_START: Final = ("PYTHON", "LC_", "LANG")
 """How the names of the variables begin that Python reads when it starts."""
+SELDOM: Final = ("segue.cli.mcp_server", "segue.pytest_plugin")
+"""No run of the program needs the plug-in, and few the server, whose package takes as long as all of segue."""
 
 
 class ForkServer:
@@ -107,7 +109,7 @@ def _import_everything() -> None:
 
     names = (module.name for module in pkgutil.walk_packages(segue.__path__, "segue."))
     for name in (*names, "h11", "httpcore2", "httpx2", "rich.console", "rich.table"):
-        if not name.endswith(".__main__"):
+        if not name.endswith(".__main__") and name not in SELDOM:
             with suppress(ImportError):  # of packages that are optional and not there
                 import_module(name)
     packaged_catalogue()

@@ -30,6 +30,8 @@ MAY_NAME_PROTOCOLS = {
 
 def named_protocols(source: str) -> Iterator[tuple[int, str]]:
     """Find the texts in a module that are the name of a protocol."""
+    if not any(name in source for name in _FOLDERS):
+        return  # most modules; parsing all of them takes more than a second
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and node.value in _FOLDERS:
             yield node.lineno, str(node.value)

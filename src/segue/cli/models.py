@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 import click
@@ -32,7 +32,6 @@ from segue.protocols.registry import resolve_dialect, resolve_rules
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 _STALE_AFTER: Final = 180
 """Days after which the catalogue is reported as old: providers release models every few weeks."""
@@ -133,59 +132,59 @@ _SHORT_MODALITIES: Final = {"image": "img", "document": "doc", "audio": "aud", "
 
 
 def _show_table(models: Iterable[Model]) -> None:
+    from rich.text import Text
+
     found = tuple(models)
     if found:
         console = open_console()
-        table = _wide_table(found)
-        needed = console.measure(table, options=console.options.update(max_width=10_000)).maximum
-        if console.is_terminal and needed > console.width:
-            _print_narrow(found, console)
-        else:
-            console.width = max(console.width, needed)  # a pipe has no width
-            console.print(table)
+        wide = _aligned(_WIDE, map(_cells, found))
+        is_wide = not console.is_terminal or len(wide[0]) <= console.width  # a pipe has no width
+        head, *lines = wide if is_wide else _narrow(found, console.width)
+        console.print(Text(head, "bold"), soft_wrap=True)
+        console.print(Text("\n".join(lines)), soft_wrap=True)
     click.echo(f"{counted(len(found), 'model')}; prices are US dollars for a million tokens", err=True)
 
 
-def _wide_table(models: Iterable[Model]) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("model", "protocol", "input", "reasoning"):
-        table.add_column(name, no_wrap=True)
-    for name in ("window", "output", "$ in", "$ out"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for model in models:
-        table.add_row(
-            model.full_name(),
-            model.protocol,
-            " ".join(kind for kind in model.input if kind != "text"),
-            "yes" if model.reasoning else "",
-            _tokens(model.context_window),
-            _tokens(model.max_tokens),
-            _dollars(model.cost.input),
-            _dollars(model.cost.output),
-        )
-    return table
+_WIDE: Final = {"model": "<", "protocol": "<", "input": "<", "reasoning": "<"} | dict.fromkeys(
+    ("window", "output", "$ in", "$ out"), ">"
+)
+"""The columns, and at which side their cells stand."""
+_NARROW: Final = {"input": "<", "": "<", "window": ">", "$ in": ">", "$ out": ">"}
 
 
-def _print_narrow(models: Sequence[Model], console: Console) -> None:
-    """Print the models in a narrow terminal: short columns, without the protocol and the output limit.
+def _cells(model: Model) -> tuple[str, ...]:
+    return (
+        model.full_name(),
+        model.protocol,
+        " ".join(kind for kind in model.input if kind != "text"),
+        "yes" if model.reasoning else "",
+        _tokens(model.context_window),
+        _tokens(model.max_tokens),
+        _dollars(model.cost.input),
+        _dollars(model.cost.output),
+    )
+
+
+def _aligned(columns: Mapping[str, str], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """Write a line for the names of the columns and for each row. `rich` takes seconds for all models."""
+    cells = [tuple(columns), *rows]
+    sides = [
+        f"{side}{max(map(len, column))}"
+        for side, column in zip(columns.values(), zip(*cells, strict=True), strict=True)
+    ]
+    return ["  ".join(map(format, row, sides)) for row in cells]
+
+
+def _narrow(models: Sequence[Model], width: int) -> list[str]:
+    """Write the models for a narrow terminal: short columns, without the protocol and the output limit.
 
     A name that is longer than its column has a line of its own.
     """
-    from rich.text import Text
-
-    rows = [("input", "", "window", "$ in", "$ out"), *map(_short_cells, models)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join(cell.ljust(width) if at < 2 else cell.rjust(width) for at, (cell, width) in enumerate(cells))
-        for cells in (list(zip(row, widths, strict=True)) for row in rows)
-    ]
+    lines = _aligned(_NARROW, map(_short_cells, models))
     names = ["model", *(model.full_name() for model in models)]
-    room = min(max(map(len, names)), max(20, console.width - len(lines[0]) - 2))
-    for at, (name, line) in enumerate(zip(names, lines, strict=True)):
-        begin = f"{name:<{room}}" if len(name) <= room else f"{name}\n{'':<{room}}"
-        console.print(Text(f"{begin}  {line}".rstrip(), "" if at else "bold"), soft_wrap=True)
+    room = min(max(map(len, names)), max(20, width - len(lines[0]) - 2))
+    begins = (f"{name:<{room}}" if len(name) <= room else f"{name}\n{'':<{room}}" for name in names)
+    return [f"{begin}  {line}".rstrip() for begin, line in zip(begins, lines, strict=True)]
 
 
 def _short_cells(model: Model) -> tuple[str, str, str, str, str]:
