@@ -494,7 +494,13 @@ def test_a_key_of_the_provider_is_in_no_error(gateway: Running) -> None:
     assert "sk-upstream-key" not in reply.text
 
 
-_AGENTS = {"claude-cli/2.1.325 (external, cli)": 502, "codex_cli_rs/0.166.0": 400, "GeminiCLI/0.30.0": 400, "x": 502}
+_AGENTS = {
+    "claude-cli/2.1.325 (external, cli)": 502,
+    "codex_cli_rs/0.166.0": 400,
+    "GeminiCLI-tui/0.61.0/m (linux; arm64; terminal)": 400,
+    "pi (linux 6.18; arm64)": 400,
+    "an-api (linux 6.18; arm64)": 502,
+}
 
 
 @pytest.mark.parametrize(("refusal", "stream"), [(401, True), (403, False)])
