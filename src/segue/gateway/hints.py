@@ -3,6 +3,7 @@
 Facts this file relies on (clients of 2026-11; each was run):
 - Claude Code sends its session in a header; sub-agents share it and have an id of their own.
 - codex sends its thread in a header and in `prompt_cache_key`; opencode and pi send a session in headers.
+- pi's user agent is `pi (linux 6.18; arm64)`, on every wire and without a version (pi 0.87.1, run 2026-11-17).
 - gemini-cli, qwen-code and cline send nothing: there the first message of the user stands for the conversation.
 - codex ends its turn at `response.completed` alone, whatever the status in it: `response.incomplete` fails the turn
   (0.166), or sends the request again five times (0.159).
@@ -38,7 +39,8 @@ _AGENTS: Final[tuple[tuple[str, str], ...]] = (
     ("codex", "codex"),
     ("geminicli", "gemini-cli"),
     ("opencode", "opencode"),
-    ("pi/", "pi"),
+    (" pi/", "pi"),
+    (" pi (", "pi"),
     ("qwencode", "qwen-code"),
     ("cline", "cline"),
     ("anthropic/", "anthropic-sdk"),
@@ -46,7 +48,7 @@ _AGENTS: Final[tuple[tuple[str, str], ...]] = (
     ("google-genai", "google-genai"),
     ("ollama", "ollama"),
 )
-"""The beginning of a user agent, in lower case, and the name of the client."""
+"""A part of a user agent, in lower case and with a blank before it, and the name of the client."""
 
 _ENDS: Final[Mapping[str, Mapping[str, str]]] = {"codex": {"response.incomplete": "response.completed"}}
 """The last event of a reply that was cut at its length, for clients that cannot read the protocol's own."""
@@ -76,7 +78,8 @@ def find_conversation(headers: Mapping[str, str], prompt: Prompt, tenant: str) -
 def find_client(headers: Mapping[str, str]) -> str:
     """Give the name of the client by its user agent."""
     agent = headers.get("user-agent", "").lower()
-    return next((name for beginning, name in _AGENTS if beginning in agent), agent.partition("/")[0][:40] or "unknown")
+    found = next((name for part, name in _AGENTS if part in f" {agent}"), None)
+    return found or agent.partition("/")[0][:40] or "unknown"
 
 
 def fit_last_frame(client: str, frame: dict[str, object]) -> None:
