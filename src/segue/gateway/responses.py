@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final, final
+from typing import Any, Final, cast, final
 
 import msgspec
 from msgspec.structs import replace
@@ -191,7 +191,7 @@ async def check_ids(gateway: Gateway, admission: Admission, call: Call, raw: byt
     held, body = record.held_content, call.body
     if read is not None and read.text is not None and read.seam is not None and record.turns_key is not None:
         raw = b"".join(read.text.turns[read.seam.turns :])
-        body = {record.turns_key: body[record.turns_key][read.seam.turns :]}
+        body = {record.turns_key: cast("list[object]", body[record.turns_key])[read.seam.turns :]}
     if raw and not await admission.run(may_have_ids, raw, held):
         return
     found = await admission.run(lambda: {*held.find_ids(body)})
