@@ -203,3 +203,38 @@ def test_an_id_in_a_reply_is_of_the_client_that_got_it(tmp_path: Path, upstream:
         return statuses, len(upstream.sent)
 
     assert asyncio.run(run()) == ([200, 200, 400], 2)
+
+
+LONG = {"role": "user", "content": "read the file " * 400}
+ANSWER = {"role": "assistant", "content": "I did."}
+FILE = {"type": "document", "source": {"type": "file", "file_id": "file_1"}}
+NAMING = {"role": "user", "content": [FILE]}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "statuses"),
+    [
+        ([LONG], [LONG, ANSWER, NAMING], [200, 400]),
+        ([LONG, ANSWER, NAMING], [LONG, ANSWER, NAMING, ANSWER, HI], [400, 400]),
+        ([LONG], [LONG, ANSWER, HI], [200, 200]),
+    ],
+    ids=["a new turn names it", "a refused request named it", "nothing names it"],
+)
+def test_only_what_was_accepted_is_not_checked_again(
+    tmp_path: Path, upstream: Upstream, first: list[Any], second: list[Any], statuses: list[int]
+) -> None:
+    upstream.reply = CLAUDE
+
+    async def run() -> list[int]:
+        gateway = make(tmp_path)
+        await gateway.start()
+        found: list[int] = []
+        for messages in (first, second):
+            body = {"model": "m-claude", "max_tokens": 9, "messages": messages}
+            client = Client(gateway, json.dumps(body).encode(), stays=True)
+            await client.ask("/v1/messages", {"x-api-key": KEY})
+            found.append(client.status)
+        await gateway.close()
+        return found
+
+    assert asyncio.run(run()) == statuses

@@ -109,8 +109,10 @@ def is_context_overflow(message: AssistantMessage, context_window: int = 0) -> b
     providers truncate silently); the stop reason `length` with no output and 99 % of the window used. The last two need
     `context_window`.
     """
-    has_phrase = message.stop_reason == StopReason.ERROR or message.raw_stop_reason is not None
-    if has_phrase and classify(message).kind == FailureKind.OVERFLOW:
+    is_failed = (
+        message.stop_reason == StopReason.ERROR or _code_verdict([message.raw_stop_reason or ""], "") is not None
+    )
+    if is_failed and classify(message).kind == FailureKind.OVERFLOW:
         return True
     usage = message.usage
     if context_window <= 0 or usage is None:

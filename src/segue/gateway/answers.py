@@ -266,9 +266,7 @@ async def _relay(
     held: list[Event] = []
     has_content = False
     async for first in stream:
-        events = [first]
-        while stream.has_ready:
-            events.append(await anext(stream))
+        events = [first, *stream.take_ready()]
         last = events[-1]
         if last.type == "error" and last.reason == StopReason.ABORTED:
             exchange.record(499, "aborted")  # the client left

@@ -120,7 +120,7 @@ async def read_asked(
     prompt = call.prompt
     assert prompt is not None, "only requests with a prompt are sent on"
     name = call.model or ""
-    await check_ids(gateway, admission, call, raw)
+    await check_ids(gateway, admission, call, raw, read)
     given = prompt.options if context is None and continued is None else without_previous(prompt.options)
     conversation = find_conversation(headers, prompt, tenant) if continued is None else continued.conversation
     router, key = runtime.router, admission.key

@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final, final
+from typing import Any, Final, cast, final
 
 import msgspec
 from msgspec.structs import replace
@@ -25,6 +25,7 @@ from segue.conversation.messages import AssistantMessage, Message
 from segue.conversation.stored import dump, load
 from segue.errors import LoadError
 from segue.failures.failure import FailureKind
+from segue.gateway.histories import Read
 from segue.gateway.intake import Admission, Refused
 from segue.gateway.service import Gateway
 from segue.gateway.store.database import StoreError
@@ -183,11 +184,12 @@ def may_have_ids(raw: bytes, held: HeldContent) -> bool:
     return any(mark in piece for piece in pieces for mark in marks)
 
 
-async def check_ids(gateway: Gateway, admission: Admission, call: Call, raw: bytes) -> None:
+async def check_ids(gateway: Gateway, admission: Admission, call: Call, raw: bytes, read: Read | None = None) -> None:
     """Check that a client names nothing of the operator's accounts but what it got in a reply of this gateway.
 
     Accounts are the operator's, and their files, containers and stored conversations may be those of other clients. The
-    reply that a request continues is checked where it is looked up.
+    reply that a request continues is checked where it is looked up. `read` is what is known of the body `raw` from
+    earlier requests, which were checked before they were kept: then only the turns behind that are checked.
 
     Raises:
         Refused: it names something else, or the store cannot be read.
@@ -195,10 +197,12 @@ async def check_ids(gateway: Gateway, admission: Admission, call: Call, raw: byt
     runtime, record = admission.runtime, find_protocol(call.body_protocol)
     if not admission.tenant or runtime.config.listen.provider_ids or call.body is None or record is None:
         return
-    held = record.held_content
+    held, body = record.held_content, call.body
+    if read is not None and read.text is not None and read.seam is not None and record.turns_key is not None:
+        raw = b"".join(read.text.turns[read.seam.turns :])
+        body = {record.turns_key: cast("list[object]", body[record.turns_key])[read.seam.turns :]}
     if raw and not await admission.run(may_have_ids, raw, held):
         return
-    body = call.body
     found = await admission.run(lambda: {*held.find_ids(body)})
     for at, reference in enumerate(found):
         if reference.key == held.reply or reference.id == call.model:

@@ -73,43 +73,38 @@ class StreamWriter:
     async def _write_beat(self) -> None:
         # Before the first content, the reply begins with its id here: it has one id throughout.
         frames = [*self._encoder.feed(self._start), *self._encoder.heartbeat()]
-        await self._write_frames(frames, more=True)
+        await self._send_bytes(self._frame(frames))
 
     async def write(self, frames: Sequence[StreamFrame], *, is_last: bool = False) -> None:
         """Write frames in one piece; with the last ones, end the reply."""
         if self._sending is not None:
             await self._sending
             self._sending = None
-        await self._write_frames(frames, more=not is_last)
-        if is_last:
-            self.close()
-
-    async def _write_frames(self, frames: Sequence[StreamFrame], *, more: bool) -> None:
-        self.has_encoded = self.has_encoded or not self.has_begun
-        feed = self._framer.feed
-        data = b"".join([feed(frame) for frame in frames]) if len(frames) != 1 else feed(frames[0])
-        if not more:
-            data += self._framer.finish()
-        await self._send_bytes(data, more=more)
+        await self._send_bytes(self._frame(frames, is_last=is_last), is_last=is_last)
 
     async def write_bytes(self, data: bytes, *, is_last: bool) -> None:
         """Write bytes of the provider as they are."""
         if self._sending is not None:
             await self._sending
             self._sending = None
-        await self._send_bytes(data, more=not is_last)
+        await self._send_bytes(data, is_last=is_last)
+
+    def _frame(self, frames: Sequence[StreamFrame], *, is_last: bool = False) -> bytes:
+        self.has_encoded = self.has_encoded or not self.has_begun
+        feed = self._framer.feed
+        data = feed(frames[0]) if len(frames) == 1 else b"".join([feed(frame) for frame in frames])
+        return data + self._framer.finish() if is_last else data
+
+    async def _send_bytes(self, data: bytes, *, is_last: bool = False) -> None:
+        if data or is_last:
+            self._sends_since = self._last = self._loop.time()
+            if not self.has_begun:
+                self.has_begun = True
+                await self._send({"type": "http.response.start", "status": 200, "headers": self._head()})
+            await self._send({"type": "http.response.body", "body": data, "more_body": not is_last})
+            self._sends_since = None
         if is_last:
             self.close()
-
-    async def _send_bytes(self, data: bytes, *, more: bool) -> None:
-        if not data and more:
-            return
-        self._sends_since = self._last = self._loop.time()
-        if not self.has_begun:
-            self.has_begun = True
-            await self._send({"type": "http.response.start", "status": 200, "headers": self._head()})
-        await self._send({"type": "http.response.body", "body": data, "more_body": more})
-        self._sends_since = None
 
     def close(self) -> None:
         """Stop the heartbeats."""

@@ -11,6 +11,7 @@ from client.wires import TEXT, WIRES, Wire
 from segue.client.http.clients import AsyncClient, Client, complete, stream
 from segue.client.http.settings import ClientSettings
 from segue.conversation.context import Options
+from segue.conversation.events import Event
 from segue.conversation.messages import StopReason
 from segue.errors import EmptyConversation, UnknownModel
 from segue.models.model import Model
@@ -69,6 +70,22 @@ def test_a_whole_reply_and_the_end_of_a_stream_are_the_same(server: ScriptedServ
         streamed = client.complete(HELLO, wire.model(server.url), options=Options(stream=True))
     assert streamed.content == whole.content
     assert streamed.usage == whole.usage
+
+
+@each_wire
+def test_events_that_arrived_together_can_be_taken_together(server: ScriptedServer, wire: Wire):
+    server.reply(wire.stream(), wire.stream())
+    with Client(**SETTINGS) as client:
+        with client.stream(HELLO, wire.model(server.url)) as reply:
+            one_by_one = [without_message(event) for event in reply]
+        with client.stream(HELLO, wire.model(server.url)) as reply:
+            together = [without_message(each) for event in reply for each in (event, *reply.take_ready())]
+            assert reply.take_ready() == []
+    assert together == one_by_one
+
+
+def without_message(event: Event) -> object:
+    return event.type if event.type in ("done", "error") else event
 
 
 @each_wire

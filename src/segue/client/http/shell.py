@@ -76,6 +76,12 @@ class Shell:
         """Whether the next event is here already, so that reading it does not wait."""
         return bool(self._ready)
 
+    def take_ready(self) -> list[Event]:
+        """Give the events that are here already, so that they can be handled together with the one before them."""
+        events = self._ready[::-1]
+        self._ready.clear()
+        return events
+
     @property
     def attempts(self) -> tuple[Attempt, ...]:
         """Every attempt that has ended, including the successful one."""
