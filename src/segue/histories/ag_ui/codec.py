@@ -27,7 +27,6 @@ from segue.histories.kit.framework import items_of
 from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.origins import find_origin, marked_origin, origin_mark, set_origin
 from segue.histories.kit.pieces import (
-    Media,
     arguments_text,
     encode_json,
     is_media,
@@ -41,12 +40,23 @@ from segue.histories.kit.pieces import (
     string_of,
     texts_of,
 )
+from segue.histories.kit.templates import ContentForms
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "ag-ui"
 TITLE: Final = "AG-UI"
 _OPAQUE: Final = "encryptedValue"
 _REDACTED: Final = "redacted_thinking"
+_FORMS: Final = ContentForms(
+    NAME,
+    TITLE,
+    tag="type",
+    text={"type": "text", "text": "$text"},
+    media=[
+        {"type": "$modality", "source": {"type": "data", "value": "$data!", "mimeType": "$any_type"}},
+        {"type": "$modality", "source": {"type": "url", "value": "$url!", "mimeType": "$mime_type?"}},
+    ],
+)
 
 
 def _split(entries: list[Entry]) -> list[list[Entry]]:
@@ -151,27 +161,8 @@ def _write_message(message: Message, writing: Writing) -> list[Entry]:
 
 
 def _write_content(message: Message, writing: Writing) -> str | list[Entry]:
-    blocks: list[Entry] = []
-    for piece in shown(message, writing):
-        if piece.kind == "text":
-            blocks.append({"type": "text", "text": piece.text})
-        elif is_media(piece) and (piece.data is not None or piece.url is not None):
-            blocks.append(_write_media(piece))
-        else:
-            note_unsupported(message, writing, piece, TITLE)
+    blocks = _FORMS.write(message, writing)
     return blocks[0]["text"] if len(blocks) == 1 and blocks[0]["type"] == "text" else blocks or ""
-
-
-def _write_media(piece: Media) -> Entry:
-    kind = "image" if piece.kind == "image" else (piece.mime_type or "").partition("/")[0]
-    source: Entry = (
-        {"type": "data", "value": piece.data} if piece.data is not None else {"type": "url", "value": piece.url}
-    )
-    if piece.mime_type is not None:
-        source["mimeType"] = piece.mime_type
-    elif piece.data is not None:
-        source["mimeType"] = "image/*" if piece.kind == "image" else "application/octet-stream"
-    return {"type": kind if kind in {"image", "audio", "video"} else "document", "source": source}
 
 
 def _write_result(message: ToolResultMessage, writing: Writing) -> Entry:

@@ -59,7 +59,7 @@ def read(source: Source, view: View) -> History:
         NAME,
         notes,
         messages,
-        session_id=text_of(document.get("sessionId")) or _task_id(source.name),
+        session_id=text_of(document.get("sessionId")) or task_id(source.name),
         version=text_of(own.get("version")),
         title=text_of(metadata.get("title")),
         cwd=text_of(manifest.get("cwd")),
@@ -69,7 +69,8 @@ def read(source: Source, view: View) -> History:
     )
 
 
-def _task_id(name: str) -> str | None:
+def task_id(name: str) -> str | None:
+    """Give the folder that a file lies in, which has the name of its task."""
     parts = name.split("/")
     return parts[-2] if len(parts) > 1 else None
 

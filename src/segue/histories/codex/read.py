@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from segue.conversation.context import Context, Origin, Summary
+from segue.conversation.context import Context, Summary
 from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, Usage, UserMessage
 from segue.errors import DecodeError, LoadError
 from segue.histories.codex.rollout import Rollout, RolloutItem, find_thread, is_added, read_rollout
@@ -23,7 +23,7 @@ from segue.histories.kit.envelope import find_title, name_results, with_envelope
 from segue.histories.kit.history import Branch, Child, Compaction, History, HistoryOrigin, Parent
 from segue.histories.kit.lines import first_objects, integer_of, object_of, objects_of, text_of, title_of
 from segue.histories.kit.notes import Notes
-from segue.histories.kit.origins import with_marked_origin
+from segue.histories.kit.origins import last_origin, with_marked_origin
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of, time_of
 from segue.histories.kit.wire import TurnCodec
@@ -137,17 +137,10 @@ def _read_compactions(reader: _Reader, rollout: Rollout, older: Sequence[Message
         before = reader.messages([item for item in compacted.before if not item.summary])
         counted += len(before)
         summary = Summary(
-            covers=counted, text=compacted.text, origin=_last_origin(older[:counted]), timestamp=compacted.time
+            covers=counted, text=compacted.text, origin=last_origin(older[:counted]), timestamp=compacted.time
         )
         compactions.append(Compaction(summary=summary, messages=tuple(name_results(before))))
     return tuple(compactions)
-
-
-def _last_origin(messages: Sequence[Message]) -> Origin | None:
-    for message in reversed(messages):
-        if message.role == "assistant" and message.model:
-            return Origin(protocol=message.protocol, provider=message.provider, model=message.model)
-    return None
 
 
 def _read_children(source: Source, messages: Sequence[Message], view: View, notes: Notes) -> tuple[Child, ...]:

@@ -36,18 +36,17 @@ from segue.histories.kit.origins import find_origin, marked_origin, origin_mark,
 from segue.histories.kit.pieces import (
     Media,
     image_of,
-    is_media,
     item_of,
     item_signature,
     make_call,
     media_address,
     media_of,
     note_signatures,
-    note_unsupported,
     shown,
     string_of,
     texts_of,
 )
+from segue.histories.kit.templates import ContentForms
 
 NAME: Final = "inspect-ai"
 TITLE: Final = "Inspect AI"
@@ -74,23 +73,17 @@ def _read(run: list[Entry], reading: Reading) -> list[Message]:  # noqa: ARG001 
 def _read_content(content: object) -> tuple[UserContent, ...]:
     if isinstance(content, str):
         return (TextContent(text=content),) if content else ()
-    return tuple(_read_block(object_of(block)) for block in items_of(content) if object_of(block))
+    return _FORMS.read_content(block for block in objects_of(content) if block)
 
 
-def _read_block(block: Mapping[str, Any]) -> UserContent:
-    kind = text_of(block.get("type")) or ""
-    if kind == "text" and isinstance(block.get("text"), str):
-        return TextContent(text=block["text"])
-    address = block.get(kind)
-    media: Media | None = None
+def _read_media(block: Mapping[str, Any]) -> Media | None:
+    kind = block["type"]
     if kind == "image":
-        media = image_of(None, url=address)
-    elif kind in _MEDIA:
+        return image_of(None, url=block.get(kind))
+    mime = block.get("mime_type")
+    if kind in _MEDIA:
         mime = f"audio/{block['format']}" if kind == "audio" and text_of(block.get("format")) else _MEDIA[kind]
-        media = media_of(mime, url=address)
-    elif kind == "document":
-        media = media_of(block.get("mime_type"), url=address, name=block.get("filename"))
-    return media or NativeContent(protocol=NAME, block=dict(block))
+    return media_of(mime, url=block.get(kind), name=block.get("filename") if kind == "document" else None)
 
 
 def _read_result(entry: Entry) -> ToolResultMessage:
@@ -158,18 +151,7 @@ def _write_message(message: Message, writing: Writing) -> Entry:
 
 
 def _write_content(message: Message, writing: Writing) -> str | list[Entry]:
-    blocks: list[Entry] = []
-    for piece in message.content:
-        if piece.kind == "native" and piece.protocol == NAME:
-            blocks.append(dict(piece.block))
-            continue
-        for each in shown(message, writing, [piece]):
-            if each.kind == "text":
-                blocks.append({"type": "text", "text": each.text})
-            elif is_media(each) and (block := _write_media(each)) is not None:
-                blocks.append(block)
-            else:  # a file that only the provider has: a document is a path, an address or data
-                note_unsupported(message, writing, each, TITLE)
+    blocks = _FORMS.write(message, writing)
     if len(blocks) == 1 and blocks[0].get("type") == "text" and blocks[0].keys() == {"type", "text"}:
         return blocks[0]["text"]
     return blocks or ""
@@ -177,7 +159,7 @@ def _write_content(message: Message, writing: Writing) -> str | list[Entry]:
 
 def _write_media(piece: Media) -> Entry | None:
     address = media_address(piece)
-    if address is None:
+    if address is None:  # a file that only the provider has: a document is a path, an address or data
         return None
     if piece.kind == "image":
         return {"type": "image", "image": address, "detail": "auto"}
@@ -261,4 +243,14 @@ def _write_thinking(piece: ThinkingContent, message: AssistantMessage) -> Entry:
     return {**block, **({} if signature is None else {"signature": signature}), "redacted": False}
 
 
+_FORMS: Final = ContentForms(
+    NAME,
+    TITLE,
+    tag="type",
+    readers=dict.fromkeys(("image", "audio", "video", "document"), _read_media),
+    keeps=True,
+    text={"type": "text", "text": "$text"},
+    image=_write_media,
+    file=_write_media,
+)
 CODEC: Final = EntryCodec(name=NAME, read=_read, write=_write)

@@ -358,12 +358,14 @@ def dumped_by(method: str, *packages: str, alone: bool = False, **arguments: obj
 # -- documents that are a list of messages -----------------------------------------------------------------------------
 
 
-def list_opener(is_message: Callable[[Mapping[str, Any]], bool]) -> Callable[[object, str | None], EntryList | None]:
-    """Make `open` for documents that are a list of messages, or an object with `messages`."""
+def list_opener(
+    is_message: Callable[[Mapping[str, Any]], bool], *, bare: bool = False
+) -> Callable[[object, str | None], EntryList | None]:
+    """Make `open` for documents that are a list of messages, or (unless `bare`) an object with `messages`."""
 
     def open_list(value: object, session: str | None) -> EntryList | None:  # noqa: ARG001 - one list, one conversation
         rest: dict[str, Any] = {}
-        if isinstance(value, dict):
+        if not bare and isinstance(value, dict):
             whole = cast("dict[str, Any]", value)
             rest = {_AROUND: {key: item for key, item in whole.items() if key != "messages"}}
             value = cast("object", whole.get("messages"))

@@ -6,7 +6,7 @@ One finder for all formats: a program that calls a provider `gemini` means the s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from segue.conversation.context import Origin
-from segue.conversation.messages import AssistantMessage, Sent
+from segue.conversation.messages import AssistantMessage, Message, Sent
 from segue.errors import ModelError
 from segue.histories.kit.lines import object_of, text_of
 from segue.models.catalogue import get_model
@@ -163,3 +163,11 @@ def with_marked_origin(message: AssistantMessage, fields: Mapping[str, Any]) -> 
     """Set the origin of a turn that segue has marked."""
     origin = marked_origin(UNKNOWN, fields)
     return message if origin is UNKNOWN else set_origin(message, origin)
+
+
+def last_origin(messages: Sequence[Message]) -> Origin | None:
+    """Find the model that wrote the last reply that names one."""
+    for message in reversed(messages):
+        if message.role == "assistant" and message.model:
+            return Origin(protocol=message.protocol, provider=message.provider, model=message.model)
+    return None

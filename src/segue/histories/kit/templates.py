@@ -360,14 +360,15 @@ class ContentForms:
                 continue
             for each in shown(message, writing, (piece,)) if piece.kind == "native" else (piece,):
                 is_left_out = message.role == "assistant" and not self._media_in_replies and each.kind in _MEDIA_KINDS
-                part = None if is_left_out else self._write(each)
+                part = None if is_left_out else self.write_one(each)
                 if part is None:
                     note_unsupported(message, writing, each, self._title)
                 else:
                     parts.append(part)
         return parts
 
-    def _write(self, piece: AnyContent) -> Entry | None:
+    def write_one(self, piece: AnyContent) -> Entry | None:
+        """Write one piece of content; None if it has no form."""
         for write in self._writers.get(piece.kind, ()):
             if (part := write(piece)) is not None:
                 return part

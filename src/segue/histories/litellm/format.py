@@ -8,16 +8,14 @@ from typing import Any, Final
 import msgspec
 
 from segue.histories.kit.chat_messages import ChatForm
-from segue.histories.kit.entries import Entry
-from segue.histories.kit.format import Draft
 from segue.histories.kit.framework import (
-    EntryList,
     Framework,
+    close_list,
     framework_format,
     from_package,
     give_json,
     items_of,
-    list_of,
+    list_opener,
 )
 from segue.histories.kit.lines import text_of
 from segue.histories.kit.samples import read_samples
@@ -27,15 +25,6 @@ _ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool", "
 
 def _is_message(entry: Mapping[str, Any]) -> bool:
     return text_of(entry.get("role")) in _ROLES and ("content" in entry or "tool_calls" in entry)
-
-
-def _open(value: object, session: str | None) -> EntryList | None:  # noqa: ARG001 - one list is one conversation
-    entries = list_of(value)
-    return EntryList(entries) if entries and any(_is_message(entry) for entry in entries) else None
-
-
-def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> object:  # noqa: ARG001
-    return entries
 
 
 def _plain(value: object) -> object:
@@ -52,8 +41,8 @@ def _plain(value: object) -> object:
 FRAMEWORK: Final = Framework(
     codec=ChatForm(name="litellm", title="LiteLLM", blocks=True).codec(),
     title="LiteLLM",
-    open=_open,
-    close=_close,
+    open=list_opener(_is_message, bare=True),
+    close=close_list,
     plain=_plain,
 )
 FORMAT: Final = framework_format(

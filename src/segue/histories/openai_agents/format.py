@@ -9,8 +9,15 @@ import msgspec
 
 from segue.errors import LoadError
 from segue.histories.kit.entries import Entry
-from segue.histories.kit.format import Draft
-from segue.histories.kit.framework import EntryList, Framework, framework_format, from_package, give_json, list_of
+from segue.histories.kit.framework import (
+    EntryList,
+    Framework,
+    close_list,
+    framework_format,
+    from_package,
+    give_json,
+    list_opener,
+)
 from segue.histories.kit.lines import object_of, text_of
 from segue.histories.kit.samples import read_samples
 from segue.histories.kit.source import AgentDatabase
@@ -30,15 +37,6 @@ _KINDS: Final = frozenset(
 def _is_item(entry: Mapping[str, Any]) -> bool:
     kind = text_of(entry.get("type"))
     return kind in _KINDS or (kind is None and "role" in entry and "content" in entry)
-
-
-def _open(value: object, session: str | None) -> EntryList | None:  # noqa: ARG001 - one list is one conversation
-    entries = list_of(value)
-    return EntryList(entries) if entries and any(_is_item(entry) for entry in entries) else None
-
-
-def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> object:  # noqa: ARG001
-    return entries
 
 
 def _open_database(database: AgentDatabase, session: str | None) -> EntryList:
@@ -76,8 +74,8 @@ def _plain(value: object) -> object:
 FRAMEWORK: Final = Framework(
     codec=CODEC,
     title="OpenAI Agents SDK",
-    open=_open,
-    close=_close,
+    open=list_opener(_is_item, bare=True),
+    close=close_list,
     open_database=_open_database,
     plain=_plain,
     file_name="items.json",

@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, final
 
-from segue.conversation.context import Context, Origin, Summary
-from segue.conversation.messages import Message
+from segue.conversation.context import Context, Summary
 from segue.errors import LoadError
 from segue.histories.kit.envelope import find_title
 from segue.histories.kit.history import Branch, Child, Compaction, History, HistoryOrigin, Parent
 from segue.histories.kit.lines import object_of, objects_of, text_of, title_of, without
 from segue.histories.kit.notes import Notes
+from segue.histories.kit.origins import last_origin
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of, time_of
 from segue.histories.opencode.store import load
@@ -195,16 +195,9 @@ def _read_compactions(
         value = Summary(
             covers=len(older),
             text="\n".join(text for text in texts if text),
-            origin=_last_origin(older),
+            origin=last_origin(older),
             timestamp=time_of_info(_info(summary)),
         )
         made.append(Compaction(summary=value, messages=tuple(older[done:]), id=text_of(_info(summary).get("id"))))
         done = max(done, len(older))
     return tuple(made)
-
-
-def _last_origin(messages: Sequence[Message]) -> Origin | None:
-    for message in reversed(messages):
-        if message.role == "assistant" and message.model:
-            return Origin(protocol=message.protocol, provider=message.provider, model=message.model)
-    return None

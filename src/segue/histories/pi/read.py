@@ -20,7 +20,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from segue.conversation.content import TextContent
-from segue.conversation.context import Context, Origin, Summary
+from segue.conversation.context import Context, Summary
 from segue.conversation.foreign import read_message
 from segue.conversation.messages import Message, SystemMessage, UserMessage
 from segue.errors import LoadError
@@ -28,7 +28,7 @@ from segue.histories.kit.envelope import find_title, name_results, with_envelope
 from segue.histories.kit.history import Branch, Compaction, History, HistoryOrigin, Parent
 from segue.histories.kit.lines import Line, decode_objects, object_of, text_of, title_of, without
 from segue.histories.kit.notes import Notes
-from segue.histories.kit.origins import with_marked_origin
+from segue.histories.kit.origins import last_origin, with_marked_origin
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of, time_of
 from segue.plurals import counted
@@ -183,7 +183,7 @@ class _Reader:
             summary = Summary(
                 covers=len(replaced),
                 text=text_of(fields.get("summary")) or "",
-                origin=_last_origin(replaced),
+                origin=last_origin(replaced),
                 timestamp=milliseconds_of(fields.get("timestamp")),
             )
             made.append(Compaction(summary=summary, messages=tuple(replaced[done:]), id=self._path[at]))
@@ -279,13 +279,6 @@ class _Reader:
         if message.role == "assistant":
             message = with_marked_origin(message, fields)
         return [with_envelope(message, NAME, envelope, own=own)]
-
-
-def _last_origin(messages: Sequence[Message]) -> Origin | None:
-    for message in reversed(messages):
-        if message.role == "assistant" and message.model:
-            return Origin(protocol=message.protocol, provider=message.provider, model=message.model)
-    return None
 
 
 def _command_text(message: dict[str, Any]) -> str:

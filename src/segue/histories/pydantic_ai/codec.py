@@ -53,10 +53,9 @@ from segue.histories.kit.pieces import (
     shown,
     stop_of,
     string_of,
-    usage_of,
-    whole_input,
 )
 from segue.histories.kit.stamps import iso_of, milliseconds_of
+from segue.histories.kit.templates import Template
 from segue.histories.pydantic_ai.media import MEDIA_KINDS, read_media_item, write_media_item
 
 NAME: Final = "pydantic-ai"
@@ -72,6 +71,13 @@ _FINISH: Final[Mapping[StopReason, str]] = {
 }
 _CHAT_FIELDS: Final = frozenset({"reasoning", "reasoning_content", "reasoning_details", "content"})
 """Values of `id` of a thinking part that name the field of a reply over Chat."""
+_USAGE: Final = Template(
+    "usage",
+    {"input_tokens": "$whole_input", "cache_write_tokens": "$cache_write", "cache_write_1h_tokens": 0}
+    | {"cache_read_tokens": "$cache_read", "output_tokens": "$output", "output_reasoning_tokens": "$reasoning"}
+    | {"input_audio_tokens": 0, "cache_audio_read_tokens": 0, "output_audio_tokens": 0, "audio_seconds": 0.0}
+    | {"details": {}},
+)
 SIGNED_IN_DETAILS: Final = "thought_signature"
 NATIVE: Final = "native_blocks"
 """The setting that is `keep` if blocks that only one protocol has are kept, in the details of an empty text; other
@@ -222,28 +228,13 @@ def _read_thinking(
 
 
 def _read_usage(usage: Mapping[str, Any]) -> Usage | None:
-    found = usage_of(
-        usage.get("input_tokens"),
-        usage.get("output_tokens"),
-        cache_read=usage.get("cache_read_tokens"),
-        cache_write=usage.get("cache_write_tokens"),
-        reasoning=usage.get("output_reasoning_tokens"),
-    )
+    found: Usage | None = _USAGE.read(usage)
     try:
         cost = float(usage.get("cost") or 0)
     except (TypeError, ValueError):
         return found
-    if found is None or not cost or cost != cost:  # noqa: PLR0124 - a number that is none
-        return found
-    return Usage(
-        input=found.input,
-        output=found.output,
-        cache_read=found.cache_read,
-        cache_write=found.cache_write,
-        reasoning=found.reasoning,
-        total_tokens=found.total_tokens,
-        cost=UsageCost(total=cost),
-    )
+    has_cost = cost and cost == cost  # noqa: PLR0124 - a number that is none
+    return replace(found, cost=UsageCost(total=cost)) if found is not None and has_cost else found
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
@@ -432,20 +423,7 @@ def _write_thinking(piece: ThinkingContent, message: AssistantMessage, provider:
 def _write_usage(usage: Usage | None) -> dict[str, Any]:
     found = usage or Usage()
     cost = found.cost.total if found.cost is not None else None
-    return {
-        "input_tokens": whole_input(found),
-        "cache_write_tokens": found.cache_write,
-        "cache_write_1h_tokens": 0,
-        "cache_read_tokens": found.cache_read,
-        "output_tokens": found.output,
-        "output_reasoning_tokens": found.reasoning,
-        "input_audio_tokens": 0,
-        "cache_audio_read_tokens": 0,
-        "output_audio_tokens": 0,
-        "audio_seconds": 0.0,
-        "details": {},
-        "cost": None if not cost else repr(cost),
-    }
+    return {**(_USAGE.write(found) or {}), "cost": None if not cost else repr(cost)}
 
 
 CODEC: Final = EntryCodec(name=NAME, read=_read, write=_write, join=_join)

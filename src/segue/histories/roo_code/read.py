@@ -18,6 +18,7 @@ from segue.conversation.content import ThinkingContent
 from segue.conversation.context import Summary
 from segue.conversation.messages import AssistantMessage, Message
 from segue.errors import LoadError
+from segue.histories.cline.read import task_id
 from segue.histories.kit.anthropic_turns import WIRE, read_turn
 from segue.histories.kit.documents import describe_document, finish_history, load_value, parse_object, refuse_branch
 from segue.histories.kit.envelope import plain_text, with_envelope
@@ -75,18 +76,13 @@ def read(source: Source, view: View) -> History:
         NAME,
         notes,
         everything if full else active,
-        session_id=text_of(manifest.get("id")) or _task_id(source.name),
+        session_id=text_of(manifest.get("id")) or task_id(source.name),
         title=text_of(manifest.get("task")),
         cwd=text_of(manifest.get("workspace")),
         compaction=compaction,
         shows_compacted=full,
         extra={"history_item": manifest} if manifest else None,
     )
-
-
-def _task_id(name: str) -> str | None:
-    parts = name.split("/")
-    return parts[-2] if len(parts) > 1 else None
 
 
 def _hidden(items: Sequence[dict[str, Any]]) -> set[int]:
@@ -137,4 +133,4 @@ def _compaction(
 
 def describe(excerpt: Excerpt) -> Session | None:
     """Describe a task by its file."""
-    return describe_document(excerpt, NAME, read, _task_id(excerpt.name) or excerpt.name)
+    return describe_document(excerpt, NAME, read, task_id(excerpt.name) or excerpt.name)

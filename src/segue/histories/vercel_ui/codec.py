@@ -23,7 +23,6 @@ from segue.conversation.content import (
     TextContent,
     ThinkingContent,
     ToolResultContent,
-    UserContent,
 )
 from segue.conversation.context import Origin
 from segue.conversation.messages import (
@@ -47,14 +46,12 @@ from segue.histories.kit.origins import (
     set_origin,
 )
 from segue.histories.kit.pieces import (
-    ANY_IMAGE,
     Media,
     encode_json,
     is_media,
     item_of,
     item_signature,
     make_call,
-    media_address,
     media_of,
     note_unsupported,
     read_media,
@@ -62,7 +59,7 @@ from segue.histories.kit.pieces import (
     stop_of,
     string_of,
 )
-from segue.histories.kit.templates import Template
+from segue.histories.kit.templates import ContentForms, Template
 from segue.projection.report import ChangeCode, Loss
 
 NAME: Final = "vercel-ui"
@@ -73,6 +70,28 @@ _PROVIDERS: Final = ("anthropic", "openai", "google", "bedrock")
 _KEYS: Final = {protocol_of(catalogue_name(key), ""): key for key in _PROVIDERS}
 _NO_RESULT: Final = frozenset({"input-streaming", "input-available", "approval-requested", "approval-responded"})
 _FAILED: Final = frozenset({"output-error", "output-denied"})
+_FORMS: Final = ContentForms(
+    NAME,
+    TITLE,
+    tag="type",
+    keeps=True,
+    text={"type": "text", "text": "$text"},
+    media=[
+        {"type": "file", "mediaType": "$any_type", "url": address, "filename": "$name?"}
+        for address in ("$data_url!", "$url!")
+    ],
+)
+_OUTPUT: Final = ContentForms(
+    NAME,
+    TITLE,
+    tag="type",
+    text={"type": "text", "text": "$text"},
+    media=[
+        {"type": "media", "mediaType": "$any_type", "data": "$data!"},
+        {"type": "media", "mediaType": "$any_type", "url": "$url!"},
+        {"type": "media", "mediaType": "$any_type", "file_id": "$file_id"},
+    ],
+)
 _USAGE: Final = Template(
     "usage",
     {
@@ -100,20 +119,11 @@ def _read(run: list[Entry], reading: Reading) -> list[Message]:
             texts = [TextContent(text=part["text"]) for part in parts if isinstance(part.get("text"), str)]
             return [SystemMessage(content=tuple(texts))]
         case "user":
-            return [UserMessage(content=tuple(_read_user_part(part) for part in parts))]
+            return [UserMessage(content=_FORMS.read_content(parts))]
         case "assistant":
             return _read_turn(entry, parts, reading)
         case _:
             return []
-
-
-def _read_user_part(part: Mapping[str, Any]) -> UserContent:
-    if part.get("type") == "text" and isinstance(part.get("text"), str):
-        return TextContent(text=part["text"])
-    media = None
-    if part.get("type") == "file":
-        media = media_of(part.get("mediaType"), url=part.get("url"), name=part.get("filename"))
-    return media or NativeContent(protocol=NAME, block=dict(part))
 
 
 def _read_turn(entry: Entry, parts: list[dict[str, Any]], reading: Reading) -> list[Message]:
@@ -254,35 +264,10 @@ def _write(messages: Sequence[Message], writing: Writing) -> list[Entry]:
     entries: list[Entry] = []
     for run in _join(messages):
         if run[0].role in {"user", "system"}:
-            entries.append({"role": run[0].role, "parts": _write_user_parts(run[0], writing)})
+            entries.append({"role": run[0].role, "parts": _FORMS.write(run[0], writing)})
         elif (entry := _write_turn(run, writing)) is not None:
             entries.append(entry)
     return entries
-
-
-def _write_user_parts(message: Message, writing: Writing) -> list[Entry]:
-    parts: list[Entry] = []
-    for piece in message.content:
-        if piece.kind == "native" and piece.protocol == NAME:
-            parts.append(dict(piece.block))
-            continue
-        for each in shown(message, writing, [piece]):
-            if each.kind == "text":
-                parts.append({"type": "text", "text": each.text})
-            elif is_media(each):
-                parts += _write_file(each, message, writing)
-    return parts
-
-
-def _write_file(piece: Media, message: Message, writing: Writing) -> list[Entry]:
-    address = media_address(piece)
-    if address is None:
-        note_unsupported(message, writing, piece, TITLE)
-        return []
-    default = ANY_IMAGE if piece.kind == "image" else "application/octet-stream"
-    part: Entry = {"type": "file", "mediaType": piece.mime_type or default, "url": address}
-    name = getattr(piece, "name", None)
-    return [{**part, "filename": name} if name is not None else part]
 
 
 def _write_turn(run: Sequence[Message], writing: Writing) -> Entry | None:
@@ -343,8 +328,10 @@ def _write_step(message: AssistantMessage, writing: Writing) -> list[Entry]:
                 for each in shown(message, writing, [piece]):
                     if each.kind == "text":
                         parts.append({"type": "text", "text": each.text, "state": "done"})
-                    elif is_media(each):
-                        parts += _write_file(each, message, writing)
+                    elif (part := _FORMS.write_one(each)) is not None:
+                        parts.append(part)
+                    else:
+                        note_unsupported(message, writing, each, TITLE)
     return parts
 
 
@@ -387,23 +374,8 @@ def _write_result(result: ToolResultMessage, writing: Writing) -> Entry:
         return {"state": "output-error", "errorText": "\n".join(texts)}
     if not media:
         return {"state": "output-available", "output": "\n".join(texts)}
-    value: list[Entry] = []
-    for piece in shown(result, writing):
-        if piece.kind == "text":
-            value.append({"type": "text", "text": piece.text})
-        elif is_media(piece):
-            value.append(_write_output_media(piece))
+    value = [part for piece in shown(result, writing) if (part := _OUTPUT.write_one(piece)) is not None]
     return {"state": "output-available", "output": {"type": "content", "value": value}}
-
-
-def _write_output_media(piece: Media) -> Entry:
-    default = ANY_IMAGE if piece.kind == "image" else "application/octet-stream"
-    block: Entry = {"type": "media", "mediaType": piece.mime_type or default}
-    if piece.data is not None:
-        return {**block, "data": piece.data}
-    return (
-        {**block, "url": piece.url} if piece.url is not None else {**block, "file_id": getattr(piece, "file_id", None)}
-    )
 
 
 CODEC: Final = EntryCodec(name=NAME, read=_read, write=_write, join=_join)

@@ -7,10 +7,9 @@ from typing import Any, Final, cast
 
 from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
-from segue.histories.kit.framework import EntryList, Framework, framework_format, give_json, list_of
+from segue.histories.kit.framework import EntryList, Framework, add_ids, framework_format, give_json, list_of
 from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.samples import read_samples
-from segue.histories.kit.stamps import make_id
 from segue.histories.vercel_ui.codec import CODEC, TITLE
 
 _ROLES: Final = frozenset({"system", "user", "assistant"})
@@ -34,21 +33,13 @@ def _open(value: object, session: str | None) -> EntryList | None:  # noqa: ARG0
     return EntryList(entries, rest, id=text_of(object_of(rest.get("body")).get("id")))
 
 
-def _complete(entries: list[Entry], draft: Draft) -> list[Entry]:
-    """Add ids: every message needs one."""
-    return [
-        entry if entry.get("id") else {"id": make_id(draft.id, "message", str(at)), **entry}
-        for at, entry in enumerate(entries)
-    ]
-
-
 def _close(entries: list[Entry], rest: Mapping[str, Any], draft: Draft) -> object:  # noqa: ARG001
     body = rest.get("body")
     return {"messages": entries, **cast("Mapping[str, Any]", body)} if isinstance(body, Mapping) else entries
 
 
 FRAMEWORK: Final = Framework(
-    codec=CODEC, title=TITLE, open=_open, close=_close, complete=_complete, file_name="ui-messages.json"
+    codec=CODEC, title=TITLE, open=_open, close=_close, complete=add_ids, file_name="ui-messages.json"
 )
 FORMAT: Final = framework_format(
     FRAMEWORK,

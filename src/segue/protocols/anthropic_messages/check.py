@@ -12,14 +12,14 @@ from typing import Final, cast
 
 from segue.errors import Path
 from segue.protocols.anthropic_messages.cache import CACHE_CONTROL
-from segue.protocols.anthropic_messages.check_turns import Turns, kind_of
+from segue.protocols.anthropic_messages.check_turns import Turns
 from segue.protocols.anthropic_messages.limits import LIMITS
 from segue.protocols.anthropic_messages.rules import PROVIDER
 from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import matches_alphabet, objects_of, run_checks
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.efforts import check_effort
-from segue.protocols.kit.json_values import object_of
+from segue.protocols.kit.json_values import kind_of, object_of
 from segue.protocols.kit.ranges import check_range, check_stops, check_user_ids
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.request_fields import RequestFields

@@ -18,7 +18,7 @@ from segue.protocols.anthropic_messages.native import REPLAY
 from segue.protocols.anthropic_messages.rules import PROVIDER
 from segue.protocols.kit.checking import check_base64, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
-from segue.protocols.kit.json_values import object_of
+from segue.protocols.kit.json_values import kind_of, object_of
 from segue.protocols.kit.media_checks import check_address, check_bytes
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.replay import NO_CALL, NO_RESULT, Turn, find_halves
@@ -39,11 +39,6 @@ _OTHER_WIRES: Final = frozenset(
 )
 """Types of parts of the OpenAI protocols. Any other unknown type may be new, and is left to the provider."""
 _SERVER_ID: Final = re.compile(r"srvtoolu_[a-zA-Z0-9_]+")
-
-
-def kind_of(block: Object) -> str:
-    """Give the type of a block; an empty string where it is not a string."""
-    return text_of(block.get("type")) or ""
 
 
 class RoleRun:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Final, cast
 
 from segue.errors import Path
@@ -22,6 +21,7 @@ from segue.protocols.google_genai.keys import read_keys, texts_of
 from segue.protocols.google_genai.limits import LIMITS
 from segue.protocols.google_genai.options import mode_of
 from segue.protocols.kit.capabilities import Places
+from segue.protocols.kit.checking import name_pattern
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import Block, object_of
@@ -69,15 +69,9 @@ def check(body: Block, endpoint: Endpoint) -> list[Violation]:
 # -- tools -------------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=64)
-def _pattern(first: str | None, alphabet: str | None, most: int) -> re.Pattern[str]:
-    rest = f"[{alphabet}]" if alphabet else "."
-    return re.compile(rf"[{first}]{rest}{{0,{most - 1 if most else ''}}}" if first else rf"{rest}{{1,{most or ''}}}")
-
-
 def _check_tools(wire: Block, rules: Rules) -> Iterator[Violation]:
     seen: set[str] = set()
-    name_of_tool = _pattern(rules.tool_name_first, rules.tool_name_alphabet, rules.tool_name_max)
+    name_of_tool = name_pattern(rules.tool_name_first, rules.tool_name_alphabet, rules.tool_name_max)
     count = 0
     for at, tool in objects_of(wire.get("tools")):
         for index, raw in objects_of(read_keys(tool).get("functionDeclarations")):

@@ -11,23 +11,21 @@ Limits of the models are those of generateContent, where the same models answer;
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import Final
 
 from segue.errors import Path
 from segue.models.rules import Rules
 from segue.plurals import counted
-from segue.protocols.google_interactions.content import CONTENTS, MEDIA, kind_of
+from segue.protocols.google_interactions.content import CONTENTS, MEDIA
 from segue.protocols.google_interactions.native import REPLAY
 from segue.protocols.google_interactions.options import FORMAT, GENERATION
 from segue.protocols.google_interactions.server_tools import SERVER_TOOLS
 from segue.protocols.kit.capabilities import Places
-from segue.protocols.kit.checking import check_base64, objects_of
+from segue.protocols.kit.checking import check_base64, name_pattern, objects_of
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
-from segue.protocols.kit.json_values import Block, is_list, object_of
+from segue.protocols.kit.json_values import Block, is_list, kind_of, object_of
 from segue.protocols.kit.media_checks import check_bytes
 from segue.protocols.kit.ranges import check_range
 from segue.protocols.kit.reading import strings_of, text_of
@@ -88,14 +86,8 @@ def _check_frame(body: JsonObject) -> Iterator[Violation]:
 # -- tools -------------------------------------------------------------------------------------------------------------
 
 
-@lru_cache(maxsize=64)
-def _pattern(first: str | None, alphabet: str | None, most: int) -> re.Pattern[str]:
-    rest = f"[{alphabet}]" if alphabet else "."
-    return re.compile(rf"[{first}]{rest}{{0,{most - 1 if most else ''}}}" if first else rf"{rest}{{1,{most or ''}}}")
-
-
 def _is_name(name: object, rules: Rules) -> bool:
-    pattern = _pattern(rules.tool_name_first, rules.tool_name_alphabet, rules.tool_name_max)
+    pattern = name_pattern(rules.tool_name_first, rules.tool_name_alphabet, rules.tool_name_max)
     return isinstance(name, str) and pattern.fullmatch(name) is not None
 
 

@@ -20,7 +20,7 @@ from segue.conversation.content import FileContent, ImageContent, NativeContent,
 from segue.conversation.media_types import plain_type
 from segue.errors import EncodeError
 from segue.protocols.google_interactions.rules import PROTOCOL
-from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.json_values import Block, Wire, kind_of
 from segue.protocols.kit.reading import native_block, standard_base64, text_of
 from segue.protocols.kit.verbatim import keep, restore
 
@@ -30,12 +30,6 @@ CONTENTS: Final = MEDIA | {"text"}
 
 _OWN_FILES: Final = ("gs://", "files/", "https://generativelanguage.googleapis.com/")
 """How addresses begin that only Google itself can read."""
-
-
-def kind_of(wire: Block) -> str:
-    """Give the type of a step or a content; an empty text when it is not a string."""
-    kind = wire.get("type")
-    return kind if isinstance(kind, str) else ""
 
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------

@@ -17,9 +17,9 @@ from typing import Final
 
 from segue.conversation.arguments import encode_arguments
 from segue.conversation.content import FallbackContent, NativeContent, TextContent
-from segue.protocols.google_interactions.content import decode_media, kind_of
+from segue.protocols.google_interactions.content import decode_media
 from segue.protocols.google_interactions.rules import PROTOCOL
-from segue.protocols.kit.json_values import Block, is_object, object_of
+from segue.protocols.kit.json_values import Block, is_object, kind_of, object_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.replay import Pair, Replay, read_type
 from segue.protocols.kit.sources import labelled, objects_in

@@ -22,7 +22,7 @@ import msgspec
 from segue.conversation.arguments import parse_arguments
 from segue.conversation.events import Event
 from segue.conversation.messages import StopReason
-from segue.protocols.google_interactions.content import MEDIA, kind_of
+from segue.protocols.google_interactions.content import MEDIA
 from segue.protocols.google_interactions.errors import decode_error
 from segue.protocols.google_interactions.native import native_step
 from segue.protocols.google_interactions.response import decode_response
@@ -30,7 +30,7 @@ from segue.protocols.google_interactions.rules import PROTOCOL
 from segue.protocols.google_interactions.turns import OUTPUT, TurnReader
 from segue.protocols.kit.assembly import Assembly, Part, join_chunks
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import EMPTY, Block, Wire, is_list, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, is_list, kind_of, object_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.sources import objects_in
 from segue.protocols.kit.streaming import MISFIT, StreamDecoder

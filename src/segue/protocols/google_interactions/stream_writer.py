@@ -18,13 +18,13 @@ from segue.conversation.content import NativeContent, TextContent, ThinkingConte
 from segue.conversation.context import Options
 from segue.conversation.events import StartEvent
 from segue.conversation.messages import AssistantMessage, StopReason
-from segue.protocols.google_interactions.content import CONTENTS, kind_of
+from segue.protocols.google_interactions.content import CONTENTS
 from segue.protocols.google_interactions.errors import error_object
 from segue.protocols.google_interactions.response import encode_response
 from segue.protocols.google_interactions.rules import PROTOCOL
 from segue.protocols.google_interactions.turns import OUTPUT
 from segue.protocols.kit.codec import Endpoint, Fault
-from segue.protocols.kit.json_values import Block, Wire
+from segue.protocols.kit.json_values import Block, Wire, kind_of
 from segue.protocols.kit.reading import native_block
 from segue.protocols.kit.stream_writing import FrameMaker, MakeEncoder, StreamWriter, encoder_of
 from segue.protocols.kit.verbatim import chosen, data_of

@@ -152,3 +152,10 @@ def matches_alphabet(literal: str, alphabet: str, *, least: int = 1, most: int =
 @lru_cache(maxsize=64)
 def _pattern(alphabet: str, least: int, most: int) -> re.Pattern[str]:
     return re.compile(f"[{alphabet}]{{{least},{most or ''}}}")
+
+
+@lru_cache(maxsize=64)
+def name_pattern(first: str | None, alphabet: str | None, most: int) -> re.Pattern[str]:
+    """Make the pattern of a name with an alphabet, and another one for its first character; None: any."""
+    rest = f"[{alphabet}]" if alphabet else "."
+    return re.compile(rf"[{first}]{rest}{{0,{most - 1 if most else ''}}}" if first else rf"{rest}{{1,{most or ''}}}")

@@ -194,3 +194,9 @@ def with_leaf(value: object, path: Sequence[object], leaf: object) -> object:
         listed[step] = with_leaf(listed[step], rest, leaf)
         return listed
     return value
+
+
+def kind_of(wire: Block) -> str:
+    """Give the `type` of a block; an empty text when it is not a string."""
+    kind = wire.get("type")
+    return kind if isinstance(kind, str) else ""

@@ -20,7 +20,7 @@ from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import check_base64, data_urls
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
-from segue.protocols.kit.json_values import Block, object_of
+from segue.protocols.kit.json_values import Block, kind_of, object_of
 from segue.protocols.kit.media_checks import check_address, check_bytes, check_image_url
 from segue.protocols.kit.ranges import check_range, check_user_ids
 from segue.protocols.kit.reading import split_data_url, text_of
@@ -28,7 +28,7 @@ from segue.protocols.kit.replay import NO_CALL, Role, Turn, find_halves
 from segue.protocols.kit.request_fields import RequestFields
 from segue.protocols.openai_responses.check_namespaces import check_namespaces
 from segue.protocols.openai_responses.limits import LIMITS
-from segue.protocols.openai_responses.native import ID_PREFIXES, LONGEST_ID, REPLAY, kind_of, side_of
+from segue.protocols.openai_responses.native import ID_PREFIXES, LONGEST_ID, REPLAY, side_of
 
 _NEVER_REASON: Final = re.compile(OPENAI_WITHOUT_REASONING, re.IGNORECASE)
 _ROLES: Final = frozenset({"user", "assistant", "system", "developer"})  # openai 3.49.0: EasyInputMessage

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from segue.protocols.kit.codec import JsonObject, Violation
-from segue.protocols.kit.json_values import Block
+from segue.protocols.kit.json_values import Block, kind_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.sources import objects_in
-from segue.protocols.openai_responses.native import kind_of
 
 
 def check_namespaces(body: JsonObject, items: Sequence[tuple[int, Block]]) -> Iterator[Violation]:

@@ -16,7 +16,7 @@ from typing import Final, Literal, TypeAlias, cast
 
 from segue.conversation.arguments import encode_arguments
 from segue.conversation.content import FallbackContent, ImageContent, NativeContent, TextContent
-from segue.protocols.kit.json_values import Block, object_of
+from segue.protocols.kit.json_values import Block, kind_of, object_of
 from segue.protocols.kit.reading import split_data_url, standard_base64
 from segue.protocols.kit.replay import TOOL_RESULT, Pair, Replay
 from segue.protocols.openai_responses.rules import PROTOCOL
@@ -39,12 +39,6 @@ CLIENT_ITEMS: Final[Mapping[str, Side]] = {
     "configuration_update": "system",
 }
 """Items that the client sends; every other type belongs to the model."""
-
-
-def kind_of(wire: Block) -> str:
-    """Give the type of an item or a part; an empty text when it is not a string."""
-    kind = wire.get("type")
-    return kind if isinstance(kind, str) else ""
 
 
 def side_of(item: Block) -> Side:

@@ -29,11 +29,11 @@ from segue.conversation.events import Event
 from segue.conversation.messages import StopReason
 from segue.protocols.kit.assembly import Assembly, Part, join_chunks
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import Block, object_of
+from segue.protocols.kit.json_values import Block, kind_of, object_of
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.streaming import MISFIT, StreamDecoder
 from segue.protocols.openai_responses.errors import decode_error
-from segue.protocols.openai_responses.native import kind_of, native_item
+from segue.protocols.openai_responses.native import native_item
 from segue.protocols.openai_responses.response import decode_response, error_extra, error_message_of, stop_of
 from segue.protocols.openai_responses.rules import PROTOCOL
 from segue.protocols.openai_responses.turns import TurnReader
