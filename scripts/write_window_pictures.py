@@ -150,7 +150,7 @@ def draw_reuse(shares: Sequence[tuple[int, float, float]]) -> str:
     """Draw bars: for each window, the part of the tokens that repeats the request before, by kind of cut."""
     parts = [
         _text(_LEFT, 22, "Tokens that repeat the request before, so that a prompt cache has them", "ink"),
-        _text(_LEFT, 40, "solid: cuts from 0.9 to 0.47 (the default); outlined: as little as needed", "quiet"),
+        _text(_LEFT, 40, "solid: cuts from 0.9 to 0.43 (the default); outlined: as little as needed", "quiet"),
     ]
     y, longest = _TOP + 10.0, _WIDTH - _LEFT - 90
     for window, two, one in shares:

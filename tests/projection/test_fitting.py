@@ -498,11 +498,11 @@ def test_the_usage_of_messages_that_were_deleted_since_is_no_reason_to_refuse():
     ("price", "least", "most"),
     [
         (Price(input=4, cache_read=0.2, cache_write=5), 0.33, 0.36),
-        (Price(input=1, cache_read=0.1, cache_write=1.25), 0.38, 0.45),
-        (Price(input=1, cache_read=0.1), 0.42, 0.5),
+        (Price(input=1, cache_read=0.1, cache_write=1.25), 0.36, 0.43),
+        (Price(input=1, cache_read=0.1), 0.41, 0.47),
         (Price(input=1, cache_read=0.5), 0.6, 0.6),
         (Price(input=1), 0.6, 0.6),
-        (Price(), 0.38, 0.45),
+        (Price(), 0.36, 0.43),
     ],
     ids=["very cheap reads", "Claude", "no price of writing", "half price", "no cache", "unknown prices"],
 )
@@ -517,7 +517,8 @@ def test_the_price_of_the_cache_chooses_how_far_a_cut_goes(price, least, most):
             found.append(window.share)
         last = window.gone
     assert len(found) > 2
-    assert least - 0.06 < min(found) <= max(found) <= most, "a cut ends between two units"
+    # The note takes what whole units leave, and does not depend on a user message behind them.
+    assert least - 0.01 < min(found) <= max(found) <= most + 0.01
 
 
 def test_a_cut_goes_further_down_where_turns_are_long():

@@ -114,6 +114,45 @@ def test_plain_words_and_code_that_only_mentions_an_error_are_not(text):
     assert facts_of(result(1, text)) == ""
 
 
+@pytest.mark.parametrize("large", [{"body": 800}, {"text": 800}, {"result": 880}])
+def test_the_room_that_a_large_step_leaves_quotes_it(large):
+    """Only whole steps are left out: without the excerpt, the request would have a fifth of the limit."""
+    words = {part: " ".join(f"willow{chr(97 + at % 26)}" for at in range(count)) for part, count in large.items()}
+    step = (turn(1, words.get("text", "I go."), body=words.get("body", "x")), result(1, words.get("result", "Done.")))
+    others = [part for at in range(2, 12) for part in (turn(at), result(at, "plain words " * 60))]
+    policy = Policy(fit=Fit(window=2400, low=0.5, head=10_000))
+    messages: tuple[Message, ...] = (TASK, *step, *others)
+    projections = [
+        project(Context(messages=messages[:end]), MODEL, policy=policy) for end in range(3, len(messages), 2)
+    ]
+    cut = next(each for each in projections if each.window and each.window.gone > 2)
+    note = cut.context.messages[0].content[-1]
+    assert note.kind == "text"
+    excerpt = note.text.partition("<excerpt>")[2]
+    assert "willowa willowb willowc willowd" in excerpt
+    assert 120 < excerpt.count("willow") < 400
+
+
+@pytest.mark.parametrize("asked", [(), (UserMessage.of("And now?"),)], ids=["a result", "a user message"])
+def test_the_note_stays_the_same_where_a_reply_was_aborted(asked):
+    """Nothing is between two messages of the user then: the cut is made again, behind the second one."""
+    aborted = replace(turn(99, "I wi"), content=(TextContent(text="I wi"),), stop_reason="aborted")
+    made = 0
+    for steps in range(40, 80):
+        messages = (*agent(steps).messages, *asked)
+        before = project(Context(messages=messages), MODEL)
+        note = before.context.messages[0].content[-1]
+        assert note.kind == "text"
+        name = note.text.partition("\n</facts>")[0].split()[-1]
+        after = project(Context(messages=(*messages, aborted, UserMessage.of(f"See {name}."))), MODEL)
+        assert before.window is not None
+        assert after.window is not None
+        if (before.window.lean, before.window.gone) == (after.window.lean, after.window.gone):
+            made += 1
+            assert after.context.messages[: len(before.context.messages)] == before.context.messages
+    assert made > 10
+
+
 def test_names_that_are_still_sent_are_not_repeated():
     told = result(1, "src/one.py and src/two.py")
     assert FactExtractor(COUNTER).extract([told], [result(2, "see src/one.py")], 400) == "src/two.py"

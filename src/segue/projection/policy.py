@@ -77,6 +77,7 @@ class Texts(msgspec.Struct, frozen=True, kw_only=True):
     result_cut: str = "\n[{count} characters omitted to fit the context window]\n"
     turns_dropped: str = "(earlier messages omitted here to fit the context window: {count})"
     facts: str = "\n<facts>\n{text}\n</facts>"
+    excerpt: str = "\n<excerpt>\n{text}\n</excerpt>"
     pinned: str = "\n<pinned>\n{text}\n</pinned>"
     user_words: str = "\n<user>\n{text}\n</user>"
     summary: str = "(earlier messages omitted here to fit the context window: {count}; their summary follows)\n{text}"

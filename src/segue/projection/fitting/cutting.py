@@ -249,7 +249,8 @@ class _Cut:
         full, head, found = fold.sizes.full, fold.head, fold.notes.summary(self.marks)
         summary = None if found is None else found[0]
         is_short = summary is not None and summary not in fold.notes.summaries
-        key = (first, kept, self.start, head, full[self.start], full[head], summary, self.marks.tight, self.marks.noted)
+        note = (self.marks.tight, self.marks.spare, self.marks.noted)
+        key = (first, kept, self.start, head, full[self.start], full[head], summary, note)
         known, noted = self.made.dropped, self.marks.noted[0]
         if known is not None and known.key == key and known.newest == [*given.messages[known.settled : noted]]:
             return known

@@ -229,6 +229,15 @@ def _texts(message: Message) -> Iterator[str]:
             yield from map(_limit, _values(piece.arguments))
 
 
+def quoted_texts(message: Message) -> Iterator[str]:
+    """Give the texts of a message and of its calls as they are."""
+    for piece in message.content:
+        if piece.kind == "text":
+            yield piece.text
+        elif piece.kind == "toolCall":
+            yield "\n".join((f"{piece.name}:", *_values(piece.arguments)))
+
+
 def _limit(text: str) -> str:
     return text if len(text) <= _HEAD + _TAIL else f"{text[:_HEAD]} {text[-_TAIL:]}"
 

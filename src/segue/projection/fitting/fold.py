@@ -1,15 +1,15 @@
 """Decide where a conversation is cut: a left fold over its request points, with marks that only move forward.
 
-A request point is a place where a request was sent, or is sent now: before each assistant turn that answers a user
-message or a tool result, and at the end. At each point, if the size is above the high mark, one cut brings it down to
-the low mark, which is lower where a cut loses reasoning. What is decided at a point depends only on the messages before
-it, so a longer conversation repeats every earlier decision: between two cuts a request is a prefix of the next one, and
-prompt caches are read.
+A request point is a place where a request was sent, or is sent now: before each assistant turn, and at the end. At
+each point, if the size is above the high mark, one cut brings it down to the low mark, which is lower where a cut loses
+reasoning. What is decided at a point depends only on the messages before it, so a longer conversation repeats every
+earlier decision: between two cuts a request is a prefix of the next one, and prompt caches are read.
 
 What goes, in this order, until the size is at the low mark:
 1. The older part is shortened: long results, media, finished thinking. The newest part stays, `Fit.keep` of the limit.
 2. The oldest units are left out, up to the newest part. A unit is a user message, or a turn with its results. What the
-   user said in them is repeated in the note that stands for them, shortened where it is long.
+   user said in them is repeated in the note that stands for them, shortened where it is long. Only whole units go, so
+   the size is mostly below the low mark then: the note quotes the newest of them in the tokens between.
 3. The newest part is shortened and left out in the same way, up to the running unit.
 4. The long results of the running unit are shortened.
 5. The note is shortened.
@@ -124,13 +124,10 @@ class Fold:
         messages = self._messages
         for point in range(marks.point, end):
             message = messages[point]
-            if (
-                message.role == "assistant"
-                and messages[point - 1].role in ("user", "toolResult")
-                and not self._additions.has(message)
-            ):
+            if message.role == "assistant" and not self._additions.has(message):
                 size = self._look(marks, point)
-                if message.usage is not None and self.plan.limit:
+                is_reply = messages[point - 1].role != "assistant"  # else it may be the rest of one, with its usage
+                if is_reply and message.usage is not None and self.plan.limit:
                     marks.learnt = self.plan.counter.learn(marks.learnt, message, size)
         marks.point = max(marks.point, end)
 
@@ -159,7 +156,7 @@ class Fold:
 
     def _estimated(self, marks: Marks, point: int) -> float:
         sizes, lean = self.sizes, marks.lean
-        key = (marks.gone, lean, marks.tight)
+        key = (marks.gone, lean, marks.tight, marks.spare)
         if self._base[0] != key:
             self._base = (key, self._before_whole(marks))
         size = self._base[1]
@@ -190,8 +187,8 @@ class Fold:
     def _cut(self, marks: Marks, point: int) -> None:
         reasoning, turn = self.sizes.reasoning, 2 * self.sizes.full[point] / point if point >= _FEWEST else 0.0
         low, running = self.plan.low_after(turn, reasoning[point] - reasoning[marks.since]), self._unit_before(point)
-        before, tight = (marks.gone, marks.lean, len(marks.running)), marks.tight
-        marks.tight = 0
+        before, note = (marks.gone, marks.lean, len(marks.running)), (marks.tight, marks.spare)
+        marks.tight, marks.spare = 0, 0.0
         newest = self._newest_part(point, running)
         self._shorten_up_to(marks, newest, point)
         if self.size(marks, point) > low:
@@ -205,14 +202,27 @@ class Fold:
         if self.size(marks, point) > low:
             self._shorten_running(marks, running, point, low)
         if marks.gone == before[0]:
-            marks.tight = tight  # the note is the same, and shortened only further
+            marks.tight, marks.spare = note  # the note is the same, and shortened only further
         else:
-            marks.noted = point, marks.lean
+            end = self._before_users(point, marks.lean)
+            marks.noted = end, marks.lean
+            most = (low + self.plan.high) / 2 - self.size(marks, point)  # a long message may stand behind `end`
+            marks.spare = max(0.0, min(low - self.size(marks, end), most))
         while marks.gone > self.head and marks.tight < TIGHTEST and self.size(marks, point) > self.plan.limit:
             marks.tight += 1
         if before != (marks.gone, marks.lean, len(marks.running)):
             marks.cuts += 1
             marks.since = point
+
+    def _before_users(self, point: int, least: int) -> int:
+        """Find the end of what was there before the newest user messages.
+
+        The note depends only on that: where a reply is aborted, the next user message follows with no point between.
+        """
+        messages, is_addition = self._messages, self._additions.has
+        while point > least and messages[point - 1].role == "user" and not is_addition(messages[point - 1]):
+            point -= 1
+        return point
 
     def _newest_part(self, point: int, running: int) -> int:
         """Find where the newest part begins that stays as it is."""

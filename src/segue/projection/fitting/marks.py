@@ -8,7 +8,20 @@ from segue.counting.estimates import NOTHING_LEARNT, Calibration
 class Marks:
     """Where the cuts are at one point; all of them are indexes of projected messages and only grow."""
 
-    __slots__ = ("cuts", "evicted", "gone", "lean", "learnt", "noted", "point", "running", "saved", "since", "tight")
+    __slots__ = (
+        "cuts",
+        "evicted",
+        "gone",
+        "lean",
+        "learnt",
+        "noted",
+        "point",
+        "running",
+        "saved",
+        "since",
+        "spare",
+        "tight",
+    )
 
     def __init__(self, quotas: int) -> None:
         self.point: int = 1
@@ -31,6 +44,8 @@ class Marks:
         so it stays the same until the next such cut."""
         self.tight: int = 0
         """How often the room of the note is halved."""
+        self.spare: float = 0.0
+        """What the last cut freed beyond the low mark, because only whole units are left out: the note may have it."""
         self.learnt: Calibration = NOTHING_LEARNT
         """What the usage of the replies so far tells about the estimates."""
 
@@ -38,6 +53,7 @@ class Marks:
         """Give marks that continue from these without changing them."""
         new = Marks(0)
         new.point, new.gone, new.lean, new.cuts = self.point, self.gone, self.lean, self.cuts
-        new.since, new.noted, new.tight, new.learnt = self.since, self.noted, self.tight, self.learnt
+        new.since, new.noted, new.tight, new.spare = self.since, self.noted, self.tight, self.spare
+        new.learnt = self.learnt
         new.evicted, new.running, new.saved = list(self.evicted), dict(self.running), dict(self.saved)
         return new
