@@ -123,20 +123,20 @@ def test_every_line_is_read_back_with_its_id_and_protocol(name):
         )
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("source", TARGETS)
-def test_every_batch_file_becomes_that_of_every_other_provider(source, target, tmp_path):
+def test_every_batch_file_becomes_that_of_every_other_provider(source, tmp_path):
     given = write(tmp_path / "in.jsonl", [json.dumps(line).encode() for line in request_lines(TARGETS[source])])
-    model = TARGETS[target]
-    made = segue("convert", given, *target_of(model), "--as", "batch", "--report", "none", "-o", tmp_path / "out")
-    assert (made.status, made.err) == (0, "")
-    lines = [json.loads(line) for line in (tmp_path / "out" / "batch.jsonl").read_bytes().splitlines()]
-    for number, line in enumerate(lines):
-        read = read_request_line(line)
-        assert read is not None
-        assert (read.id, read.protocol) == (f"id-{number}", model.protocol)
-        assert check(read.body, protocol=model.protocol, model=model) == []
-    assert len(lines) == 3
+    for target, model in TARGETS.items():
+        out = tmp_path / target
+        made = segue("convert", given, *target_of(model), "--as", "batch", "--report", "none", "-o", out)
+        assert (made.status, made.err) == (0, ""), target
+        lines = [json.loads(line) for line in (out / "batch.jsonl").read_bytes().splitlines()]
+        for number, line in enumerate(lines):
+            read = read_request_line(line)
+            assert read is not None, target
+            assert (read.id, read.protocol) == (f"id-{number}", model.protocol)
+            assert check(read.body, protocol=model.protocol, model=model) == [], target
+        assert len(lines) == 3, target
 
 
 def test_a_corpus_becomes_a_batch_with_ids_of_its_rows(tmp_path):
