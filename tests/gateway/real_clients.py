@@ -215,7 +215,7 @@ def bench(folder: Path, name: str, *options: str) -> Iterator[Bench]:
 
 
 def drive(made: Bench, client: str, name: str, *options: str) -> str:
-    """Run a client; give what it printed. A prompt that takes longer than `PATIENCE` is ended, unless `options` say."""
+    """Run a client; give what it printed. A prompt that takes longer than `PATIENCE` is ended."""
     found = scripts()
     assert found is not None
     command = [sys.executable, str(found / "drive.py"), client, name, "--base", f"http://127.0.0.1:{made.port}"]
