@@ -144,6 +144,10 @@ class Histories:
         protocol = find_protocol(method, path, headers) if is_kept else None
         text = None if protocol is None else _split((tenant, f"{method} {path}"), protocol, body, limits)
         found = None if text is None else self._find(text, runtime)
+        if text is not None:
+            unseen = body if found is None else b"".join(text.turns[found[1].turns :])
+            if HALF_CHARACTERS.search(unseen):
+                text = found = None
         if text is not None and found is not None:
             history, seam = found
             call = _read_new(history, seam, text, runtime)
@@ -234,7 +238,7 @@ class Histories:
 def _split(given: tuple[str, str], protocol: str, body: bytes, limits: LimitsTable) -> Text | None:
     """Take a body apart; None if it is not one whose turns can be kept. `given`: the tenant, and where it was sent."""
     record = get_protocol(protocol)
-    if not record.reads_apart or record.turns_key is None or HALF_CHARACTERS.search(body):
+    if not record.reads_apart or record.turns_key is None:
         return None
     try:
         fields = _DECODE_FIELDS(body)

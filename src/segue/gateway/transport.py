@@ -9,7 +9,7 @@ Facts this file relies on:
   environment are looked up here, once for each host.                                                  (aiohttp 3.14)
 - An unread reply holds its connection until it is closed.
 - For each piece that is read, aiohttp starts the timer of the read timeout again, and asks a connection to go on that
-  was not paused: a fifth of the Python calls of a streamed event.                        (aiohttp 3.14, client_proto)
+  was not paused: a tenth of the Python calls of a streamed event.                       (aiohttp 3.14, client_proto)
 """
 
 from __future__ import annotations

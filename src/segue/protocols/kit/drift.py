@@ -65,11 +65,12 @@ def _unknown_fields(extra: Extra | None, protocol: str, known: _Known) -> Iterat
 
 def _walk_patch(patch: object, known: _Known, depth: int) -> Iterator[str]:
     """Name the unknown keys of a patch, which `json_patch` describes."""
-    if not isinstance(patch, Mapping) or not depth:
+    if not isinstance(patch, (dict, Mapping)) or not depth:
         return
     entries = cast("Mapping[str, object]", patch)
     for part in ("to", "add", "more"):
-        yield from _walk(entries.get(part), known, depth)
+        if part in entries:
+            yield from _walk(entries[part], known, depth)
     for key, inner in object_of(entries.get("in")).items():
         if key in known.names:
             if key not in known.open:
@@ -85,11 +86,11 @@ def _walk(value: object, known: _Known, depth: int) -> Iterator[str]:
     if isinstance(value, list | tuple):
         for item in cast("list[object]", value):
             yield from _walk(item, known, depth)
-    elif isinstance(value, Mapping) and depth:
+    elif isinstance(value, (dict, Mapping)) and depth:
         for key, inner in cast("Mapping[str, object]", value).items():
             if key not in known.names:
                 yield key
-            elif key not in known.open and isinstance(inner, Mapping | list | tuple):
+            elif key not in known.open and isinstance(inner, (dict, list, tuple, Mapping)):
                 yield from _walk(cast("object", inner), known, depth - 1)
 
 
