@@ -19,7 +19,7 @@ from segue.histories.kit.documents import describe_document, finish_history, loa
 from segue.histories.kit.envelope import with_envelope
 from segue.histories.kit.format import Excerpt
 from segue.histories.kit.history import History, Session
-from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of, without
+from segue.histories.kit.lines import integer_of, object_of, objects_of, task_id, text_of, without
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.origins import find_origin
 from segue.histories.kit.pieces import usage_of
@@ -67,12 +67,6 @@ def read(source: Source, view: View) -> History:
         updated=milliseconds_of(document.get("updated_at")),
         extra={"document": without(document, ("messages", "system_prompt")), "manifest": manifest},
     )
-
-
-def task_id(name: str) -> str | None:
-    """Give the folder that a file lies in, which has the name of its task."""
-    parts = name.split("/")
-    return parts[-2] if len(parts) > 1 else None
 
 
 def _read_message(fields: dict[str, Any], number: int, notes: Notes) -> list[Message]:

@@ -134,3 +134,9 @@ def title_of(text: str) -> str:
     """Make a title of the first words of a text."""
     line = " ".join(text.split())
     return line if len(line) <= _TITLE else f"{line[: _TITLE - 1]}…"
+
+
+def task_id(name: str) -> str | None:
+    """Give the folder that a file lies in, which has the name of its task or session."""
+    parts = name.split("/")
+    return parts[-2] if len(parts) > 1 else None

@@ -18,13 +18,12 @@ from segue.conversation.content import ThinkingContent
 from segue.conversation.context import Summary
 from segue.conversation.messages import AssistantMessage, Message
 from segue.errors import LoadError
-from segue.histories.cline.read import task_id
 from segue.histories.kit.anthropic_turns import WIRE, read_turn
 from segue.histories.kit.documents import describe_document, finish_history, load_value, parse_object, refuse_branch
 from segue.histories.kit.envelope import plain_text, with_envelope
 from segue.histories.kit.format import Excerpt
 from segue.histories.kit.history import Compaction, History, Session
-from segue.histories.kit.lines import object_of, objects_of, text_of, without
+from segue.histories.kit.lines import object_of, objects_of, task_id, text_of, without
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.pieces import reasoning_item
 from segue.histories.kit.source import Source, View
