@@ -39,8 +39,11 @@ def test_an_error_of_segue_itself_is_no_finding():
 
 
 def test_ctrl_c_at_a_question_of_the_program_is_an_interruption(tmp_path):
-    terminal = Terminal("show", "-")
+    # A signal before Python itself has started ends it with another status.
+    program = "print('started', flush=True); from segue.cli.entry import main; main()"
+    terminal = Terminal("show", "-", program=(sys.executable, "-c", program))
     try:
+        terminal.wait_for("started")
         time.sleep(0.5)
         while terminal.process.poll() is None:  # it may not have begun to read
             terminal.process.send_signal(signal.SIGINT)
