@@ -41,15 +41,15 @@ _MOST_ADDRESSES: Final = 1_000
 class _Connection(ResponseHandler):
     """A connection with one timer for each reply, which is started again only when it ends too early."""
 
-    _heard: float = 0.0
+    _arrived: float = 0.0
 
     def _reschedule_timeout(self) -> None:
-        self._heard = self._loop.time()
+        self._arrived = self._loop.time()
         if self._read_timeout_handle is None and self._read_timeout:
             self._read_timeout_handle = self._loop.call_later(self._read_timeout, self._on_read_timeout)
 
     def _on_read_timeout(self) -> None:
-        ends = self._heard + (self._read_timeout or 0.0)
+        ends = self._arrived + (self._read_timeout or 0.0)
         if ends > self._loop.time():
             self._read_timeout_handle = self._loop.call_at(ends, self._on_read_timeout)
         else:
