@@ -78,10 +78,11 @@ def test_the_whole_history_stays_in_the_file_and_what_fits_is_sent(name, tmp_pat
     assert len(full.context.messages) >= len(context.messages)
     assert "The task: rename Foo." in sent
     assert "(earlier messages omitted here to fit the context window: " in sent
-    assert "src/file_80.py" in sent, "a fact of the note"
+    assert "src/file_79.py" in sent, "a fact of the note"
     assert "Step 119." in sent
     assert "\nStep 9." not in sent.partition("</facts>")[2]
-    assert "characters omitted" not in sent, "no result is shortened"
+    outside = sent.partition("<excerpt>")[0] + sent.partition("</excerpt>")[2]
+    assert "characters omitted" not in outside, "no result is shortened"
     assert len(active.compactions) == 1
     assert len(active.compactions[0].messages) + len(active.context.messages) >= len(context.messages)
     (dropped,) = written.report.of(ChangeCode.TURNS_DROPPED)

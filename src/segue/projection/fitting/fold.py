@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from segue.conversation.context import Summary
-from segue.conversation.messages import Message
+from segue.conversation.messages import Message, UserMessage
 from segue.projection.fitting.marks import Marks
 from segue.projection.fitting.notes import TIGHTEST, Notes
 from segue.projection.fitting.places import Places
@@ -56,6 +56,7 @@ class Fold:
         self.fixed: float = -1.0
         self.notes: Notes = Notes(plan, texts, self.sizes)
         self._texts = texts
+        self._last_turn = UserMessage.of(texts.last_turn).content
         self._additions = Additions(texts, has_tools=has_tools)
         self._drops_thinking = thinking
         self._thinking_first = thinking_first
@@ -217,10 +218,12 @@ class Fold:
     def _before_users(self, point: int, least: int) -> int:
         """Find the end of what was there before the newest user messages.
 
-        The note depends only on that: where a reply is aborted, the next user message follows with no point between.
+        The note depends only on that: where a reply is aborted, the next user message follows with no point between, or
+        one that projection adds.
         """
-        messages, is_addition = self._messages, self._additions.has
-        while point > least and messages[point - 1].role == "user" and not is_addition(messages[point - 1]):
+        while point > least and (message := self._messages[point - 1]).role == "user":
+            if self._additions.has(message) and message.content != self._last_turn:
+                break  # a result, or its media
             point -= 1
         return point
 
