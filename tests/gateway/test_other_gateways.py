@@ -41,7 +41,7 @@ def process(command: list[str], port: int, folder: Path, environment: dict[str, 
         subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=subprocess.STDOUT) as started,
     ):
         try:
-            wait_for(port, 600)
+            wait_for(port)
             yield f"http://127.0.0.1:{port}"
         finally:
             started.kill()
