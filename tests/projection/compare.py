@@ -184,8 +184,10 @@ def _find_instructions(
         if not likely and (message.role == "system" or _is_wrapped(message)):
             likely = behind
         if likely:
-            sources[position] = likely[0]
-            waiting.remove(likely[0])
+            # Of two whose texts it has, it is the one with more of them.
+            source = max(likely, key=lambda index: len(given[index].content))
+            sources[position] = source
+            waiting.remove(source)
 
 
 def _is_wrapped(message: Message) -> bool:
