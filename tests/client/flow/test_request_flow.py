@@ -268,8 +268,9 @@ def test_an_overflow_goes_to_the_first_model_with_a_larger_window():
     assert reported.asked == [CLAUDE.id, GPT.id]
     history = AssistantMessage(content=(TextContent(text="word " * 5000),))
     long = Context(messages=(UserMessage.of("a"), history, UserMessage.of("b")))
-    reported = run(ask(CLAUDE, GPT, QWEN, context=long), TOO_LONG, good("openai-chat"))
-    assert reported.asked == [CLAUDE.id, QWEN.id]
+    # The same model is asked again without what is quoted of the history, then the one that holds all of it.
+    reported = run(ask(CLAUDE, GPT, QWEN, context=long), TOO_LONG, TOO_LONG, good("openai-chat"))
+    assert reported.asked == [CLAUDE.id, CLAUDE.id, QWEN.id]
 
 
 def test_the_window_has_to_hold_the_tokens_that_the_provider_counted():
