@@ -122,8 +122,8 @@ class Notes:
         """Quote the newest messages that are left out, in so many tokens; what users said is repeated anyway.
 
         A step that writes a file may take most of the window. Without this, the request had 1,300 of 14,000 tokens when
-        it was left out. Of the names that the next turn used, 73.7 % were there at a window of 16,000, with it 81.3 %;
-        of what its calls quoted 52.5 and 56.1 %. (28 recorded sessions, 2026-11-17)
+        it was left out. Of the names that the next turn used, 86.0 % were there at a window of 16,000, with it 88.5 %;
+        of the rare words 61.3 and 66.2 %. (11 recorded sessions, 2026-11-17)
         """
         quoted, index = list[str](), marks.gone - 1
         while index >= self.head and room >= _SMALLEST_EXCERPT:
