@@ -1,17 +1,15 @@
-"""The connections of the gateway's transport: their read timeout, and what they do for each piece of a reply."""
+"""The gateway's transport: replies are read to their end, and silence ends them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from unittest.mock import Mock
 
 import httpx2
 import pytest
 
 from segue.client.http.outgoing_request import OutgoingRequest
-from segue.gateway import transport as module
 from segue.gateway.transport import AiohttpTransport
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -74,62 +72,13 @@ def test_silence_ends_a_reply() -> None:
     assert got == PIECES[:1]
 
 
-def test_a_reply_has_one_timer_whatever_its_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    timers: list[Callable[..., object]] = []
+def test_a_reply_is_read_to_its_end() -> None:
     got: list[bytes] = []
 
     async def run() -> None:
-        loop = asyncio.get_running_loop()
-        call_later = loop.call_later
-
-        def note(delay: float, call: Callable[..., object], *given: object) -> asyncio.TimerHandle:
-            if getattr(call, "__name__", "") == "_on_read_timeout":
-                timers.append(call)
-            return call_later(delay, call, *given)
-
-        monkeypatch.setattr(loop, "call_later", note)
         async with _upstream() as url:
             await _read(AiohttpTransport(read_timeout=600), url, got)
 
     asyncio.run(run())
     assert b"".join(got) == b"".join(PIECES)
     assert len(got) > 1
-    assert len(timers) == 1
-
-
-class _Clock:
-    """What a connection uses of an event loop; the time passes when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-        self.timers: list[tuple[float, Callable[[], None]]] = []
-
-    def time(self) -> float:
-        return self.now
-
-    def call_at(self, when: float, call: Callable[[], None]) -> object:
-        self.timers.append((when, call))
-        return Mock()
-
-    def call_later(self, delay: float, call: Callable[[], None]) -> object:
-        return self.call_at(self.now + delay, call)
-
-
-def test_pieces_that_arrive_prolong_the_timeout() -> None:
-    clock = _Clock()
-    connection = module._Connection(clock)  # pyright: ignore[reportPrivateUsage, reportArgumentType]
-    connection.read_timeout = 10.0
-    connection.start_timeout()
-    clock.now = 107.0
-    connection.start_timeout()  # as for each piece
-    (when, call) = clock.timers.pop()
-    assert when == 110.0
-    assert not clock.timers
-    clock.now = when
-    call()
-    assert connection.exception() is None
-    ((when, call),) = clock.timers
-    assert when == 117.0
-    clock.now = when
-    call()
-    assert isinstance(connection.exception(), TimeoutError)

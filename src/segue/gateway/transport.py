@@ -8,22 +8,17 @@ Facts this file relies on:
 - With `trust_env` aiohttp looks for a proxy and for a netrc file in a thread, for each request. So proxies of the
   environment are looked up here, once for each host.                                                  (aiohttp 3.14)
 - An unread reply holds its connection until it is closed.
-- For each piece that is read, aiohttp starts the timer of the read timeout again, and asks a connection to go on that
-  was not paused: a tenth of the Python calls of a streamed event.                       (aiohttp 3.14, client_proto)
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextvars import ContextVar
-from functools import partial
 from typing import Final, final
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import httpx2
-from aiohttp.client_proto import ResponseHandler
 from yarl import URL
 
 from segue.client.http.outgoing_request import OutgoingRequest
@@ -35,35 +30,6 @@ _NOT_SENT: Final = frozenset({"host", "content-length", "transfer-encoding", "co
 """Headers that aiohttp writes itself."""
 _MOST_ADDRESSES: Final = 1_000
 """URLs that are kept parsed: most requests go to one of a few."""
-
-
-@final
-class _Connection(ResponseHandler):
-    """A connection with one timer for each reply, which is started again only when it ends too early."""
-
-    _arrived: float = 0.0
-
-    def _reschedule_timeout(self) -> None:
-        self._arrived = self._loop.time()
-        if self._read_timeout_handle is None and self._read_timeout:
-            self._read_timeout_handle = self._loop.call_later(self._read_timeout, self._on_read_timeout)
-
-    def _on_read_timeout(self) -> None:
-        ends = self._arrived + (self._read_timeout or 0.0)
-        if ends > self._loop.time():
-            self._read_timeout_handle = self._loop.call_at(ends, self._on_read_timeout)
-        else:
-            super()._on_read_timeout()
-
-    def resume_reading(self, resume_parser: bool = True) -> None:
-        if self._reading_paused:
-            super().resume_reading(resume_parser)
-
-
-class _Connector(aiohttp.TCPConnector):
-    def __init__(self) -> None:
-        super().__init__(limit=0, ttl_dns_cache=300, keepalive_timeout=60)  # pyright: ignore[reportUnknownMemberType]
-        self._factory = partial(_Connection, loop=asyncio.get_running_loop())
 
 
 class AiohttpTransport(httpx2.AsyncBaseTransport):
@@ -85,7 +51,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=_Connector(),
+                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300, keepalive_timeout=60),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT, sock_read=self._read_timeout),
                 auto_decompress=False,
