@@ -69,5 +69,12 @@ def test_a_content_where_a_step_belongs_comes_out_as_it_was():
     assert_reply_comes_back(get_protocol("google-interactions"), {"steps": [{"type": "text"}]}, NEWER)
 
 
+def test_a_broken_call_whose_arguments_are_a_number_comes_out_as_it_was():
+    from protocols.openai_responses.bodies import endpoint
+
+    body = {"output": [{"type": "function_call", "arguments": 0}]}
+    assert_reply_comes_back(get_protocol("openai-responses"), body, endpoint())
+
+
 def test_all_strategies_are_run():
     assert len(NAMES) == len(list(HERE.glob("*/any_body.py"))) > 0

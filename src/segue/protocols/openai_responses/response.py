@@ -238,6 +238,6 @@ def as_output(item: JsonObject, index: int, response_id: str | None) -> JsonObje
         return item
     status: Wire = {"status": "completed"} if kind == "message" else {}
     if kind == "function_call":
-        is_whole = parse_arguments(text_of(item.get("arguments")) or "").is_whole
+        is_whole = parse_arguments(text_of(with_text_input(item).get("arguments")) or "").is_whole
         status = {"status": "completed" if is_whole else "incomplete"}
     return {"id": item_id(kind, index, response_id), **status, **item}
