@@ -36,7 +36,7 @@ Body: TypeAlias = bytes | bytearray | memoryview | str | Mapping[str, object] | 
 
 _DECODE: Final = msgspec.json.Decoder().decode
 _LARGE: Final = 256_000
-"""Bytes of JSON whose values are counted before it is decoded, and that are looked at at once."""
+"""Bytes of JSON whose values are counted before it is decoded, and of one step of counting."""
 HALF_CHARACTERS: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 """Escapes of surrogates in JSON. A body that has half a pair is read by another decoder."""
 _SURROGATES_IN_TEXT: Final = re.compile(r"\\u[dD][89a-fA-F]")

@@ -413,3 +413,22 @@ def test_every_tool_is_sent_or_reported_at_every_target(model: Model):
                 assert codes & {ChangeCode.SERVER_TOOL_MAPPED, ChangeCode.TOOL_REMOVED, ChangeCode.TOOL_SEARCH_REMOVED}
             kept = get_protocol(model.protocol).server_tools
             assert all(read_definition(kept, one.definition) is not None for one in sent)
+
+
+_SEARCH = {"type": "web_search_20250305", "name": "web_search"}
+_FUNCTION = {"name": "web_search", "input_schema": {"type": "object"}}
+
+
+@pytest.mark.parametrize("tools", [[_SEARCH, _SEARCH], [_SEARCH, _FUNCTION], [_FUNCTION, _SEARCH]])
+def test_of_two_tools_with_one_name_the_first_is_sent(tools):
+    body = {"model": "claude-sonnet-4-5", "max_tokens": 9, "messages": [{"role": "user", "content": "q"}]}
+    sent = convert({**body, "tools": tools}, source="anthropic-messages", target="anthropic/claude-sonnet-4-5")
+    assert [tool.get("type") for tool in sent.body["tools"]] == [tools[0].get("type")]
+    assert [change.path for change in sent.report.of(ChangeCode.TOOL_REMOVED)] == [("tools", 1)]
+
+
+def test_a_namespace_may_have_the_name_of_a_function():
+    function = {"type": "function", "name": "crm", "parameters": {"type": "object", "properties": {}}}
+    tools = [function, {"type": "namespace", "name": "crm", "description": "d", "tools": [{**function, "name": "get"}]}]
+    body = {"model": "gpt-5.4", "input": "q", "tools": tools}
+    assert convert(body, source="openai-responses", target="openai/gpt-5.4").body["tools"] == tools

@@ -58,5 +58,5 @@ def mask_keys(text: str) -> str:
 def _mask_value(found: re.Match[str]) -> str:
     # A plain word is not a key ("api key: required"); a key has digits, or stars where a provider masked it.
     value = found["value"]
-    is_key = len(value) >= _LONG or any(character.isdecimal() or character == "*" for character in value)
+    is_key = len(value) >= _LONG or any(character.isdigit() or character == "*" for character in value)
     return found["name"] + MASK if is_key else found.group()

@@ -7,6 +7,7 @@ comes later does not move the cut.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from itertools import product
 from typing import Final
@@ -30,6 +31,8 @@ TIGHTEST: Final = 5
 """How often the room of the note is halved, where the running unit leaves too little."""
 _FRAME: Final = 60
 """The tokens of the text around a summary or facts."""
+_TAG: Final = re.compile(r"<(?=/?(?:facts|excerpt|pinned|user)>)")
+"""The start of a tag of the note itself."""
 _SMALLEST_EXCERPT: Final = 100
 """With fewer tokens left, nothing more is quoted."""
 _LEAST_WORDS: Final = 48
@@ -116,7 +119,7 @@ class Notes:
             kept.append(UserMessage.of(excerpt))  # its names are not repeated
             room -= self._plan.counter.text(excerpt)
         text = self._extractor.extract(self.messages[self.head : marks.gone], kept, room)
-        return (fill(self._texts.facts, text=text) if text else "") + excerpt
+        return (fill(self._texts.facts, text=_quoted(text)) if text else "") + excerpt
 
     def _excerpt(self, marks: Marks, room: float) -> str:
         """Quote the newest messages that are left out, in so many tokens; what users said is repeated anyway.
@@ -133,7 +136,7 @@ class Notes:
                 quoted.append(text)
                 room -= self._plan.counter.text(text) + 1
             index -= 1
-        return fill(self._texts.excerpt, text=clean_text("\n".join(reversed(quoted)))) if quoted else ""
+        return fill(self._texts.excerpt, text=_quoted(clean_text("\n".join(reversed(quoted))))) if quoted else ""
 
     def _pin(self, index: int) -> str:
         """Write a pinned message: its texts and calls whole, and a placeholder for its media."""
@@ -194,3 +197,8 @@ class Notes:
 
 def _covered(summary: Summary) -> int:
     return summary.covers
+
+
+def _quoted(text: str) -> str:
+    """Give what a tool or a model said without the tags of the note: a page must not pass for the words of the user."""
+    return _TAG.sub("(", text)

@@ -38,6 +38,7 @@ from segue.projection.workspace.namespace_table import NO_NAMESPACES, find_names
 from segue.projection.workspace.surrogates import AnyValue, clean_value, is_clean_value, only_joins
 from segue.projection.workspace.workspace import FittedTools, Target, ToolsKey, Workspace
 from segue.protocols.kit.held_content import Reference
+from segue.protocols.kit.json_values import Block
 from segue.protocols.kit.namespaces import FunctionName
 from segue.protocols.kit.ranges import fits_user_id
 from segue.protocols.kit.reading import text_of
@@ -136,7 +137,7 @@ class _Tools:
             fitted = self.one(tool, ("tools", index))
             if fitted is None:
                 continue
-            name = fitted.name if fitted.kind == "function" else text_of(fitted.definition.get("name"))
+            name = fitted.name if fitted.kind == "function" else _name_of(fitted.definition)
             if name is not None:
                 if name in names:
                     self.remove(("tools", index), "another tool has the same name")
@@ -559,3 +560,8 @@ def _without_keys(given: Mapping[str, object], refused: frozenset[str] | set[str
             others = {key: value for key, value in kept.items() if key != outer}
             kept = {**others, outer: rest} if rest else others
     return kept
+
+
+def _name_of(definition: Block) -> str | None:
+    """Give the name of a tool that the provider runs; None for a namespace, whose functions have names of their own."""
+    return None if "tools" in definition else text_of(definition.get("name"))
