@@ -82,6 +82,38 @@ def test_a_conversation_is_switched_on_the_page(new_page: Any, has_key: bool, tm
         sync_api.expect(page.get_by_label("Model for the conversation of")).to_have_value("openai/gpt-5.4")
 
 
+def test_a_late_answer_takes_away_neither_a_typed_model_nor_a_problem(new_page: Any, tmp_path: Path) -> None:
+    """What the page asked before arrives last: first when the field has a text, then when a problem is shown."""
+    held = list[Any]()
+
+    def hold(route: Any) -> None:
+        held.append(route)
+
+    with running(store=f"sqlite:{tmp_path}/g.db") as gateway:
+        httpx2.post(f"{gateway.url}/v1/messages", json=ASK, headers={"x-session-id": "page"})
+        page, asked = new_page(gateway.url), "**/segue/conversations"
+        page.locator("#models option").first.wait_for(state="attached")  # what this opening asked has arrived
+        page.route(asked, hold, times=1)
+        with page.expect_request(asked):
+            page.reload()
+        page.get_by_role("button", name="Conversations", exact=True).click()
+        field = page.get_by_label("Model for the conversation of")
+        field.fill("no/such")
+        with page.expect_response(asked):
+            held[0].continue_()
+        page.wait_for_timeout(200)
+        assert field.input_value() == "no/such"
+        page.route(asked, hold, times=1)
+        page.get_by_role("button", name="Conversations", exact=True).click()
+        field.press("Enter")
+        problem = page.get_by_role("alert").filter(has_text="no/such")
+        problem.wait_for()
+        with page.expect_response(asked):
+            held[1].continue_()
+        page.wait_for_timeout(200)
+        assert problem.is_visible()
+
+
 def test_requests_appear_live_and_one_is_opened_with_its_contents_and_a_replay(new_page: Any, tmp_path: Path) -> None:
     steps = Step(status=529), Step(text="A purple.")
     with running(*steps, store=f"sqlite:{tmp_path}/g.db", more='content = "full"\n') as gateway:

@@ -10,7 +10,6 @@ let key = "";
 let next = null; // where the older requests begin
 let isNewest = true;
 let shown = "";
-let models = [];
 
 async function ask(path, options = {}) {
   const headers = key ? { authorization: `Bearer ${key}` } : {};
@@ -256,10 +255,14 @@ function threadRow(conversation, sums) {
   );
 }
 
-async function showConversations() {
+async function readConversations() {
   const found = await ask("/segue/conversations");
-  models = found.models;
-  $("models").replaceChildren(...models.map((name) => make("option", { value: name })));
+  $("models").replaceChildren(...found.models.map((name) => make("option", { value: name })));
+  return found;
+}
+
+async function showConversations() {
+  const found = await readConversations();
   $("threads").replaceChildren(...found.conversations.map((each) => threadRow(each, found.caching[each.id])));
   const names = Object.entries(found.drift);
   $("drift-names").replaceChildren(...(names.length ? names : [["Nothing so far", 0]]).map(([name, times]) => make("li", {}, times ? `${name} (${number(times)})` : name)));
@@ -280,10 +283,12 @@ async function showSeries() {
   );
 }
 
+let begun = 0;
 async function act(work) {
+  const mine = ++begun;
   try {
     await work();
-    $("problem").textContent = "";
+    if (mine === begun) $("problem").textContent = ""; // an older refresh must not take away what a later action said
   } catch (error) {
     $("problem").textContent = error.message;
   }
@@ -318,7 +323,7 @@ $("key-form").addEventListener("submit", async (event) => {
   event.preventDefault();
   key = $("key").value;
   await refresh();
-  await act(showConversations);
+  await act(readConversations);
 });
 
 setInterval(() => {
@@ -327,4 +332,4 @@ setInterval(() => {
 }, EVERY);
 
 await refresh("requests");
-if ($("key-form").hidden) await act(showConversations); // the models to choose from
+if ($("key-form").hidden) await act(readConversations); // the models to choose from; showing would replace a field that someone already fills
