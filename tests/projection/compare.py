@@ -184,10 +184,16 @@ def _find_instructions(
         if not likely and (message.role == "system" or _is_wrapped(message)):
             likely = behind
         if likely:
-            # Of two whose texts it has, it is the one with more of them.
-            source = max(likely, key=lambda index: len(given[index].content))
+            # Of two whose texts it has, it is the one with more of them, and with fewer others.
+            has = {piece.text for piece in message.content if piece.kind == "text"}
+            source = max(likely, key=lambda index: _share_in(has, given[index]))
             sources[position] = source
             waiting.remove(source)
+
+
+def _share_in(has: set[str], instructions: Message) -> tuple[int, int]:
+    found = [piece.kind == "text" and clean_text(piece.text) in has for piece in instructions.content]
+    return sum(found), sum(found) - len(found)
 
 
 def _is_wrapped(message: Message) -> bool:
