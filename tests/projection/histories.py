@@ -13,9 +13,18 @@ from segue.conversation.messages import AssistantMessage
 from segue.models.model import Model
 from segue.projection.policy import Policy, Texts
 from segue.protocols.registry import PROTOCOLS
-from segue.testing.histories import PDF, PNG, Choices, fresh, make_broken_context, make_options, make_own_context
+from segue.testing.histories import (
+    PDF,
+    PNG,
+    WIDE_PNG,
+    Choices,
+    fresh,
+    make_broken_context,
+    make_options,
+    make_own_context,
+)
 
-__all__ = ["PDF", "PNG", "fresh", "make_options"]
+__all__ = ["PDF", "PNG", "WIDE_PNG", "fresh", "make_options"]
 
 # -- targets -----------------------------------------------------------------------------------------------------------
 
@@ -39,7 +48,7 @@ _STRICT: Final = {
     "max_files": 1,
     "text_beside_files": True,
 }
-_SMALL: Final = {"max_images": 3, "max_media_bytes": 60}
+_SMALL: Final = {"max_images": 3, "max_large_images": 1, "max_image_edge_of_many": 2000, "max_media_bytes": 60}
 
 
 def _models(protocol: str, provider: str, *ids: str, **fields: object) -> tuple[Model, ...]:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from projection.histories import ALL_TARGETS, PNG, TARGETS, options, policies, targets, ugly_contexts
+from projection.histories import ALL_TARGETS, PNG, TARGETS, WIDE_PNG, options, policies, targets, ugly_contexts
 from property_testing import scaled_examples
 from segue.conversation.content import ImageContent, TextContent, ToolCall
 from segue.conversation.context import Context, ToolDefinition
@@ -16,6 +16,7 @@ from segue.models.model import Model
 from segue.projection import engine
 from segue.projection.policy import Policy
 from segue.projection.projector import Projector, project
+from segue.projection.report import ChangeCode
 from segue.projection.workspace.workspace import Workspace
 from segue.protocols.registry import PROTOCOLS
 
@@ -144,6 +145,33 @@ def test_the_prefix_changes_once_a_step_and_not_once_a_turn():
         messages += [UserMessage.of("look", ImageContent(data=PNG, mime_type="image/png")), turn(text="seen")]
         evicted.append(len(project(Context(messages=tuple(messages)), model).report.changes))
     assert evicted == [0, 0, 0, 0, 4, 4, 4, 4, 8]
+
+
+def test_a_large_image_limits_the_images_beside_it_as_long_as_it_is_sent():
+    """Claude: more than 20 images are refused where one has more than 2,000 pixels on an edge."""
+    small, large = ImageContent(data=PNG, mime_type="image/png"), ImageContent(data=WIDE_PNG, mime_type="image/png")
+    projector = Projector(CLAUDE)
+    messages: list[Message] = [UserMessage.of("look", *[replace(small)] * 25), turn(text="seen")]
+    sent: list[tuple[int, bool]] = []
+    for images in ((large,), (), (small,) * 12, (small,) * 30):
+        messages += [UserMessage.of("look", *map(replace, images)), turn(text="seen")]
+        agrees(projector, messages, CLAUDE)
+        shown = projector.project(Context(messages=tuple(messages))).context.messages
+        found = [piece.data for message in shown for piece in message.content if isinstance(piece, ImageContent)]
+        sent.append((len(found), WIDE_PNG in found))
+    assert sent[0][0] <= 20
+    assert sent[0][1]  # the oldest go, and the large one is the newest
+    assert sent[1] == sent[0]
+    assert sent[2][0] <= 20
+    assert sent[2][1]
+    assert sent[3] == (42, False)  # it is replaced itself, and then any number may be there
+
+
+def test_an_image_with_a_longer_edge_than_the_target_takes_is_replaced():
+    model = replace(CLAUDE, rules={"max_image_edge": 2999})
+    context = Context(messages=(UserMessage.of("look", ImageContent(data=WIDE_PNG, mime_type="image/png")),))
+    assert [change.code for change in project(context, model).report.changes] == [ChangeCode.MEDIA_TOO_LARGE]
+    assert not project(context, CLAUDE).report.changes
 
 
 def test_calls_that_are_left_open_are_answered_later():

@@ -17,7 +17,7 @@ from segue.conversation.context import Options, Tool
 from segue.conversation.messages import AssistantMessage, Message
 from segue.models.model import Model
 from segue.models.rules import Rules
-from segue.projection.passes.media_fit import kind_of
+from segue.projection.passes.media_fit import edge_of, kind_of
 from segue.projection.policy import Policy
 from segue.projection.projector import Projection
 from segue.projection.workspace.ownership import Ownership
@@ -234,6 +234,12 @@ class _Validator:
         for kind, limit in (("image", self.rules.max_images), ("file", self.rules.max_files)):
             if limit and kinds.count(kind) > limit:
                 yield f"{kinds.count(kind)} pieces of kind {kind}"
+        images = [piece for message in messages for piece in message.content if piece.kind == "image"]
+        edge, few = max((edge_of(image) for image in images), default=0), self.rules.max_large_images
+        if self.rules.max_image_edge and edge > self.rules.max_image_edge:
+            yield f"an image of {edge} pixels"
+        if few and len(images) > few and edge > self.rules.max_image_edge_of_many:
+            yield f"an image of {edge} pixels among {len(images)}"
 
     # -- settings ------------------------------------------------------------------------------------------------------
 

@@ -173,8 +173,10 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The largest single image or file, counted in decoded bytes."""
     max_image_edge: int = 0
     """The longest edge of an image in pixels."""
+    max_large_images: int = 0
+    """The most images of one request where one of them has an edge above `max_image_edge_of_many`."""
     max_image_edge_of_many: int = 0
-    """The longest edge of an image among more than 20."""
+    """The longest edge of an image among more than `max_large_images`."""
     max_image_bytes: int = 0
     """The largest single image, if its limit is smaller."""
     max_document_bytes: int = 0

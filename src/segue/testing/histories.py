@@ -49,6 +49,8 @@ from segue.protocols.registry import resolve_rules
 T = TypeVar("T")
 
 PNG: Final = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+WIDE_PNG: Final = "iVBORw0KGgoAAAANSUhEUgAAC7gAAAAUCAYAAAAdzHAW"
+"""The head of an image of 3,000 x 20 pixels."""
 MP4: Final = "AAAAGGZ0eXBtcDQyAAAAAG1wNDJpc29t"
 TEXT: Final = "VGhpcyBpcyBhIHRleHQsIG5vdCBhIHBpY3R1cmUu"
 PDF: Final = "JVBERi0xLjQKJeLjz9MKMSAwIG9iago8PD4+CmVuZG9iagp0cmFpbGVyCjw8Pj4="
@@ -186,7 +188,7 @@ class _BrokenTurns:
         return TextContent(text=text, text_signature=signature, cache_mark=self.mark(), extra=self.extra())
 
     def image(self) -> ImageContent:
-        data = self.pick((PNG, PNG * 3, "AAAA"))
+        data = self.pick((PNG, WIDE_PNG, PNG * 3, "AAAA"))
         made = self.pick(
             (
                 ImageContent(data=data, mime_type="image/png"),

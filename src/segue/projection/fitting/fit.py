@@ -111,7 +111,7 @@ class Fitter:
 
     def _exceeds_quota(self) -> bool:
         return any(
-            media.amounts[-1] > quota.limit
+            media.amounts[-1] > quota.limit and media.beside[-1]
             for quota, media in zip(self.plan.quotas, self.fold.sizes.media, strict=True)
         )
 

@@ -356,22 +356,26 @@ class Fold:
         """Replace the oldest media of a quota that is exceeded, down to the low mark; the newest stay if they fit."""
         start = max(marks.gone, marks.lean)
         for number, (quota, media) in enumerate(zip(self.plan.quotas, self.sizes.media, strict=True)):
-            if media.amounts[-1] <= quota.limit:
+            if media.amounts[-1] <= quota.limit or not media.beside[-1]:
                 continue
-            amounts, end = media.amounts, bisect_left(media.places, (point, 0))
+            amounts, beside, end = media.amounts, media.beside, bisect_left(media.places, (point, 0))
             head = bisect_left(media.places, (self.head, 0))
             kept = max(head, bisect_left(media.places, (start, 0)))
             evicted = marks.evicted[number]
             # The first message keeps its media although those after it are left out.
-            sent = amounts[end] - amounts[max(evicted, kept)] + amounts[head] - amounts[min(evicted, head)]
-            if sent <= quota.limit:
+            sent, causes = (
+                sums[end] - sums[max(evicted, kept)] + sums[head] - sums[min(evicted, head)]
+                for sums in (amounts, beside)
+            )
+            if sent <= quota.limit or not causes:
                 continue
             low, running = quota.limit * self.plan.low_share, bisect_left(media.places, (self._unit_before(point), 0))
-            while evicted < end and (sent > quota.limit or (evicted < running and sent > low)):
+            while evicted < end and causes and (sent > quota.limit or (evicted < running and sent > low)):
                 if head <= evicted < kept:
                     evicted = kept
                     continue
                 sent -= amounts[evicted + 1] - amounts[evicted]
+                causes -= beside[evicted + 1] - beside[evicted]
                 evicted += 1
             marks.evicted[number] = evicted
             marks.cuts += 1

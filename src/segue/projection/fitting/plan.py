@@ -14,7 +14,7 @@ from segue.counting.counter import TokenCounter
 from segue.counting.media import count_pages
 from segue.models.model import Model, Price
 from segue.models.rules import Rules
-from segue.projection.passes.media_fit import kind_of
+from segue.projection.passes.media_fit import edge_of, kind_of
 from segue.projection.policy import Fit, Policy
 from segue.protocols.kit.server_edits import ServerEdit
 
@@ -55,6 +55,8 @@ class Quota(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     limit: int
     amount: Amount
+    only_beside: Amount | None = None
+    """The limit holds only in a request with media of which this is more than 0; None: in every request."""
 
 
 class FitPlan:
@@ -195,8 +197,12 @@ def _reasoning_price(model: Model) -> float:
 
 
 def _quotas(rules: Rules) -> tuple[Quota, ...]:
+    def is_large(piece: ImageContent | FileContent) -> int:
+        return 1 if kind_of(piece) == "image" and edge_of(piece) > rules.max_image_edge_of_many else 0
+
     rows = (
         Quota(name="images", limit=rules.max_images, amount=_one_image),
+        Quota(name="images beside large ones", limit=rules.max_large_images, amount=_one_image, only_beside=is_large),
         Quota(name="files", limit=rules.max_files, amount=_one_file),
         Quota(name="pages", limit=rules.max_pages, amount=_pages),
         Quota(name="bytes", limit=rules.max_request_media, amount=_bytes),

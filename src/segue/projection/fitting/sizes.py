@@ -6,6 +6,7 @@ when it exceeds the limit are the messages counted.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
 
@@ -19,7 +20,7 @@ from segue.conversation.content import (
 )
 from segue.conversation.messages import Message
 from segue.counting.counter import encode_value
-from segue.projection.fitting.plan import FitPlan
+from segue.projection.fitting.plan import FitPlan, Quota
 from segue.projection.policy import Texts
 
 _UNKNOWN: Final = float("inf")
@@ -32,19 +33,20 @@ _LONG: Final = 64
 class Media:
     """The images and files that count towards one quota, in order."""
 
-    __slots__ = ("amounts", "places")
+    __slots__ = ("amounts", "beside", "places")
 
-    def __init__(self) -> None:
+    def __init__(self, quota: Quota) -> None:
         self.places: list[tuple[int, int]] = []
         """The index of the message and of the content."""
         self.amounts: list[int] = [0]
         """Running sums."""
+        self.beside: list[int] = self.amounts if quota.only_beside is None else [0]
+        """Running sums of what makes the quota hold: of the media themselves where it always holds."""
 
     def truncate(self, messages: int) -> None:
         """Forget the media of all messages from an index on."""
-        while self.places and self.places[-1][0] >= messages:
-            self.places.pop()
-            self.amounts.pop()
+        count = bisect_left(self.places, (messages, 0))
+        del self.places[count:], self.amounts[count + 1 :], self.beside[count + 1 :]
 
 
 class Sizes:
@@ -80,7 +82,7 @@ class Sizes:
         """Tokens of reasoning, as the provider counted them: their text is not always sent."""
         self.user_words: list[float] = [0.0]
         """Tokens of what the user said, as the note of a cut repeats it."""
-        self.media: tuple[Media, ...] = tuple(Media() for _ in plan.quotas)
+        self.media: tuple[Media, ...] = tuple(map(Media, plan.quotas))
         self._recent: dict[int, tuple[Message, float, float]] = {}
         """What the last call counted: the newest messages are forgotten and needed again until they are settled."""
 
@@ -136,6 +138,8 @@ class Sizes:
             if amount:
                 media.places.append((index, position))
                 media.amounts.append(media.amounts[-1] + amount)
+                if quota.only_beside is not None:
+                    media.beside.append(media.beside[-1] + quota.only_beside(piece))
 
     def count(self, messages: Sequence[Message], additions: Additions, label: float) -> None:
         """Count the messages that were not counted yet; `label` are the tokens around what a user said."""

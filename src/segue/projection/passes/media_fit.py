@@ -27,6 +27,7 @@ from segue.conversation.media_types import (
     is_readable,
     plain_type,
     shows_other_class,
+    size_of_image,
     type_of_address,
     type_of_data,
     type_of_image_address,
@@ -78,6 +79,11 @@ def kind_of(piece: Media) -> Modality:
     """Give the value of `Model.input` that a piece of media requires, by its MIME type or its address."""
     mime = _type_of(piece)
     return class_of(mime) if mime else "image" if piece.kind == "image" else "document"
+
+
+def edge_of(piece: Media) -> int:
+    """Give the longest edge of an image in pixels; 0 where the data does not show it."""
+    return max(size_of_image(piece.data) or (0,)) if piece.data else 0
 
 
 def fit_media(piece: Media, target: Target, patterns: tuple[str, ...], *, in_result: bool) -> MediaFit:
@@ -241,6 +247,8 @@ def _is_too_large(piece: Media, kind: Modality, target: Target) -> bool:
     rules = target.rules
     size = len(piece.data or "") * 3 // 4
     narrower = {"image": rules.max_image_bytes, "document": rules.max_document_bytes}.get(kind, 0)
+    if kind == "image" and rules.max_image_edge and edge_of(piece) > rules.max_image_edge:
+        return True
     return any(limit and size > limit for limit in (rules.max_media_bytes, narrower))
 
 

@@ -29,7 +29,6 @@ Placed: TypeAlias = tuple[Path, Object]
 _ROLES: Final = frozenset({"user", "assistant", "system"})
 _THINKING: Final = frozenset({"thinking", "redacted_thinking"})
 _MEDIA: Final = frozenset({"image", "document"})
-_MANY_IMAGES: Final = 20
 _IMAGES: Final = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})  # anthropic 2.8.0
 _PLAIN: Final = frozenset({"text", "thinking", "redacted_thinking", "tool_use", "image", "document"})
 """The blocks of a finished turn; all others may belong to a server tool in whose run the provider paused."""
@@ -354,7 +353,8 @@ class Turns:
     def _check_media(self) -> Iterator[Violation]:
         images = sum(block.get("type") == "image" for _, block in self._media())
         rules = self.rules
-        edge = rules.max_image_edge_of_many if images > _MANY_IMAGES else rules.max_image_edge
+        is_many = 0 < rules.max_large_images < images
+        edge = rules.max_image_edge_of_many if is_many else rules.max_image_edge
         for path, block in self._media():
             is_image = block.get("type") == "image"
             source = block.get("source")

@@ -76,7 +76,8 @@ RULES: Final = Rules(
     max_pages=100,  # AWS documentation: inference API restrictions, read 2026-11-15
     max_request_media=32_000_000,  # Anthropic documentation: errors, 413 above 32 MB, read 2026-11-15
     max_image_edge=8000,  # "image dimensions exceed max allowed size: 8000 pixels" (documentation: vision)
-    max_image_edge_of_many=2000,  # "... for many-image requests: 2000 pixels" (documentation: vision, above 20 images)
+    max_large_images=20,  # above that, the next limit holds (documentation: vision)
+    max_image_edge_of_many=2000,  # "... for many-image requests: 2000 pixels"
     max_image_bytes=3_932_160,  # "image exceeds 5 MB maximum", counted in base64
     max_document_bytes=25_165_824,  # 32 MB for the whole request, counted in base64 (413 request_too_large)
     # -- turns
