@@ -14,7 +14,7 @@ from segue.cli.program import Program
 from segue.client.session.conversation import Conversation
 from segue.conversation.content import ImageContent, TextContent, ToolCall
 from segue.conversation.context import Context, Summary
-from segue.conversation.messages import AssistantMessage, Message, ToolResultMessage, UserMessage
+from segue.conversation.messages import AssistantMessage, Message, SystemMessage, ToolResultMessage, UserMessage
 from segue.conversation.stored import dump, load
 from segue.counting.counter import TokenCounter
 from segue.errors import ConversationError, DoesNotFit, DumpError
@@ -133,8 +133,9 @@ def test_the_room_that_a_large_step_leaves_quotes_it(large):
     assert 120 < excerpt.count("willow") < 400
 
 
+@pytest.mark.parametrize("told", [(), (SystemMessage.of("Be brief."),)], ids=["nothing", "an instruction"])
 @pytest.mark.parametrize("asked", [(), (UserMessage.of("And now?"),)], ids=["a result", "a user message"])
-def test_the_note_stays_the_same_where_a_reply_was_aborted(asked):
+def test_the_note_stays_the_same_where_a_reply_was_aborted(asked, told):
     """Nothing is between two messages of the user then: the cut is made again, behind the second one."""
     aborted = replace(turn(99, "I wi"), content=(TextContent(text="I wi"),), stop_reason="aborted")
     made = 0
@@ -144,7 +145,7 @@ def test_the_note_stays_the_same_where_a_reply_was_aborted(asked):
         note = before.context.messages[0].content[-1]
         assert note.kind == "text"
         name = note.text.partition("\n</facts>")[0].split()[-1]
-        after = project(Context(messages=(*messages, aborted, UserMessage.of(f"See {name}."))), MODEL)
+        after = project(Context(messages=(*messages, aborted, *told, UserMessage.of(f"See {name}."))), MODEL)
         assert before.window is not None
         assert after.window is not None
         if (before.window.lean, before.window.gone) == (after.window.lean, after.window.gone):

@@ -216,12 +216,12 @@ class Fold:
             marks.since = point
 
     def _before_users(self, point: int, least: int) -> int:
-        """Find the end of what was there before the newest user messages.
+        """Find the end of what was there before the newest messages of the user and of the system.
 
-        The note depends only on that: where a reply is aborted, the next user message follows with no point between, or
+        The note depends only on that: where a reply is aborted, the next such message follows with no point between, or
         one that projection adds.
         """
-        while point > least and (message := self._messages[point - 1]).role == "user":
+        while point > least and (message := self._messages[point - 1]).role in ("user", "system"):
             if self._additions.has(message) and message.content != self._last_turn:
                 break  # a result, or its media
             point -= 1
