@@ -83,7 +83,7 @@ def one_name(projection: Projection) -> bool:
         len(names) == 1
         and len(given) == 1
         and all(re.fullmatch("[a-zA-Z0-9_-]{1,64}", name) for name in names)
-        and given <= {MCP, LONG_NAME}
+        and given <= {MCP, LONG_NAME, "search"}
     )
 
 
@@ -448,6 +448,25 @@ TOOLS: Final[Mapping[str, Row]] = {
         targets=(GPT_4O, BEDROCK_SONNET),
         options=Options(tool_choice=LONG_NAME),
         holds=one_name,
+        reports=(
+            "name_changed at messages[1].content[0].name",
+            "name_changed at messages[2].tool_name",
+            "name_changed at tools[0].name",
+            "name_changed at options.tool_choice",
+        ),
+    ),
+    "so is one that the provider refuses for its own reasons": Row(
+        threads="Alibaba: refuses the name search",
+        given=conversation(
+            user("hi"),
+            assistant(KIMI, call("a", "search")),
+            result("a", "ok", name="search"),
+            tools=(ToolDefinition(name="search", parameters=READ.parameters),),
+        ),
+        targets=(Model("qwen3-max", "alibaba", "openai-chat"),),
+        options=Options(tool_choice="search"),
+        holds=one_name,
+        lacks=('"search"',),
         reports=(
             "name_changed at messages[1].content[0].name",
             "name_changed at messages[2].tool_name",

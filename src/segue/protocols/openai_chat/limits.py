@@ -321,12 +321,6 @@ LIMITS: Final = Limits(
                 when=('.role="user"',),
                 advice="add a text",
             ),
-            Limit(
-                "tools.*.function.name",
-                f'"Tool names are not allowed to be [search]" ({_QWEN})',
-                pattern=r"(?!search\Z).*",
-                advice="rename the tool",
-            ),
         ),
         # -- xAI
         *rows_of(
