@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from projection.compare import idle, unreported
-from projection.histories import make_ugly, options, own_contexts, plain, targets, ugly_contexts
+from projection.histories import options, own_contexts, plain, targets, ugly_contexts
 from projection.validity import find_faults
 from property_testing import scaled_examples, tiers
 from segue.conversation.content import CacheMark, ImageContent, NativeContent, TextContent, ThinkingContent, ToolCall
@@ -43,12 +43,6 @@ PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAW
 def small_targets(draw: st.DrawFn, protocol: str) -> Model:
     model = draw(targets(protocol))
     return replace(model, context_window=draw(st.integers(20, 3000)), max_input=0)
-
-
-def test_each_of_two_cache_marks_in_one_message_is_reported_after_a_cut():
-    model = Model("mistral-large-latest", "mistral", "mistral-chat", input=("text", "image"), context_window=431)
-    context = make_ugly(361320314, model)
-    assert unreported(context, Options(), project(context, model, policy=NO_RESERVE)) == []
 
 
 @every_protocol
@@ -456,6 +450,21 @@ def test_media_that_projection_moved_behind_a_result_are_reported_when_they_go()
     assert all(context.messages[int(change.path[1])].role == "toolResult" for change in changes)
 
 
+def test_a_cut_at_the_end_is_made_anew_when_the_user_goes_on():
+    """The thinking of a running cycle stays in the first request; in the second, the cycle is finished."""
+    model = Model("qwen3", "ollama", "ollama-chat", reasoning=True, input=("text", "image"), context_window=1000)
+    looked = _turn(CLAUDE, ThinkingContent(thinking="Look."), ToolCall(id="c", name="look"), stop="toolUse")
+    shown = ImageContent(data="AAAA", mime_type="image/png")  # of an image, nothing but all is removed
+    result = ToolResultMessage(tool_call_id="c", tool_name="look", content=(shown,))
+    messages = (TASK, looked, result, _turn(CLAUDE, TextContent(text="Done.")), UserMessage.of("More."))
+    projector, dropped = Projector(model), list[bool]()
+    for end in (4, 5):
+        context = Context(messages=messages[:end])
+        assert projector.project(context) == project(context, model)
+        dropped.append(ChangeCode.THINKING_DROPPED in codes(project(context, model)))
+    assert dropped == [False, True]
+
+
 def test_thinking_of_finished_steps_goes_where_it_counts():
     opus = replace(CLAUDE, id="claude-opus-4-5", context_window=2600)
     thinking = ThinkingContent(thinking=LONG, thinking_signature="sig")
@@ -613,6 +622,16 @@ def test_a_cache_mark_stays_at_the_end_of_the_shortened_part(model):
         else:
             assert window.lean == 0
     assert anchors > 10
+
+
+def test_each_of_two_cache_marks_in_one_message_is_reported_after_a_cut():
+    marked = [TextContent(text=text, cache_mark=CacheMark()) for text in ("one", "two")]
+    context = history(*step(1), *step(2), *step(3), *step(4), UserMessage.of(*marked))
+    projection = project(context, Model("mistral-large-latest", "mistral", "mistral-chat", context_window=2000))
+    assert projection.window is not None
+    assert projection.window.lean
+    paths = [change.path for change in projection.report.of(ChangeCode.CACHE_MARK_REMOVED)]
+    assert paths == [("messages", 9, "content", 0), ("messages", 9, "content", 1)]
 
 
 def test_a_mark_of_thinking_is_removed_also_where_something_was_cut():

@@ -169,7 +169,8 @@ class _Cut:
                 Change(code=code, path=path, loss=Loss.CONTENT, detail=detail, tokens=tokens)
                 for code, tokens in zip(codes, sizes, strict=False)
             ]
-        made.lean_part = part if end <= self.given.settled else None
+        # What a cut at the end shortened, the next request may shorten as part of a finished cycle.
+        made.lean_part = part if end <= self.fold.marks.lean else None
         return part
 
     def shorten_newest(self) -> None:
