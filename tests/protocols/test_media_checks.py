@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import struct
 
 import pytest
 
-from segue import Model, check
+from segue import Context, ImageContent, Model, UserMessage, check, prepare
+from segue.protocols.registry import resolve_rules
 from segue.testing.histories import MP4, PDF, PNG, TEXT
 
 EVERYTHING = ("text", "image", "document", "audio", "video")
@@ -68,6 +70,19 @@ def test_bytes_that_are_no_image_are_named(protocol, data):
         "media_bytes"
     ]
     assert check(with_image(protocol, PNG), protocol=protocol, model=model) == []
+
+
+@pytest.mark.parametrize("more", [0, 1], ids=["at the limit", "above it"])
+@pytest.mark.parametrize("protocol", MODELS)
+def test_an_image_with_more_pixels_than_a_target_takes_is_named_and_not_sent(protocol, more):
+    model = model_of(protocol)
+    edge = resolve_rules(model).max_image_edge
+    head = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 20, (edge or 100_000) + more)
+    data = base64.b64encode(head + bytes(9)).decode()
+    found = [violation.code for violation in check(with_image(protocol, data), protocol=protocol, model=model)]
+    assert found == (["image_size"] if edge and more else [])
+    sent = prepare(Context(messages=(UserMessage.of("a", ImageContent(data=data, mime_type="image/png")),)), model)
+    assert (data in sent.content.decode()) == (not found)
 
 
 @pytest.mark.parametrize("protocol", MODELS)

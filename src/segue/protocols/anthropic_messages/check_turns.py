@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias, cast
 
-from segue.conversation.media_types import size_of_image
 from segue.errors import Path
 from segue.models.model_ids import is_claude
 from segue.models.rules import Rules
@@ -19,7 +18,7 @@ from segue.protocols.anthropic_messages.rules import PROVIDER
 from segue.protocols.kit.checking import check_base64, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import kind_of, object_of
-from segue.protocols.kit.media_checks import check_address, check_bytes
+from segue.protocols.kit.media_checks import check_address, check_bytes, check_edge
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.replay import NO_CALL, NO_RESULT, Turn, find_halves
 
@@ -358,11 +357,9 @@ class Turns:
         for path, block in self._media():
             is_image = block.get("type") == "image"
             source = block.get("source")
-            size = size_of_image(data) if is_image and isinstance(data := object_of(source).get("data"), str) else None
-            if edge and size is not None and max(size) > edge:
+            if is_image:
                 # "At least one of the image dimensions exceed max allowed size: 8000 pixels" (documentation: vision)
-                message = f"the image has {size[0]} by {size[1]} pixels, and at most {edge} are supported; scale it"
-                yield Violation("image_size", path, message)
+                yield from check_edge(object_of(source).get("data"), path, edge)
             if isinstance(source, Mapping):
                 yield from self._check_source(cast("Object", source), (*path, "source"), is_image=is_image)
         if self.rules.max_images and images > self.rules.max_images:

@@ -19,7 +19,7 @@ from segue.protocols.bedrock_converse.native import REPLAY, SERVER_CALL
 from segue.protocols.kit.checking import matches_alphabet, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import Block, object_of
-from segue.protocols.kit.media_checks import check_bytes
+from segue.protocols.kit.media_checks import check_bytes, check_edge
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.replay import NO_CALL, Turn, find_halves
 
@@ -203,6 +203,8 @@ class Turns:
             yield Violation("media_size", (*path, "source", "bytes"), f"the data exceeds {most} bytes; send less")
         mime = TYPES[kind].get(str(media.get("format"))) or ALIASES[kind].get(str(media.get("format")))
         yield from check_bytes(data, mime, (*path, "source", "bytes"), exact=self.rules.exact_image_types)
+        if kind == "image":
+            yield from check_edge(data, (*path, "source", "bytes"), self.rules.max_image_edge)  # service model: Message
 
     def _check_stored(self, kind: Kind, media: Block, path: Path) -> Iterator[Violation]:
         """Check media in S3 inside a result.

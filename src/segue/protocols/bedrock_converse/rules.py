@@ -73,6 +73,7 @@ RULES: Final = Rules(
     file_context=True,  # service model: DocumentBlock
     file_id_pattern=r"s3://[a-z0-9][.\-a-z0-9]{1,61}[a-z0-9](?:/.*)?",  # service model
     max_images=20,  # service model
+    max_image_edge=8000,  # service model: Message, height and width
     max_files=5,  # service model
     max_media_bytes=26_214_400,  # AWS documentation: video up to 25 MB in the request
     max_image_bytes=3_932_160,  # service model: 3.75 MB

@@ -17,6 +17,7 @@ from segue.conversation.media_types import (
     class_of,
     plain_type,
     shows_other_class,
+    size_of_image,
     type_of_address,
     type_of_data,
     type_of_image_address,
@@ -57,6 +58,14 @@ def check_bytes(data: object, mime_type: object, path: Path, *, exact: bool = Fa
     if differs or shows_other_class(claimed, found):
         message = f"the data is {found}, not {claimed}; correct the type, or send the data of another file"
         yield Violation("media_bytes", path, message)
+
+
+def check_edge(data: object, path: Path, most: int) -> Found:
+    """Find an image in base64 with more pixels on an edge than a target takes; 0: any number."""
+    size = size_of_image(data) if most and isinstance(data, str) else None
+    if size is not None and max(size) > most:
+        message = f"the image has {size[0]} by {size[1]} pixels, and at most {most} are supported; scale it"
+        yield Violation("image_size", path, message)
 
 
 def check_image_url(url: object, path: Path, *, exact: bool = False) -> Found:
