@@ -1,0 +1,53 @@
+"""What `prepare` makes from plain content is accepted by `check`, for models whose limits are narrower than others'.
+
+Each row was sent and named once. The laws cannot find such rows: they draw from models and values that tests know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import pytest
+
+from segue import Context, Model, Options, ToolDefinition, UserMessage, check, get_model, prepare
+from segue.conversation.messages import Message
+
+HI: Final = UserMessage.of("hi")
+
+
+def tool(name: str, **properties: object) -> ToolDefinition:
+    return ToolDefinition(name=name, parameters={"type": "object", "properties": properties})
+
+
+class Row:
+    """A request in neutral form, and what is reported of it: the codes of the changes."""
+
+    def __init__(
+        self,
+        model: str | Model,
+        *changes: str,
+        options: Options | None = None,
+        messages: tuple[Message, ...] = (HI,),
+        tools: tuple[ToolDefinition, ...] = (),
+        prompt: str | None = None,
+    ) -> None:
+        self.model: Model = get_model(model) if isinstance(model, str) else model
+        self.changes: list[str] = sorted(changes)
+        self.options = options
+        self.context = Context(messages=messages, tools=tools, system_prompt=prompt)
+
+
+SETTINGS: Final[Mapping[str, Row]] = {}
+FAMILIES: Final[Mapping[str, Row]] = {
+    "a tool that Alibaba refuses for its name": Row("alibaba/qwen3.7-plus", "name_changed", tools=(tool("search"),)),
+}
+MEDIA: Final[Mapping[str, Row]] = {}
+ROWS: Final = {**SETTINGS, **FAMILIES, **MEDIA}
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
+def test_what_is_prepared_is_accepted_and_told(row: Row):
+    request = prepare(row.context, row.model, options=row.options)
+    assert check(request.body, protocol=row.model.protocol, model=row.model) == []
+    assert sorted({change.code.value for change in request.report.changes}) == row.changes
