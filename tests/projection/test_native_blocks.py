@@ -613,6 +613,17 @@ def test_what_is_sent_to_the_model_that_wrote_it_is_accepted(model, data):
     expect_accepted(context, model)
 
 
+def test_a_call_with_the_id_of_one_that_is_not_sent_is_sent():
+    """The first turn loses its signature with the result before its call, and so both of its blocks."""
+    pair = PAIRS["web search"]
+    call, answer = pair.call_block(), pair.result_block()
+    first = by(CLAUDE, answer, ToolCall(id="toolu_1", name="read"), SIGNED, call)
+    read = ToolResultMessage(tool_call_id="toolu_1", tool_name="read", content=(TextContent(text="ok"),))
+    context = Context(messages=fresh([HI, first, read, by(CLAUDE), by(CLAUDE), by(CLAUDE, call)]))
+    assert call in project(context, CLAUDE).context.messages[-1].content
+    expect_accepted(context, CLAUDE)
+
+
 def test_a_part_of_a_result_without_a_call_is_judged_as_a_part_of_a_user_turn():
     """The result becomes a user turn, where its parts have other positions and other rules."""
     odd = NativeContent(

@@ -103,6 +103,8 @@ class NativeBlocks:
                 found = {key: why for key, why in found.items() if why != NO_CALL}
             if halves.lost or self.answers_prefix(found):
                 raise Unsettled
+            # The earlier call of the same id may turn out not to be sent: those wait until nothing else is new.
+            found = {key: why for key, why in found.items() if key not in halves.repeated} or found
             found |= self.dangling(found)
             if not found:
                 break

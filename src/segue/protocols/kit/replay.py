@@ -143,6 +143,8 @@ class Halves(Generic[K]):
 
     def __init__(self) -> None:
         self.refused: dict[K, str] = {}
+        self.repeated: set[K] = set()
+        """Calls among them that have the id of an earlier one, which has no result yet."""
         self.waiting: dict[str, K | None] = {}
         """Calls of tools that the provider runs, which it may still finish: id -> key."""
         self.unanswered: dict[str, K | None] = {}
@@ -241,6 +243,8 @@ class _Finder(Generic[K]):
             if call_id:
                 if is_result or (kind, call_id) in self.open or (kind, call_id) in self.standing:
                     self.found.refused[key] = NO_RESULT
+                    if not is_result:
+                        self.found.repeated.add(key)
                 else:
                     self.open[kind, call_id] = _Open(key, pair, self.turn, self.run)
             elif not pair.without_id:
