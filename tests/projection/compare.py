@@ -184,7 +184,7 @@ def _find_instructions(
         if not likely and (message.role == "system" or _is_wrapped(message)):
             likely = behind
         if likely:
-            # Of two whose texts it has, it is the one with more of them, and with fewer others.
+            # Of two whose texts it has, it is the one with more of them, and with fewer others; without any, the first.
             has = {piece.text for piece in message.content if piece.kind == "text"}
             source = max(likely, key=lambda index: _share_in(has, given[index]))
             sources[position] = source
@@ -193,7 +193,7 @@ def _find_instructions(
 
 def _share_in(has: set[str], instructions: Message) -> tuple[int, int]:
     found = [piece.kind == "text" and clean_text(piece.text) in has for piece in instructions.content]
-    return sum(found), sum(found) - len(found)
+    return sum(found), sum(found) - len(found) if any(found) else 0
 
 
 def _is_wrapped(message: Message) -> bool:
