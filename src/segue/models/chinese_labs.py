@@ -122,7 +122,11 @@ _MINIMAX: Final = Provider(
     base_url="https://api.minimax.io/anthropic",
     key_variables=("MINIMAX_API_KEY",),
     rules={
-        "anthropic-messages": {"reasoning_replay": "open", "refused_extra": frozenset({"output_config.format"})},
+        "anthropic-messages": {
+            "reasoning_replay": "open",
+            "refused_extra": frozenset({"output_config.format"}),
+            "refused_options": frozenset({"output_schema"}),
+        },
     },
     dialect={"openai-chat": {"think_tags": True}},
     source='pi-ai 1.5.0; MiniMax-M2.7 #17 (2026-04-20: "invalid params" for `output_config.format`; reported); '

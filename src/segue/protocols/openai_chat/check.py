@@ -139,7 +139,7 @@ def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
             message = f"the model does not support `{key}`; remove it or choose another model"
             yield Violation("option_refused", (key,), message)
     for option in ("stop", "temperature", "top_p"):
-        if option in refused and body.get(option) not in (None, 1, []):
+        if option in refused - rules.refused_extra and body.get(option) not in (None, 1, []):
             message = f"the model does not support `{option}`; remove it or choose another model"
             yield Violation("option_refused", (option,), message)
 
