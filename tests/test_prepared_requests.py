@@ -53,6 +53,9 @@ SETTINGS: Final[Mapping[str, Row]] = {
         on_chat("mistral/mistral-large-latest"), "option_removed", options=Options(user_id="user-7")
     ),
     "an output schema of MiniMax": Row("minimax/MiniMax-M2.7", "option_removed", options=Options(output_schema=SCHEMA)),
+    "a user id that is an address, at Anthropic": Row(
+        "anthropic/claude-opus-4-5", "option_clamped", options=Options(user_id="joe@example.com")
+    ),
     "parallel calls of the o-series": Row(
         on_chat("openai/o1-2024-12-17"),
         "option_removed",

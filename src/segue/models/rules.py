@@ -335,6 +335,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The shortest accepted user id, in characters."""
     max_user_id: int = 0
     """The longest accepted user id, in characters."""
+    refused_user_id: str | None = None
+    """A regular expression of user ids that are refused, such as those that show who the user is."""
     user_id_keys: frozenset[str] = frozenset()
     """Keys of the request body that hold a user id, `object.key` for a key of an inner object."""
     max_stop: int = 0

@@ -46,7 +46,7 @@ from segue.protocols.kit.schemas import is_closed
 
 _NO_OPTIONS: Final = Options()
 _NO_TOOLS: Final[ToolsKey] = ((), None, False, ())
-_HASHED: Final = "the SHA-256 of the id, because the target does not accept its length"
+_HASHED: Final = "the SHA-256 of the id, because the target does not accept the id itself"
 _SAMPLING: Final = frozenset({"temperature", "top_p"})
 """Providers that refuse these use the value 1, so removing a 1 loses nothing.
 (OpenAI: "Only the default (1) value is supported", qwen-code #921 of 2025-10; recorded: gpt-5-nano took a 1)"""

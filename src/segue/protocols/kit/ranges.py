@@ -6,6 +6,7 @@ pass: other checks find them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
@@ -44,7 +45,7 @@ def check_stops(value: object, path: Path, rules: Rules) -> Iterator[Violation]:
 
 
 def check_user_ids(body: Mapping[str, object], rules: Rules) -> Iterator[Violation]:
-    """Find user ids that are shorter or longer than the target accepts."""
+    """Find user ids that are shorter or longer than the target accepts, or that it refuses."""
     for key in sorted(rules.user_id_keys):
         path: Path = tuple(key.split("."))
         value: object = body
@@ -53,9 +54,16 @@ def check_user_ids(body: Mapping[str, object], rules: Rules) -> Iterator[Violati
         if isinstance(value, str) and not fits_user_id(value, rules):
             least, most = max(1, rules.min_user_id), rules.max_user_id
             message = f"{key} has {len(value)} characters; use {least} to {most}, such as a hash of the id"
+            if _fits_length(value, rules):
+                message = f"{key} shows who the user is; use an opaque id, such as a hash of it"
             yield Violation("user_id", path, message)
 
 
 def fits_user_id(value: str, rules: Rules) -> bool:
-    """Whether a user id has a length that the target accepts."""
+    """Whether the target accepts a user id."""
+    refused = rules.refused_user_id
+    return _fits_length(value, rules) and (refused is None or re.fullmatch(refused, value) is None)
+
+
+def _fits_length(value: str, rules: Rules) -> bool:
     return len(value) >= rules.min_user_id and not 0 < rules.max_user_id < len(value)
