@@ -56,6 +56,13 @@ SETTINGS: Final[Mapping[str, Row]] = {
     "a user id that is an address, at Anthropic": Row(
         "anthropic/claude-opus-4-5", "option_clamped", options=Options(user_id="joe@example.com")
     ),
+    "a negative seed at Mistral": Row("mistral/mistral-large-latest", "option_removed", options=Options(seed=-1)),
+    "a negative seed at Cohere": Row("cohere/command-a-03-2025", "option_removed", options=Options(seed=-1)),
+    "a seed above 32 bits at Google": Row("google/gemini-2.5-flash", "option_removed", options=Options(seed=2**31)),
+    "a seed below 32 bits at Google": Row(
+        "google/gemini-2.5-flash", "option_removed", options=Options(seed=-(2**31) - 1)
+    ),
+    "the lowest seed at Google": Row("google/gemini-2.5-flash", options=Options(seed=-(2**31))),
     "parallel calls of the o-series": Row(
         on_chat("openai/o1-2024-12-17"),
         "option_removed",

@@ -311,6 +311,10 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The smallest `top_p`."""
     max_top_p: float = 1.0
     """The largest `top_p`."""
+    min_seed: int | None = None
+    """The smallest seed; None: no limit."""
+    max_seed: int | None = None
+    """The largest seed; None: no limit."""
     window_option: tuple[str, ...] = ()
     """The path of the field that sets the window of the server, where a request can set it."""
     server_edits: frozenset[str] = frozenset()

@@ -40,7 +40,7 @@ from segue.projection.workspace.workspace import FittedTools, Target, ToolsKey, 
 from segue.protocols.kit.held_content import Reference
 from segue.protocols.kit.json_values import Block
 from segue.protocols.kit.namespaces import FunctionName
-from segue.protocols.kit.ranges import fits_user_id
+from segue.protocols.kit.ranges import fits_seed, fits_user_id
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.schemas import is_closed
 
@@ -367,6 +367,8 @@ class _Options:
             self.fit_range("temperature", given.temperature, 0.0, rules.max_temperature)
         if given.top_p is not None and self.is_unchanged(given, "top_p"):
             self.fit_range("top_p", given.top_p, rules.min_top_p, rules.max_top_p)
+        if given.seed is not None and self.is_unchanged(given, "seed") and not fits_seed(given.seed, rules):
+            self.remove("seed", "the target does not accept this number")
         if given.max_tokens is not None and self.is_unchanged(given, "max_tokens"):
             self.fit_limit(given.max_tokens)
         if given.stop is not None and self.is_unchanged(given, "stop"):

@@ -23,6 +23,20 @@ _RANGES: Final[Mapping[str, tuple[str | None, str | None]]] = {
 """Options -> the rules with their lower bound (None: 0) and their upper bound (None: no bound)."""
 
 
+def fits_seed(value: int, rules: Rules) -> bool:
+    """Whether the target accepts a seed."""
+    least, most = rules.min_seed, rules.max_seed
+    return (least is None or value >= least) and (most is None or value <= most)
+
+
+def check_seed(value: object, path: Path, rules: Rules) -> Iterator[Violation]:
+    """Find a seed that is out of its range."""
+    if isinstance(value, int) and not fits_seed(value, rules):
+        is_small = rules.min_seed is not None and value < rules.min_seed
+        bounds = f"at least {rules.min_seed}" if is_small else f"at most {rules.max_seed}"
+        yield Violation("seed_range", path, f"{path[-1]} has to be {bounds}, not {value}")
+
+
 def check_range(option: str, value: object, path: Path, rules: Rules) -> Iterator[Violation]:
     """Find a number that is out of its range."""
     if not isinstance(value, int | float) or isinstance(value, bool):

@@ -20,7 +20,6 @@ LIMITS: Final = Limits(
             when=("temperature=0",),
         ),
         Limit("n", _SPEC, least=1),
-        Limit("random_seed", _SPEC, least=0),
         Limit("presence_penalty", _SPEC, least=-2, most=2),
         Limit("frequency_penalty", _SPEC, least=-2, most=2),
         Limit(
