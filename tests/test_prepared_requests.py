@@ -63,6 +63,12 @@ SETTINGS: Final[Mapping[str, Row]] = {
         "google/gemini-2.5-flash", "option_removed", options=Options(seed=-(2**31) - 1)
     ),
     "the lowest seed at Google": Row("google/gemini-2.5-flash", options=Options(seed=-(2**31))),
+    "long stop texts at Moonshot": Row(
+        "moonshotai/kimi-k2.5", "option_clamped", options=Options(stop=("é" * 16, "é" * 17, "END"))
+    ),
+    "a single long stop text at Moonshot": Row(
+        "moonshotai/kimi-k2.5", "option_removed", options=Options(stop=("E" * 33,))
+    ),
     "parallel calls of the o-series": Row(
         on_chat("openai/o1-2024-12-17"),
         "option_removed",

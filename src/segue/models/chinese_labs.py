@@ -40,7 +40,8 @@ _MOONSHOT_RULES: Final[Mapping[str, object]] = {
     "schema_definitions_only": True,  # "references must start with #/$defs/" (command-code #594, 2026-07-27)
     "tool_name_first": "a-zA-Z_",  # Moonshot documentation: tool use, names begin with a letter
     "max_temperature": 1.0,  # Moonshot documentation: chat, from 0 to 1
-    "max_stop": 5,  # Moonshot API reference: chat
+    "max_stop": 5,  # Moonshot API reference: chat, up to 5 sequences of 32 bytes
+    "max_stop_bytes": 32,
 }
 _MOONSHOT: Final[Mapping[str, object]] = {
     "max_tokens_field": "max_tokens",

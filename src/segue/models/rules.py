@@ -345,6 +345,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Keys of the request body that hold a user id, `object.key` for a key of an inner object."""
     max_stop: int = 0
     """The most stop sequences of a request."""
+    max_stop_bytes: int = 0
+    """The longest stop sequence, in bytes of UTF-8."""
     blank_stop: bool = True
     """Whether a stop sequence may be white space only. An empty one is never sent."""
     cache_marks: int = 0

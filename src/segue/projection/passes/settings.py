@@ -40,7 +40,7 @@ from segue.projection.workspace.workspace import FittedTools, Target, ToolsKey, 
 from segue.protocols.kit.held_content import Reference
 from segue.protocols.kit.json_values import Block
 from segue.protocols.kit.namespaces import FunctionName
-from segue.protocols.kit.ranges import fits_seed, fits_user_id
+from segue.protocols.kit.ranges import fits_seed, fits_stop, fits_user_id
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.schemas import is_closed
 
@@ -400,11 +400,11 @@ class _Options:
 
     def fit_stop(self, stop: tuple[str, ...]) -> None:
         rules = self.rules
-        usable = tuple(text for text in stop if (text if rules.blank_stop else text.strip()))
+        usable = tuple(text for text in stop if (text if rules.blank_stop else text.strip()) and fits_stop(text, rules))
         fitted = usable[: rules.max_stop or None]
         if not fitted:
             if stop:
-                self.remove("stop", "the target refuses blank texts", Loss.CONTENT if any(stop) else Loss.NONE)
+                self.remove("stop", "the target refuses such texts", Loss.CONTENT if any(stop) else Loss.NONE)
         elif fitted != stop:
             loss = Loss.NONE if sum(map(bool, stop)) == len(fitted) else Loss.CONTENT
             self.clamp("stop", fitted, loss, f"{len(fitted)} of {len(stop)}")

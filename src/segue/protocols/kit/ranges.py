@@ -49,6 +49,18 @@ def check_range(option: str, value: object, path: Path, rules: Rules) -> Iterato
         yield Violation(f"{option}_range", path, f"{path[-1]} has to be {bounds}, not {value:g}")
 
 
+def fits_stop(text: str, rules: Rules) -> bool:
+    """Whether the target accepts a stop text of this length."""
+    return not 0 < rules.max_stop_bytes < len(text.encode("utf-8", "surrogatepass"))
+
+
+def check_long_stops(value: object, path: Path, rules: Rules) -> Iterator[Violation]:
+    """Find stop texts that are longer than the target accepts."""
+    texts = cast("list[object]", value) if isinstance(value, list) else [value]
+    if any(isinstance(text, str) and not fits_stop(text, rules) for text in texts):
+        yield Violation("stop_long", path, f"a stop text has more than {rules.max_stop_bytes} bytes; shorten it")
+
+
 def check_stops(value: object, path: Path, rules: Rules) -> Iterator[Violation]:
     """Find stop texts that are empty, or blank where the target refuses blank ones."""
     if not isinstance(value, list | tuple):

@@ -15,7 +15,7 @@ from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import Found, Messages, check_base64, data_urls, messages_of, objects_of, run_checks
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
-from segue.protocols.kit.ranges import check_range, check_user_ids
+from segue.protocols.kit.ranges import check_long_stops, check_range, check_user_ids
 from segue.protocols.kit.reading import real_of
 from segue.protocols.kit.request_fields import RequestFields
 from segue.protocols.openai_chat.calls import find_signature
@@ -105,6 +105,7 @@ def _check_numbers(body: JsonObject, endpoint: Endpoint) -> Found:
     stop = body.get("stop")
     if isinstance(stop, list) and rules.max_stop and len(cast("list[object]", stop)) > rules.max_stop:
         yield Violation("stops_many", ("stop",), f"more than {rules.max_stop} texts; remove some")
+    yield from check_long_stops(stop, ("stop",), rules)
     choices = real_of(body.get("n"))
     if choices is not None and not 1 <= choices <= 128:
         yield Violation("choices_range", ("n",), "n must be between 1 and 128")

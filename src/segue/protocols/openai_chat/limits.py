@@ -260,7 +260,6 @@ LIMITS: Final = Limits(
         # -- Moonshot
         *rows_of(
             _MOONSHOT,
-            Limit("stop.*", "Moonshot API reference: up to 5 sequences of 32 bytes", most=32),
             Limit(
                 "n",
                 '"n must be 1 when temperature is very small" (Moonshot documentation: chat)',
