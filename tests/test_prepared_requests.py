@@ -69,6 +69,12 @@ SETTINGS: Final[Mapping[str, Row]] = {
     "a single long stop text at Moonshot": Row(
         "moonshotai/kimi-k2.5", "option_removed", options=Options(stop=("E" * 33,))
     ),
+    "sampling without a temperature at Mistral": Row(
+        "mistral/mistral-large-latest", "option_removed", options=Options(temperature=0.0, top_p=0.9)
+    ),
+    "the same in the format of OpenAI": Row(
+        on_chat("mistral/mistral-large-latest"), "option_removed", options=Options(temperature=0.0, top_p=0.9)
+    ),
     "parallel calls of the o-series": Row(
         on_chat("openai/o1-2024-12-17"),
         "option_removed",

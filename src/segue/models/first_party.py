@@ -375,6 +375,7 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "added_fields": frozenset({"stream_options"}),  # every OpenAI client sends it, and no refusal is known
                 "refused_extra": frozenset({"max_completion_tokens", "store", "logit_bias", "user", "seed"}),
                 "refused_options": frozenset({"user_id", "seed"}),
+                "greedy_top_p": False,  # as on its own protocol
             },
             "mistral-chat": {
                 "server_tools": frozenset({"document_library"}),

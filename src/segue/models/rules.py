@@ -311,6 +311,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The smallest `top_p`."""
     max_top_p: float = 1.0
     """The largest `top_p`."""
+    greedy_top_p: bool = True
+    """Whether `top_p` may be below 1 while the temperature is 0, where it has no effect."""
     min_seed: int | None = None
     """The smallest seed; None: no limit."""
     max_seed: int | None = None

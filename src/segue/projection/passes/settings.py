@@ -365,8 +365,12 @@ class _Options:
         rules = self.rules
         if given.temperature is not None and self.is_unchanged(given, "temperature"):
             self.fit_range("temperature", given.temperature, 0.0, rules.max_temperature)
+        heat = self.changed.get("temperature", given.temperature)
         if given.top_p is not None and self.is_unchanged(given, "top_p"):
-            self.fit_range("top_p", given.top_p, rules.min_top_p, rules.max_top_p)
+            if heat == 0 and given.top_p != 1 and not rules.greedy_top_p:
+                self.remove("top_p", "it has no effect at a temperature of 0, and the target refuses it", Loss.NONE)
+            else:
+                self.fit_range("top_p", given.top_p, rules.min_top_p, rules.max_top_p)
         if given.seed is not None and self.is_unchanged(given, "seed") and not fits_seed(given.seed, rules):
             self.remove("seed", "the target does not accept this number")
         if given.max_tokens is not None and self.is_unchanged(given, "max_tokens"):

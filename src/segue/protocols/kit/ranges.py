@@ -23,6 +23,12 @@ _RANGES: Final[Mapping[str, tuple[str | None, str | None]]] = {
 """Options -> the rules with their lower bound (None: 0) and their upper bound (None: no bound)."""
 
 
+def check_greedy(body: Mapping[str, object], rules: Rules) -> Iterator[Violation]:
+    """Find a `top_p` beside a temperature of 0, where the target refuses it."""
+    if not rules.greedy_top_p and body.get("temperature") == 0 and body.get("top_p") not in (None, 1):
+        yield Violation("top_p_greedy", ("top_p",), "top_p has to be 1 while the temperature is 0; remove it")
+
+
 def fits_seed(value: int, rules: Rules) -> bool:
     """Whether the target accepts a seed."""
     least, most = rules.min_seed, rules.max_seed
