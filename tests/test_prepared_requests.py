@@ -75,6 +75,9 @@ SETTINGS: Final[Mapping[str, Row]] = {
     "the same in the format of OpenAI": Row(
         on_chat("mistral/mistral-large-latest"), "option_removed", options=Options(temperature=0.0, top_p=0.9)
     ),
+    "instructions alone, of another model at Alibaba": Row(
+        "alibaba/deepseek-v4-flash", "turn_inserted", messages=(), prompt="Be brief."
+    ),
     "parallel calls of the o-series": Row(
         on_chat("openai/o1-2024-12-17"),
         "option_removed",

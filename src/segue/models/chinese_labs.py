@@ -68,6 +68,8 @@ _QWEN_RULES: Final[Mapping[str, object]] = {
     "json_word": True,
     "max_tokens_refused": True,
     "refused_text": "empty",  # "Content length must be greater than 0"
+    # "The input messages do not contain elements with the role of user" (agentscope-java #613, 2026-01-21)
+    "instructions_alone": False,
     "refused_tool_names": frozenset({"search"}),  # "Tool names are not allowed to be [search]"
     "min_top_p": 0.01,
     "max_temperature": 1.99,  # "Range of temperature should be [0.0, 2.0)"
