@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from segue import Context, Model, Options, ToolDefinition, UserMessage, check, get_model, prepare
 from segue.conversation.messages import Message
@@ -18,6 +19,10 @@ HI: Final = UserMessage.of("hi")
 
 def tool(name: str, **properties: object) -> ToolDefinition:
     return ToolDefinition(name=name, parameters={"type": "object", "properties": properties})
+
+
+def on_chat(model: str) -> Model:
+    return replace(get_model(model), protocol="openai-chat")
 
 
 class Row:
@@ -38,7 +43,48 @@ class Row:
         self.context = Context(messages=messages, tools=tools, system_prompt=prompt)
 
 
-SETTINGS: Final[Mapping[str, Row]] = {}
+SCHEMA: Final = {"type": "object", "properties": {}, "required": [], "additionalProperties": False}
+SETTINGS: Final[Mapping[str, Row]] = {
+    "a stop text of Grok": Row(on_chat("xai/grok-4.3"), "option_removed", options=Options(stop=("END",))),
+    "a seed of Mistral in the format of OpenAI": Row(
+        on_chat("mistral/mistral-large-latest"), "option_removed", options=Options(seed=7)
+    ),
+    "a user id of Mistral in the format of OpenAI": Row(
+        on_chat("mistral/mistral-large-latest"), "option_removed", options=Options(user_id="user-7")
+    ),
+    "an output schema of MiniMax": Row("minimax/MiniMax-M2.7", "option_removed", options=Options(output_schema=SCHEMA)),
+    "a user id that is an address, at Anthropic": Row(
+        "anthropic/claude-opus-4-5", "option_clamped", options=Options(user_id="joe@example.com")
+    ),
+    "a negative seed at Mistral": Row("mistral/mistral-large-latest", "option_removed", options=Options(seed=-1)),
+    "a negative seed at Cohere": Row("cohere/command-a-03-2025", "option_removed", options=Options(seed=-1)),
+    "a seed above 32 bits at Google": Row("google/gemini-2.5-flash", "option_removed", options=Options(seed=2**31)),
+    "a seed below 32 bits at Google": Row(
+        "google/gemini-2.5-flash", "option_removed", options=Options(seed=-(2**31) - 1)
+    ),
+    "the lowest seed at Google": Row("google/gemini-2.5-flash", options=Options(seed=-(2**31))),
+    "long stop texts at Moonshot": Row(
+        "moonshotai/kimi-k2.5", "option_clamped", options=Options(stop=("é" * 16, "é" * 17, "END"))
+    ),
+    "a single long stop text at Moonshot": Row(
+        "moonshotai/kimi-k2.5", "option_removed", options=Options(stop=("E" * 33,))
+    ),
+    "sampling without a temperature at Mistral": Row(
+        "mistral/mistral-large-latest", "option_removed", options=Options(temperature=0.0, top_p=0.9)
+    ),
+    "the same in the format of OpenAI": Row(
+        on_chat("mistral/mistral-large-latest"), "option_removed", options=Options(temperature=0.0, top_p=0.9)
+    ),
+    "instructions alone, of another model at Alibaba": Row(
+        "alibaba/deepseek-v4-flash", "turn_inserted", messages=(), prompt="Be brief."
+    ),
+    "parallel calls of the o-series": Row(
+        on_chat("openai/o1-2024-12-17"),
+        "option_removed",
+        options=Options(parallel_tool_calls=True),
+        tools=(tool("look"),),
+    ),
+}
 FAMILIES: Final[Mapping[str, Row]] = {
     "a tool that Alibaba refuses for its name": Row("alibaba/qwen3.7-plus", "name_changed", tools=(tool("search"),)),
 }

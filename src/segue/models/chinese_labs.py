@@ -40,7 +40,8 @@ _MOONSHOT_RULES: Final[Mapping[str, object]] = {
     "schema_definitions_only": True,  # "references must start with #/$defs/" (command-code #594, 2026-07-27)
     "tool_name_first": "a-zA-Z_",  # Moonshot documentation: tool use, names begin with a letter
     "max_temperature": 1.0,  # Moonshot documentation: chat, from 0 to 1
-    "max_stop": 5,  # Moonshot API reference: chat
+    "max_stop": 5,  # Moonshot API reference: chat, up to 5 sequences of 32 bytes
+    "max_stop_bytes": 32,
 }
 _MOONSHOT: Final[Mapping[str, object]] = {
     "max_tokens_field": "max_tokens",
@@ -67,6 +68,8 @@ _QWEN_RULES: Final[Mapping[str, object]] = {
     "json_word": True,
     "max_tokens_refused": True,
     "refused_text": "empty",  # "Content length must be greater than 0"
+    # "The input messages do not contain elements with the role of user" (agentscope-java #613, 2026-01-21)
+    "instructions_alone": False,
     "refused_tool_names": frozenset({"search"}),  # "Tool names are not allowed to be [search]"
     "min_top_p": 0.01,
     "max_temperature": 1.99,  # "Range of temperature should be [0.0, 2.0)"
@@ -122,7 +125,11 @@ _MINIMAX: Final = Provider(
     base_url="https://api.minimax.io/anthropic",
     key_variables=("MINIMAX_API_KEY",),
     rules={
-        "anthropic-messages": {"reasoning_replay": "open", "refused_extra": frozenset({"output_config.format"})},
+        "anthropic-messages": {
+            "reasoning_replay": "open",
+            "refused_extra": frozenset({"output_config.format"}),
+            "refused_options": frozenset({"output_schema"}),
+        },
     },
     dialect={"openai-chat": {"think_tags": True}},
     source='pi-ai 1.5.0; MiniMax-M2.7 #17 (2026-04-20: "invalid params" for `output_config.format`; reported); '

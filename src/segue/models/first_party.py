@@ -135,7 +135,12 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
         base_url="https://api.anthropic.com",
         key_variables=("ANTHROPIC_API_KEY",),
         rules={
-            "anthropic-messages": {"server_tools": _ANTHROPIC_TOOLS, "body_fields": "closed", **_CLAUDE_USER},
+            "anthropic-messages": {
+                "server_tools": _ANTHROPIC_TOOLS,
+                "body_fields": "closed",
+                **_CLAUDE_USER,
+                "refused_user_id": r"\S+@\S+\.\w+",  # "user_id appears to contain an email address" (Anthropic API)
+            },
             "openai-chat": {
                 # "response_format.type: Input should be 'json_schema'" (hiring-agent #421, 2026-09-05)
                 "refused_extra": frozenset({"response_format.type=json_object"}),
@@ -369,6 +374,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
                 "body_protocol": "mistral-chat",
                 "added_fields": frozenset({"stream_options"}),  # every OpenAI client sends it, and no refusal is known
                 "refused_extra": frozenset({"max_completion_tokens", "store", "logit_bias", "user", "seed"}),
+                "refused_options": frozenset({"user_id", "seed"}),
+                "greedy_top_p": False,  # as on its own protocol
             },
             "mistral-chat": {
                 "server_tools": frozenset({"document_library"}),

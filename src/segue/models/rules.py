@@ -311,6 +311,12 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The smallest `top_p`."""
     max_top_p: float = 1.0
     """The largest `top_p`."""
+    greedy_top_p: bool = True
+    """Whether `top_p` may be below 1 while the temperature is 0, where it has no effect."""
+    min_seed: int | None = None
+    """The smallest seed; None: no limit."""
+    max_seed: int | None = None
+    """The largest seed; None: no limit."""
     window_option: tuple[str, ...] = ()
     """The path of the field that sets the window of the server, where a request can set it."""
     server_edits: frozenset[str] = frozenset()
@@ -335,10 +341,14 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The shortest accepted user id, in characters."""
     max_user_id: int = 0
     """The longest accepted user id, in characters."""
+    refused_user_id: str | None = None
+    """A regular expression of user ids that are refused, such as those that show who the user is."""
     user_id_keys: frozenset[str] = frozenset()
     """Keys of the request body that hold a user id, `object.key` for a key of an inner object."""
     max_stop: int = 0
     """The most stop sequences of a request."""
+    max_stop_bytes: int = 0
+    """The longest stop sequence, in bytes of UTF-8."""
     blank_stop: bool = True
     """Whether a stop sequence may be white space only. An empty one is never sent."""
     cache_marks: int = 0

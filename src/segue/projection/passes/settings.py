@@ -40,13 +40,13 @@ from segue.projection.workspace.workspace import FittedTools, Target, ToolsKey, 
 from segue.protocols.kit.held_content import Reference
 from segue.protocols.kit.json_values import Block
 from segue.protocols.kit.namespaces import FunctionName
-from segue.protocols.kit.ranges import fits_user_id
+from segue.protocols.kit.ranges import fits_seed, fits_stop, fits_user_id
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.schemas import is_closed
 
 _NO_OPTIONS: Final = Options()
 _NO_TOOLS: Final[ToolsKey] = ((), None, False, ())
-_HASHED: Final = "the SHA-256 of the id, because the target does not accept its length"
+_HASHED: Final = "the SHA-256 of the id, because the target does not accept the id itself"
 _SAMPLING: Final = frozenset({"temperature", "top_p"})
 """Providers that refuse these use the value 1, so removing a 1 loses nothing.
 (OpenAI: "Only the default (1) value is supported", qwen-code #921 of 2025-10; recorded: gpt-5-nano took a 1)"""
@@ -365,8 +365,14 @@ class _Options:
         rules = self.rules
         if given.temperature is not None and self.is_unchanged(given, "temperature"):
             self.fit_range("temperature", given.temperature, 0.0, rules.max_temperature)
+        heat = self.changed.get("temperature", given.temperature)
         if given.top_p is not None and self.is_unchanged(given, "top_p"):
-            self.fit_range("top_p", given.top_p, rules.min_top_p, rules.max_top_p)
+            if heat == 0 and given.top_p != 1 and not rules.greedy_top_p:
+                self.remove("top_p", "it has no effect at a temperature of 0, and the target refuses it", Loss.NONE)
+            else:
+                self.fit_range("top_p", given.top_p, rules.min_top_p, rules.max_top_p)
+        if given.seed is not None and self.is_unchanged(given, "seed") and not fits_seed(given.seed, rules):
+            self.remove("seed", "the target does not accept this number")
         if given.max_tokens is not None and self.is_unchanged(given, "max_tokens"):
             self.fit_limit(given.max_tokens)
         if given.stop is not None and self.is_unchanged(given, "stop"):
@@ -398,11 +404,11 @@ class _Options:
 
     def fit_stop(self, stop: tuple[str, ...]) -> None:
         rules = self.rules
-        usable = tuple(text for text in stop if (text if rules.blank_stop else text.strip()))
+        usable = tuple(text for text in stop if (text if rules.blank_stop else text.strip()) and fits_stop(text, rules))
         fitted = usable[: rules.max_stop or None]
         if not fitted:
             if stop:
-                self.remove("stop", "the target refuses blank texts", Loss.CONTENT if any(stop) else Loss.NONE)
+                self.remove("stop", "the target refuses such texts", Loss.CONTENT if any(stop) else Loss.NONE)
         elif fitted != stop:
             loss = Loss.NONE if sum(map(bool, stop)) == len(fitted) else Loss.CONTENT
             self.clamp("stop", fitted, loss, f"{len(fitted)} of {len(stop)}")

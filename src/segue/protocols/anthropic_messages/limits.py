@@ -62,13 +62,6 @@ LIMITS: Final = Limits(
                 providers=("anthropic",),
             ),
             # -- settings
-            Limit(
-                "metadata.user_id",
-                '"metadata.user_id: user_id appears to contain an email address" (Anthropic API)',
-                pattern=r"(?!\S+@\S+\.\w+\Z).*",
-                providers=("anthropic",),
-                advice="use an opaque id",
-            ),
             Limit("top_k", "anthropic 2.8.0; Anthropic documentation: messages, from 0 on", least=0),
             Limit(
                 "context_management.edits.*.type",

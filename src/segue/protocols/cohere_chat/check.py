@@ -19,7 +19,7 @@ from segue.protocols.kit.checking import Found, Messages, calls_of, check_base64
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.media_checks import check_image_url
-from segue.protocols.kit.ranges import check_range
+from segue.protocols.kit.ranges import check_range, check_seed
 from segue.protocols.kit.request_fields import RequestFields
 
 _ROLES: Final = ("system", "user", "assistant", "tool")
@@ -178,6 +178,7 @@ def _check_settings(body: JsonObject, endpoint: Endpoint) -> Found:
         yield Violation("tool_choice", ("tool_choice",), "REQUIRED needs tools; add one or remove it")
     for option in ("temperature", "max_tokens"):
         yield from check_range(option, body.get(option), (option,), rules)
+    yield from check_seed(body.get("seed"), ("seed",), rules)
     if isinstance(stops, list) and 0 < rules.max_stop < len(cast("list[object]", stops)):
         yield Violation("stop_many", ("stop_sequences",), f"use at most {rules.max_stop} stop sequences")
     if isinstance(share, (int, float)) and not rules.min_top_p <= share <= rules.max_top_p:

@@ -6,14 +6,11 @@ from typing import Final
 
 from segue.protocols.kit.limits import Limit, Limits
 
-_SPEC: Final = "Cohere API reference v2: the bounds of the parameter"
-
 LIMITS: Final = Limits(
     (
         Limit("k", "cohere 7.3.1: from 0 to 500", least=0, most=500),
         Limit("frequency_penalty", "cohere 7.3.1: from 0.0 to 1.0", least=0, most=1),
         Limit("presence_penalty", "cohere 7.3.1: from 0.0 to 1.0", least=0, most=1),
-        Limit("seed", _SPEC, least=0),
         Limit(
             "safety_mode",
             "Cohere documentation: safety modes, not configurable beside tools and documents (cohere-python #601)",

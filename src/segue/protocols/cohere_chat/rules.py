@@ -41,6 +41,7 @@ RULES: Final = Rules(
     max_top_p=0.99,  # the same
     max_stop=5,  # cohere 7.3.1
     max_temperature=1.0,  # "temperature must be between 0 and 1.0 inclusive" (Cohere API; read 2026-11-17)
+    min_seed=0,  # Cohere API reference v2, read 2026-11-17
     min_max_tokens=0,  # Cohere API reference v2
 )
 

@@ -25,7 +25,7 @@ from segue.protocols.kit.checking import name_pattern
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import Block, object_of
-from segue.protocols.kit.ranges import check_range
+from segue.protocols.kit.ranges import check_range, check_seed
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.request_fields import RequestFields
 from segue.protocols.kit.schemas import find_faults
@@ -184,6 +184,7 @@ def _check_generation(generation: Block, rules: Rules) -> Iterator[Violation]:
         message = f"temperature is not between 0 and {rules.max_temperature:g}; change it"
         yield Violation("temperature", (root, "temperature"), message)
     yield from check_range("top_p", generation.get("topP"), (root, "topP"), rules)  # Google documentation
+    yield from check_seed(generation.get("seed"), (root, "seed"), rules)
     if _is_number(most) and cast("float", most) < 1:
         # "the supported range is from 1 (inclusive)" (Vertex; google-genai 3.1.0: the maximum number of tokens)
         yield Violation("max_tokens", (root, "maxOutputTokens"), "the limit is below 1; raise it")

@@ -35,12 +35,6 @@ LIMITS: Final = Limits(
             most=20,
             needs=(".responseLogprobs=true",),
         ),
-        Limit(
-            f"{_CONFIG}.seed",
-            "\"Invalid value at 'generation_config.seed' (TYPE_INT32)\" (Gemini API)",
-            least=-_INT32 - 1,
-            most=_INT32,
-        ),
         Limit(f"{_CONFIG}.maxOutputTokens", "TYPE_INT32 (Gemini API)", most=_INT32),
         Limit(f"{_CONFIG}.frequencyPenalty", "Vertex reference: [-2.0, 2.0)", least=-2, most=2),
         Limit(f"{_CONFIG}.presencePenalty", "Vertex reference: [-2.0, 2.0)", least=-2, most=2),

@@ -61,6 +61,8 @@ RULES: Final = Rules(
     refused_options=frozenset({"parallel_tool_calls", "cache_retention", "session_id", "user_id"}),  # no such fields
     max_temperature=2.0,  # google-genai 3.1.0
     max_stop=5,  # google-genai 3.1.0
+    min_seed=-(2**31),  # "Invalid value at 'generation_config.seed' (TYPE_INT32)" (Gemini API)
+    max_seed=2**31 - 1,  # the same
     schema_with_forced_choice=False,  # "Forced function calling (ANY mode) with ... is unsupported": vercel/ai 43318a3
     extra_like=(("generationConfig.responseMimeType", "output_schema"),),  # JSON without a schema is refused as well
 )

@@ -6,6 +6,7 @@ pass: other checks find them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Final, cast
 
@@ -22,6 +23,26 @@ _RANGES: Final[Mapping[str, tuple[str | None, str | None]]] = {
 """Options -> the rules with their lower bound (None: 0) and their upper bound (None: no bound)."""
 
 
+def check_greedy(body: Mapping[str, object], rules: Rules) -> Iterator[Violation]:
+    """Find a `top_p` beside a temperature of 0, where the target refuses it."""
+    if not rules.greedy_top_p and body.get("temperature") == 0 and body.get("top_p") not in (None, 1):
+        yield Violation("top_p_greedy", ("top_p",), "top_p has to be 1 while the temperature is 0; remove it")
+
+
+def fits_seed(value: int, rules: Rules) -> bool:
+    """Whether the target accepts a seed."""
+    least, most = rules.min_seed, rules.max_seed
+    return (least is None or value >= least) and (most is None or value <= most)
+
+
+def check_seed(value: object, path: Path, rules: Rules) -> Iterator[Violation]:
+    """Find a seed that is out of its range."""
+    if isinstance(value, int) and not fits_seed(value, rules):
+        is_small = rules.min_seed is not None and value < rules.min_seed
+        bounds = f"at least {rules.min_seed}" if is_small else f"at most {rules.max_seed}"
+        yield Violation("seed_range", path, f"{path[-1]} has to be {bounds}, not {value}")
+
+
 def check_range(option: str, value: object, path: Path, rules: Rules) -> Iterator[Violation]:
     """Find a number that is out of its range."""
     if not isinstance(value, int | float) or isinstance(value, bool):
@@ -34,6 +55,18 @@ def check_range(option: str, value: object, path: Path, rules: Rules) -> Iterato
         yield Violation(f"{option}_range", path, f"{path[-1]} has to be {bounds}, not {value:g}")
 
 
+def fits_stop(text: str, rules: Rules) -> bool:
+    """Whether the target accepts a stop text of this length."""
+    return not 0 < rules.max_stop_bytes < len(text.encode("utf-8", "surrogatepass"))
+
+
+def check_long_stops(value: object, path: Path, rules: Rules) -> Iterator[Violation]:
+    """Find stop texts that are longer than the target accepts."""
+    texts = cast("list[object]", value) if isinstance(value, list) else [value]
+    if any(isinstance(text, str) and not fits_stop(text, rules) for text in texts):
+        yield Violation("stop_long", path, f"a stop text has more than {rules.max_stop_bytes} bytes; shorten it")
+
+
 def check_stops(value: object, path: Path, rules: Rules) -> Iterator[Violation]:
     """Find stop texts that are empty, or blank where the target refuses blank ones."""
     if not isinstance(value, list | tuple):
@@ -44,7 +77,7 @@ def check_stops(value: object, path: Path, rules: Rules) -> Iterator[Violation]:
 
 
 def check_user_ids(body: Mapping[str, object], rules: Rules) -> Iterator[Violation]:
-    """Find user ids that are shorter or longer than the target accepts."""
+    """Find user ids that are shorter or longer than the target accepts, or that it refuses."""
     for key in sorted(rules.user_id_keys):
         path: Path = tuple(key.split("."))
         value: object = body
@@ -53,9 +86,16 @@ def check_user_ids(body: Mapping[str, object], rules: Rules) -> Iterator[Violati
         if isinstance(value, str) and not fits_user_id(value, rules):
             least, most = max(1, rules.min_user_id), rules.max_user_id
             message = f"{key} has {len(value)} characters; use {least} to {most}, such as a hash of the id"
+            if _fits_length(value, rules):
+                message = f"{key} shows who the user is; use an opaque id, such as a hash of it"
             yield Violation("user_id", path, message)
 
 
 def fits_user_id(value: str, rules: Rules) -> bool:
-    """Whether a user id has a length that the target accepts."""
+    """Whether the target accepts a user id."""
+    refused = rules.refused_user_id
+    return _fits_length(value, rules) and (refused is None or re.fullmatch(refused, value) is None)
+
+
+def _fits_length(value: str, rules: Rules) -> bool:
     return len(value) >= rules.min_user_id and not 0 < rules.max_user_id < len(value)

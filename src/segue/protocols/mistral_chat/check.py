@@ -27,7 +27,7 @@ from segue.protocols.kit.checking import (
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.media_checks import check_image_url
-from segue.protocols.kit.ranges import check_range
+from segue.protocols.kit.ranges import check_greedy, check_range, check_seed
 from segue.protocols.kit.request_fields import RequestFields
 from segue.protocols.mistral_chat.limits import LIMITS
 
@@ -280,6 +280,8 @@ def _check_ranges(body: JsonObject, endpoint: Endpoint) -> Found:
         value = body.get(option)
         if option != "max_tokens" or (isinstance(value, int) and value < 0):
             yield from check_range(option, value, (option,), endpoint.rules)
+    yield from check_greedy(body, endpoint.rules)
+    yield from check_seed(body.get("random_seed"), ("random_seed",), endpoint.rules)
 
 
 _BODY_CHECKS: Final[tuple[Callable[[JsonObject, Endpoint], Found], ...]] = (_check_tools, _check_refused, _check_ranges)

@@ -13,14 +13,7 @@ LIMITS: Final = Limits(
         Limit(
             "n", '"Number of completions must be 1 for greedy sampling" (Mistral API)', most=1, when=("temperature=0",)
         ),
-        Limit(
-            "top_p",
-            '"top_p must be 1 when using greedy sampling." (Mistral API, code 3054; reported 400s)',
-            allowed=(1,),
-            when=("temperature=0",),
-        ),
         Limit("n", _SPEC, least=1),
-        Limit("random_seed", _SPEC, least=0),
         Limit("presence_penalty", _SPEC, least=-2, most=2),
         Limit("frequency_penalty", _SPEC, least=-2, most=2),
         Limit(

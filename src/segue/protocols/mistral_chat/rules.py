@@ -54,6 +54,8 @@ RULES: Final = Rules(
     # "Reasoning prompt mode is not enabled for this model", by every model (pi-go #245, live, 2026-08-28)
     refused_extra=frozenset({"prompt_mode"}),
     max_temperature=1.0,  # mistral-common 1.13.0
+    greedy_top_p=False,  # "top_p must be 1 when using greedy sampling." (Mistral API, code 3054; reported 400s)
+    min_seed=0,  # Mistral API reference: random_seed, read 2026-11-17
     min_top_p=0.01,  # 0 is refused: "greater_than" (modelparams.dev #231, live, 2026-08-17)
 )
 

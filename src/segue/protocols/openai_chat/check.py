@@ -15,7 +15,7 @@ from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import Found, Messages, check_base64, data_urls, messages_of, objects_of, run_checks
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
-from segue.protocols.kit.ranges import check_range, check_user_ids
+from segue.protocols.kit.ranges import check_greedy, check_long_stops, check_range, check_user_ids
 from segue.protocols.kit.reading import real_of
 from segue.protocols.kit.request_fields import RequestFields
 from segue.protocols.openai_chat.calls import find_signature
@@ -98,6 +98,7 @@ def _check_numbers(body: JsonObject, endpoint: Endpoint) -> Found:
     rules = endpoint.rules
     yield from check_range("temperature", body.get("temperature"), ("temperature",), rules)
     yield from check_range("top_p", body.get("top_p"), ("top_p",), rules)
+    yield from check_greedy(body, rules)
     if endpoint.model.provider == PROVIDER:  # local servers accept -1 for no limit
         # "integer below minimum value. Expected a value >= 1" (ChatDev #446)
         for key in ("max_tokens", "max_completion_tokens"):
@@ -105,6 +106,7 @@ def _check_numbers(body: JsonObject, endpoint: Endpoint) -> Found:
     stop = body.get("stop")
     if isinstance(stop, list) and rules.max_stop and len(cast("list[object]", stop)) > rules.max_stop:
         yield Violation("stops_many", ("stop",), f"more than {rules.max_stop} texts; remove some")
+    yield from check_long_stops(body.get("stop"), ("stop",), rules)
     choices = real_of(body.get("n"))
     if choices is not None and not 1 <= choices <= 128:
         yield Violation("choices_range", ("n",), "n must be between 1 and 128")
@@ -139,7 +141,7 @@ def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
             message = f"the model does not support `{key}`; remove it or choose another model"
             yield Violation("option_refused", (key,), message)
     for option in ("stop", "temperature", "top_p"):
-        if option in refused and body.get(option) not in (None, 1, []):
+        if option in refused - rules.refused_extra and body.get(option) not in (None, 1, []):
             message = f"the model does not support `{option}`; remove it or choose another model"
             yield Violation("option_refused", (option,), message)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.models.model_ids import OPENAI_O_SERIES
 from segue.protocols.kit.limits import Limit, Limits, rows_of
 from segue.protocols.kit.openai_cache import CACHE_LIMITS
 
@@ -98,12 +97,6 @@ LIMITS: Final = Limits(
                 "parallel_tool_calls",
                 "\"'parallel_tool_calls' is only allowed when 'tools' are specified.\" (reported 400s, 2024 to 2026)",
                 needs=("tools",),
-            ),
-            Limit(
-                "parallel_tool_calls",
-                "\"Unsupported parameter: 'parallel_tool_calls' is not supported with this model.\" (of the o-series)",
-                refused="remove it",
-                models=OPENAI_O_SERIES,
             ),
             Limit(
                 "function_call",
@@ -267,7 +260,6 @@ LIMITS: Final = Limits(
         # -- Moonshot
         *rows_of(
             _MOONSHOT,
-            Limit("stop.*", "Moonshot API reference: up to 5 sequences of 32 bytes", most=32),
             Limit(
                 "n",
                 '"n must be 1 when temperature is very small" (Moonshot documentation: chat)',

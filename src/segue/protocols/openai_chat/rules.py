@@ -96,6 +96,12 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     _openai_family(
+        pattern=OPENAI_O_SERIES,
+        rules={"refused_extra": ["parallel_tool_calls"], "refused_options": ["parallel_tool_calls"]},
+        source="'Unsupported parameter: 'parallel_tool_calls' is not supported with this model.' (OpenAI API)",
+        read="2026-11-17",
+    ),
+    _openai_family(
         pattern=OPENAI_FUNCTIONS_WITHOUT_LEVEL,
         rules={"functions_with_thinking": "unset"},
         dialect={"off_value": "none"},
@@ -282,7 +288,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
     ),
     Family(
         pattern=r"grok-(?:[4-9]|3-mini)",
-        rules={"refused_extra": ["presence_penalty", "frequency_penalty", "stop"]},
+        rules={"refused_extra": ["presence_penalty", "frequency_penalty", "stop"], "refused_options": ["stop"]},
         providers=("xai",),
         source="'Model ... does not support parameter presencePenalty', of 0 too (NativeTavern #83, 2026-09-15); xAI"
         " documentation: reasoning, `stop`",
