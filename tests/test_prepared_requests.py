@@ -14,6 +14,8 @@ from segue import Context, Model, Options, ToolDefinition, UserMessage, check, g
 from segue.conversation.messages import Message
 
 HI: Final = UserMessage.of("hi")
+SCHEMA: Final = Options(output_schema={"type": "object", "properties": {}})
+IMAGES: Final = Model("gemini-2.5-flash-image", "google", "google-genai")
 
 
 def tool(name: str, **properties: object) -> ToolDefinition:
@@ -41,6 +43,19 @@ class Row:
 SETTINGS: Final[Mapping[str, Row]] = {}
 FAMILIES: Final[Mapping[str, Row]] = {
     "a tool that Alibaba refuses for its name": Row("alibaba/qwen3.7-plus", "name_changed", tools=(tool("search"),)),
+    "no thinking where there is none": Row("google/gemini-2.0-flash", options=Options(thinking="off")),
+    "no thinking where there is none, at Vertex": Row(
+        "google-vertex/gemini-2.0-flash", options=Options(thinking="off")
+    ),
+    "no thinking of Gemma 3": Row("google/gemma-3-27b-it", options=Options(thinking="off")),
+    "a prompt for Gemma 3": Row("google/gemma-3-27b-it", "system_as_user", "turn_merged", prompt="Be brief."),
+    "a tool for Gemma 3": Row("google/gemma-3-27b-it", "tool_removed", tools=(tool("search"),)),
+    "a schema for Gemma 2": Row("google/gemini-gemma-2-27b-it", "option_removed", options=SCHEMA),
+    "a tool for a model of images": Row(IMAGES, "tool_removed", tools=(tool("search"),)),
+    "a schema for a model of images": Row(IMAGES, "option_removed", options=SCHEMA),
+    "a schema for an older model of images": Row(
+        "google/gemini-2.0-flash-preview-image-generation", "option_removed", options=SCHEMA
+    ),
 }
 MEDIA: Final[Mapping[str, Row]] = {}
 ROWS: Final = {**SETTINGS, **FAMILIES, **MEDIA}
