@@ -56,6 +56,12 @@ FAMILIES: Final[Mapping[str, Row]] = {
     "a schema for an older model of images": Row(
         "google/gemini-2.0-flash-preview-image-generation", "option_removed", options=SCHEMA
     ),
+    "no thinking of a model that always thinks": Row(
+        Model("claude-opus-5-5", "anthropic", "anthropic-messages"), "option_removed", options=Options(thinking="off")
+    ),
+    "no thinking of another one": Row(
+        Model("gemini-2.5-pro", "google", "google-genai"), "option_removed", options=Options(thinking="off")
+    ),
 }
 MEDIA: Final[Mapping[str, Row]] = {}
 ROWS: Final = {**SETTINGS, **FAMILIES, **MEDIA}
