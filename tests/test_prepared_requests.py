@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from segue import Context, Model, Options, ToolDefinition, UserMessage, check, get_model, prepare
 from segue.conversation.messages import Message
 
 HI: Final = UserMessage.of("hi")
 SCHEMA: Final = Options(output_schema={"type": "object", "properties": {}})
+FORCED: Final = Options(tool_choice="required")
 IMAGES: Final = Model("gemini-2.5-flash-image", "google", "google-genai")
 
 
@@ -61,6 +63,21 @@ FAMILIES: Final[Mapping[str, Row]] = {
     ),
     "no thinking of another one": Row(
         Model("gemini-2.5-pro", "google", "google-genai"), "option_removed", options=Options(thinking="off")
+    ),
+    "a forced tool of a model that always thinks": Row(
+        "moonshotai/kimi-k2.7-code", "option_removed", options=FORCED, tools=(tool("find"),)
+    ),
+    "a forced tool of a model without a value for off": Row(
+        "opencode/kimi-k2.5", "option_removed", options=FORCED, tools=(tool("find"),)
+    ),
+    "a forced tool and no thinking, of the same model": Row(
+        "opencode/kimi-k2.5", "option_removed", options=replace(FORCED, thinking="off"), tools=(tool("find"),)
+    ),
+    "a forced tool of a model that is not listed": Row(
+        Model("kimi-k2.6", "moonshotai", "openai-chat"), "option_removed", options=FORCED, tools=(tool("find"),)
+    ),
+    "a forced tool of a model that can stop thinking": Row(
+        "moonshotai/kimi-k2.5", "option_clamped", options=FORCED, tools=(tool("find"),)
     ),
 }
 MEDIA: Final[Mapping[str, Row]] = {}
