@@ -79,6 +79,9 @@ FAMILIES: Final[Mapping[str, Row]] = {
     "a forced tool of a model that can stop thinking": Row(
         "moonshotai/kimi-k2.5", "option_clamped", options=FORCED, tools=(tool("find"),)
     ),
+    "a long cache of a name of GPT-5.6": Row(
+        "openai/gpt-daybreak-red-latest", options=Options(cache_retention="long", session_id="s")
+    ),
 }
 MEDIA: Final[Mapping[str, Row]] = {}
 ROWS: Final = {**SETTINGS, **FAMILIES, **MEDIA}
