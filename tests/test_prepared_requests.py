@@ -24,6 +24,11 @@ def tool(name: str, **properties: object) -> ToolDefinition:
     return ToolDefinition(name=name, parameters={"type": "object", "properties": properties})
 
 
+STRICT: Final = ToolDefinition(
+    name="find", parameters={"type": "object", "properties": {}, "additionalProperties": False}, strict=True
+)
+
+
 class Row:
     """A request in neutral form, and what is reported of it: the codes of the changes."""
 
@@ -81,6 +86,10 @@ FAMILIES: Final[Mapping[str, Row]] = {
     ),
     "a long cache of a name of GPT-5.6": Row(
         "openai/gpt-daybreak-red-latest", options=Options(cache_retention="long", session_id="s")
+    ),
+    "a strict tool of Mistral's newer models": Row("amazon-bedrock/mistral.devstral-2-123b", tools=(STRICT,)),
+    "a strict tool of Mistral's older models": Row(
+        "amazon-bedrock/mistral.mistral-large-2407-v1:0", "tool_schema", tools=(STRICT,)
     ),
 }
 MEDIA: Final[Mapping[str, Row]] = {}
