@@ -11,7 +11,18 @@ from typing import Final
 import pytest
 from msgspec.structs import replace
 
-from segue import Context, Model, Options, ToolDefinition, UserMessage, check, get_model, prepare
+from segue import (
+    CacheMark,
+    Context,
+    Model,
+    Options,
+    TextContent,
+    ToolDefinition,
+    UserMessage,
+    check,
+    get_model,
+    prepare,
+)
 from segue.conversation.messages import Message
 
 HI: Final = UserMessage.of("hi")
@@ -27,6 +38,19 @@ def tool(name: str, **properties: object) -> ToolDefinition:
 STRICT: Final = ToolDefinition(
     name="find", parameters={"type": "object", "properties": {}, "additionalProperties": False}, strict=True
 )
+
+
+FIVE, HOUR = CacheMark(), CacheMark(ttl="1h")
+
+
+def marked(*marks: CacheMark) -> UserMessage:
+    return UserMessage(
+        content=tuple([TextContent(text=f"text {at}", cache_mark=mark) for at, mark in enumerate(marks)])
+    )
+
+
+MARKED, TWICE = marked(HOUR), marked(FIVE, HOUR)
+DAY, UNKNOWN = marked(CacheMark(ttl="24h")), marked(CacheMark(ttl="7d"))
 
 
 class Row:
@@ -91,6 +115,23 @@ FAMILIES: Final[Mapping[str, Row]] = {
     "a strict tool of Mistral's older models": Row(
         "amazon-bedrock/mistral.mistral-large-2407-v1:0", "tool_schema", tools=(STRICT,)
     ),
+    "a longer mark behind a shorter one": Row(
+        "anthropic/claude-sonnet-4-5",
+        "cache_mark_shortened",
+        messages=(MARKED,),
+        tools=(replace(STRICT, cache_mark=FIVE),),
+    ),
+    "a longer mark behind a shorter one, in one message": Row(
+        "anthropic/claude-sonnet-4-5", "cache_mark_shortened", messages=(TWICE,)
+    ),
+    "a longer mark behind a shorter one, on Bedrock": Row(
+        "amazon-bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", "cache_mark_shortened", messages=(TWICE,)
+    ),
+    "a mark with a lifetime of OpenAI's": Row("anthropic/claude-sonnet-4-5", messages=(DAY,)),
+    "a mark with a lifetime of OpenAI's, on Bedrock": Row(
+        "amazon-bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", messages=(DAY,)
+    ),
+    "a mark with an unknown lifetime": Row("anthropic/claude-sonnet-4-5", messages=(UNKNOWN,)),
 }
 MEDIA: Final[Mapping[str, Row]] = {}
 ROWS: Final = {**SETTINGS, **FAMILIES, **MEDIA}
