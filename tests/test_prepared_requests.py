@@ -11,10 +11,24 @@ from typing import Final
 import pytest
 from msgspec.structs import replace
 
-from segue import Context, Model, Options, ToolDefinition, UserMessage, check, get_model, prepare
+from segue import (
+    CacheMark,
+    Context,
+    Model,
+    Options,
+    TextContent,
+    ToolDefinition,
+    UserMessage,
+    check,
+    get_model,
+    prepare,
+)
 from segue.conversation.messages import Message
 
 HI: Final = UserMessage.of("hi")
+SCHEMA: Final = Options(output_schema={"type": "object", "properties": {}})
+FORCED: Final = Options(tool_choice="required")
+IMAGES: Final = Model("gemini-2.5-flash-image", "google", "google-genai")
 
 
 def tool(name: str, **properties: object) -> ToolDefinition:
@@ -23,6 +37,24 @@ def tool(name: str, **properties: object) -> ToolDefinition:
 
 def on_chat(model: str) -> Model:
     return replace(get_model(model), protocol="openai-chat")
+
+
+STRICT: Final = ToolDefinition(
+    name="find", parameters={"type": "object", "properties": {}, "additionalProperties": False}, strict=True
+)
+
+
+FIVE, HOUR = CacheMark(), CacheMark(ttl="1h")
+
+
+def marked(*marks: CacheMark) -> UserMessage:
+    return UserMessage(
+        content=tuple([TextContent(text=f"text {at}", cache_mark=mark) for at, mark in enumerate(marks)])
+    )
+
+
+MARKED, TWICE = marked(HOUR), marked(FIVE, HOUR)
+DAY, UNKNOWN = marked(CacheMark(ttl="24h")), marked(CacheMark(ttl="7d"))
 
 
 class Row:
@@ -87,6 +119,64 @@ SETTINGS: Final[Mapping[str, Row]] = {
 }
 FAMILIES: Final[Mapping[str, Row]] = {
     "a tool that Alibaba refuses for its name": Row("alibaba/qwen3.7-plus", "name_changed", tools=(tool("search"),)),
+    "no thinking where there is none": Row("google/gemini-2.0-flash", options=Options(thinking="off")),
+    "no thinking where there is none, at Vertex": Row(
+        "google-vertex/gemini-2.0-flash", options=Options(thinking="off")
+    ),
+    "no thinking of Gemma 3": Row("google/gemma-3-27b-it", options=Options(thinking="off")),
+    "a prompt for Gemma 3": Row("google/gemma-3-27b-it", "system_as_user", "turn_merged", prompt="Be brief."),
+    "a tool for Gemma 3": Row("google/gemma-3-27b-it", "tool_removed", tools=(tool("search"),)),
+    "a schema for Gemma 2": Row("google/gemini-gemma-2-27b-it", "option_removed", options=SCHEMA),
+    "a tool for a model of images": Row(IMAGES, "tool_removed", tools=(tool("search"),)),
+    "a schema for a model of images": Row(IMAGES, "option_removed", options=SCHEMA),
+    "a schema for an older model of images": Row(
+        "google/gemini-2.0-flash-preview-image-generation", "option_removed", options=SCHEMA
+    ),
+    "no thinking of a model that always thinks": Row(
+        Model("claude-opus-5-5", "anthropic", "anthropic-messages"), "option_removed", options=Options(thinking="off")
+    ),
+    "no thinking of another one": Row(
+        Model("gemini-2.5-pro", "google", "google-genai"), "option_removed", options=Options(thinking="off")
+    ),
+    "a forced tool of a model that always thinks": Row(
+        "moonshotai/kimi-k2.7-code", "option_removed", options=FORCED, tools=(tool("find"),)
+    ),
+    "a forced tool of a model without a value for off": Row(
+        "opencode/kimi-k2.5", "option_removed", options=FORCED, tools=(tool("find"),)
+    ),
+    "a forced tool and no thinking, of the same model": Row(
+        "opencode/kimi-k2.5", "option_removed", options=replace(FORCED, thinking="off"), tools=(tool("find"),)
+    ),
+    "a forced tool of a model that is not listed": Row(
+        Model("kimi-k2.6", "moonshotai", "openai-chat"), "option_removed", options=FORCED, tools=(tool("find"),)
+    ),
+    "a forced tool of a model that can stop thinking": Row(
+        "moonshotai/kimi-k2.5", "option_clamped", options=FORCED, tools=(tool("find"),)
+    ),
+    "a long cache of a name of GPT-5.6": Row(
+        "openai/gpt-daybreak-red-latest", options=Options(cache_retention="long", session_id="s")
+    ),
+    "a strict tool of Mistral's newer models": Row("amazon-bedrock/mistral.devstral-2-123b", tools=(STRICT,)),
+    "a strict tool of Mistral's older models": Row(
+        "amazon-bedrock/mistral.mistral-large-2407-v1:0", "tool_schema", tools=(STRICT,)
+    ),
+    "a longer mark behind a shorter one": Row(
+        "anthropic/claude-sonnet-4-5",
+        "cache_mark_shortened",
+        messages=(MARKED,),
+        tools=(replace(STRICT, cache_mark=FIVE),),
+    ),
+    "a longer mark behind a shorter one, in one message": Row(
+        "anthropic/claude-sonnet-4-5", "cache_mark_shortened", messages=(TWICE,)
+    ),
+    "a longer mark behind a shorter one, on Bedrock": Row(
+        "amazon-bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", "cache_mark_shortened", messages=(TWICE,)
+    ),
+    "a mark with a lifetime of OpenAI's": Row("anthropic/claude-sonnet-4-5", messages=(DAY,)),
+    "a mark with a lifetime of OpenAI's, on Bedrock": Row(
+        "amazon-bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", messages=(DAY,)
+    ),
+    "a mark with an unknown lifetime": Row("anthropic/claude-sonnet-4-5", messages=(UNKNOWN,)),
 }
 MEDIA: Final[Mapping[str, Row]] = {}
 ROWS: Final = {**SETTINGS, **FAMILIES, **MEDIA}

@@ -43,16 +43,15 @@ OPENAI_NAMES: dict[str, str] = {
     "GPT_5_1_TO_4": """gpt-5.1 gpt-5.1-codex gpt-5.1-codex-max gpt-5.1-codex-mini gpt-5.1-thinking gpt-5.2 gpt-5.2-codex
         gpt-5.2-pro gpt-5.3-codex gpt-5.3-codex-spark gpt-5.4 gpt-5.4-mini gpt-5.4-nano gpt-5.4-pro""",
     "GPT_5_5_UP": """gpt-5.5 gpt-5.5-pro gpt-5.6-cyber gpt-5.6-luna gpt-5.6-luna-pro gpt-5.6-sol gpt-5.6-sol-pro
-        gpt-5.6-terra gpt-5.6-terra-pro""",
+        gpt-5.6-terra gpt-5.6-terra-pro gpt-daybreak-blue-latest gpt-daybreak-red-latest""",
     "GPT_6_ON": """gpt-6-astra gpt-6-astra-pro gpt-6-luna gpt-6-luna-pro gpt-6-sol gpt-6-sol-pro gpt-6.1-sol
         gpt-6.1-sol-pro gpt-6.1-terra gpt-6.1-terra-pro gpt-astra-latest gpt-luna-latest gpt-sol-latest
         gpt-terra-latest""",
     "WITHOUT_REASONING": """gpt-3.5-turbo-0613 gpt-3.5-turbo-16k gpt-4 gpt-4-turbo gpt-4.1 gpt-4.1-mini gpt-4.1-nano
         gpt-4o gpt-4o-2024-05-13 gpt-4o-2024-08-06 gpt-4o-2024-11-20 gpt-4o-mini gpt-4o-mini-2024-07-18
         gpt-5-chat-latest""",
-    "": """chat-latest gpt-5.2-chat gpt-audio gpt-audio-mini gpt-chat-latest gpt-daybreak-blue-latest
-        gpt-daybreak-red-latest gpt-mini-latest gpt-oss-120b gpt-oss-20b gpt-oss-safeguard-120b
-        gpt-oss-safeguard-20b""",
+    "": """chat-latest gpt-5.2-chat gpt-audio gpt-audio-mini gpt-chat-latest gpt-mini-latest gpt-oss-120b gpt-oss-20b
+        gpt-oss-safeguard-120b gpt-oss-safeguard-20b""",
 }
 """Generation -> the models of OpenAI in the catalogue, without prefixes and suffixes of gateways."""
 

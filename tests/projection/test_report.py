@@ -323,6 +323,12 @@ CASES: dict[ChangeCode, Needs] = {
         ("messages", 0, "content", 1),
         NONE,
     ),
+    C.CACHE_MARK_SHORTENED: Needs(
+        CLAUDE,
+        (UserMessage.of(*(TextContent(text="hi", cache_mark=CacheMark(ttl=ttl)) for ttl in ("5m", "1h"))),),
+        ("messages", 0, "content", 1),
+        NONE,
+    ),
 }
 
 

@@ -353,6 +353,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether a stop sequence may be white space only. An empty one is never sent."""
     cache_marks: int = 0
     """How many cache marks a request may have; here 0 means that marks are not supported."""
+    cache_marks_longest_first: bool = False
+    """Whether a mark with a longer lifetime may not follow one with a shorter one; it gets the shorter one then."""
     cache_mark_key: str | None = None
     """The field of the wire that holds a cache mark."""
     result_cache_marks: bool = True

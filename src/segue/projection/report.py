@@ -110,6 +110,7 @@ class ChangeCode(StrEnum):
     TOOL_SCHEMA = "tool_schema"
     CACHE_MARK_REMOVED = "cache_mark_removed"
     CACHE_MARK_MOVED = "cache_mark_moved"
+    CACHE_MARK_SHORTENED = "cache_mark_shortened"
     # histories: reading and writing stored sessions
     RECORD_LEFT_OUT = "record_left_out"
     BRANCH_LEFT_OUT = "branch_left_out"
@@ -275,6 +276,7 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
         "The target accepts fewer cache marks, or none in this place; the oldest, or those, are removed."
     ),
     ChangeCode.CACHE_MARK_MOVED: "The target refuses a cache mark in this place; it is moved to the nearest other one.",
+    ChangeCode.CACHE_MARK_SHORTENED: "The target refuses a longer lifetime behind a shorter one; the mark gets that.",
     ChangeCode.RECORD_LEFT_OUT: (
         "Records of the session that are no part of the conversation (settings, statistics, display) are left out."
     ),

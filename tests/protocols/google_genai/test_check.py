@@ -10,6 +10,7 @@ from segue.protocols.google_genai.protocol import PROTOCOL as CODEC
 PRO = endpoint_of("gemini-2.5-pro")
 FLASH = endpoint_of("gemini-3.6-flash")
 OLDEST = endpoint_of("gemini-2.0-flash")
+GEMMA = endpoint_of("gemma-3-27b-it")
 SIGNATURE = {"thoughtSignature": "c2VhbA=="}
 
 
@@ -46,6 +47,10 @@ def generation(**config):
 
 
 REFUSED = {
+    "thinking of a model without it": (generation(thinkingConfig={"thinkingBudget": 0}), OLDEST, "setting_refused"),
+    "a prompt of Gemma 3": (asks(systemInstruction=user()), GEMMA, "system_refused"),
+    "tools of Gemma 3": (asks(tools=tools(function())), GEMMA, "tools_refused"),
+    "JSON mode of Gemma 3": (generation(responseMimeType="application/json"), GEMMA, "setting_refused"),
     "no contents": ({"contents": []}, OLDER, "no_contents"),
     "an unknown role": ({"contents": [{"role": "assistant", "parts": [{"text": "x"}]}]}, OLDER, "role"),
     "no parts": ({"contents": [user(), {"role": "model", "parts": []}, user()]}, OLDER, "no_parts"),

@@ -4,6 +4,7 @@ Facts this file rests on:
 - A mark on thinking, on a blank text or on a tool whose loading is deferred is refused.
       (Anthropic documentation: prompt caching; claude-code #55302; on Bedrock: opencode #36517, strands #1820)
 - A fifth mark is refused: "A maximum of 4 blocks with cache_control may be provided."     (sub2api #176, zeph #1568)
+- A lifetime of an hour is refused behind one of five minutes; order: tools, system, messages.         (headroom #2939)
 - Later requests read from the newest marks. Marks on tools and on the system prompt count too.
 - A target without cache marks may answer one with an error.   (AWS documentation: prompt caching, read 2026-11-15)
 
@@ -24,6 +25,7 @@ from segue.errors import Path
 from segue.models.rules import Rules
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.workspace.workspace import SystemPrompt, Target, Workspace
+from segue.protocols.kit.option_table import LONG_TTLS
 
 _Markable = TypeVar("_Markable", bound=UserContent)
 _Content = TypeVar("_Content", bound=AnyContent)
@@ -192,6 +194,71 @@ class Limited:
 
 
 def limit_marks(
+    target: Target,
+    messages: tuple[Message, ...],
+    marks: list[Mark],
+    prompt: SystemPrompt,
+    tools: tuple[Tool, ...],
+    *,
+    given: Context,
+) -> Limited:
+    """Remove marks beyond the limit, and shorten lifetimes that are refused in their place."""
+    limited = _without_excess(target, messages, marks, prompt, tools, given=given)
+    if target.rules.cache_marks_longest_first and (marks or tools or isinstance(prompt, tuple)):
+        _shorten(limited, marks, tools_given=tools is given.tools, prompt_given=prompt is given.system_prompt)
+    return limited
+
+
+class _Lifetimes:
+    """The lifetimes of marks, in the order of the request: behind a short one, all are short."""
+
+    def __init__(self) -> None:
+        self.is_short = False
+
+    def is_refused(self, mark: CacheMark | None) -> bool:
+        if mark is None:
+            return False
+        is_long = mark.ttl in LONG_TTLS
+        self.is_short = self.is_short or not is_long
+        return is_long and self.is_short
+
+
+def _shorten(limited: Limited, marks: list[Mark], *, tools_given: bool, prompt_given: bool) -> None:
+    lifetimes, paths = _Lifetimes(), dict[Path, None]()
+    tools = list(limited.tools)
+    for index, tool in enumerate(tools):
+        if lifetimes.is_refused(tool.cache_mark):
+            tools[index] = replace(tool, cache_mark=_shortened(tool.cache_mark))
+            paths[("tools", index) if tools_given else ("tools",)] = None
+            limited.tools = tuple(tools)
+    pieces = list(limited.prompt) if isinstance(limited.prompt, tuple) else []
+    for index, piece in enumerate(pieces):
+        if lifetimes.is_refused(piece.cache_mark):
+            pieces[index] = replace(piece, cache_mark=_shortened(piece.cache_mark))
+            paths[("system_prompt", index) if prompt_given else ("system_prompt",)] = None
+            limited.prompt = tuple(pieces)
+    messages = list(limited.messages) if marks else []
+    for index, position, path in sorted(marks, key=lambda mark: (mark[0], mark[1] is None, mark[1] or 0)):
+        message = messages[index]
+        if position is None:
+            if message.role == "toolResult" and lifetimes.is_refused(message.cache_mark):
+                messages[index] = replace(message, cache_mark=_shortened(message.cache_mark))
+                paths[path] = None
+        elif lifetimes.is_refused(mark := message.content[position].cache_mark):
+            content: list[AnyContent] = list(message.content)
+            content[position] = replace(content[position], cache_mark=_shortened(mark))
+            messages[index] = replace(message, content=tuple(content))
+            paths[path] = None
+    if paths:
+        limited.messages = tuple(messages) if marks else limited.messages
+        limited.changes += tuple(Change(code=ChangeCode.CACHE_MARK_SHORTENED, path=p, loss=Loss.NONE) for p in paths)
+
+
+def _shortened(mark: CacheMark | None) -> CacheMark | None:
+    return mark and replace(mark, ttl=None)
+
+
+def _without_excess(
     target: Target,
     messages: tuple[Message, ...],
     marks: list[Mark],

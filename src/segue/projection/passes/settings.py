@@ -32,7 +32,7 @@ from segue.projection.passes.namespaces import flat_functions, load_called
 from segue.projection.passes.schemas import fit_schema, fit_strict
 from segue.projection.passes.server_tools import has_server_tools, replace_server_tools
 from segue.projection.passes.text import is_clean_extra
-from segue.projection.passes.thinking import fit_thinking
+from segue.projection.passes.thinking import fit_thinking, is_thinking_off
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.workspace.namespace_table import NO_NAMESPACES, find_namespaces
 from segue.projection.workspace.surrogates import AnyValue, clean_value, is_clean_value, only_joins
@@ -287,7 +287,7 @@ class _Options:
         self.is_off = has_off and fitted.thinking in ("off", 0)
         self.remove_refused(given, thinks=thinks)
         self.fit_numbers(given)
-        self.fit_tool_choice(given, thinks=thinks)
+        self.fit_tool_choice(given, thinks=thinks or (fitted.thinking is None and self.rules.thinks_unasked))
         self.fit_extra(given, thinks=thinks)
         self.clean(given)
         return replace(given, **self.changed) if self.changed else given
@@ -315,13 +315,17 @@ class _Options:
         if thinks and not given.stream and not self.rules.thinking_unstreamed:
             self.clamp("thinking", "off", Loss.CONTENT, "off: the target thinks only in a stream")
             return
-        if fitted is None and thinks and given.tool_choice not in (None, "auto", "none"):
+        if fitted is None and thinks and given.tool_choice not in (None, "auto", "none") and self.has_off(given):
             self.clamp("thinking", "off", Loss.CONTENT, "off: the target refuses a forced tool while thinking is on")
             return
         if allowed == "allowed" or fitted in ("off", 0) or (fitted is None and allowed == "unset"):
             return
         if any(tool.kind == "function" for tool in self.tools):
             self.clamp("thinking", "off", Loss.CONTENT, "off: the target refuses functions while thinking is on")
+
+    def has_off(self, given: Options) -> bool:
+        """Whether thinking can be disabled; otherwise no tool can be forced."""
+        return self.model.reasoning and is_thinking_off(replace(given, thinking="off"), self.target)
 
     def raise_minimal(self, given: Options) -> None:
         """Raise the level `minimal` where the target refuses its own tools beside it."""

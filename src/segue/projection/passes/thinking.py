@@ -46,7 +46,8 @@ def fit_thinking(asked: ThinkingLevel | int, target: Target, max_tokens: int | N
     model, dialect = target.model, target.dialect
     if not model.reasoning:
         if asked == "off":
-            return []
+            is_known = "off" in target.rules.thinking_levels
+            return [] if is_known else [_removed("the target cannot disable thinking")]
         return [_removed("the model does not support thinking", Loss.NONE if asked == 0 else Loss.CONTENT)]
     if isinstance(asked, int) and asked < 0:
         return [_removed("a negative budget means the model's default", Loss.NONE)]

@@ -306,7 +306,7 @@ def _check_marks(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vio
             yield Violation("cache_mark_deferred", (*path, key), message)
         if mark.get("ttl") != "1h":
             short = True
-        elif short:
+        elif short and endpoint.rules.cache_marks_longest_first:
             # A mark for an hour must not come after one for five minutes; tools, system, messages (headroom #2939)
             message = "a mark with ttl 1h comes after one with 5m; use one ttl for both"
             yield Violation("cache_mark_order", (*path, key), message)

@@ -103,6 +103,7 @@ RULES: Final = Rules(
     blank_stop=False,  # "stop_sequences: each stop sequence must contain non-whitespace" (litellm #3286)
     cache_marks=4,  # "A maximum of 4 blocks with cache_control may be provided" (sub2api #176)
     cache_mark_key="cache_control",
+    cache_marks_longest_first=True,  # in the order tools, system, messages (headroom #2939)
     cache_mark_refused_beside=frozenset({"defer_loading"}),  # documentation: tool use with prompt caching
 )
 

@@ -288,7 +288,7 @@ def _check_marks(body: Block, endpoint: Endpoint) -> Iterator[Violation]:
             yield Violation("cache_mark_first", path, "a cache point has to follow what it caches; move it")
         if mark.get("ttl") != "1h":
             short = True
-        elif short:
+        elif short and endpoint.rules.cache_marks_longest_first:
             # A longer ttl may not follow a shorter one; order: tools, system, messages (headroom #2939)
             yield Violation("cache_mark_order", path, "a ttl of 1h follows a shorter one; reorder them")
 

@@ -37,10 +37,11 @@ LIMITS: Final = Limits(
         ),
         Limit(
             "toolConfig.tools.*.toolSpec.strict",
-            '"This model doesn\'t support the strict ..." (of Nova, Llama and Mistral: a public cookbook, 2026)',
+            '"This model doesn\'t support the strict ..." (of Nova, Llama and Mistral: a public cookbook, 2026);'
+            " Mistral's models from Large 3 on have it (langchain-aws #883; pi-ai 1.5.0 catalogue)",
             refused="remove it",
             equals=True,
-            models=r"amazon\.nova|meta\.llama|mistral\.",
+            models=r"amazon\.nova|meta\.llama|mistral\.(?:mistral-(?:7b|(?:large|small)-2)|mixtral|pixtral)",
         ),
     )
 )

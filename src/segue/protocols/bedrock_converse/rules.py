@@ -96,6 +96,7 @@ RULES: Final = Rules(
     max_temperature=1.0,  # service model
     max_stop=2500,  # service model
     cache_mark_key="cachePoint",
+    cache_marks_longest_first=True,  # in the order tools, system, messages (headroom #2939)
     result_cache_marks=False,  # botocore 1.44.0: ToolResultContentBlock has no cache point
 )
 

@@ -58,6 +58,10 @@ class _Turn:
 
 def check_turns(wire: Block, endpoint: Endpoint) -> Iterator[Violation]:
     """List what the provider would refuse in the contents."""
+    if not endpoint.rules.system_prompt and wire.get("systemInstruction"):
+        # "Developer instruction is not enabled for models/gemma-3-27b-it" (Gemini API)
+        message = "the model does not support a system instruction; move it into the first content"
+        yield Violation("system_refused", ("systemInstruction",), message)
     contents = wire.get("contents")
     turns: list[_Turn] = []
     for index, content in objects_of(contents):

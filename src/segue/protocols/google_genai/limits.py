@@ -58,12 +58,6 @@ LIMITS: Final = Limits(
         *rows_of(
             _GEMINI,
             Limit(
-                f"{_CONFIG}.thinkingConfig",
-                '"Thinking is not enabled for models/gemini-2.0-flash" (Gemini API; documentation: thinking, models)',
-                refused="remove it",
-                models=r"gemini-(?:1\.|2\.0(?!\S*thinking))|gemma-[123]",
-            ),
-            Limit(
                 f"{_CONFIG}.responseModalities.*",
                 '"Model does not support the requested response modalities: image" (Gemini API)',
                 refused="choose an image model",
@@ -97,25 +91,6 @@ LIMITS: Final = Limits(
         ),
         *rows_of(
             ("google",),
-            Limit(
-                f"{_CONFIG}.responseMimeType",
-                '"JSON mode is not enabled for models/gemma-3-27b-it" (Gemini API)',
-                refused="remove it",
-                equals="application/json",
-                models=r"gemma-[123]|gemini-2\.[05]-flash\S*-image|-tts",
-            ),
-            Limit(
-                "systemInstruction",
-                '"Developer instruction is not enabled for models/gemma-3-27b-it" (Gemini API)',
-                refused="move it into the first content",
-                models=r"gemma-[123]|-tts",
-            ),
-            Limit(
-                "tools.*.functionDeclarations",
-                '"Function calling is not enabled for models/gemma-3-27b-it" (Gemini API)',
-                refused="remove the functions",
-                models=r"gemma-[123]|gemini-2\.[05]-flash\S*-image|-tts|robotics-er-1\.0",
-            ),
             Limit(
                 "contents",
                 '"models/gemini-embedding-001 is not supported for generateContent" (Gemini API)',

@@ -171,6 +171,38 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=r"gemini-(?:1\.|2\.0(?!\S*thinking))|gemma-[123]",
+        rules={"refused_extra": ["generationConfig.thinkingConfig"]},
+        dialect={"thinking_format": "none"},  # they never think, so `off` needs no field
+        providers=("google", "google-vertex"),
+        source="'Thinking is not enabled for models/gemini-2.0-flash' (Gemini API; documentation: thinking, models)",
+        read="2026-11-17",
+    ),
+    Family(
+        pattern=r"gemma-[123]|gemini-2\.[05]-flash\S*-image|-tts|robotics-er-1\.0",
+        rules={"tools": False},
+        providers=("google",),
+        source="'Function calling is not enabled for models/gemma-3-27b-it' (Gemini API)",
+        read="2026-11-17",
+    ),
+    Family(
+        pattern=r"gemma-[123]|gemini-2\.[05]-flash\S*-image|-tts",
+        rules={
+            "refused_options": ["output_schema"],
+            "refused_extra": ["generationConfig.responseMimeType=application/json"],
+        },
+        providers=("google",),
+        source="'JSON mode is not enabled for models/gemma-3-27b-it' (Gemini API)",
+        read="2026-11-17",
+    ),
+    Family(
+        pattern=r"gemma-[123]|-tts",
+        rules={"system_prompt": False},
+        providers=("google",),
+        source="'Developer instruction is not enabled for models/gemma-3-27b-it' (Gemini API)",
+        read="2026-11-17",
+    ),
+    Family(
         pattern=r"gemma-4",
         rules={"thinking_levels": frozenset({"minimal", "high"})},
         dialect={"thinking_format": "level"},

@@ -173,8 +173,10 @@ def listed(key: str) -> Writer:
     return write
 
 
+LONG_TTLS: Final = frozenset({"1h", "12h", "24h"})
+"""The long lifetimes of caches: of Anthropic's marks, of OpenAI's breakpoints, and of OpenAI's option."""
+
+
 def wire_ttl(ttl: str | None, short: str, long: str) -> str | None:
-    """Give the lifetime of a cache mark on a wire that has these two; the short one of another protocol is no value."""
-    if ttl in ("5m", "30m"):
-        return ttl if ttl == short else None
-    return long if ttl in ("1h", "12h") else ttl
+    """Give the lifetime of a cache mark on a wire that has these two; another one that is not long is no value."""
+    return long if ttl in LONG_TTLS else ttl if ttl == short else None
