@@ -10,7 +10,20 @@ from typing import Final
 
 import pytest
 
-from segue import Context, Model, Options, ToolDefinition, UserMessage, check, get_model, prepare
+from projection.building import PNG
+from segue import (
+    Context,
+    FileContent,
+    ImageContent,
+    Model,
+    Options,
+    TextContent,
+    ToolDefinition,
+    UserMessage,
+    check,
+    get_model,
+    prepare,
+)
 from segue.conversation.messages import Message
 
 HI: Final = UserMessage.of("hi")
@@ -18,6 +31,10 @@ HI: Final = UserMessage.of("hi")
 
 def tool(name: str, **properties: object) -> ToolDefinition:
     return ToolDefinition(name=name, parameters={"type": "object", "properties": properties})
+
+
+def seen(piece: ImageContent | FileContent) -> UserMessage:
+    return UserMessage(content=(TextContent(text="look"), piece))
 
 
 class Row:
@@ -42,7 +59,19 @@ SETTINGS: Final[Mapping[str, Row]] = {}
 FAMILIES: Final[Mapping[str, Row]] = {
     "a tool that Alibaba refuses for its name": Row("alibaba/qwen3.7-plus", "name_changed", tools=(tool("search"),)),
 }
-MEDIA: Final[Mapping[str, Row]] = {}
+MEDIA: Final[Mapping[str, Row]] = {
+    "an image whose type is in capitals, to Claude": Row(
+        "anthropic/claude-opus-4-8", "media_type_named", messages=(seen(ImageContent(data=PNG, mime_type="IMAGE/PNG")),)
+    ),
+    "an image whose type has a parameter, to Claude at Google": Row(
+        "google-vertex/claude-opus-4-6",
+        "media_type_named",
+        messages=(seen(ImageContent(data=PNG, mime_type="image/png; charset=binary")),),
+    ),
+    "an image whose type has spaces, to OpenAI": Row(
+        "openai/gpt-5.4", "media_type_named", messages=(seen(ImageContent(data=PNG, mime_type=" image/png ")),)
+    ),
+}
 ROWS: Final = {**SETTINGS, **FAMILIES, **MEDIA}
 
 
