@@ -68,6 +68,28 @@ MEDIA: Final[Mapping[str, Row]] = {
         "media_type_named",
         messages=(seen(ImageContent(data=PNG, mime_type="image/png; charset=binary")),),
     ),
+    "an image at an http address, to Claude": Row(
+        "anthropic/claude-opus-4-8", "media_unreachable", messages=(seen(ImageContent(url="http://e.com/a.png")),)
+    ),
+    "a PDF at an ftp address, to Claude at Google": Row(
+        "google-vertex/claude-opus-4-6",
+        "media_unreachable",
+        messages=(seen(FileContent(url="ftp://e.com/a.pdf", mime_type="application/pdf")),),
+    ),
+    "an image at an https address in capitals, to Claude": Row(
+        "anthropic/claude-opus-4-8", messages=(seen(ImageContent(url="HTTPS://e.com/a.png")),)
+    ),
+    "an image at an http address, to OpenAI": Row(
+        "openai/gpt-5.4", messages=(seen(ImageContent(url="http://e.com/a.png")),)
+    ),
+    "an image at an ftp address, to OpenAI": Row(
+        "openai/gpt-5.4", "media_unreachable", messages=(seen(ImageContent(url="ftp://e.com/a.png")),)
+    ),
+    "an image at an ftp address, to OpenAI over Chat": Row(
+        Model("gpt-5.2", "openai", "openai-chat", input=("text", "image")),
+        "media_unreachable",
+        messages=(seen(ImageContent(url="ftp://e.com/a.png")),),
+    ),
     "an image whose type has spaces, to OpenAI": Row(
         "openai/gpt-5.4", "media_type_named", messages=(seen(ImageContent(data=PNG, mime_type=" image/png ")),)
     ),

@@ -19,7 +19,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from segue.conversation.content import FileContent, ImageContent, TextContent
-from segue.conversation.media_sources import find_data_fault, find_url_fault
+from segue.conversation.media_sources import find_data_fault, find_url_fault, has_scheme
 from segue.conversation.media_types import (
     ALIASES,
     UNKNOWN_TYPES,
@@ -225,8 +225,8 @@ def _is_reachable(piece: Media, kind: Modality, target: Target) -> bool:
     sources = rules.image_sources if kind == "image" else rules.file_sources
     if piece.data is not None and "data" in sources:
         return True
-    is_stored = piece.url is not None and _STORED.match(piece.url) is not None
-    if piece.url is not None and not is_stored and "url" in sources and _supports(rules.url_media, piece):
+    is_web = piece.url is not None and not _STORED.match(piece.url) and has_scheme(piece.url, rules.url_schemes)
+    if is_web and "url" in sources and _supports(rules.url_media, piece):
         return True
     return _is_stored_at(piece, kind, target)
 
