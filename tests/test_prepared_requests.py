@@ -90,6 +90,11 @@ MEDIA: Final[Mapping[str, Row]] = {
         "media_unreachable",
         messages=(seen(ImageContent(url="ftp://e.com/a.png")),),
     ),
+    "a PDF to Mistral, in the format of OpenAI": Row(
+        Model("mistral-large-latest", "mistral", "openai-chat", input=("text", "image", "document")),
+        "media_flattened",
+        messages=(seen(FileContent(data="JVBERi0xLjQK", mime_type="application/pdf")),),
+    ),
     "an image whose type has spaces, to OpenAI": Row(
         "openai/gpt-5.4", "media_type_named", messages=(seen(ImageContent(data=PNG, mime_type=" image/png ")),)
     ),
