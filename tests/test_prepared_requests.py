@@ -11,9 +11,12 @@ from typing import Final
 import pytest
 from msgspec.structs import replace
 
+from projection.building import PNG
 from segue import (
     CacheMark,
     Context,
+    FileContent,
+    ImageContent,
     Model,
     Options,
     TextContent,
@@ -55,6 +58,10 @@ def marked(*marks: CacheMark) -> UserMessage:
 
 MARKED, TWICE = marked(HOUR), marked(FIVE, HOUR)
 DAY, UNKNOWN = marked(CacheMark(ttl="24h")), marked(CacheMark(ttl="7d"))
+
+
+def seen(piece: ImageContent | FileContent) -> UserMessage:
+    return UserMessage(content=(TextContent(text="look"), piece))
 
 
 class Row:
@@ -178,7 +185,46 @@ FAMILIES: Final[Mapping[str, Row]] = {
     ),
     "a mark with an unknown lifetime": Row("anthropic/claude-sonnet-4-5", messages=(UNKNOWN,)),
 }
-MEDIA: Final[Mapping[str, Row]] = {}
+MEDIA: Final[Mapping[str, Row]] = {
+    "an image whose type is in capitals, to Claude": Row(
+        "anthropic/claude-opus-4-8", "media_type_named", messages=(seen(ImageContent(data=PNG, mime_type="IMAGE/PNG")),)
+    ),
+    "an image whose type has a parameter, to Claude at Google": Row(
+        "google-vertex/claude-opus-4-6",
+        "media_type_named",
+        messages=(seen(ImageContent(data=PNG, mime_type="image/png; charset=binary")),),
+    ),
+    "an image at an http address, to Claude": Row(
+        "anthropic/claude-opus-4-8", "media_unreachable", messages=(seen(ImageContent(url="http://e.com/a.png")),)
+    ),
+    "a PDF at an ftp address, to Claude at Google": Row(
+        "google-vertex/claude-opus-4-6",
+        "media_unreachable",
+        messages=(seen(FileContent(url="ftp://e.com/a.pdf", mime_type="application/pdf")),),
+    ),
+    "an image at an https address in capitals, to Claude": Row(
+        "anthropic/claude-opus-4-8", messages=(seen(ImageContent(url="HTTPS://e.com/a.png")),)
+    ),
+    "an image at an http address, to OpenAI": Row(
+        "openai/gpt-5.4", messages=(seen(ImageContent(url="http://e.com/a.png")),)
+    ),
+    "an image at an ftp address, to OpenAI": Row(
+        "openai/gpt-5.4", "media_unreachable", messages=(seen(ImageContent(url="ftp://e.com/a.png")),)
+    ),
+    "an image at an ftp address, to OpenAI over Chat": Row(
+        Model("gpt-5.2", "openai", "openai-chat", input=("text", "image")),
+        "media_unreachable",
+        messages=(seen(ImageContent(url="ftp://e.com/a.png")),),
+    ),
+    "a PDF to Mistral, in the format of OpenAI": Row(
+        Model("mistral-large-latest", "mistral", "openai-chat", input=("text", "image", "document")),
+        "media_flattened",
+        messages=(seen(FileContent(data="JVBERi0xLjQK", mime_type="application/pdf")),),
+    ),
+    "an image whose type has spaces, to OpenAI": Row(
+        "openai/gpt-5.4", "media_type_named", messages=(seen(ImageContent(data=PNG, mime_type=" image/png ")),)
+    ),
+}
 ROWS: Final = {**SETTINGS, **FAMILIES, **MEDIA}
 
 

@@ -86,6 +86,11 @@ def is_file_url(url: str) -> bool:
     return url[:5].lower() == "file:"
 
 
+def has_scheme(url: str, schemes: frozenset[str]) -> bool:
+    """Whether a URL has one of the schemes that a target reads (`Rules.url_schemes`)."""
+    return not schemes or url.partition(":")[0].lower() in schemes
+
+
 def encode_bytes(data: bytes | bytearray | memoryview) -> str:
     """Write bytes as standard base64."""
     return b2a_base64(data, newline=False).decode("ascii")

@@ -368,6 +368,8 @@ FIRST_PARTY: Final[tuple[Provider, ...]] = (
             "openai-chat": {
                 "reasoning_replay": "none",
                 "server_tools": _NONE,
+                # mistralai 3.7.0: a part of the type `file` has an id, and no data
+                "user_media": ("image/*", "audio/wav", "audio/mpeg", "audio/mp3"),
                 "refused_roles": frozenset({"developer", "function"}),  # chatgpt-md #189
                 # "Extra inputs are not permitted" (eca #231, 2025-12-12), in this format too: one endpoint
                 "body_fields": "closed",

@@ -157,6 +157,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """How all other files can be given."""
     url_media: tuple[str, ...] = ("*",)
     """MIME types that the target fetches from a URL, where its sources have `url`."""
+    url_schemes: frozenset[str] = frozenset()
+    """Schemes of the URLs that the target reads; empty where they are not known."""
     exact_image_types: bool = False
     """Whether the MIME type of an image has to be the one that its bytes show."""
     media_type_required: bool = False

@@ -19,7 +19,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from segue.conversation.content import FileContent, ImageContent, TextContent
-from segue.conversation.media_sources import find_data_fault, find_url_fault
+from segue.conversation.media_sources import find_data_fault, find_url_fault, has_scheme
 from segue.conversation.media_types import (
     ALIASES,
     UNKNOWN_TYPES,
@@ -151,21 +151,20 @@ def _real_type(piece: Media, allowed: tuple[str, ...], *, exact: bool) -> str | 
     """Give the MIME type that has to replace the given one; None where the given one may stay.
 
     Bytes of another class always decide. Within a class they decide where the target checks the type of images, and
-    where it supports only one of the two types.
+    where it supports only one of the two types. Capitals and parameters in the type of an image are removed where the
+    target supports only the plain type: codecs write that of an image unchanged, and that of a file plain.
     """
     given = plain_type(piece.mime_type)
     found = None if piece.data is None else type_of_data(piece.data)
     if found is not None and shows_other_class(given, found):
         named = None if piece.kind == "image" else type_of_address(piece.name)
         return named if named is not None and not shows_other_class(named, found) else found
-    if found is not None and found != given and class_of(found) == class_of(given) == "image":
-        if exact or _is_allowed(allowed, found) != _is_allowed(allowed, given):
-            return found
-        return None
-    alias = ALIASES.get(given)
-    if alias is not None and _is_allowed(allowed, alias) and not _is_allowed(allowed, given):
-        return alias
-    return None
+    is_image = class_of(given) == "image"
+    other = found if is_image and found != given and class_of(found or "") == "image" else None
+    if other is not None and (exact or _is_allowed(allowed, other) != _is_allowed(allowed, given)):
+        return other
+    named, written = ALIASES.get(given, given), (piece.mime_type or "") if is_image else given
+    return named if _is_allowed(allowed, named) and not _is_allowed(allowed, written) else None
 
 
 def _type_of(piece: Media) -> str:
@@ -226,8 +225,8 @@ def _is_reachable(piece: Media, kind: Modality, target: Target) -> bool:
     sources = rules.image_sources if kind == "image" else rules.file_sources
     if piece.data is not None and "data" in sources:
         return True
-    is_stored = piece.url is not None and _STORED.match(piece.url) is not None
-    if piece.url is not None and not is_stored and "url" in sources and _supports(rules.url_media, piece):
+    is_web = piece.url is not None and not _STORED.match(piece.url) and has_scheme(piece.url, rules.url_schemes)
+    if is_web and "url" in sources and _supports(rules.url_media, piece):
         return True
     return _is_stored_at(piece, kind, target)
 

@@ -18,7 +18,7 @@ from segue.protocols.anthropic_messages.rules import PROVIDER
 from segue.protocols.kit.checking import check_base64, objects_of
 from segue.protocols.kit.codec import Endpoint, Violation
 from segue.protocols.kit.json_values import kind_of, object_of
-from segue.protocols.kit.media_checks import check_address, check_bytes, check_edge
+from segue.protocols.kit.media_checks import check_address, check_bytes, check_edge, check_scheme
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.replay import NO_CALL, NO_RESULT, Turn, find_halves
 
@@ -376,6 +376,7 @@ class Turns:
             # anthropic 2.8.0: the URL of an image, or of a PDF
             allowed = ("image/*",) if is_image else ("application/pdf", "text/*")
             yield from check_address(source.get("url"), allowed, (*path, "url"))
+            yield from check_scheme(source.get("url"), self.rules.url_schemes, (*path, "url"))
         if kind != "base64":
             return
         mime, data = text_of(source.get("media_type")), source.get("data")

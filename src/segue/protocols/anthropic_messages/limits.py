@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from segue.models.model_ids import CLAUDE_3, CLAUDE_3_AND_3_5
+from segue.protocols.anthropic_messages.rules import CLAUDE_PROVIDERS
 from segue.protocols.kit.limits import Limit, Limits, rows_of
 
-_CLAUDE: Final = ("anthropic", "amazon-bedrock", "google-vertex", "anthropic-aws", "azure-anthropic")
 _SEARCH: Final = "Anthropic documentation: web search tool, domain filtering"
-_HTTPS: Final = '"Only HTTPS URLs are supported." (Anthropic API)'
 
 _NOT_OF_MODEL: Final = "\"'claude-opus-4-7' does not support tool types: computer_20241022.\" (Anthropic documentation)"
 _FROM_3_7: Final = r"claude-(?:3-7|(?:opus|sonnet|haiku|fable|mythos)-[4-9])"
@@ -35,18 +34,8 @@ LIMITS: Final = Limits(
     (
         # -- messages
         *rows_of(
-            _CLAUDE,
+            CLAUDE_PROVIDERS,
             Limit("messages", "anthropic 2.8.0: a limit of 100,000 messages", most=100_000),
-            *(
-                Limit(
-                    f"messages.*.content.*.{place}",
-                    _HTTPS,
-                    pattern=r"(?i:https://).+",
-                    when=('.type="url"',),
-                    advice="use an https address, or send the data",
-                )
-                for place in ("source.url", "content.*.source.url")
-            ),
             Limit(
                 "messages.*.content.*.source.data",
                 '"image cannot be empty" (Anthropic API)',
@@ -113,7 +102,7 @@ LIMITS: Final = Limits(
                 refused="use another version",
                 equals=kind,
                 models=models,
-                providers=_CLAUDE,
+                providers=CLAUDE_PROVIDERS,
             )
             for kind, models in _TOOL_MODELS
         ),
@@ -133,7 +122,7 @@ LIMITS: Final = Limits(
                 "\"Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'\" (n8n #30590, 2026-05-17; of the first"
                 " level: decocms/studio #6874, 2026-09-02)",
                 pattern=r"[a-zA-Z0-9_.-]{1,64}",
-                providers=_CLAUDE,
+                providers=CLAUDE_PROVIDERS,
                 models="claude",
                 advice="rename it",
             ),

@@ -37,6 +37,8 @@ from segue.protocols.kit.claude_prefix import CLAUDE_BINDING
 
 PROTOCOL: Final = "anthropic-messages"
 PROVIDER: Final = "anthropic"
+CLAUDE_PROVIDERS: Final = ("anthropic", "amazon-bedrock", "google-vertex", "anthropic-aws", "azure-anthropic")
+"""Providers whose limits are those of Anthropic's own API."""
 
 _IMAGES: Final = ("image/jpeg", "image/png", "image/gif", "image/webp")
 _MEDIA: Final = (*_IMAGES, "application/pdf", "text/plain")
@@ -210,6 +212,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         rules={"server_edits": frozenset({"clear", "compact"}), "min_compaction": 50_000},
         providers=("anthropic",),
         source="Anthropic documentation: context editing, compaction (from 4.6 on; trigger of at least 50,000 tokens)",
+        read="2026-11-17",
+    ),
+    Family(
+        pattern="^",
+        rules={"url_schemes": frozenset({"https"})},
+        providers=CLAUDE_PROVIDERS,
+        source="'Only HTTPS URLs are supported.' (Anthropic API)",
         read="2026-11-17",
     ),
     Family(

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 
+from segue.conversation.media_sources import has_scheme
 from segue.conversation.media_types import (
     class_of,
     plain_type,
@@ -68,7 +69,14 @@ def check_edge(data: object, path: Path, most: int) -> Found:
         yield Violation("image_size", path, message)
 
 
-def check_image_url(url: object, path: Path, *, exact: bool = False) -> Found:
+def check_scheme(url: object, schemes: frozenset[str], path: Path) -> Found:
+    """Find a URL whose scheme the target does not read."""
+    if isinstance(url, str) and not has_scheme(url, schemes):
+        known = " or ".join(sorted(schemes))
+        yield Violation("media_source", path, f"only {known} URLs are supported; use one, or send the data")
+
+
+def check_image_url(url: object, path: Path, *, exact: bool = False, schemes: frozenset[str] = frozenset()) -> Found:
     """Find a URL of an image that is the address or the data of something else."""
     if not isinstance(url, str):
         return
@@ -81,6 +89,7 @@ def check_image_url(url: object, path: Path, *, exact: bool = False) -> Found:
         else:
             yield from check_bytes(parts[1], ANY_IMAGE if class_of(mime) != "image" else mime, path, exact=exact)
         return
+    yield from check_scheme(url, schemes, path)
     shown = type_of_image_address(url)
     if shown is not None and class_of(shown) != "image":
         yield Violation("image_type", path, f"the address is that of {shown}, not of an image; send it as a file")

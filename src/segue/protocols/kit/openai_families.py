@@ -9,6 +9,13 @@ from segue.models.model_ids import OPENAI_GPT_5_1_TO_4, OPENAI_WITHOUT_LONG_CACH
 
 OPENAI_FAMILIES: Final[tuple[Family, ...]] = (
     Family(
+        pattern="^",
+        rules={"url_schemes": frozenset({"data", "http", "https"})},
+        providers=("openai", "azure"),
+        source="'Expected a valid URL, but got a value with an invalid format.'; OpenAI documentation: images",
+        read="2026-11-17",
+    ),
+    Family(
         pattern=OPENAI_WITHOUT_LONG_CACHE,
         dialect={"cache_long": "none"},
         providers=("openai", "azure"),

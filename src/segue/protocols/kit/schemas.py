@@ -138,7 +138,7 @@ def find_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool 
             continue
         properties = one.get("properties")
         names = list(cast("JsonObject", properties)) if isinstance(properties, Mapping) else []
-        listed = {name for name in cast("list[object]", one.get("required") or []) if isinstance(name, str)}
+        listed = {name for name in list_of(one.get("required")) if isinstance(name, str)}
         optional += len([name for name in names if name not in listed])
         if one.get("type") == "object" or names:
             if (rules.strict_closed or rules.strict_objects) and one.get("additionalProperties") is not False:
@@ -178,7 +178,7 @@ def _find_unsupported(schema: JsonObject, path: Path, rules: Rules, *, strict: b
         yield Violation("schema_format", (*path, "format"), f"the format {given!r} is not supported here; remove it")
     if rules.schema_text_enums and isinstance(schema.get("enum"), list) and kind is not None and not is_text(kind):
         yield Violation("schema_enum", (*path, "enum"), "only texts can be limited to an enumeration; make it a text")
-    if rules.schema_text_enums and is_text(kind) and "" in cast("list[object]", schema.get("enum") or []):
+    if rules.schema_text_enums and is_text(kind) and "" in list_of(schema.get("enum")):
         yield Violation("schema_enum", (*path, "enum"), "a value of the enumeration is empty; remove it")
     if rules.schema_typed == "always" or (strict and rules.schema_typed == "strict"):
         for name in untyped(schema):

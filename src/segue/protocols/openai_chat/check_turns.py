@@ -272,20 +272,20 @@ def _check_parts(messages: Messages, endpoint: Endpoint) -> Found:
                 continue
             if media.kind == "image" and media.url is not None and "url" not in rules.image_sources:
                 yield Violation("image_url_refused", path, "the model does not support image URLs; send the data")
-            yield from _check_media(block, media, path)
+            yield from _check_media(block, media, path, rules.url_schemes)
             mime = media.mime_type
             # The protocol's own list is OpenAI's; without a provider nothing is known about this model.
             if role == "user" and model.provider and mime is not None and not _is_supported(mime, rules.user_media):
                 yield Violation("media_type_refused", path, f"the model does not support {mime}; remove it")
 
 
-def _check_media(part: JsonObject, media: ImageContent | FileContent, path: Path) -> Found:
+def _check_media(part: JsonObject, media: ImageContent | FileContent, path: Path, schemes: frozenset[str]) -> Found:
     """Bytes that are not what the part says: of an image, a file, or a video."""
     kind = str(part.get("type"))
     if media.kind == "image":
         inner = part.get(kind)
         url = cast("JsonObject", inner).get("url") if isinstance(inner, Mapping) else inner
-        yield from check_image_url(url, (*path, kind))
+        yield from check_image_url(url, (*path, kind), schemes=schemes)
     elif media.data is not None:
         yield from check_bytes(media.data, media.mime_type, (*path, kind))
 

@@ -50,8 +50,8 @@ LIMITS: Final = Limits(
             Limit(
                 "messages.*.content.*.image_url.url",
                 '"Expected a valid URL, but got a value with an invalid format." (OpenAI API; documentation: images)',
-                pattern=r"(?i:https?://|data:image/).+",
-                advice="use an https address or a data URL",
+                pattern=r"(?i:data:image/|(?!data:)).+",  # of addresses: `Rules.url_schemes`
+                advice="use an https address or the data URL of an image",
             ),
             Limit(
                 "messages.*.content.*.file",

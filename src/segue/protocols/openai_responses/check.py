@@ -232,7 +232,7 @@ def _part(part: Block, item: Block, path: Path, rules: Rules, *, own: bool) -> I
             # "'url' field must be a base64 encoded image." (LM Studio: llmcord #126, 2025-12-07)
             message = "URLs of images are not supported here; send the data"
             yield Violation("image_url_refused", (*path, "image_url"), message)
-        yield from check_image_url(part.get("image_url"), (*path, "image_url"))
+        yield from check_image_url(part.get("image_url"), (*path, "image_url"), schemes=rules.url_schemes)
     if kind == "input_file" and own:
         # "The file type you uploaded is not supported. Please try again with a pdf" (an MP3; pydantic-ai, 2026-01-28)
         yield from check_address(part.get("file_url"), rules.user_media, (*path, "file_url"))
