@@ -237,20 +237,21 @@ def _shorten(limited: Limited, marks: list[Mark], *, tools_given: bool, prompt_g
             pieces[index] = replace(piece, cache_mark=_shortened(piece.cache_mark))
             paths[("system_prompt", index) if prompt_given else ("system_prompt",)] = None
             limited.prompt = tuple(pieces)
-    messages = list(limited.messages) if marks else []
+    changed: dict[int, Message] = {}
     for index, position, path in sorted(marks, key=lambda mark: (mark[0], mark[1] is None, mark[1] or 0)):
-        message = messages[index]
+        message = changed.get(index, limited.messages[index])
         if position is None:
             if message.role == "toolResult" and lifetimes.is_refused(message.cache_mark):
-                messages[index] = replace(message, cache_mark=_shortened(message.cache_mark))
+                changed[index] = replace(message, cache_mark=_shortened(message.cache_mark))
                 paths[path] = None
         elif lifetimes.is_refused(mark := message.content[position].cache_mark):
             content: list[AnyContent] = list(message.content)
             content[position] = replace(content[position], cache_mark=_shortened(mark))
-            messages[index] = replace(message, content=tuple(content))
+            changed[index] = replace(message, content=tuple(content))
             paths[path] = None
+    if changed:
+        limited.messages = tuple([changed.get(index, message) for index, message in enumerate(limited.messages)])
     if paths:
-        limited.messages = tuple(messages) if marks else limited.messages
         limited.changes += tuple(Change(code=ChangeCode.CACHE_MARK_SHORTENED, path=p, loss=Loss.NONE) for p in paths)
 
 
