@@ -116,6 +116,7 @@ SETTINGS: Final[Mapping[str, Row]] = {
     "instructions alone, of another model at Alibaba": Row(
         "alibaba/deepseek-v4-flash", "turn_inserted", messages=(), prompt="Be brief."
     ),
+    "thinking of Qwen at Groq": Row("groq/qwen/qwen3.6-27b", "thinking_level", options=Options(thinking="low")),
     "parallel calls of the o-series": Row(
         on_chat("openai/o1-2024-12-17"),
         "option_removed",

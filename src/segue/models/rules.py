@@ -285,8 +285,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     refused_fields: frozenset[str] = frozenset()
     """Keys that the SDK has and an endpoint refuses: `Object.key`."""
     added_fields: frozenset[str] = frozenset()
-    """Keys that an endpoint takes besides those of the SDK: `key` of the body, or `Object.key`; overrides add to the
-    set as for `refused_options`."""
+    """Keys that an endpoint takes besides those of the SDK: `key` of the body, or `Object.key`, with `=value` for one
+    value of a key that the SDK has; overrides add to the set as for `refused_options`."""
 
     # -- settings ------------------------------------------------------------------------------------------------------
     refused_options: frozenset[str] = frozenset()

@@ -63,6 +63,7 @@ _GROQ_FIELDS: Final = frozenset(
     {
         *("reasoning_format", "include_reasoning", "search_settings", "documents", "citation_options"),
         *("compound_custom", "disable_tool_validation", "exclude_domains", "include_domains", "functions"),
+        "reasoning_effort=default",
         *(f"ChatCompletionAssistantMessageParam.{key}" for key in ("reasoning", "executed_tools", "annotations")),
     }
 )

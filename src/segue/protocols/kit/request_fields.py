@@ -266,7 +266,9 @@ class _Walk:
             if inner is not None:
                 seen.add(known)
             if known in fields and known not in absent and f"{name}.{known}" not in self.rules.refused_fields:
-                found += self.field(inner, fields[known], (*path, key))
+                faults = self.field(inner, fields[known], (*path, key))
+                is_taken = bool(faults) and isinstance(inner, str) and self.is_added(name, f"{key}={inner}", path)
+                found += [] if is_taken else faults
             elif inner is not None and self.is_refused(name, key, known in fields, path):
                 found.append(_unknown_key(path, key))
         choice = cast("list[str]", described.get("one", ()))
@@ -282,9 +284,12 @@ class _Walk:
 
     def is_refused(self, name: str, key: str, known: bool, path: Path) -> bool:
         """Whether an endpoint refuses a key that the SDK lacks, or (`known`) that it has and the endpoint does not."""
+        return known or (self.rules.body_fields == "closed" and not self.is_added(name, key, path) and key != _WEIGHT)
+
+    def is_added(self, name: str, key: str, path: Path) -> bool:
+        """Whether an endpoint takes a key, or a `key=value`, that the SDK lacks."""
         added = self.rules.added_fields
-        is_added = (not path and key in added) or f"{name}.{key}" in added or key == _WEIGHT
-        return known or (self.rules.body_fields == "closed" and not is_added)
+        return (not path and key in added) or f"{name}.{key}" in added
 
 
 def _unknown_key(path: Path, key: str) -> Violation:

@@ -244,7 +244,7 @@ LIMITS: Final = Limits(
                 "reasoning_effort",
                 '"`reasoning_effort` must be one of `none` or `default`" (Groq documentation: reasoning)',
                 allowed=("none", "default"),
-                models="qwen3-32b",
+                models=r"qwen3(?:-32b|\.6-27b)",
             ),
             Limit(
                 "reasoning_effort",
