@@ -117,6 +117,9 @@ SETTINGS: Final[Mapping[str, Row]] = {
         "alibaba/deepseek-v4-flash", "turn_inserted", messages=(), prompt="Be brief."
     ),
     "thinking of Qwen at Groq": Row("groq/qwen/qwen3.6-27b", "thinking_level", options=Options(thinking="low")),
+    "the highest level of GPT-5.6, which Responses alone has": Row(
+        on_chat("openai/gpt-5.6-sol"), "thinking_level", options=Options(thinking="max")
+    ),
     "parallel calls of the o-series": Row(
         on_chat("openai/o1-2024-12-17"),
         "option_removed",

@@ -263,6 +263,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The levels of a reasoning model whose entry does not list them. A level that it does not have is replaced by the
     next higher one, else by the next lower one; so `off` becomes the lowest level of a model that always thinks."""
 
+    refused_levels: frozenset[str] = frozenset()
+    """Levels that this endpoint refuses, although the model has them at another one."""
+
     thinking_types: frozenset[str] | None = None
     """The types of thinking that a request may name, where the protocol has such types; None: unknown."""
     efforts_without_thinking: frozenset[str] | None = None

@@ -14,6 +14,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from msgspec.structs import replace
+
 from segue.conversation.context import Options, ThinkingLevel
 from segue.models.thinking import (
     ANSWER_ROOM,
@@ -92,6 +94,8 @@ def _removed(why: str, loss: Loss = Loss.CONTENT) -> FittedThinking:
 def _nearest(level: ThinkingLevel, target: Target) -> ThinkingLevel:
     """Give the nearest level that the model supports and the protocol encodes differently from the others."""
     model, default_levels = target.model, target.rules.thinking_levels
+    if refused := target.rules.refused_levels:
+        model = replace(model, thinking_levels={**model.thinking_levels, **dict.fromkeys(refused)})
     nearest = clamp_thinking_level(model, level, default_levels)
     if nearest == "off":
         return nearest

@@ -16,7 +16,7 @@ from segue.protocols.kit.checking import Found, Messages, check_base64, data_url
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.ranges import check_greedy, check_long_stops, check_range, check_user_ids
-from segue.protocols.kit.reading import real_of
+from segue.protocols.kit.reading import real_of, text_of
 from segue.protocols.kit.request_fields import RequestFields
 from segue.protocols.openai_chat.calls import find_signature
 from segue.protocols.openai_chat.check_turns import MESSAGE_CHECKS, check_name
@@ -128,6 +128,9 @@ def _check_refused(body: JsonObject, endpoint: Endpoint) -> Found:
     (qwen-code #921 of 2025-10: gpt-5-mini; lemmary #25 of 2026-08).
     """
     model, rules = endpoint.model, endpoint.rules
+    if text_of(body.get("reasoning_effort")) in rules.refused_levels:
+        message = f"this endpoint does not have the effort {body['reasoning_effort']!r}; use a lower one"
+        yield Violation("setting_refused", ("reasoning_effort",), message)
     is_own = rules.body_fields != "unknown" or model.provider in first_party_providers(model.id)  # gateways translate
     if not is_own or body.get("reasoning_effort") == "none":
         return

@@ -181,13 +181,6 @@ LIMITS: Final = Limits(
                 )
                 for key in ("temperature", "top_p", "n", "presence_penalty", "frequency_penalty", "seed", "logit_bias")
             ),
-            Limit(
-                "reasoning_effort",
-                "\"'reasoning_effort' does not support 'max' with this model.\" (litellm #38084; Responses has it)",
-                refused="use xhigh, or openai-responses",
-                equals="max",
-                models=r"^gpt-5\.6",
-            ),
         ),
         # -- Google
         Limit(

@@ -102,6 +102,12 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-17",
     ),
     _openai_family(
+        pattern=r"^gpt-5\.6",
+        rules={"refused_levels": frozenset({"max"})},
+        source="''reasoning_effort' does not support 'max' with this model.' (litellm #38084; Responses has it)",
+        read="2026-11-17",
+    ),
+    _openai_family(
         pattern=OPENAI_FUNCTIONS_WITHOUT_LEVEL,
         rules={"functions_with_thinking": "unset"},
         dialect={"off_value": "none"},
