@@ -78,6 +78,26 @@ def test_a_mark_moves_to_the_nearest_content_that_may_have_one(given, sent, path
     assert not again.report
 
 
+@pytest.mark.parametrize("model", [SONNET, BEDROCK], ids=["anthropic", "bedrock"])
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+def test_a_mark_behind_a_shorter_one_is_as_short(model, place):
+    marks = [HOUR] * place + [MARK] + [HOUR] * (3 - place)
+    context = Context(
+        tools=(replace(READ, cache_mark=marks[0]),),
+        system_prompt=(TextContent(text="Be brief.", cache_mark=marks[1]),),
+        messages=(
+            UserMessage(content=(replace(SAY, cache_mark=marks[2]),)),
+            own(CALL, model=model),
+            replace(RESULT, cache_mark=marks[3]),
+        ),
+    )
+    request = prepare(context, model)
+    assert check(request.body, protocol=model.protocol, model=model) == []
+    places = ["tools[0]", "system_prompt[0]", "messages[0].content[0]", "messages[2].cache_mark"]
+    changes = request.report.of(ChangeCode.CACHE_MARK_SHORTENED)
+    assert [change.sentence().partition(": ")[0] for change in changes] == places[place + 1 :]
+
+
 HISTORIES: dict[str, tuple[Message, ...]] = {
     "thinking": (HI, own(replace(SIGNED, cache_mark=MARK), CALL), RESULT),
     "thinking alone": (HI, own(replace(SIGNED, cache_mark=MARK)), UserMessage.of("and")),
