@@ -219,6 +219,16 @@ MEDIA: Final[Mapping[str, Row]] = {
         "media_unreachable",
         messages=(seen(ImageContent(url="ftp://e.com/a.png")),),
     ),
+    "a PDF at the address of a sound, to OpenAI": Row(
+        "openai/gpt-5.4",
+        "media_unreachable",
+        messages=(seen(FileContent(url="https://e.com/a.mp3", mime_type="application/pdf")),),
+    ),
+    "a PDF at the address of an image, to Claude": Row(
+        "anthropic/claude-opus-4-8",
+        "media_unreachable",
+        messages=(seen(FileContent(url="https://e.com/a.png", mime_type="application/pdf")),),
+    ),
     "a PDF to Mistral, in the format of OpenAI": Row(
         Model("mistral-large-latest", "mistral", "openai-chat", input=("text", "image", "document")),
         "media_flattened",

@@ -189,6 +189,7 @@ from segue.projection.report import Loss as Loss
 from segue.projection.report import Report as Report
 from segue.projection.requirements import HistoryNeeded as HistoryNeeded
 from segue.projection.requirements import MediaNeeded as MediaNeeded
+from segue.projection.requirements import RenameNeeded as RenameNeeded
 from segue.projection.requirements import Requirement as Requirement
 from segue.projection.requirements import SummaryWanted as SummaryWanted
 from segue.projection.requirements import ThinkingOff as ThinkingOff

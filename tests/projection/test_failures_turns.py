@@ -313,7 +313,10 @@ CHARACTERS: Final[Mapping[str, Row]] = {
                 ToolDefinition(
                     name="read",
                     description="e\ud83d",
-                    parameters={"type": "object", "properties": {"f\ud83d": {"type": "string"}}},
+                    parameters={
+                        "type": "object",
+                        "properties": {"f": {"type": "object", "properties": {"f\ud83d": {"type": "string"}}}},
+                    },
                 ),
             ),
             system_prompt="g\ud83d",

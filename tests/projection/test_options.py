@@ -16,7 +16,7 @@ from segue.outbox import Outbox
 from segue.projection.policy import Policy, Texts
 from segue.projection.projector import Projector, project
 from segue.projection.report import Loss
-from segue.projection.requirements import MediaNeeded, ThinkingOff
+from segue.projection.requirements import MediaNeeded, RenameNeeded, ThinkingOff
 from segue.protocols.api import check, decode_request, encode_request
 from segue.request import convert, prepare
 
@@ -624,3 +624,21 @@ def test_media_that_the_target_cannot_fetch_are_required_by_reference():
     reader = replace(CLAUDE, input=("text", "image", "document"))
     needed = project(Context(messages=(UserMessage.of(file),)), reader).requirements
     assert needed == (MediaNeeded(path=("messages", 0, "content", 0), reference="another's"),)
+
+
+def test_the_caller_renames_properties_whose_names_the_target_refuses():
+    inner = {"type": "object", "properties": {"$inner": {"type": "string"}}}
+    names = ("ok", "$top", "größe", "my key!", "", "n" * 65)
+    odd = ToolDefinition(name="odd", parameters={"type": "object", "properties": dict.fromkeys(names, inner)})
+    context = Context(messages=(HI,), tools=(READ, odd))
+    projector = Projector(NEW_CLAUDE)
+    for _ in range(2):  # the second finds the tools fitted
+        required = projector.project(context).requirements
+        place = ("tools", 1, "parameters", "properties")
+        assert required == tuple(
+            RenameNeeded(path=(*place, name), tool="odd", property=name) for name in names if name != "ok"
+        )
+    assert projector.project(replace(context, tools=())).requirements == ()
+    assert project(context, GPT).requirements == ()
+    found = check(prepare(context, NEW_CLAUDE).body, protocol=NEW_CLAUDE.protocol, model=NEW_CLAUDE)
+    assert [fault.path[-1] for fault in found] == [name for name in names if name != "ok"]

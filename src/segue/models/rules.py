@@ -114,6 +114,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether `properties` and `required` may stand only in a schema of the type object, `items` in that of a list."""
     schema_required_known: bool = False
     """Whether `required` may name only properties that the schema has."""
+    property_names: str | None = None
+    """A regular expression for the names of a tool's properties, of the first level; None: any name."""
     strict_closed: bool = False
     """Whether a tool can be strict only if every object of its schema is closed and every property required."""
     strict_objects: bool = False

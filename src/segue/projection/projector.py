@@ -312,11 +312,18 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
         if outcome.before and limited.messages is outcome.settled.sent:
             note_prefix(outcome.before, context)
     needed = fitted.needed if fitted.is_cut else given.needed
+    tools = target.fitted_tools if settings.tools else None
+    renames = () if tools is None or tools.tools is not settings.tools else tools.renames(target.rules)
     return Projection(
         context=context,
         options=options,
         report=report,
-        requirements=(*needed, *_thinking_requirement(outcome, settings.options, target), *fitted.requirements),
+        requirements=(
+            *needed,
+            *renames,
+            *_thinking_requirement(outcome, settings.options, target),
+            *fitted.requirements,
+        ),
         tool_names={wire: given for given, wire in workspace.prefix_state.wire_names.items()},
         window=fitted.window,
         refused=outcome.refused(),

@@ -51,6 +51,19 @@ class HistoryNeeded(msgspec.Struct, frozen=True, kw_only=True, tag="historyNeede
 
 
 @final
+class RenameNeeded(msgspec.Struct, frozen=True, kw_only=True, tag="renameNeeded", tag_field="type"):
+    """The target refuses the name of a property of a tool: rename it in the definition, and where the tool reads it.
+
+    The definition is sent unchanged, and `check` reports the name. `path` is the path of the property.
+    """
+
+    kind: ClassVar[Literal["renameNeeded"]] = "renameNeeded"
+    path: Path
+    tool: str
+    property: str
+
+
+@final
 class SummaryWanted(msgspec.Struct, frozen=True, kw_only=True, tag="summaryWanted", tag_field="type"):
     """Messages are left out to fit the window, and no summary covers all of them: add one with `append_summary`.
 
@@ -80,4 +93,4 @@ class WindowTooSmall(msgspec.Struct, frozen=True, kw_only=True, tag="windowTooSm
     limit: int
 
 
-Requirement: TypeAlias = ThinkingOff | MediaNeeded | HistoryNeeded | SummaryWanted | WindowTooSmall
+Requirement: TypeAlias = ThinkingOff | MediaNeeded | HistoryNeeded | RenameNeeded | SummaryWanted | WindowTooSmall

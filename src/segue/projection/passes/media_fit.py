@@ -226,9 +226,20 @@ def _is_reachable(piece: Media, kind: Modality, target: Target) -> bool:
     if piece.data is not None and "data" in sources:
         return True
     is_web = piece.url is not None and not _STORED.match(piece.url) and has_scheme(piece.url, rules.url_schemes)
-    if is_web and "url" in sources and _supports(rules.url_media, piece):
+    if is_web and not _shows_other(piece) and "url" in sources and _supports(rules.url_media, piece):
         return True
     return _is_stored_at(piece, kind, target)
+
+
+def _shows_other(piece: Media) -> bool:
+    """Whether the address of a document or an image shows another class than the MIME type: a PDF that is an MP3.
+
+    Sound and video share names: `.mpeg` may be either.
+    """
+    claimed, shown = plain_type(piece.mime_type), type_of_image_address(piece.url)
+    if shown is None or claimed in UNKNOWN_TYPES or class_of(claimed) in ("audio", "video"):
+        return False
+    return shows_other_class(claimed, shown)
 
 
 def _is_stored_at(piece: Media, kind: Modality, target: Target) -> bool:

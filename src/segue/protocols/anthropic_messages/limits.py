@@ -118,15 +118,6 @@ LIMITS: Final = Limits(
             ),
             Limit("tools.*.max_uses", "anthropic 2.8.0: a positive number of uses", least=1),
             Limit(
-                "tools.*.input_schema.properties.~",
-                "\"Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'\" (n8n #30590, 2026-05-17; of the first"
-                " level: decocms/studio #6874, 2026-09-02)",
-                pattern=r"[a-zA-Z0-9_.-]{1,64}",
-                providers=CLAUDE_PROVIDERS,
-                models="claude",
-                advice="rename it",
-            ),
-            Limit(
                 "mcp_servers.*.url",
                 "Anthropic documentation: MCP connector, the address must begin with https://",
                 pattern=r"(?i:https://).+",

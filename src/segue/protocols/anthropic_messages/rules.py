@@ -215,6 +215,14 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-17",
     ),
     Family(
+        pattern="claude",
+        rules={"property_names": "[a-zA-Z0-9_.-]{1,64}"},
+        providers=CLAUDE_PROVIDERS,
+        source="'Property keys should match pattern '^[a-zA-Z0-9_.-]{1,64}$'' (n8n #30590, 2026-05-17); of the first"
+        " level only (decocms/studio #6874, 2026-09-02)",
+        read="2026-11-17",
+    ),
+    Family(
         pattern="^",
         rules={"url_schemes": frozenset({"https"})},
         providers=CLAUDE_PROVIDERS,

@@ -16,7 +16,7 @@ from segue.models.rules import Rules
 from segue.protocols.kit.checking import Found, objects_of
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.json_values import Block, object_of
-from segue.protocols.kit.schemas import find_faults
+from segue.protocols.kit.schemas import find_faults, refused_properties
 
 _CLASSES: Final[Mapping[str, tuple[str, ...]]] = {
     "image": ("image",),
@@ -139,6 +139,9 @@ def _check_tools(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
         strict_tools += strict
         place = (*path, *places.function, *places.schema)
         yield from _faults(cast("Block", schema), place, rules, strict=strict)
+        for name in refused_properties(cast("Block", schema), rules):
+            message = f"the name {name!r} does not match {rules.property_names}; rename the property"
+            yield Violation("schema_property", (*place, "properties", name), message)
     if rules.max_strict_tools and strict_tools > rules.max_strict_tools:
         message = f"{strict_tools} tools are strict, and at most {rules.max_strict_tools} may be; remove `strict`"
         yield Violation("strict_many", places.tools, message)

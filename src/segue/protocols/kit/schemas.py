@@ -266,6 +266,12 @@ def unknown_required(schema: JsonObject) -> list[int]:
     return [at for at, name in names if isinstance(name, str) and name not in known]
 
 
+def refused_properties(schema: JsonObject, rules: Rules) -> list[str]:
+    """List the properties of a tool whose names the target refuses (`Rules.property_names`)."""
+    pattern, names = rules.property_names, object_of(schema.get("properties"))
+    return [] if pattern is None else [name for name in names if re.fullmatch(pattern, name) is None]
+
+
 def refused_in(schema: JsonObject, refused: frozenset[str]) -> list[str]:
     """List the refused keywords of one schema; `key>n` refuses only numbers above n."""
     found: list[str] = []
