@@ -20,6 +20,7 @@ from segue.models.model import Model
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.kit.reading import join_texts
 from segue.protocols.openai_chat.protocol import PROTOCOL as CODEC
+from segue.protocols.openai_chat.think_tags import TAGS
 from segue.request import prepare
 
 PROTOCOL = "openai-chat"
@@ -106,6 +107,7 @@ def is_null(message: dict[str, Any]) -> bool:
 @example(
     seed=6416, model=Model("deepseek-reasoner", "deepseek", PROTOCOL, reasoning=True)
 )  # a thought and an empty one
+@example(seed=3632104, model=Model("MiniMax-M3", "minimax", PROTOCOL, reasoning=True))  # a blank one in other tags
 @given(seed=SEEDS, model=st.sampled_from(MODELS))
 def test_what_is_read_back_is_what_was_meant(seed, model):
     request = prepared(make_ugly(seed, model), model)
@@ -120,7 +122,7 @@ def test_what_is_read_back_is_what_was_meant(seed, model):
         return
     sent = [without_fields(as_written(message), CODEC.not_carried) for message in request.projection.context.messages]
     back = CODEC.decode_request(request.body, at).context
-    if any("<think>" in str(message["content"]) for message in request.body["messages"]):
+    if any(tag in str(message["content"]) for message in request.body["messages"] for tag in TAGS):
         return
     assert [without_fields(message, CODEC.not_carried) for message in back.messages] == sent
 
