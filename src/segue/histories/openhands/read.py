@@ -31,6 +31,7 @@ from segue.histories.kit.pieces import make_call, read_media, reasoning_item, st
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.kit.unread import note_unread
+from segue.protocols.kit.json_values import list_of
 
 NAME: Final = "openhands"
 STATE: Final = "base_state.json"
@@ -145,7 +146,7 @@ class _Reader:
         self.everything.append(message)
 
     def _condense(self, event: Mapping[str, Any], time: int | None) -> None:
-        forgotten = {str(each) for each in event.get("forgotten_event_ids") or () if isinstance(each, str | int)}
+        forgotten = {str(each) for each in list_of(event.get("forgotten_event_ids")) if isinstance(each, str | int)}
         gone = [message for name, message in self.active if name in forgotten]
         kept = [each for each in self.active if each[0] not in forgotten]
         text = text_of(event.get("summary"))
