@@ -231,7 +231,9 @@ def _read_export(source: Source, notes: Notes) -> History:
     head = text[: starts[0].start()] if starts else text
     title = head.split("\n", 1)[0].removeprefix("# ").strip() if head.startswith("# ") else None
     version = _EXPORTED.search(head)
-    for number, line in enumerate(head.split("\n")[1:], 2):
+    for number, line in enumerate(head.split("\n"), 1):
+        if number == 1 and title is not None:
+            continue
         if line.strip() and _EXPORTED.fullmatch(line.strip()) is None:
             notes.unreadable(number, "a text before the first turn")
     messages: list[Message] = []
