@@ -62,6 +62,12 @@ def read(source: Source, view: View) -> History:
     Raises:
         LoadError: the file has no conversation, or is compressed and cannot be decompressed here.
     """
+    return _read(source, view, {})
+
+
+def _read(source: Source, view: View, known: dict[str, History | None]) -> History:
+    """Read one session; `known` are the files that were read so far, with None for one that is not read to its end."""
+    known[source.name] = None
     notes = Notes(known=KNOWN_RECORDS, keep=view.keep_records)
     rollout = read_rollout(source, notes)
     if not rollout.meta and not rollout.items:
@@ -83,7 +89,7 @@ def read(source: Source, view: View) -> History:
     meta = rollout.meta
     context = Context(messages=tuple(messages), summaries=summaries, extra={NAME: {"session_meta": meta}})
     everything = messages if view.name == "full" else name_results([*older, *messages])
-    children = _read_children(source, everything, view, notes)
+    children = _read_children(source, everything, view, notes, known)
     times = [time for message in (*older, *messages) if (time := time_of(message)) is not None]
     created = milliseconds_of(meta.get("timestamp"))
     title = rollout.title or find_title([*older, *messages])
@@ -143,7 +149,9 @@ def _read_compactions(reader: _Reader, rollout: Rollout, older: Sequence[Message
     return tuple(compactions)
 
 
-def _read_children(source: Source, messages: Sequence[Message], view: View, notes: Notes) -> tuple[Child, ...]:
+def _read_children(
+    source: Source, messages: Sequence[Message], view: View, notes: Notes, known: dict[str, History | None]
+) -> tuple[Child, ...]:
     children: list[Child] = []
     for message in messages:
         if message.role != "toolResult" or message.tool_name != "spawn_agent":
@@ -161,9 +169,10 @@ def _read_children(source: Source, messages: Sequence[Message], view: View, note
         else:
             name, data = found
             try:
-                history = read(
-                    Source(data=data, name=name, neighbours=source.neighbours), View(keep_records=view.keep_records)
-                )
+                if name not in known:  # sessions may name each other
+                    child_source = Source(data=data, name=name, neighbours=source.neighbours)
+                    known[name] = _read(child_source, View(keep_records=view.keep_records), known)
+                history = known[name]
             except (LoadError, RecursionError) as error:
                 notes.add(ChangeCode.FILE_MISSING, at, Loss.CONTENT, f"{name}: {error}")
         notes.add(ChangeCode.CHILD_LEFT_OUT, at, Loss.CONTENT, child)

@@ -43,11 +43,17 @@ def read(source: Source, view: View) -> History:
     Raises:
         LoadError: the source is no session of opencode.
     """
+    return _read(source, view, {})
+
+
+def _read(source: Source, view: View, known: dict[str, History | None]) -> History:
+    """Read one session; `known` are those that were read so far, with None for one that is not read to its end."""
     notes = Notes(known=KNOWN_RECORDS, keep=view.keep_records)
     document = load(source)
     info, entries = object_of(document.get("info")), objects_of(document.get("messages"))
     if not text_of(info.get("id")) and not entries:
         raise LoadError("no conversation found: the file has no info and no messages of opencode")
+    known[str(info.get("id"))] = None
     entries.sort(key=lambda entry: (time_of_info(_info(entry)) or 0, str(_info(entry).get("id"))))
     for number, entry in enumerate(entries, 1):
         if objects_of(entry.get("parts")) != entry.get("parts"):
@@ -84,7 +90,7 @@ def read(source: Source, view: View) -> History:
         created=milliseconds_of(session_times.get("created")) or min(times, default=None),
         updated=milliseconds_of(session_times.get("updated")) or max(times, default=None),
         parent=None if parent is None else Parent(id=parent, kind="subagent"),
-        children=_read_children(source, entries, notes),
+        children=_read_children(source, entries, notes, known),
         branches=branches,
         compactions=compactions,
         records=notes.records,
@@ -117,7 +123,9 @@ def _take_back(
     return entries if view.branch is not None else kept, (branch,)
 
 
-def _read_children(source: Source, entries: Sequence[dict[str, Any]], notes: Notes) -> tuple[Child, ...]:
+def _read_children(
+    source: Source, entries: Sequence[dict[str, Any]], notes: Notes, known: dict[str, History | None]
+) -> tuple[Child, ...]:
     children: list[Child] = []
     for entry in entries:
         for part in objects_of(entry.get("parts")):
@@ -128,10 +136,11 @@ def _read_children(source: Source, entries: Sequence[dict[str, Any]], notes: Not
             history = None
             if source.database is not None:
                 try:
-                    history = read(
-                        Source(database=source.database, session=child, neighbours=source.neighbours), View()
-                    )
-                except LoadError as error:
+                    if child not in known:  # sessions may name each other
+                        child_source = Source(database=source.database, session=child, neighbours=source.neighbours)
+                        known[child] = _read(child_source, View(), known)
+                    history = known[child]
+                except (LoadError, RecursionError) as error:
                     notes.add(ChangeCode.FILE_MISSING, ("children", len(children)), Loss.CONTENT, str(error))
             notes.add(ChangeCode.CHILD_LEFT_OUT, ("children", len(children)), Loss.CONTENT, child)
             title = text_of(object_of(state.get("input")).get("description"))
