@@ -19,7 +19,7 @@ from segue.histories.kit.framework import (
     list_opener,
 )
 from segue.histories.kit.history import WrittenFile
-from segue.histories.kit.lines import object_of, text_of
+from segue.histories.kit.lines import number_of, object_of, text_of
 from segue.histories.kit.samples import read_samples
 
 _CREATED: Final = "created_at"
@@ -34,8 +34,8 @@ def _complete(entries: list[Entry], draft: Draft) -> list[Entry]:
     now = draft.started / 1000
     completed: list[Entry] = []
     for entry in entries:
-        given: object = entry.get(_CREATED)
-        now = float(given) if isinstance(given, (int, float)) else now + 0.001
+        given = number_of(entry.get(_CREATED))
+        now = now + 0.001 if given is None else given
         completed.append(cast("Entry", _timed(entry, now)))
     return completed
 

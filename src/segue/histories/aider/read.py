@@ -21,7 +21,7 @@ from segue.errors import LoadError
 from segue.histories.kit.documents import finish_history, refuse_branch
 from segue.histories.kit.envelope import find_title, with_envelope
 from segue.histories.kit.history import History, Session
-from segue.histories.kit.lines import title_of
+from segue.histories.kit.lines import integer_of, title_of
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.origins import find_origin
 from segue.histories.kit.pieces import usage_of
@@ -200,7 +200,7 @@ def _usage(text: str) -> Usage | None:
 def _number(text: str) -> int:
     """Read `657`, `1,234` or `2.5k`."""
     value = _decimal(text.removesuffix("k").replace(",", ""))
-    return int(value * 1000 if text.endswith("k") else value)
+    return integer_of(int(min(value, 2**53) * (1000 if text.endswith("k") else 1)))
 
 
 def _decimal(text: str) -> float:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from segue.histories.claude_code.turns import NAME, SYNTHETIC
 from segue.histories.kit.format import Excerpt
 from segue.histories.kit.history import Session
-from segue.histories.kit.lines import first_objects, object_of, objects_of, text_of, title_of
+from segue.histories.kit.lines import first_objects, number_of, object_of, objects_of, text_of, title_of
 from segue.histories.kit.stamps import milliseconds_of
 
 
@@ -49,7 +49,7 @@ def describe(excerpt: Excerpt) -> Session | None:
         models=tuple(models),
         messages=asked + len(replies) if excerpt.whole else None,
         tokens=_tokens(list(replies.values())) if excerpt.whole else None,
-        cost=float(cost) if isinstance(cost, (int, float)) and not isinstance(cost, bool) else None,
+        cost=number_of(cost),
         size=excerpt.size,
     )
 

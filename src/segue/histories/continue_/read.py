@@ -37,7 +37,7 @@ from segue.histories.kit.documents import (
 from segue.histories.kit.envelope import with_envelope
 from segue.histories.kit.format import Excerpt
 from segue.histories.kit.history import Compaction, History, Session
-from segue.histories.kit.lines import object_of, objects_of, text_of, without
+from segue.histories.kit.lines import number_of, object_of, objects_of, text_of, without
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.origins import find_origin
 from segue.histories.kit.pieces import image_of, make_call, usage_of
@@ -88,7 +88,7 @@ def read(source: Source, view: View) -> History:
         session_id=session,
         title=None if title in {"Untitled Session", "New Session"} else title,
         cwd=_folder(text_of(document.get("workspaceDirectory"))),
-        created=milliseconds_of(int(date) if isinstance(date, str) and date.isdecimal() else date),
+        created=milliseconds_of(int(date[:20]) if isinstance(date, str) and date.isdecimal() else date),
         compaction=compaction,
         shows_compacted=full,
         extra={"session": without(document, ("history",))},
@@ -250,13 +250,13 @@ def _result(call: dict[str, Any], state: dict[str, Any]) -> list[Message]:
 
 
 def _usage(usage: dict[str, Any]) -> Usage | None:
-    details, cents = object_of(usage.get("prompt_tokens_details")), usage.get("cost_cents")
+    details, cents = object_of(usage.get("prompt_tokens_details")), number_of(usage.get("cost_cents"))
     return usage_of(
         usage.get("prompt_tokens"),
         usage.get("completion_tokens"),
         cache_read=details.get("cached_tokens"),
         cache_write=details.get("cache_write_tokens"),
-        cost=cents / 100 if isinstance(cents, (int, float)) else None,
+        cost=cents and cents / 100,
     )
 
 

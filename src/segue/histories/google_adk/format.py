@@ -20,7 +20,7 @@ from segue.histories.kit.entries import Entry
 from segue.histories.kit.format import Draft
 from segue.histories.kit.framework import EntryList, Framework, dumped_by, framework_format, list_of
 from segue.histories.kit.history import WrittenFile
-from segue.histories.kit.lines import object_of, text_of
+from segue.histories.kit.lines import number_of, object_of, text_of
 from segue.histories.kit.samples import read_samples
 from segue.histories.kit.source import AgentDatabase
 from segue.histories.kit.stamps import make_id, milliseconds_of
@@ -124,8 +124,8 @@ def _complete(entries: list[Entry], draft: Draft) -> list[Entry]:
     for at, entry in enumerate(entries):
         is_user = entry.get("author") == "user"
         invocation += is_user
-        time = entry.get("timestamp")
-        now = float(time) if isinstance(time, (int, float)) else now + 0.001
+        time = number_of(entry.get("timestamp"))
+        now = now + 0.001 if time is None else time
         fields: dict[str, Any] = {
             "invocationId": f"e-{make_id(draft.id, 'invocation', str(invocation))}",
             "actions": {

@@ -115,8 +115,15 @@ def text_of(value: object) -> str | None:
 
 
 def integer_of(value: object) -> int:
-    """Give an integer that is not negative; 0 for any other value."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
+    """Give an integer that is not negative and that every program can hold; 0 for any other value."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else 0
+
+
+def number_of(value: object) -> float | None:
+    """Give a number that a float can hold; None for any other value."""
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not -1e308 < value < 1e308:
+        return None
+    return float(value)
 
 
 def without(fields: Fields, names: Sequence[str] | frozenset[str]) -> dict[str, object]:

@@ -33,7 +33,7 @@ from segue.conversation.media_types import class_of, plain_type, type_of_data
 from segue.conversation.messages import Message, StopReason, ToolResultMessage, Usage, UsageCost
 from segue.errors import LoadError
 from segue.histories.kit.entries import Writing
-from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of
+from segue.histories.kit.lines import integer_of, number_of, object_of, objects_of, text_of
 from segue.projection.report import ChangeCode, Loss
 from segue.protocols.kit.json_values import same
 from segue.protocols.kit.reading import data_url, split_data_url, standard_base64
@@ -93,8 +93,8 @@ def usage_of(
     """Give the usage of a reply whose input includes cached tokens; None if nothing was counted."""
     whole, out = _count(total_input), _count(output)
     read, written = _count(cache_read), _count(cache_write)
-    price = float(cost) if isinstance(cost, (int, float)) and not isinstance(cost, bool) and cost > 0 else None
-    if not any((whole, out, read, written, _count(total))) and price is None:
+    price = max(number_of(cost) or 0, 0)
+    if not any((whole, out, read, written, _count(total), price)):
         return None
     return Usage(
         input=max(0, whole - read - written),
@@ -103,7 +103,7 @@ def usage_of(
         cache_write=written,
         reasoning=_count(reasoning),
         total_tokens=_count(total) or whole + out,
-        cost=None if price is None else UsageCost(total=price),
+        cost=UsageCost(total=price) if price else None,
     )
 
 

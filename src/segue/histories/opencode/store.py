@@ -14,7 +14,7 @@ import msgspec
 from segue.conversation.limits import parse_json
 from segue.errors import LoadError
 from segue.histories.kit.history import Parent, Session
-from segue.histories.kit.lines import integer_of, object_of, text_of
+from segue.histories.kit.lines import integer_of, number_of, object_of, text_of
 from segue.histories.kit.source import AgentDatabase, Source
 from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.opencode.turns import NAME
@@ -107,7 +107,7 @@ def list_sessions(source: Source) -> tuple[Session, ...]:
                 updated=milliseconds_of(row.get("time_updated")),
                 models=() if model is None else (model,),
                 tokens=sum(integer_of(row.get(name)) for name in names),
-                cost=float(cost) if isinstance(cost, (int, float)) else None,
+                cost=number_of(cost),
                 parent=None if parent is None else Parent(id=parent, kind="subagent"),
             )
         )

@@ -35,7 +35,7 @@ from segue.conversation.messages import (
     UserMessage,
 )
 from segue.histories.kit.envelope import with_envelope
-from segue.histories.kit.lines import integer_of, object_of, objects_of, text_of, without
+from segue.histories.kit.lines import integer_of, number_of, object_of, objects_of, text_of, without
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.origins import find_origin
 from segue.histories.kit.pieces import make_call, media_of, reasoning_item
@@ -234,7 +234,7 @@ def _usage(info: dict[str, Any]) -> Usage | None:
     tokens = object_of(info.get("tokens"))
     if not tokens:
         return None
-    cache, cost = object_of(tokens.get("cache")), info.get("cost")
+    cache, cost = object_of(tokens.get("cache")), number_of(info.get("cost"))
     counts = [integer_of(tokens.get(name)) for name in ("input", "output", "reasoning")]
     read_, write_ = integer_of(cache.get("read")), integer_of(cache.get("write"))
     return Usage(
@@ -244,5 +244,5 @@ def _usage(info: dict[str, Any]) -> Usage | None:
         cache_read=read_,
         cache_write=write_,
         total_tokens=integer_of(tokens.get("total")) or sum(counts) + read_ + write_,
-        cost=UsageCost(total=float(cost)) if isinstance(cost, (int, float)) and cost else None,
+        cost=UsageCost(total=cost) if cost else None,
     )

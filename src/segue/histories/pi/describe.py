@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from segue.histories.kit.format import Excerpt
 from segue.histories.kit.history import Parent, Session
-from segue.histories.kit.lines import first_objects, integer_of, object_of, objects_of, text_of, title_of
+from segue.histories.kit.lines import first_objects, integer_of, number_of, object_of, objects_of, text_of, title_of
 from segue.histories.kit.stamps import milliseconds_of
 from segue.histories.pi.read import NAME
 
@@ -34,7 +34,7 @@ def describe(excerpt: Excerpt) -> Session | None:
         models=tuple(dict.fromkeys(model for model in models if model)),
         messages=len(visible) if excerpt.whole else None,
         tokens=sum(integer_of(usage.get("totalTokens")) for usage in usages) if excerpt.whole else None,
-        cost=sum(float(cost) for cost in costs if isinstance(cost, (int, float))) if excerpt.whole else None,
+        cost=sum(number_of(cost) or 0 for cost in costs) if excerpt.whole else None,
         size=excerpt.size,
         parent=None
         if parent is None

@@ -40,7 +40,7 @@ from segue.conversation.messages import (
 )
 from segue.histories.kit.entries import Entry, EntryCodec, Reading, Writing
 from segue.histories.kit.framework import items_of
-from segue.histories.kit.lines import object_of, objects_of, text_of
+from segue.histories.kit.lines import number_of, object_of, objects_of, text_of
 from segue.histories.kit.origins import SEGUE, find_origin, marked_origin, reply_mark, set_origin, with_reply_mark
 from segue.histories.kit.pieces import (
     arguments_text,
@@ -230,11 +230,10 @@ def _read_thinking(
 def _read_usage(usage: Mapping[str, Any]) -> Usage | None:
     found: Usage | None = _USAGE.read(usage)
     try:
-        cost = float(usage.get("cost") or 0)
-    except (TypeError, ValueError):
+        cost = number_of(float(usage.get("cost") or 0))
+    except (TypeError, ValueError, OverflowError):
         return found
-    has_cost = cost and cost == cost  # noqa: PLR0124 - a number that is none
-    return replace(found, cost=UsageCost(total=cost)) if found is not None and has_cost else found
+    return replace(found, cost=UsageCost(total=cost)) if found is not None and cost else found
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
