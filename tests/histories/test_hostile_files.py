@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from contextlib import suppress
@@ -11,8 +12,10 @@ import pytest
 from segue import LoadError, SegueError, find_sessions, read_history
 from segue.histories import places
 from segue.histories.api import list_source
+from segue.histories.kit.source import MemoryFiles, Source
+from segue.histories.kit.tables import MemoryDatabase
 from segue.histories.registry import FORMATS, get_format
-from segue.projection.report import ChangeCode
+from segue.projection.report import ChangeCode, Loss
 
 DEEP = 100_000
 CONTENTS = {
@@ -150,3 +153,130 @@ def test_a_line_that_is_cut_off_is_reported(tmp_path):
     history = read_history(data.rstrip()[:-20], format="claude-code")
     (change,) = history.report.of(ChangeCode.LINE_UNREADABLE)
     assert change.detail == "the last line is cut off"
+
+
+def lines(*entries: object) -> bytes:
+    return b"".join(json.dumps(entry).encode() + b"\n" for entry in entries)
+
+
+def claude_code(uuid: str, parent: str | None, kind: str = "user", text: str = "") -> dict[str, object]:
+    message = {"role": "user", "content": text or f"the text of {uuid}"}
+    return {"type": kind, "uuid": uuid, "parentUuid": parent, "message": message, "rendered": [message]}
+
+
+def pi(own: str, parent: str | None) -> dict[str, object]:
+    message = {"role": "user", "content": f"the text of {own}"}
+    return {"type": "message", "id": own, "parentId": parent, "message": message}
+
+
+def droid(own: str, text: str) -> dict[str, object]:
+    return {"type": "message", "id": own, "message": {"role": "user", "content": text}}
+
+
+def qwen(own: str, parent: str | None, kind: str = "user") -> dict[str, object]:
+    parts = [{"text": f"the {kind} text of {own}"}]
+    return {"type": kind, "uuid": own, "parentUuid": parent, "message": {"role": "user", "parts": parts}}
+
+
+def gemini(own: str, text: str) -> dict[str, object]:
+    return {"id": own, "type": "user", "content": [{"text": text}]}
+
+
+def chatgpt(**parents: str) -> bytes:
+    def node(name: str, parent: str) -> dict[str, object]:
+        content = {"content_type": "text", "parts": [f"the text of {name}"]}
+        return {"id": name, "parent": parent, "message": {"author": {"role": "user"}, "content": content}}
+
+    mapping = {name: node(name, parent) for name, parent in parents.items()}
+    return json.dumps([{"id": "c", "current_node": "a", "mapping": mapping}]).encode()
+
+
+NAMES = {
+    "claude-code: a line with the uuid of another one": (
+        "claude-code",
+        lines(claude_code("a", None), claude_code("b", "a"), claude_code("a", "b", text="another text")),
+    ),
+    "claude-code: lines that hang under each other": (
+        "claude-code",
+        lines(
+            claude_code("a", "b", "attachment"),
+            claude_code("b", "a", "attachment"),
+            claude_code("c", None),
+            {"type": "last-prompt", "leafUuid": "b"},
+        ),
+    ),
+    "pi: entries that hang under each other": ("pi", lines(pi("a", "b"), pi("b", "a"), pi("c", None))),
+    "droid: a message with the id of another one": ("droid", lines(droid("a", "one text"), droid("a", "another one"))),
+    "qwen-code: lines that hang under each other": (
+        "qwen-code",
+        lines(qwen("a", "b"), qwen("b", "a"), qwen("c", None)),
+    ),
+    "qwen-code: a line with the uuid of another kind": (
+        "qwen-code",
+        lines({**qwen("a", None, "system"), "subtype": "slash_command"}, qwen("a", None), qwen("b", "a")),
+    ),
+    "gemini-cli: a message with the id of another one": (
+        "gemini-cli",
+        lines({"sessionId": "s"}, gemini("a", "one text"), gemini("a", "another one")),
+    ),
+    "gemini-cli: messages that are no list": (
+        "gemini-cli",
+        lines({"sessionId": "s"}, {"$set": {"messages": gemini("a", "one text")}}, gemini("b", "another one")),
+    ),
+    "chatgpt: nodes that hang under each other": ("chatgpt", chatgpt(a="", b="c", c="b")),
+}
+
+
+@pytest.mark.parametrize("which", NAMES)
+def test_what_names_in_a_loop_or_twice_cannot_reach_is_reported(which):
+    name, data = NAMES[which]
+    assert any(change.loss is not Loss.NONE for change in read_history(data, format=name).report.changes)
+
+
+def codex_session(own: str, *agents: str) -> bytes:
+    call = {"type": "function_call", "name": "spawn_agent", "arguments": "{}"}
+    made = [({**call, "call_id": f"c{at}"}, json.dumps({"agent_id": agent})) for at, agent in enumerate(agents)]
+    items = [
+        item
+        for called, output in made
+        for item in (called, {"type": "function_call_output", "call_id": called["call_id"], "output": output})
+    ]
+    payloads = [{"type": "response_item", "payload": item} for item in items]
+    return lines({"type": "session_meta", "payload": {"id": own}}, *payloads)
+
+
+def test_sessions_of_codex_that_name_each_other_are_read_once():
+    files = {f"rollout-x-{own}.jsonl": codex_session(own, other, other) for own, other in (("a1", "b2"), ("b2", "a1"))}
+    name = "rollout-x-a1.jsonl"
+    source = Source(data=files[name], name=name, neighbours=MemoryFiles(files))
+    first, second = read_history(source, format="codex").children
+    assert first.history is not None
+    assert first.history is second.history
+    assert [child.history for child in first.history.children] == [None, None]
+
+
+def test_a_session_of_opencode_that_names_itself_is_read():
+    state = {"status": "completed", "input": {}, "output": "done", "metadata": {"sessionId": "S"}}
+    data = json.dumps({"type": "tool", "callID": "c", "tool": "task", "state": state})
+    parts = [{"id": own, "message_id": "m", "session_id": "S", "data": data} for own in ("p1", "p2")]
+    message = {"id": "m", "session_id": "S", "data": json.dumps({"role": "assistant"})}
+    database = MemoryDatabase({"session": [{"id": "S"}], "message": [message], "part": parts})
+    history = read_history(Source(database=database), format="opencode")
+    assert [child.history for child in history.children] == [None, None]
+
+
+def test_a_fence_of_specstory_keeps_a_text_beside_it():
+    shown = "<details>\n<summary>Tool use: **Read**</summary>\n\n```text first line\nsecond line\n```\n</details>"
+    block = f'<tool-use data-tool-name="Read">{shown}</tool-use>'
+    data = f"_**User (2026-11-15 10:00:00Z)**_\n\nRead it.\n\n_**Agent (m 2026-11-15 10:00:02Z)**_\n\n{block}\n"
+    (result,) = (each for each in read_history(data.encode(), format="specstory").context.messages[2:])
+    assert "first line" in str(result.content)
+
+
+def test_a_bubble_of_cursor_that_is_not_stored_is_reported():
+    chat = {"composerId": "other", "fullConversationHeadersOnly": [{"bubbleId": "1"}, {"bubbleId": "2"}]}
+    values = {"composerData:c": chat, "bubbleId:c:1": {"type": 1, "text": "a text", "bubbleId": "1"}}
+    rows = [{"key": key, "value": json.dumps(value)} for key, value in values.items()]
+    history = read_history(Source(database=MemoryDatabase({"cursorDiskKV": rows})), format="cursor")
+    assert [message.role for message in history.context.messages] == ["user"]
+    assert [change.path for change in history.report.of(ChangeCode.LINE_UNREADABLE)] == [("lines", 2)]

@@ -107,6 +107,8 @@ def read(source: Source, view: View) -> History:
         time_of=lambda name: milliseconds_of(object_of(nodes[name].get("message")).get("create_time")),
     )
     for number, (name, node) in enumerate(nodes.items(), 1):
+        if not node:
+            notes.unreadable(number, "a node of the `mapping` is an object")
         if name not in path and object_of(node.get("message")) and not is_shown(node):
             reader.record("hidden message", object_of(node.get("message")), number)
     return finish_history(

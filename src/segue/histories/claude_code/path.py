@@ -36,13 +36,15 @@ def find_leaf(tree: LineTree, *, side: bool) -> Node | None:
 def _continues(tree: LineTree, newest: Node, checkpoint: Node) -> bool:
     """Whether a line hangs somewhere under the checkpoint, or under another result of the same parallel calls."""
     reply: Node | None = checkpoint
-    while reply is not None and reply.type in {"attachment", "system"}:
+    seen: set[str] = set()
+    while reply is not None and reply.type in {"attachment", "system"} and reply.uuid not in seen:
+        seen.add(reply.uuid)
         reply = tree.nodes.get(reply.parent or "")
     calls = None
     if reply is not None and any(reply.results):
         caller = tree.nodes.get(reply.parent or "")
         calls = None if caller is None or caller.type != "assistant" else caller.message_id
-    seen: set[str] = set()
+    seen.clear()
     node: Node | None = newest
     while node is not None and node.uuid not in seen:
         if node is checkpoint or (calls is not None and node.type == "assistant" and node.message_id == calls):

@@ -70,7 +70,7 @@ def _value_at(database: AgentDatabase, key: str) -> dict[str, Any]:
 
 def _chats(database: AgentDatabase) -> list[dict[str, Any]]:
     keys = [key for key in database.column(TABLE, "key") if isinstance(key, str) and key.startswith(_CHAT)]
-    found = ({"composerId": key.removeprefix(_CHAT), **_value_at(database, key)} for key in keys)
+    found = ({**_value_at(database, key), "composerId": key.removeprefix(_CHAT)} for key in keys)
     return [chat for chat in found if len(chat) > 1]
 
 
@@ -102,8 +102,11 @@ def _read_database(database: AgentDatabase, session: str | None, notes: Notes) -
         made = list(_read_bubble(bubble, model))
         call = object_of(bubble.get("toolFormerData"))
         shown = without(bubble, ("richText", "toolFormerData"))
-        note_unread({**shown, "call": without(call, _REPEATED)}, made, number, notes, since=since)
-        if not made:
+        shown["call"] = without(call, _REPEATED) if call else bubble.get("toolFormerData")
+        note_unread(shown, made, number, notes, since=since)
+        if not bubble:
+            notes.unreadable(number, "a bubble that is listed, but not stored as an object")
+        elif not made:
             notes.record("empty bubble", number, 0, bubble if notes.keeps else None)
         _add(messages, made)
     listed = {f"bubbleId:{name}:{bubble.get('bubbleId')}" for bubble in bubbles}

@@ -48,6 +48,9 @@ def read(source: Source, view: View) -> History:
         kind = text_of(fields.get("type"))
         if kind == "message":
             name = text_of(fields.get("id")) or f"line {line.number}"
+            if name in lines:
+                notes.unreadable(line.number, "a message needs an `id` of its own")
+                continue
             parent = text_of(fields.get("parentId"))
             parents[name] = parent if parent in lines else next(reversed(lines), None)
             lines[name] = (line.number, fields)

@@ -17,13 +17,16 @@ from itertools import pairwise
 from typing import Any, Final, cast, final
 
 from segue.errors import LoadError
-from segue.histories.kit.lines import Line, decode_object, decode_objects, object_of, objects_of, text_of
+from segue.histories.kit.lines import Line, decode_object, decode_objects, object_of, objects_of, text_of, without
 from segue.histories.kit.notes import Notes
+from segue.histories.kit.unread import note_unread
 from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
 GOT_IT: Final = "Got it. Thanks for the additional context!"
 """What the program writes behind the summary of a compression, in the name of the model."""
+SESSION_CONTEXT: Final = "<session_context>"
+"""How the message begins in which the program says what it knows about the session; each start writes it anew."""
 _FIRST_WINS: Final = ("model", "tokens", "thoughts", "timestamp")
 """Fields that only the first lines of a message have, or have right."""
 
@@ -116,6 +119,9 @@ def _apply(log: Log, fields: dict[str, Any], line: Line, notes: Notes) -> None:
                 entry.listed = False
             log.entries = _merge_all(log, changes["messages"], line.number, notes)
             _note_compression(log)
+        else:
+            shown = {key: value for key, value in changes.items() if isinstance(value, dict) or objects_of(value)}
+            note_unread(without(shown, ("memoryScratchpad",)), (), line.number, notes, since=notes.left_out)
         log.header |= {key: value for key, value in changes.items() if key != "messages"}
         rest = 0 if "messages" in changes else len(line.data)
         if rest:
@@ -126,7 +132,7 @@ def _apply(log: Log, fields: dict[str, Any], line: Line, notes: Notes) -> None:
         log.header |= fields
         notes.record("header", line.number, len(line.data), fields if notes.keeps else None)
     else:
-        entry = _merge(log, fields, line.number)
+        entry = _merge(log, fields, line.number, notes)
         if entry is None:
             notes.record(text_of(fields.get("type")) or "unknown", line.number, len(line.data))
         elif not entry.listed:
@@ -161,8 +167,11 @@ def _note_compression(log: Log) -> None:
 def _merge_all(log: Log, items: object, line: int, notes: Notes) -> list[LogEntry]:
     """Give the messages of a list; one without an id is noted."""
     entries: list[LogEntry] = []
-    for item in cast("list[object]", items) if isinstance(items, list) else []:
-        entry = _merge(log, object_of(item), line)
+    if not isinstance(items, list):
+        notes.unreadable(line, "`messages` is no list")
+        return entries
+    for item in cast("list[object]", items):
+        entry = _merge(log, object_of(item), line, notes)
         if entry is None:
             notes.unreadable(line, "a message without an id")
         elif not entry.listed:
@@ -171,8 +180,11 @@ def _merge_all(log: Log, items: object, line: int, notes: Notes) -> list[LogEntr
     return entries
 
 
-def _merge(log: Log, fields: dict[str, Any], line: int) -> LogEntry | None:
-    """Give the message of a line, with what earlier lines of the same id say; None if it has no id."""
+def _merge(log: Log, fields: dict[str, Any], line: int, notes: Notes) -> LogEntry | None:
+    """Give the message of a line, with what earlier lines of the same id say; None if it has no id.
+
+    A text that the line replaces by another one is noted.
+    """
     message_id = text_of(fields.get("id"))
     if message_id is None:
         return None
@@ -181,8 +193,11 @@ def _merge(log: Log, fields: dict[str, Any], line: int) -> LogEntry | None:
         entry = log.everything[message_id] = LogEntry(fields, line)
         return entry
     kept = {name: known.fields[name] for name in _FIRST_WINS if name in known.fields}
+    before, place = text_of_entry(known), known.line
     known.fields = {**fields, **kept}
     known.line = line
+    if before not in text_of_entry(known) and not before.lstrip().startswith(SESSION_CONTEXT):
+        notes.record("replaced message", place, len(before), before)
     return known
 
 

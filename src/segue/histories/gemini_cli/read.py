@@ -21,7 +21,15 @@ from msgspec.structs import replace
 from segue.conversation.context import Context, Summary
 from segue.conversation.messages import AssistantMessage, Message, StopReason, SystemMessage, Usage
 from segue.errors import DecodeError, LoadError
-from segue.histories.gemini_cli.log import GOT_IT, Log, LogEntry, find_summary, read_log, text_of_entry
+from segue.histories.gemini_cli.log import (
+    GOT_IT,
+    SESSION_CONTEXT,
+    Log,
+    LogEntry,
+    find_summary,
+    read_log,
+    text_of_entry,
+)
 from segue.histories.kit.envelope import find_title, name_results, with_envelope
 from segue.histories.kit.history import Branch, Child, Compaction, History, HistoryOrigin
 from segue.histories.kit.lines import first_objects, integer_of, object_of, objects_of, text_of, title_of, without
@@ -117,7 +125,7 @@ def _follow_branch(log: Log, branch: str) -> None:
 def is_context(entry: Mapping[str, Any]) -> bool:
     """Whether the program added this message: what it says about the session."""
     texts = [part.get("text") for part in parts_of(entry.get("content"))]
-    return any(isinstance(text, str) and text.lstrip().startswith("<session_context>") for text in texts[:1])
+    return any(isinstance(text, str) and text.lstrip().startswith(SESSION_CONTEXT) for text in texts[:1])
 
 
 def _has_conversation(log: Log) -> bool:
@@ -231,13 +239,14 @@ def _read_compactions(log: Log, notes: Notes) -> tuple[Compaction, ...]:
 
 
 def parts_of(content: object) -> list[dict[str, Any]]:
-    """Give the parts of a message; a text is one part."""
+    """Give the parts of a message; a text is one part, and so is each one of a list in the list."""
     if isinstance(content, str):
         return [{"text": content}] if content else []
     if isinstance(content, dict):
         return [object_of(cast("object", content))]
     items = cast("list[object]", content) if isinstance(content, list) else []
-    return [{"text": item} if isinstance(item, str) else object_of(item) for item in items if item]
+    parts = (parts_of(item) if isinstance(item, (str, list)) else [object_of(item)] for item in items if item)
+    return [part for given in parts for part in given]
 
 
 def short_id(call_id: str, name: str) -> str:

@@ -33,11 +33,17 @@ class Tree:
         return iter(self._parents)
 
     def ends(self) -> Iterator[str]:
-        """Give the entries that no other one follows, the last of the file first."""
-        inner = set(self._parents.values())
-        for entry in reversed(list(self._parents)):
-            if entry not in inner:
-                yield entry
+        """Give the entries that no other one follows, the last of the file first; behind them one of each loop."""
+        inner, passed = set(self._parents.values()), set[str]()
+        newest = list(self._parents)[::-1]
+        for entry in (*(each for each in newest if each not in inner), *(each for each in newest if each in inner)):
+            if entry in passed:
+                continue
+            yield entry
+            above: str | None = entry
+            while above is not None and above in self._parents and above not in passed:
+                passed.add(above)
+                above = self._parents[above]
 
     def end(self, view: View, default: str | None) -> str | None:
         """Give the end of the view: the branch that it asks for, else the given one, else the last of the file.

@@ -25,12 +25,13 @@ from segue.conversation.foreign import read_message
 from segue.conversation.messages import Message, SystemMessage, UserMessage
 from segue.errors import LoadError
 from segue.histories.kit.envelope import find_title, name_results, with_envelope
-from segue.histories.kit.history import Branch, Compaction, History, HistoryOrigin, Parent
+from segue.histories.kit.history import Compaction, History, HistoryOrigin, Parent
 from segue.histories.kit.lines import Line, decode_objects, object_of, text_of, title_of, without
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.origins import last_origin, with_marked_origin
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of, time_of
+from segue.histories.kit.trees import Tree
 from segue.plurals import counted
 from segue.projection.report import ChangeCode, Loss
 
@@ -80,7 +81,8 @@ def read(source: Source, view: View) -> History:
         last_id = entry_id
     if not header and not any(fields.get("type") == "message" for _, fields in entries.values()):
         raise LoadError("no conversation found: the file has no header and no message of pi")
-    path = _path(entries, _end(entries, view))
+    tree = Tree({each: text_of(fields.get("parentId")) for each, (_, fields) in entries.items()})
+    path = tree.path(tree.end(view, last_id))
     reader = _Reader(entries, path, notes)
     shown = reader.active()
     compactions = reader.compactions()
@@ -89,7 +91,13 @@ def read(source: Source, view: View) -> History:
     for at, compaction in enumerate(() if full else compactions):
         detail = counted(len(compaction.messages), "message")
         notes.add(ChangeCode.COMPACTED_AWAY, ("compactions", at), Loss.CONTENT, detail)
-    branches = _read_branches(entries, set(path), notes)
+    branches = tree.branches(
+        path,
+        notes,
+        is_message=lambda each: entries[each][1].get("type") == "message",
+        text_of=lambda each: "",  # noqa: ARG005 - the list shows none
+        time_of=lambda each: milliseconds_of(entries[each][1].get("timestamp")),
+    )
     summaries = tuple(compaction.summary for compaction in compactions) if full else ()
     times = [time for message in messages if (time := time_of(message)) is not None]
     names = [text_of(entries[each][1].get("name")) for each in path if entries[each][1].get("type") == "session_info"]
@@ -114,42 +122,6 @@ def read(source: Source, view: View) -> History:
 
 def _session_id(path: str) -> str:
     return path.rpartition("/")[2].removesuffix(".jsonl").rpartition("_")[2]
-
-
-def _end(entries: dict[str, _Entry], view: View) -> str | None:
-    if view.branch is not None:
-        if view.branch not in entries:
-            raise LoadError(f"the session has no branch {view.branch!r}; History.branches lists them")
-        return view.branch
-    return next(reversed(entries), None)
-
-
-def _path(entries: dict[str, _Entry], end: str | None) -> list[str]:
-    path: dict[str, None] = {}
-    while end is not None and end in entries and end not in path:
-        path[end] = None
-        end = text_of(entries[end][1].get("parentId"))
-    return list(path)[::-1]
-
-
-def _read_branches(entries: dict[str, _Entry], used: set[str], notes: Notes) -> tuple[Branch, ...]:
-    parents = {text_of(fields.get("parentId")) for _, fields in entries.values()}
-    branches: list[Branch] = []
-    for end in reversed(entries):
-        if end in parents or end in used:
-            continue
-        own = [each for each in _path(entries, end) if each not in used]
-        count = sum(entries[each][1].get("type") == "message" for each in own)
-        if count:
-            time = milliseconds_of(entries[end][1].get("timestamp"))
-            notes.add(
-                ChangeCode.BRANCH_LEFT_OUT,
-                ("branches", len(branches)),
-                Loss.CONTENT,
-                f"{end}: {counted(count, 'message')}",
-            )
-            branches.append(Branch(id=end, messages=count, updated=time))
-    return tuple(branches)
 
 
 class _Reader:

@@ -60,8 +60,7 @@ def read(source: Source, view: View) -> History:
     compaction: Compaction | None = None
     for uuid in path:
         fields = lines[uuid]
-        contents = objects_of(object_of(fields.get("systemPayload")).get("compressedHistory"))
-        if text_of(fields.get("subtype")) == COMPRESSION and contents:
+        if contents := _compressed(fields):
             decoded = [message for each in contents for message in _decode(each, fields, numbers[uuid], notes)]
             kept = without(fields, (*_WRITTEN_ANEW, "systemPayload"))
             summary = [with_envelope(message, NAME, kept) for message in decoded]
@@ -69,12 +68,14 @@ def read(source: Source, view: View) -> History:
             covers = Summary(covers=len(messages), text=text, timestamp=milliseconds_of(fields.get("timestamp")))
             compaction = Compaction(summary=covers, messages=tuple(messages), id=uuid)
             messages = summary
+        elif text_of(fields.get("subtype")) == COMPRESSION:
+            notes.unreadable(numbers[uuid], "a compression without its contents")
         elif text_of(fields.get("type")) in _TURNS:
             messages += _read_line(fields, numbers[uuid], notes)
     branches = tree.branches(
         path,
         notes,
-        is_message=lambda uuid: text_of(lines[uuid].get("type")) in _TURNS,
+        is_message=lambda uuid: text_of(lines[uuid].get("type")) in _TURNS or _compressed(lines[uuid]) != [],
         text_of=lambda uuid: _words(lines[uuid]),
         time_of=lambda uuid: milliseconds_of(lines[uuid].get("timestamp")),
     )
@@ -105,13 +106,21 @@ def _read_lines(data: bytes, notes: Notes) -> tuple[dict[str, dict[str, Any]], d
             notes.record(shown, line.number, len(line.data), fields if notes.keeps else None)
         if uuid is None or is_side:
             continue
-        if uuid in lines:
+        if uuid in lines and kind != text_of(lines[uuid].get("type")):
+            notes.unreadable(line.number, "another line with the same uuid")
+        elif uuid in lines:
             message = object_of(lines[uuid].get("message"))
             parts = [*objects_of(message.get("parts")), *objects_of(object_of(fields.get("message")).get("parts"))]
             lines[uuid] = {**lines[uuid], "message": {**message, "parts": parts}}
         else:
             lines[uuid], numbers[uuid] = fields, line.number
     return lines, numbers
+
+
+def _compressed(fields: dict[str, Any]) -> list[dict[str, Any]]:
+    """Give the contents of a compression; none of any other line."""
+    is_compression = text_of(fields.get("subtype")) == COMPRESSION
+    return objects_of(object_of(fields.get("systemPayload")).get("compressedHistory")) if is_compression else []
 
 
 def _words(fields: dict[str, Any]) -> str:
