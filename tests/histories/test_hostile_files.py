@@ -223,6 +223,13 @@ NAMES = {
         "gemini-cli",
         lines({"sessionId": "s"}, {"$set": {"messages": gemini("a", "one text")}}, gemini("b", "another one")),
     ),
+    "vscode-copilot-chat: a change before the beginning of a list": (
+        "vscode-copilot-chat",
+        lines(
+            {"kind": 0, "v": {"requests": [{"message": {"text": "one text"}}, {"message": {"text": "another one"}}]}},
+            {"kind": 2, "k": ["requests"], "i": -1},
+        ),
+    ),
     "chatgpt: nodes that hang under each other": ("chatgpt", chatgpt(a="", b="c", c="b")),
 }
 
@@ -231,6 +238,13 @@ NAMES = {
 def test_what_names_in_a_loop_or_twice_cannot_reach_is_reported(which):
     name, data = NAMES[which]
     assert any(change.loss is not Loss.NONE for change in read_history(data, format=name).report.changes)
+
+
+def test_a_folder_of_vscode_that_is_no_address_is_given_as_it_is():
+    files = {"w/workspace.json": json.dumps({"folder": "file://[project"}).encode()}
+    data = json.dumps({"requests": [{"message": {"text": "a text"}}]}).encode()
+    source = Source(data=data, name="w/chatSessions/c.json", neighbours=MemoryFiles(files))
+    assert read_history(source, format="vscode-copilot-chat").cwd == "file://[project"
 
 
 def codex_session(own: str, *agents: str) -> bytes:

@@ -106,7 +106,10 @@ def _folder(source: Source) -> str | None:
     place, found, _ = source.name.rpartition("/chatSessions/")
     data = source.neighbours.read(f"{place}/workspace.json") if found else None
     address = text_of(parse_object(data).get("folder")) if data else None
-    return None if address is None else unquote(urlsplit(address).path) or None
+    try:
+        return unquote(urlsplit(address or "").path) or None
+    except ValueError:  # it is no address
+        return address
 
 
 # -- the log of changes ------------------------------------------------------------------------------------------------
@@ -162,6 +165,8 @@ def _apply(state: list[object], fields: Mapping[str, Any]) -> bool:
         return False
     items, length = cast("list[object]", target), fields.get("i")
     if isinstance(length, int):
+        if length < 0:
+            return False
         del items[length:]
     items += cast("list[object]", value or [])
     return "v" in fields or "i" in fields
