@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
-from typing import Any, Final, NoReturn, final
+from typing import Any, Final, NoReturn, cast, final
 
 from segue.conversation.messages import Message
 from segue.errors import Path, SegueError, render_path
 from segue.histories.api import read_history, write_history
+from segue.histories.kit.documents import OTHER
 from segue.histories.kit.format import Format, FormatSample
 from segue.histories.kit.history import History
 from segue.histories.kit.source import Source
 from segue.histories.kit.tables import MemoryDatabase
-from segue.projection.report import Change, ChangeCode
+from segue.projection.report import Change, ChangeCode, Loss
 from segue.testing.broken_law import BrokenLaw
 from segue.testing.histories import Choices
 
 _ODD: Final = (b"null", b"0", b'""', b"[]", b"{}", b"true", b"-1e999", b'"\\ud800"', b'{"text": 5}', b"[null]")
 _ODD_VALUES: Final = (None, 0, -1, 2**63, 1.5, "", "\x00", "[]", "{", '{"a":', b"\xff", "null", "x" * 300)
+_Edit = Callable[[dict[str, Any], str], object]
+"""Changes the value under a key of an object."""
+_ID: Final = re.compile("id$|parent|hash|node", re.IGNORECASE)
+"""The keys of ids."""
 _LONG_ENOUGH: Final = 4
 """Shorter texts are found everywhere."""
 
@@ -58,19 +64,40 @@ class DamagedFiles:
             self._fail(where, f"the file still has {lost!r}; it is neither in the history nor in the report")
 
     def check_other_forms(self, step: int = 1) -> None:
-        """Read the file with each of its values under another key, or in another form, or with one of every `step`.
+        """Read the file with each of its values missing, under another key, or in each other form.
 
-        That is what a later version of the program may write.
+        That is what a later version of the program, or another program, may write. `step` leaves out most of these
+        files: only one of every `step` is read.
 
         Raises:
             BrokenLaw: an error that is none of segue's, or a text that the file still has and the history has lost.
         """
+        for number, path, form, change in islice(self._changes(), 0, None, step):
+            changed = [*self._documents]
+            changed[number] = _with_change(changed[number], path, change)
+            self._check_source(self._written(changed), f"document {number}, {render_path(path)} {form}")
+
+    def _changes(self) -> Iterator[tuple[int, Path, str, _Edit]]:
+        """Give each change of one value: the number of the document, the path, and what is done."""
+        names = self._names
         for number, document in enumerate(self._documents):
-            for path in islice(_keys_of(document), number % step, None, step):
+            for path in _keys_of(document):
                 for form, change in _FORMS.items():
-                    changed = [*self._documents]
-                    changed[number] = _with_change(document, path, change)
-                    self._check_source(self._written(changed), f"{render_path(path)} {form}")
+                    yield number, path, form, change
+                value, others = _value_at(document, path), names.get(str(path[-1]), [])
+                if value in others:
+                    other = others[others.index(value) - 1]
+                    yield number, path, "as at another place", partial(_replace, other)
+
+    @cached_property
+    def _names(self) -> dict[str, list[object]]:
+        """The different texts under each key that holds ids."""
+        found: dict[str, dict[object, None]] = {}
+        for document in self._documents:
+            for path in _keys_of(document):
+                if isinstance(value := _value_at(document, path), str) and _ID.search(str(path[-1])):
+                    found.setdefault(str(path[-1]), {})[value] = None
+        return {key: list(values) for key, values in found.items() if len(values) > 1}
 
     @cached_property
     def _documents(self) -> list[object]:
@@ -150,20 +177,20 @@ class DamagedFiles:
     # -- silent losses -------------------------------------------------------------------------------------------------
 
     @cached_property
-    def _whole(self) -> tuple[tuple[str, ...], frozenset[Change]]:
-        """The texts of the undamaged sample, and its report."""
+    def _whole(self) -> tuple[tuple[str, ...], frozenset[object]]:
+        """The texts of the undamaged sample, and what its report tells."""
         history = self._read(self._sample.source)
         content = [*history.context.messages, *(each for part in history.compactions for each in part.messages)]
         texts = dict.fromkeys(text for message in content for text in _content_of(message) if len(text) >= _LONG_ENOUGH)
-        return tuple(texts), frozenset(history.report.changes)
+        return tuple(texts), frozenset((None, *map(_told, history.report.changes)))
 
     def _lost(self, source: Source, history: History) -> str | None:
         """Find a text that stands in the damaged file as often as in the whole one, but not in the history.
 
-        It is reported if the report has anything that the report of the whole file does not have.
+        It is reported if the report tells of any loss that the report of the whole file does not tell of.
         """
         texts, expected = self._whole
-        if any(change not in expected for change in history.report.changes):
+        if any(_told(change) not in expected for change in history.report.changes):
             return None
         found = set(_texts_of(history))
         before, after = _bytes_of(self._sample.source), _bytes_of(source)
@@ -176,6 +203,16 @@ class DamagedFiles:
         return None
 
 
+def _told(change: Change) -> object:
+    """Give what a change tells about content: nothing if nothing is lost, and of records no size."""
+    if change.code is ChangeCode.MODEL_UNKNOWN or (change.loss is Loss.NONE and change.path != ("records", OTHER)):
+        return None
+    if change.code is not ChangeCode.RECORD_LEFT_OUT:
+        return change.code, change.path, change.detail
+    detail = change.detail.split(", ")
+    return change.code, change.path, detail[0], detail[-1]
+
+
 def _rename(holder: dict[str, Any], key: str) -> None:
     """Give a value another key, at the same place."""
     items = list(holder.items())
@@ -183,11 +220,22 @@ def _rename(holder: dict[str, Any], key: str) -> None:
     holder.update({f"{name}2" if name == key else name: value for name, value in items})
 
 
-_FORMS: Final[Mapping[str, Callable[[dict[str, Any], str], None]]] = {
+def _replace(value: object, holder: dict[str, Any], key: str) -> None:
+    holder[key] = value
+
+
+_VALUES: Final = (
+    "null", "true", "-1", "1" + 400 * "0", '""', '"x"', '"' + 5000 * "9" + '"',
+    "[]", "[1]", '["x"]', "[{}]", "{}", '{"a": 1}',
+)  # fmt: skip
+"""Values that may stand in the place of any other, as JSON."""
+_FORMS: Final[Mapping[str, _Edit]] = {
+    "missing": lambda holder, key: holder.pop(key),
     "under another key": _rename,
     "in an object": lambda holder, key: holder.update({key: {"value": holder[key]}}),
     "in a list": lambda holder, key: holder.update({key: [holder[key]]}),
     "as JSON text": lambda holder, key: holder.update({key: json.dumps(holder[key])}),
+    **{f"as {text[:20]}": partial(_replace, json.loads(text)) for text in _VALUES},
 }
 """The forms in which a value may be written instead."""
 
@@ -203,13 +251,17 @@ def _keys_of(value: object, path: Path = ()) -> Iterator[Path]:
             yield from _keys_of(inner, (*path, at))  # pyright: ignore[reportUnknownArgumentType]
 
 
-def _with_change(document: object, path: Path, change: Callable[[dict[str, Any], str], None]) -> object:
+def _value_at(document: object, path: Path) -> object:
+    found: Any = document
+    for step in path:
+        found = found[step]
+    return found
+
+
+def _with_change(document: object, path: Path, change: _Edit) -> object:
     """Give a document in which one value is written in another form."""
-    copied: Any = deepcopy(document)
-    holder = copied
-    for step in path[:-1]:
-        holder = holder[step]
-    change(holder, str(path[-1]))
+    copied = deepcopy(document)
+    change(cast("dict[str, Any]", _value_at(copied, path[:-1])), str(path[-1]))
     return copied
 
 
