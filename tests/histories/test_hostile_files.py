@@ -240,6 +240,37 @@ def test_what_names_in_a_loop_or_twice_cannot_reach_is_reported(which):
     assert any(change.loss is not Loss.NONE for change in read_history(data, format=name).report.changes)
 
 
+LISTS = {
+    "claude-code": (0, (2, "rendered")),
+    "qwen-code": (1, (2, "systemPayload", "compressedHistory")),
+    "opencode": (0, ("messages",)),
+    "roo-code": (0, ()),
+    "goose": (0, ("conversation", 4, "content")),
+    "openhands": (1, ()),
+    "chatgpt": (0, ()),
+    "claude-ai": (0, (1, "chat_messages", 2, "content")),
+    "open-webui": (0, ()),
+}
+"""A list of objects in a sample of each format: the number of the sample, and the path."""
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_text_in_a_list_of_objects_is_reported(name):
+    at, path = LISTS[name]
+    data = get_format(name).samples()[at].source.data or b""
+    is_lines = get_format(name).reads_lines and data.count(b"\n") > 1
+    documents = [json.loads(line) for line in (data.splitlines() if is_lines else [data])]
+    found = documents if is_lines else documents[0]
+    for step in path:
+        found = found[step]
+    found.insert(0, "a text that stands alone")
+
+    def unreadable(data: bytes) -> int:
+        return len(read_history(data, format=name).report.of(ChangeCode.LINE_UNREADABLE))
+
+    assert unreadable(lines(*documents)) == unreadable(data) + 1
+
+
 def test_a_folder_of_vscode_that_is_no_address_is_given_as_it_is():
     files = {"w/workspace.json": json.dumps({"folder": "file://[project"}).encode()}
     data = json.dumps({"requests": [{"message": {"text": "a text"}}]}).encode()

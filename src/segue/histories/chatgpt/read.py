@@ -17,9 +17,9 @@ from typing import Any, Final
 from segue.conversation.messages import Message
 from segue.errors import LoadError
 from segue.histories.chatgpt.messages import MessageReader, is_shown, text_of_message
-from segue.histories.kit.documents import OTHER, choose, finish_history, load_value, parse_text
+from segue.histories.kit.documents import OTHER, choose, conversations_of, finish_history, load_value, parse_text
 from segue.histories.kit.history import History, Session
-from segue.histories.kit.lines import object_of, objects_of, text_of, title_of, without
+from segue.histories.kit.lines import object_of, text_of, title_of, without
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.source import Source, View
 from segue.histories.kit.stamps import milliseconds_of
@@ -30,19 +30,15 @@ KNOWN_RECORDS: Final = frozenset({"hidden message", "reasoning_recap", "system m
 MEMBERS: Final = ("conversations.json", "conversations-*.json", "*/conversations.json", "*/conversations-*.json")
 
 
-def _conversations(value: object) -> list[dict[str, Any]]:
-    return objects_of(value) or ([object_of(value)] if object_of(value) else [])
-
-
 def _all_conversations(source: Source) -> Iterator[dict[str, Any]]:
     """Give the conversations of the file, and of the other files of an export that is split."""
-    yield from _conversations(load_value(source))
+    yield from conversations_of(load_value(source))
     folder, _, own = source.name.rpartition("/")
     if not own.startswith("conversations-"):
         return
     for name in source.neighbours.find(f"{folder}/conversations-*.json" if folder else "conversations-*.json"):
         if name != source.name:
-            yield from _conversations(parse_text(source.neighbours.read(name)))
+            yield from conversations_of(parse_text(source.neighbours.read(name)))
 
 
 def _id(conversation: dict[str, Any]) -> str | None:
@@ -60,7 +56,7 @@ def list_sessions(source: Source) -> tuple[Session, ...]:
         LoadError: it is not valid JSON.
     """
     found: list[Session] = []
-    for each in _all_conversations(source):
+    for each in filter(None, _all_conversations(source)):
         model = text_of(each.get("default_model_slug"))
         title = text_of(each.get("title"))
         found.append(

@@ -14,7 +14,7 @@ from typing import Any, Final, cast
 
 from segue.conversation.content import AssistantContent, TextContent, ThinkingContent, ToolResultContent
 from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, UserMessage
-from segue.histories.kit.documents import OTHER, choose, finish_history, json_text, load_value
+from segue.histories.kit.documents import OTHER, choose, conversations_of, finish_history, json_text, load_value
 from segue.histories.kit.envelope import with_envelope
 from segue.histories.kit.history import History, Session
 from segue.histories.kit.lines import object_of, objects_of, text_of, title_of, without
@@ -31,11 +31,6 @@ KNOWN_RECORDS: Final = frozenset({"token_budget", "flag", OTHER})
 _PROTOCOL: Final = "anthropic-messages"
 _CONTENT: Final = ("text", "thinking", "signature", "input", "content")
 """The fields of blocks that become content."""
-
-
-def conversations_of(value: object) -> list[dict[str, Any]]:
-    """Give the conversations of an export; one that stands alone is accepted too."""
-    return objects_of(value) or ([object_of(value)] if object_of(value) else [])
 
 
 def _updated(conversation: dict[str, Any]) -> int | None:
@@ -63,7 +58,7 @@ def list_sessions(source: Source) -> tuple[Session, ...]:
             models=(model,) if (model := text_of(each.get("model"))) else (),
             messages=len(objects_of(each.get("chat_messages"))),
         )
-        for each in conversations_of(load_value(source))
+        for each in filter(None, conversations_of(load_value(source)))
     )
 
 
@@ -139,6 +134,8 @@ def _read_message(entry: dict[str, Any], number: int, model: str, notes: Notes) 
     time = milliseconds_of(entry.get("created_at"))
     envelope = without(entry, ("text", "content"))
     blocks = objects_of(entry.get("content"))
+    if blocks != (entry.get("content") or []):
+        notes.unreadable(number, "the content of a message is a list of objects")
     if shown := [without(block, _CONTENT) for block in blocks]:
         envelope["blocks"] = shown
     if not blocks and (text := text_of(entry.get("text"))):

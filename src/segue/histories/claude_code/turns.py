@@ -37,6 +37,7 @@ from segue.histories.kit.lines import object_of, objects_of, text_of
 from segue.histories.kit.notes import Notes
 from segue.histories.kit.origins import SEGUE, with_marked_origin
 from segue.histories.kit.stamps import milliseconds_of
+from segue.protocols.kit.json_values import list_of
 
 NAME: Final = "claude-code"
 SYNTHETIC: Final = "<synthetic>"
@@ -212,7 +213,10 @@ class LineReader:
     def _attachment(self, node: Node) -> list[Message]:
         fields = node.fields(self.notes)
         attachment = object_of(fields.get("attachment"))
-        texts = [text for item in objects_of(fields.get("rendered")) if (text := text_of(item.get("content")))]
+        rendered = list_of(fields.get("rendered"))
+        texts = [text for item in objects_of(rendered) if (text := text_of(item.get("content")))]
+        if len(texts) < len(rendered):
+            self._unreadable(node, "`rendered` has something that is no text")
         content = tuple(TextContent(text=text) for text in texts) or attachment_content(attachment)
         kind = text_of(attachment.get("type"))
         own = kind not in _OF_THE_USER or (kind == "queued_command" and attachment.get("isMeta") is True)

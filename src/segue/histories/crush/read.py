@@ -155,7 +155,7 @@ def _read_row(row: Mapping[str, object], number: int, notes: Notes) -> Iterator[
         if kind not in _KINDS or not data or (kind == "tool_call" and not isinstance(data.get("input"), str)):
             notes.record(f"part {kind}", number, len(json_text(part)), part)
     made = list(_messages(text_of(row.get("role")) or "", parts, row, time))
-    if not made and all(part.get("type") == "finish" for part in parts):
+    if not made and parts == given and all(part.get("type") == "finish" for part in parts):
         notes.record("unfinished answer", number, len(str(row.get("parts"))), parts if notes.keeps else None)
         return
     contents = [message.content for message in made]

@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import cast
 
-from segue.histories.gemini_cli.read import NAME, is_context, parts_of
+from segue.histories.gemini_cli.log import parts_of
+from segue.histories.gemini_cli.read import NAME, is_context
 from segue.histories.kit.format import Excerpt
 from segue.histories.kit.history import Parent, Session
 from segue.histories.kit.lines import first_objects, integer_of, object_of, text_of, title_of

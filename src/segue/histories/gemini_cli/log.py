@@ -120,7 +120,7 @@ def _apply(log: Log, fields: dict[str, Any], line: Line, notes: Notes) -> None:
             log.entries = _merge_all(log, changes["messages"], line.number, notes)
             _note_compression(log)
         else:
-            shown = {key: value for key, value in changes.items() if isinstance(value, dict) or objects_of(value)}
+            shown = {key: value for key, value in changes.items() if object_of(value) or objects_of(value)}
             note_unread(without(shown, ("memoryScratchpad",)), (), line.number, notes, since=notes.left_out)
         log.header |= {key: value for key, value in changes.items() if key != "messages"}
         rest = 0 if "messages" in changes else len(line.data)
@@ -140,12 +140,20 @@ def _apply(log: Log, fields: dict[str, Any], line: Line, notes: Notes) -> None:
             log.entries.append(entry)
 
 
+def parts_of(content: object) -> list[dict[str, Any]]:
+    """Give the parts of a message; a text is one part, and so is each one of a list in the list."""
+    if isinstance(content, str):
+        return [{"text": content}] if content else []
+    if isinstance(content, dict):
+        return [object_of(cast("object", content))]
+    items = cast("list[object]", content) if isinstance(content, list) else []
+    return [part for item in items if item for part in parts_of(item)]
+
+
 def text_of_entry(entry: LogEntry) -> str:
     """Give the text of a message."""
-    content = entry.fields.get("content")
-    if isinstance(content, str):
-        return content
-    return "".join(text for part in objects_of(content) if (text := text_of(part.get("text"))))
+    parts = parts_of(entry.fields.get("content"))
+    return "".join(text for part in parts if (text := text_of(part.get("text"))))
 
 
 def find_summary(entries: Sequence[LogEntry]) -> list[LogEntry]:

@@ -27,6 +27,7 @@ from segue.histories.gemini_cli.log import (
     Log,
     LogEntry,
     find_summary,
+    parts_of,
     read_log,
     text_of_entry,
 )
@@ -230,23 +231,12 @@ def _read_compactions(log: Log, notes: Notes) -> tuple[Compaction, ...]:
         )
     rest = [entry for entry in _dropped(log) if entry.kind in {"user", "gemini"} and entry.id not in seen]
     if rest:
-        detail = f"{counted(len(rest), 'message')} that a later line of the log removed"
+        detail = f"{counted(len(rest), 'message')} that a later line of the log removed, first in line {rest[0].line}"
         notes.add(ChangeCode.BRANCH_LEFT_OUT, ("branches", len(log.taken_back)), Loss.CONTENT, detail)
     return tuple(compactions)
 
 
 # -- entries to messages ----------------------------------------------------------------------------------------------
-
-
-def parts_of(content: object) -> list[dict[str, Any]]:
-    """Give the parts of a message; a text is one part, and so is each one of a list in the list."""
-    if isinstance(content, str):
-        return [{"text": content}] if content else []
-    if isinstance(content, dict):
-        return [object_of(cast("object", content))]
-    items = cast("list[object]", content) if isinstance(content, list) else []
-    parts = (parts_of(item) if isinstance(item, (str, list)) else [object_of(item)] for item in items if item)
-    return [part for given in parts for part in given]
 
 
 def short_id(call_id: str, name: str) -> str:

@@ -182,8 +182,10 @@ class _Reader:
         pieces = objects_of(entry.get("content"))
         role = text_of(entry.get("role"))
         envelope = without(entry, ("content", "role"))
-        if role not in {"user", "assistant"} or not isinstance(entry.get("content"), list):
-            self._notes.unreadable(number, "a message needs the role user or assistant, and a list of content")
+        is_whole = pieces == entry.get("content")
+        if role not in {"user", "assistant"} or not is_whole:
+            self._notes.unreadable(number, "a message needs the role user or assistant, and a list of objects")
+        if role not in {"user", "assistant"}:
             return []
         made: list[Message] = []
         if role == "assistant":

@@ -43,6 +43,12 @@ def load_value(source: Source, *, lines: bool = False) -> object:
         return parse_json(source.data)
 
 
+def conversations_of(value: object) -> list[dict[str, Any]]:
+    """Give the conversations of an export, or one that stands alone; an empty object for what is none."""
+    listed = cast("list[object]", value) if isinstance(value, list) else [value] if value else []
+    return [object_of(each) for each in listed]
+
+
 def parse_object(text: object) -> dict[str, Any]:
     """Parse a text of JSON, such as a column of a database; an empty object if it is none."""
     return object_of(parse_text(text))

@@ -15,7 +15,7 @@ from typing import Any, Final
 from segue.conversation.content import TextContent, UserContent
 from segue.conversation.messages import Message, SystemMessage, UserMessage
 from segue.errors import LoadError
-from segue.histories.kit.documents import OTHER, choose, finish_history, load_value
+from segue.histories.kit.documents import OTHER, choose, conversations_of, finish_history, load_value
 from segue.histories.kit.envelope import with_envelope
 from segue.histories.kit.history import History, Session
 from segue.histories.kit.lines import object_of, objects_of, text_of, title_of, without
@@ -29,10 +29,6 @@ from segue.histories.open_webui.answers import NAME, read_answer
 from segue.projection.report import ChangeCode, Loss
 
 KNOWN_RECORDS: Final = frozenset({"status", OTHER})
-
-
-def _chats(value: object) -> list[dict[str, Any]]:
-    return objects_of(value) or ([object_of(value)] if object_of(value) else [])
 
 
 def _chat(entry: dict[str, Any]) -> dict[str, Any]:
@@ -54,7 +50,7 @@ def list_sessions(source: Source) -> tuple[Session, ...]:
         LoadError: it is not valid JSON.
     """
     found: list[Session] = []
-    for entry in _chats(load_value(source)):
+    for entry in filter(None, conversations_of(load_value(source))):
         chat = _chat(entry)
         models = chat.get("models")
         title = text_of(entry.get("title")) or text_of(chat.get("title"))
@@ -81,7 +77,7 @@ def read(source: Source, view: View) -> History:
     """
     notes = Notes(known=KNOWN_RECORDS, keep=view.keep_records)
     found: list[dict[str, Any]] = []
-    for number, each in enumerate(_chats(load_value(source)), 1):
+    for number, each in enumerate(conversations_of(load_value(source)), 1):
         if isinstance(object_of(_chat(each).get("history")).get("messages"), dict):
             found.append(each)
         else:

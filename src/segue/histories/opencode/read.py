@@ -53,6 +53,8 @@ def _read(source: Source, view: View, known: dict[str, History | None]) -> Histo
     info, entries = object_of(document.get("info")), objects_of(document.get("messages"))
     if not text_of(info.get("id")) and not entries:
         raise LoadError("no conversation found: the file has no info and no messages of opencode")
+    if entries != (document.get("messages") or []):
+        notes.unreadable(1, "`messages` needs to be a list of objects")
     known[str(info.get("id"))] = None
     entries.sort(key=lambda entry: (time_of_info(_info(entry)) or 0, str(_info(entry).get("id"))))
     for number, entry in enumerate(entries, 1):

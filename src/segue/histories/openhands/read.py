@@ -75,8 +75,13 @@ def read(source: Source, view: View) -> History:
 
 
 def _events(source: Source, value: object, notes: Notes) -> Iterator[dict[str, Any]]:
+    listed = list_of(value)
     if isinstance(value, list):
-        yield from objects_of(value)  # pyright: ignore[reportUnknownArgumentType]
+        for number, each in enumerate(listed, 1):
+            if event := object_of(each):
+                yield event
+            else:
+                notes.unreadable(number, "an event is an object")
         return
     folder = source.name.rpartition("/")[0]
     for number, name in enumerate(source.neighbours.find(f"{folder}/events/event-*.json".removeprefix("/")), 1):

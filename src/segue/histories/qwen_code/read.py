@@ -60,7 +60,11 @@ def read(source: Source, view: View) -> History:
     compaction: Compaction | None = None
     for uuid in path:
         fields = lines[uuid]
-        if contents := _compressed(fields):
+        contents = _compressed(fields)
+        is_compression = text_of(fields.get("subtype")) == COMPRESSION
+        if is_compression and contents != object_of(fields.get("systemPayload")).get("compressedHistory"):
+            notes.unreadable(numbers[uuid], "a compression needs its contents, which are objects")
+        if contents:
             decoded = [message for each in contents for message in _decode(each, fields, numbers[uuid], notes)]
             kept = without(fields, (*_WRITTEN_ANEW, "systemPayload"))
             summary = [with_envelope(message, NAME, kept) for message in decoded]
@@ -68,8 +72,6 @@ def read(source: Source, view: View) -> History:
             covers = Summary(covers=len(messages), text=text, timestamp=milliseconds_of(fields.get("timestamp")))
             compaction = Compaction(summary=covers, messages=tuple(messages), id=uuid)
             messages = summary
-        elif text_of(fields.get("subtype")) == COMPRESSION:
-            notes.unreadable(numbers[uuid], "a compression without its contents")
         elif text_of(fields.get("type")) in _TURNS:
             messages += _read_line(fields, numbers[uuid], notes)
     branches = tree.branches(

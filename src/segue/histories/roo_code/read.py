@@ -46,7 +46,8 @@ def read(source: Source, view: View) -> History:
     value = load_value(source)
     if not isinstance(value, list):
         raise LoadError("no conversation found: a list of messages of Roo Code is expected")
-    items = [object_of(item) for item in cast("list[object]", value)]
+    given = cast("list[object]", value)
+    items = [object_of(item) for item in given]
     hidden = _hidden(items)
     active: list[Message] = []
     replaced: list[Message] = []
@@ -59,7 +60,7 @@ def read(source: Source, view: View) -> History:
             continue
         since = notes.left_out
         made = _read_message(fields, number, notes, reasoning)
-        note_unread(fields, made, number, notes, since=since)
+        note_unread({"message": given[number - 1]}, made, number, notes, since=since)
         reasoning = []
         (replaced if number - 1 in hidden else active).extend(made)
         if fields.get("isSummary") is not True:
