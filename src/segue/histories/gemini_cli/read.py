@@ -231,7 +231,7 @@ def _read_compactions(log: Log, notes: Notes) -> tuple[Compaction, ...]:
         )
     rest = [entry for entry in _dropped(log) if entry.kind in {"user", "gemini"} and entry.id not in seen]
     if rest:
-        detail = f"{counted(len(rest), 'message')} that a later line of the log removed, first in line {rest[0].line}"
+        detail = f"{counted(len(rest), 'message')} that a later line of the log removed, the first is {rest[0].id}"
         notes.add(ChangeCode.BRANCH_LEFT_OUT, ("branches", len(log.taken_back)), Loss.CONTENT, detail)
     return tuple(compactions)
 
