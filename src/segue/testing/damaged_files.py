@@ -178,19 +178,19 @@ class DamagedFiles:
 
     @cached_property
     def _whole(self) -> tuple[tuple[str, ...], frozenset[object]]:
-        """The texts of the undamaged sample, and what its report tells."""
+        """The texts of the undamaged sample, and the losses in its report."""
         history = self._read(self._sample.source)
         content = [*history.context.messages, *(each for part in history.compactions for each in part.messages)]
         texts = dict.fromkeys(text for message in content for text in _content_of(message) if len(text) >= _LONG_ENOUGH)
-        return tuple(texts), frozenset((None, *map(_told, history.report.changes)))
+        return tuple(texts), frozenset((None, *map(_loss_in, history.report.changes)))
 
     def _lost(self, source: Source, history: History) -> str | None:
         """Find a text that stands in the damaged file as often as in the whole one, but not in the history.
 
-        It is reported if the report tells of any loss that the report of the whole file does not tell of.
+        It is reported if the report has any loss that the report of the whole file does not have.
         """
         texts, expected = self._whole
-        if any(_told(change) not in expected for change in history.report.changes):
+        if any(_loss_in(change) not in expected for change in history.report.changes):
             return None
         found = set(_texts_of(history))
         before, after = _bytes_of(self._sample.source), _bytes_of(source)
@@ -203,14 +203,17 @@ class DamagedFiles:
         return None
 
 
-def _told(change: Change) -> object:
-    """Give what a change tells about content: nothing if nothing is lost, and of records no size."""
-    if change.code is ChangeCode.MODEL_UNKNOWN or (change.loss is Loss.NONE and change.path != ("records", OTHER)):
+def _loss_in(change: Change) -> object:
+    """Give what a change says about content: nothing if nothing is lost, and of records no size."""
+    is_record = change.code is ChangeCode.RECORD_LEFT_OUT
+    if change.code is ChangeCode.MODEL_UNKNOWN or (change.loss is Loss.NONE and not is_record):
         return None
-    if change.code is not ChangeCode.RECORD_LEFT_OUT:
+    if not is_record:
         return change.code, change.path, change.detail
+    if change.loss is Loss.NONE and change.path[-1] != OTHER:
+        return change.path  # a known kind of record, which only repeats the conversation
     detail = change.detail.split(", ")
-    return change.code, change.path, detail[0], detail[-1]
+    return change.path, detail[0], detail[-1]
 
 
 def _rename(holder: dict[str, Any], key: str) -> None:

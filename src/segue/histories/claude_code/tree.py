@@ -146,7 +146,7 @@ def read_tree(data: bytes, notes: Notes) -> LineTree:
             elif kind in _FACTS:
                 tree.facts[kind] = fields
             notes.record(kind or "unknown", number, end - begin, fields if notes.keeps else None)
-        elif uuid in nodes and _said(fields) != _said(nodes[uuid].fields(notes)):
+        elif uuid in nodes and _content_of(fields) != _content_of(nodes[uuid].fields(notes)):
             notes.unreadable(number, "another line with the same uuid")
         elif uuid in nodes:
             notes.record("repeated line", number, end - begin, fields if notes.keeps else None)
@@ -161,7 +161,7 @@ def read_tree(data: bytes, notes: Notes) -> LineTree:
     return tree
 
 
-def _said(fields: dict[str, Any]) -> tuple[object, ...]:
+def _content_of(fields: dict[str, Any]) -> tuple[object, ...]:
     """Give what a line says, for lines with the same uuid."""
     return (object_of(fields.get("message")).get("content"), fields.get("content"), fields.get("attachment"))
 
