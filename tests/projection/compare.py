@@ -1,12 +1,13 @@
 """What differs between what was given and what came out, node by node, in the coordinates of what was given.
 
 Written without a look at how projection works: messages are matched by identity, then by the timestamp that `histories`
-gives each of them; content by identity, then by where it stands between pieces that are identical.
+gives each of them, and instructions by the messages around them; content by identity, then by where it stands between
+pieces that are identical.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from segue.conversation.content import AnyContent
 from segue.conversation.context import Context, Options, Tool
@@ -14,28 +15,26 @@ from segue.conversation.messages import Message
 from segue.errors import Path
 from segue.projection.projector import Projection
 from segue.projection.report import ChangeCode
-from segue.projection.workspace.surrogates import clean_text, clean_value
+from segue.projection.workspace.surrogates import clean_text
 
 Node = AnyContent | Message | Tool | Options
 
 
 def unreported(given: Context, options: Options, projection: Projection) -> list[Path]:
     """Give the differing nodes that no change in the report accounts for."""
-    paths = _paths(projection)
-    return sorted(
-        (
-            node
-            for node in differences(given, options, projection)
-            if not any(_lies_under(node, path) for path in paths)
-        ),
-        key=str,
-    )
+    return _silent(differences(given, options, projection), _paths(projection))
 
 
 def idle(given: Context, options: Options, projection: Projection) -> list[Path]:
     """Give the paths of changes where nothing differs."""
-    nodes = differences(given, options, projection)
-    paths = _paths(projection)
+    return _needless(differences(given, options, projection), _paths(projection))
+
+
+def _silent(nodes: set[Path], paths: set[Path]) -> list[Path]:
+    return sorted((node for node in nodes if not any(_lies_under(node, path) for path in paths)), key=str)
+
+
+def _needless(nodes: set[Path], paths: set[Path]) -> list[Path]:
     return sorted((path for path in paths if not any(_meets(path, node) for node in nodes)), key=str)
 
 
@@ -62,15 +61,23 @@ def _meets(path: Path, node: Path) -> bool:
 
 
 def differences(given: Context, options: Options, projection: Projection) -> set[Path]:
-    """Give every differing node: a field, a piece of content, a message, a tool, or the list something was put into."""
+    """Give every differing node: a field, a piece of content, a message, a tool, or the list something was put into.
+
+    Instructions have neither a timestamp nor always a text of their own. Where it is not certain which of them a sent
+    one was, the report is held against every possibility: it has to be right for one of them.
+    """
     out = projection.context
     found = _prompt_differences(given, out)
-    moved = {change.path[1] for change in projection.report.of(ChangeCode.RESULT_MOVED)}
-    hoisted = {change.path[1] for change in projection.report.of(ChangeCode.SYSTEM_AS_PROMPT) if len(change.path) > 1}
-    found |= _message_differences(given.messages, out.messages, moved, hoisted)
     found |= _tool_differences(given.tools, out.tools, projection)
     found |= _field_differences(options, projection.options, ("options",))
-    return found
+    moved = {change.path[1] for change in projection.report.of(ChangeCode.RESULT_MOVED)}
+    hoisted = {change.path[1] for change in projection.report.of(ChangeCode.SYSTEM_AS_PROMPT) if len(change.path) > 1}
+    paths = _paths(projection)
+    readings = (
+        found | _message_differences(given.messages, out.messages, sources, moved)
+        for sources in _sources(given.messages, out.messages, hoisted)
+    )
+    return min(readings, key=lambda nodes: len(_silent(nodes, paths)) + len(_needless(nodes, paths)))
 
 
 def _field_differences(given: Node, out: Node, path: Path, *, but: tuple[str, ...] = ()) -> set[Path]:
@@ -129,9 +136,8 @@ def _is_same_tool(given: Tool, out: Tool, projection: Projection) -> bool:
 
 
 def _message_differences(
-    given: Sequence[Message], out: Sequence[Message], moved: set[str | int], hoisted: set[str | int]
+    given: Sequence[Message], out: Sequence[Message], sources: Sequence[int | None], moved: set[str | int]
 ) -> set[Path]:
-    sources = _sources(given, out, hoisted)
     found: set[Path] = {("messages", index) for index in range(len(given)) if index not in sources}
     last: int | None = None
     for message, source in zip(out, sources, strict=True):
@@ -150,10 +156,12 @@ def _message_differences(
     return found | _moved(given, [source for source in sources if source is not None], moved)
 
 
-def _sources(given: Sequence[Message], out: Sequence[Message], hoisted: set[str | int]) -> list[int | None]:
-    """Return for every projected message the index of the given message it is or was made from.
+def _sources(
+    given: Sequence[Message], out: Sequence[Message], hoisted: set[str | int]
+) -> Iterator[Sequence[int | None]]:
+    """Give, for every projected message, the index of the given message it is or was made from, in every possible way.
 
-    `hoisted` are instructions that stand in the system prompt now; another message may have the same text.
+    `hoisted` are instructions that stand in the system prompt now.
     """
     by_identity = {id(message): index for index, message in enumerate(given)}
     by_time = {message.timestamp: index for index, message in enumerate(given) if message.role != "system"}
@@ -164,58 +172,36 @@ def _sources(given: Sequence[Message], out: Sequence[Message], hoisted: set[str 
             source = by_time.get(message.timestamp) if message.timestamp is not None else None
         sources.append(source)
     waiting = [index for index, message in enumerate(given) if message.role == "system" and index not in sources]
-    _find_instructions(given, out, sources, [index for index in waiting if index not in hoisted])
-    return sources
+    waiting = [index for index in waiting if index not in hoisted]
+    return _with_instructions(given, out, sources, waiting, 0)
 
 
-def _find_instructions(
-    given: Sequence[Message], out: Sequence[Message], sources: list[int | None], waiting: list[int]
-) -> None:
-    """Instructions have no timestamp: find their text in the remaining messages, after the neighbours already found."""
-    for position, message in enumerate(out):
-        if sources[position] is not None or message.role not in ("user", "system"):
-            continue
-        # Results move, instructions do not.
-        fixed = [None if source is None or given[source].role == "toolResult" else source for source in sources]
-        lowest = max((source for source in fixed[:position] if source is not None), default=-1)
-        highest = min((source for source in fixed[position:] if source is not None), default=len(given))
-        behind = [index for index in waiting if lowest < index < highest and given[index].content]
-        likely = [index for index in behind if _is_made_of(message, given[index])]
-        if not likely and (message.role == "system" or _is_wrapped(message)):
-            likely = behind
-        if likely:
-            # Of two whose texts it has, it is the one with more of them, and with fewer others; without any, the first.
-            has = {piece.text for piece in message.content if piece.kind == "text"}
-            source = max(likely, key=lambda index: _share_in(has, given[index]))
-            sources[position] = source
-            waiting.remove(source)
+def _with_instructions(
+    given: Sequence[Message], out: Sequence[Message], sources: list[int | None], waiting: Sequence[int], start: int
+) -> Iterator[Sequence[int | None]]:
+    """Assign the waiting instructions to the projected ones from `start` on, each between the neighbours it has."""
+    position = next((at for at in range(start, len(out)) if sources[at] is None and _is_instruction(out[at])), None)
+    if position is None:
+        yield tuple(sources)
+        return
+    # Results move, instructions do not.
+    fixed = [None if source is None or given[source].role == "toolResult" else source for source in sources]
+    lowest = max((source for source in fixed[:position] if source is not None), default=-1)
+    highest = min((source for source in fixed[position:] if source is not None), default=len(given))
+    possible: list[int | None] = [index for index in waiting if lowest < index < highest]
+    if not possible or out[position].role == "user":  # the system prompt of a target without one is a user turn too
+        possible.append(None)
+    for source in possible:
+        sources[position] = source
+        yield from _with_instructions(given, out, sources, waiting, position + 1)
+    sources[position] = None
 
 
-def _share_in(has: set[str], instructions: Message) -> tuple[int, int]:
-    found = [piece.kind == "text" and clean_text(piece.text) in has for piece in instructions.content]
-    return sum(found), sum(found) - len(found) if any(found) else 0
-
-
-def _is_wrapped(message: Message) -> bool:
-    return any(piece.kind == "text" and piece.text.startswith("<system>") for piece in message.content)
-
-
-def _is_made_of(message: Message, instructions: Message) -> bool:
-    texts: list[str] = []
-    for piece in instructions.content:
-        spares = piece.fallback if piece.kind == "native" else (piece,)
-        texts += [clean_text(spare.text) for spare in spares if spare.kind == "text"]
-        # The context of a document becomes a text where the target has no place for it.
-        texts += [clean_text(spare.context) for spare in spares if spare.kind == "file" and spare.context]
-    natives = {str(clean_value(piece.block)) for piece in instructions.content if piece.kind == "native"}
-    kept = {str(piece.block) for piece in message.content if piece.kind == "native"}
-    if kept & natives:
-        return True
-    words = [piece.text for piece in message.content if piece.kind == "text"]
+def _is_instruction(message: Message) -> bool:
+    """Whether a projected message without a source may be made from instructions: inserted turns are plain text."""
     if message.role == "user":
-        longest = max(texts, key=len, default="").strip()
-        return bool(longest) and bool(words) and words[0].startswith("<system>") and longest in words[0]
-    return any(word in texts for word in words)
+        return any(piece.kind != "text" or piece.text.startswith("<system>") for piece in message.content)
+    return message.role == "system"
 
 
 def _moved(given: Sequence[Message], order: Sequence[int], reported: set[str | int]) -> set[Path]:

@@ -33,6 +33,7 @@ from segue.conversation.content import (
     Extra,
     FileContent,
     ImageContent,
+    NativeContent,
     TextContent,
     ThinkingContent,
     ToolCall,
@@ -44,7 +45,7 @@ from segue.models.model import Model
 from segue.models.origin import new_assistant_message
 from segue.projection.policy import Policy
 from segue.projection.projector import project
-from segue.projection.report import ChangeCode, Loss
+from segue.projection.report import ChangeCode, Loss, Report
 from segue.protocols.registry import PROTOCOLS
 
 every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -274,6 +275,39 @@ def test_prefix_stable_in_a_single_history(model, messages, k):
     whole = project(Context(messages=messages), model).context.messages
     sent = project(Context(messages=messages[:k]), model).context.messages
     assert whole[: len(sent)] == sent
+
+
+ALIKE = {
+    "two instructions with one text, of which each loses something else": (
+        TARGETS["ollama-chat"][0],
+        (
+            user("hi"),
+            assistant(TARGETS["ollama-chat"][0], "yes"),
+            SystemMessage(
+                content=(
+                    TextContent(text="be brief", text_signature="s\ud800"),
+                    NativeContent(protocol="plain-text", block={"type": "odd"}),
+                )
+            ),
+            SystemMessage(content=(TextContent(text="be brief"),), extra={"mistral-chat": {"odd": 1}}),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("model", "messages"), ALIKE.values(), ids=ALIKE.keys())
+def test_the_report_is_complete_where_messages_are_alike(model, messages):
+    context = Context(messages=fresh(messages))
+    projection = project(context, model)
+    assert unreported(context, Options(), projection) == []
+    assert idle(context, Options(), projection) == []
+    changes = projection.report.changes
+    assert changes
+    for index in range(len(changes)):
+        lacking = replace(projection, report=Report(changes[:index] + changes[index + 1 :]))
+        assert unreported(context, Options(), lacking), changes[index]
+        doubled = replace(projection, report=Report((*changes, replace(changes[index], path=("messages", 1)))))
+        assert idle(context, Options(), doubled) == [("messages", 1)]
 
 
 _CORPUS = """
