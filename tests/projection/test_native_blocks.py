@@ -624,6 +624,55 @@ def test_a_call_with_the_id_of_one_that_is_not_sent_is_sent():
     expect_accepted(context, CLAUDE)
 
 
+LOOKUP, PAGES = PAIRS["web search"].call_block(), PAIRS["web search"].result_block()
+STRAY = result("toolu_9")
+WAITS = by(CLAUDE, SIGNED, LOOKUP)
+UNSENT: dict[str, tuple[Message, ...]] = {
+    "a result without a call": (WAITS, STRAY),
+    "a second result": (by(CLAUDE, ToolCall(id="toolu_1", name="read")), result(), WAITS, result()),
+    "the result of an earlier turn": (by(CLAUDE, ToolCall(id="toolu_1", name="read")), WAITS, result()),
+    "a turn that failed": (WAITS, by(CLAUDE, stop=StopReason.ERROR)),
+    "a turn that failed, and its result": (
+        WAITS,
+        by(CLAUDE, ToolCall(id="toolu_9", name="read"), stop=StopReason.ERROR),
+        STRAY,
+    ),
+}
+
+
+@pytest.mark.parametrize("thinking", [None, "off"])
+@pytest.mark.parametrize("turns", UNSENT.values(), ids=UNSENT.keys())
+def test_what_is_not_sent_behind_a_paused_call_does_not_separate_it_from_its_result(turns, thinking):
+    options = Options(thinking=thinking)
+    context = Context(messages=fresh((HI, *turns, by(CLAUDE, PAGES, "so"), MORE)))
+    projector = Projector(CLAUDE)
+    for count in range(2, len(context.messages) + 1):
+        grown = replace(context, messages=context.messages[:count])
+        projection = project(grown, CLAUDE, options=options)
+        assert projector.project(grown, options=options) == projection
+        body = prepare(grown, CLAUDE, options=options).body
+        assert check(body, protocol=CLAUDE.protocol, model=CLAUDE) == []
+        assert project(projection.context, CLAUDE, options=options).report.changes == ()
+    blocks = sent_blocks(projection.context.messages)
+    assert [LOOKUP.block, PAGES.block] == blocks
+
+
+def test_a_result_as_text_behind_a_paused_call_ends_its_wait():
+    policy = Policy(orphan_results="text")
+    context = Context(messages=fresh((HI, by(CLAUDE, LOOKUP), STRAY, by(CLAUDE, PAGES, "so"), MORE)))
+    request = prepare(context, CLAUDE, policy=policy)
+    assert check(request.body, protocol=CLAUDE.protocol, model=CLAUDE) == []
+    assert sent_blocks(project(context, CLAUDE, policy=policy).context.messages) == []
+
+
+def test_a_call_that_an_answered_request_gave_up_stays_out():
+    """The stray result ends a request: the turn before it neither finished the call of the turn before nor had one."""
+    first = by(CLAUDE, ToolCall(id="toolu_1", name="read"), LOOKUP)
+    context = Context(messages=fresh((HI, first, by(CLAUDE, "hm"), STRAY, by(CLAUDE, PAGES), MORE)))
+    assert sent_blocks(project(context, CLAUDE).context.messages) == []
+    expect_accepted(context, CLAUDE)
+
+
 def test_a_part_of_a_result_without_a_call_is_judged_as_a_part_of_a_user_turn():
     """The result becomes a user turn, where its parts have other positions and other rules."""
     odd = NativeContent(

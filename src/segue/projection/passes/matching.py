@@ -8,7 +8,7 @@ Facts this file rests on:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from segue.conversation.messages import Message
 from segue.projection.workspace.prefix_state import PrefixState
@@ -62,3 +62,11 @@ def match_results(messages: Sequence[Message], prefix_state: PrefixState) -> Mat
             elif prefix_state.made_call(call_id):
                 raise Unsettled
     return matches
+
+
+def last_turn(messages: Sequence[Message], owners: Mapping[int, Call], *, keeps_orphans: bool) -> int:
+    """Find the last message that will not be a result; results without a call are none if they become texts."""
+    for index in range(len(messages) - 1, -1, -1):
+        if messages[index].role != "toolResult" or (keeps_orphans and index not in owners):
+            return index
+    return -1

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from segue.conversation.content import Extra, NativeContent
 from segue.conversation.messages import AssistantMessage, Message, StopReason, ToolResultMessage, UserMessage
 from segue.projection.passes.held_content import has_reference, is_continued
-from segue.projection.passes.matching import Unsettled
+from segue.projection.passes.matching import Matches, Unsettled, last_turn
 from segue.projection.report import ChangeCode, Loss
 from segue.projection.workspace.workspace import Workspace
 from segue.protocols.kit.json_values import Block
@@ -38,15 +38,16 @@ _MALFORMED: Final = "malformed"
 _DANGLING: Final = "its call is not sent"
 
 
-def refuse_native_blocks(workspace: Workspace) -> NativeBlocks | None:
+def refuse_native_blocks(workspace: Workspace, matches: Matches | None) -> NativeBlocks | None:
     """Find the native blocks that have to be replaced, and remove references that point to nothing.
 
-    Gives what to `record` when the segment is paired; None if it has no native blocks.
+    `matches` are the results and their calls; None if each result stands behind its call already. Gives what to
+    `record` when the segment is paired; None if it has no native blocks.
     """
     replay = workspace.target.protocol.replay
     blocks: NativeBlocks | None = None
     if workspace.scan.native or workspace.prefix_state.waiting:
-        blocks = NativeBlocks(workspace)
+        blocks = NativeBlocks(workspace, matches)
         blocks.run()
     if replay.reference is not None and workspace.scan.extra:
         _strip_references(workspace, blocks.sent if blocks is not None else [])
@@ -56,8 +57,9 @@ def refuse_native_blocks(workspace: Workspace) -> NativeBlocks | None:
 class NativeBlocks:
     """Searches one segment."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, matches: Matches | None) -> None:
         self.workspace = workspace
+        self.matches = matches
         self.protocol: str = workspace.target.model.protocol
         self.replay: Replay = workspace.target.protocol.replay
         self.result_keys: tuple[str, ...] = tuple(
@@ -154,10 +156,14 @@ class NativeBlocks:
         workspace, rules = self.workspace, self.workspace.target.rules
         turns: list[Turn[Key]] = []
         self.turn_places = []
+        answered = self.answered_turns()
         for index, message in enumerate(workspace.messages):
             turn = self.turn(index, message, turns[-1].role if turns else None)
             if turn is not None:
                 turns.append(turn)
+                self.turn_places.append(workspace.places[index])
+            if index in answered:
+                turns.append(Turn("results", []))
                 self.turn_places.append(workspace.places[index])
         return find_halves(
             turns,
@@ -177,11 +183,14 @@ class NativeBlocks:
             case "assistant":
                 is_own = self.workspace.is_own(index)
                 is_cut = message.stop_reason == StopReason.LENGTH
-                return Turn("assistant" if is_own else "other", blocks, self.callers(index, message), is_cut)
+                after_gap = bool(self.turn_places) and self.workspace.places[index] > self.turn_places[-1] + 1
+                callers = self.callers(index, message)
+                return Turn("assistant" if is_own else "other", blocks, callers, is_cut, after_gap)
             case "toolResult":
                 ids: Block = dict.fromkeys(self.result_keys, message.tool_call_id)
                 key = (self.workspace.places[index], -1)
-                return Turn("results", [(key, TOOL_RESULT, ids)] if ids else [])
+                role = self.role_of_result(index, message)
+                return None if role is None else Turn(role, [(key, TOOL_RESULT, ids)] if ids else [])
             case "user":
                 results = {kind for pair in self.replay.pairs for kind in pair.results}
                 is_result = len(blocks) == len(message.content) and all(kind in results for _, kind, _ in blocks)
@@ -190,6 +199,28 @@ class NativeBlocks:
                 # Behind a turn of the model, and where there are no instructions, they become a turn of the user.
                 is_user = self.workspace.target.rules.system_messages == "none" or previous in ("assistant", "other")
                 return Turn("user", blocks) if is_user else None
+
+    def answered_turns(self) -> set[int]:
+        """Give the turns behind which pairing will put results, where they do not stand there yet."""
+        if self.matches is None:
+            return set()
+        calling = {
+            index for index, message in enumerate(self.messages) if message.role == "assistant" and message.tool_calls()
+        }
+        last = self.last_turn()
+        if self.is_open() and not any(turn == last for turn, _ in self.matches.answers.values()):
+            calling.discard(last)
+        return calling
+
+    def role_of_result(self, index: int, message: ToolResultMessage) -> Role | None:
+        """Give what a tool result is where it stands: nothing if pairing moves it behind its call or drops it."""
+        if self.matches is None:
+            return "results"
+        if index in self.matches.answers or index in self.matches.duplicates:
+            return None
+        if self.is_continued or (self.result_keys and any(message.tool_call_id in ids for ids in self.call_ids({}))):
+            return "results"
+        return "user" if self.workspace.target.policy.orphan_results == "text" else None
 
     def callers(self, index: int, message: AssistantMessage) -> frozenset[str]:
         """Give the calls that the calls and blocks of a turn point to."""
@@ -204,25 +235,23 @@ class NativeBlocks:
     def unanswered(self, halves: Halves[Key]) -> dict[Key, str]:
         """Give the calls of the client's tools that have no result, unless the policy leaves those of the end open."""
         found: dict[Key, str] = {}
-        is_open = self.workspace.final and self.workspace.target.policy.trailing_calls == "open"
-        last = self.last_turn() if is_open else -1
+        last = self.last_turn() if self.is_open() else -1
         for key in halves.unanswered.values():
-            if key is None or key[0] == last:
+            if key is None or self.indexes[key[0]] == last:
                 continue
             pair = self.replay.call_of(self.read_at(key)[0])
             if pair is not None and pair.results != (TOOL_RESULT,):  # else the next pass inserts a result
                 found[key] = NO_RESULT
         return found
 
+    def is_open(self) -> bool:
+        """Whether calls at the end stay without a result."""
+        return self.workspace.final and self.workspace.target.policy.trailing_calls == "open"
+
     def last_turn(self) -> int:
-        """Give the place of the last turn if it is one of the assistant, with nothing but results behind it."""
-        for index in range(len(self.workspace.messages) - 1, -1, -1):
-            role = self.workspace.messages[index].role
-            if role == "assistant":
-                return self.workspace.places[index]
-            if role != "toolResult":
-                break
-        return -1
+        """Give the index of the last message that will not be a result; -1 if there is none."""
+        owners = {} if self.matches is None else self.matches.owners()
+        return last_turn(self.messages, owners, keeps_orphans=self.workspace.target.policy.orphan_results == "text")
 
     def answers_prefix(self, found: Mapping[Key, str]) -> bool:
         """Whether a result answers a call of the settled prefix."""

@@ -13,7 +13,7 @@ An inserted result has no timestamp and no random id: it is the same in every pr
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -25,7 +25,7 @@ from segue.conversation.messages import AssistantMessage, Message, ToolResultMes
 from segue.projection.passes.cache_marks import last_mark, moved_mark
 from segue.projection.passes.extra import lost_extra
 from segue.projection.passes.held_content import has_reference, is_continued
-from segue.projection.passes.matching import Call, Unsettled, match_results
+from segue.projection.passes.matching import Call, Matches, Unsettled, last_turn, match_results
 from segue.projection.passes.native_blocks import refuse_in_user_turn, refuse_native_blocks
 from segue.projection.policy import Texts, fill
 from segue.projection.report import ChangeCode, Loss
@@ -39,9 +39,10 @@ _Answer: TypeAlias = tuple[str, str, int | None]
 
 def pair_results(workspace: Workspace) -> None:
     """Pair calls and results; a history that is already paired is not changed."""
-    natives = refuse_native_blocks(workspace)
+    matches = None if workspace.scan.paired else match_results(workspace.messages, workspace.prefix_state)
+    natives = refuse_native_blocks(workspace, matches)
     if not workspace.scan.paired:
-        _Pairing(workspace).run()
+        _Pairing(workspace).run(matches or match_results(workspace.messages, workspace.prefix_state))
     elif workspace.scan.native:
         _record_references(workspace)
     if natives is not None:
@@ -70,22 +71,22 @@ class _Pairing:
         """The previous index of each message of the new list; -1 for an inserted one."""
         self.is_continued = is_continued(workspace)
 
-    def run(self) -> None:
+    def run(self, matches: Matches) -> None:
         """Rebuild the list: each turn, its results, then the messages that were between them."""
-        matches = match_results(self.given, self.workspace.prefix_state)
         self.results = {call: index for index, call in matches.answers.items()}
         if self.workspace.target.policy.duplicate_results == "last":
             self.results |= {call: index for index, call in matches.duplicates.items()}
         taken = set(self.results.values())
         repeated = matches.owners()
         self.find_native_answers(taken)
-        last_turn = self.last_turn(repeated)
+        keeps_orphans = self.workspace.target.policy.orphan_results == "text"
+        last = last_turn(self.given, repeated, keeps_orphans=keeps_orphans)
         for index, message in enumerate(self.given):
             if message.role == "assistant":
                 self.emit(index)
                 calls = self.calls_of(index, message)
                 if calls:
-                    self.emit_results(calls, is_trailing=index == last_turn and self.workspace.final)
+                    self.emit_results(calls, is_trailing=index == last and self.workspace.final)
             elif message.role != "toolResult":
                 self.emit(index)
                 if self.workspace.scan.native and has_reference(message, self.workspace.target.model.protocol):
@@ -102,14 +103,6 @@ class _Pairing:
                 self.emit_orphan(index, message)
         if self.order != list(range(len(self.given))):
             self.workspace.keep(self.out, self.places)
-
-    def last_turn(self, owners: Mapping[int, Call]) -> int:
-        """Find the last message that will not be a result."""
-        keeps_orphans = self.workspace.target.policy.orphan_results == "text"
-        for index in range(len(self.given) - 1, -1, -1):
-            if self.given[index].role != "toolResult" or (keeps_orphans and index not in owners):
-                return index
-        return -1
 
     def emit(self, index: int) -> None:
         self.out.append(self.given[index])

@@ -233,11 +233,13 @@ class _Reasoning:
             return False
         if message.tool_calls():
             return True
-        # Where a message was dropped behind the turn, a user turn will be inserted.
-        messages, places = self.workspace.messages, self.workspace.places
+        # Where a message was dropped behind the turn, a user turn will be inserted, unless the provider goes on.
+        workspace, messages, places = self.workspace, self.workspace.messages, self.workspace.places
         if index == len(messages) - 1:
-            return self.workspace.final and places[index] + 1 == self.workspace.end
-        return places[index] + 1 == places[index + 1] and messages[index + 1].role == "assistant"
+            is_last = workspace.final and places[index] + 1 == workspace.end
+            return is_last or bool(workspace.prefix_state.waiting)
+        is_next = places[index] + 1 == places[index + 1] or places[index + 1] in workspace.joined
+        return is_next and messages[index + 1].role == "assistant"
 
     def is_own_turn(self, message: AssistantMessage) -> bool:
         """Whether an own turn keeps its signatures: without any of its thinking the others are not valid."""

@@ -129,13 +129,15 @@ class Turn(NamedTuple, Generic[K]):
 
     Roles: "assistant"; "results", which has only tool results; "user", anything else of the user; "other", a turn of
     another model, whose native blocks are not sent. `is_cut` is whether the reply ended at the token limit: the input
-    of a call in it may be incomplete, so the provider cannot finish it.
+    of a call in it may be incomplete, so the provider cannot finish it. `after_gap` is whether a message before it is
+    not sent: a request may have ended there.
     """
 
     role: Role
     blocks: list[tuple[K, str, Block]]
     callers: frozenset[str] = frozenset()
     is_cut: bool = False
+    after_gap: bool = False
 
 
 class Halves(Generic[K]):
@@ -218,6 +220,8 @@ class _Finder(Generic[K]):
     def add(self, turn: Turn[K], previous: Role | None) -> None:
         """Add the next turn."""
         is_model = turn.role in ("assistant", "other")
+        if turn.after_gap and previous == "assistant":
+            self.end_run()
         if turn.role == "other" or (turn.role == "assistant" and previous == "assistant" and self.alternate):
             self.end_run()
             self.interrupt()
