@@ -555,9 +555,10 @@ def _numbered(value: object, number: int) -> object:
 
 
 def _draw_natives(data: st.DataObject, model: Model, *, results: bool) -> NativeContent:
+    """Draw half of a pair. Outputs of the client are never in a turn of the model: every reader puts them elsewhere."""
     pairs = [pair for pair in PAIRS.values() if pair.model is model and (not results or pair.by_user)]
     pair, number = data.draw(st.sampled_from(pairs)), data.draw(st.integers(1, 2))
-    is_call = not results and data.draw(st.booleans())
+    is_call = not results and (pair.by_user or data.draw(st.booleans()))
     piece = pair.call_block() if is_call else pair.result_block()
     return replace(piece, block=cast("Wire", _numbered(piece.block, number)))
 
