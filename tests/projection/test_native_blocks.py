@@ -564,9 +564,11 @@ def _draw_natives(data: st.DataObject, model: Model, *, results: bool) -> Native
 
 
 def _draw_turn(data: st.DataObject, model: Model) -> list[Message]:
-    match data.draw(st.sampled_from(("user", "outputs", "turn", "turn", "turn"))):
+    match data.draw(st.sampled_from(("user", "outputs", "stray", "turn", "turn", "turn"))):
         case "user":
             return [MORE]
+        case "stray":
+            return [result(f"toolu_{data.draw(st.integers(1, 9))}")]
         case "outputs" if any(pair.by_user for pair in PAIRS.values() if pair.model is model):
             return [own(_draw_natives(data, model, results=True))]
         case _:
@@ -627,6 +629,7 @@ def test_a_call_with_the_id_of_one_that_is_not_sent_is_sent():
 
 LOOKUP, PAGES = PAIRS["web search"].call_block(), PAIRS["web search"].result_block()
 STRAY = result("toolu_9")
+CALLS_LOOKUP = {"type": "code_execution_20250825", "tool_id": LOOKUP.block["id"]}
 WAITS = by(CLAUDE, SIGNED, LOOKUP)
 UNSENT: dict[str, tuple[Message, ...]] = {
     "a result without a call": (WAITS, STRAY),
@@ -672,6 +675,37 @@ def test_a_call_that_an_answered_request_gave_up_stays_out():
     context = Context(messages=fresh((HI, first, by(CLAUDE, "hm"), STRAY, by(CLAUDE, PAGES), MORE)))
     assert sent_blocks(project(context, CLAUDE).context.messages) == []
     expect_accepted(context, CLAUDE)
+
+
+def test_a_turn_behind_a_gap_is_not_joined_to_the_one_before_because_its_own_call_waits():
+    called = by(CLAUDE, ToolCall(id="toolu_1", name="read"), LOOKUP)
+    goes_on = by(CLAUDE, ToolCall(id="toolu_2", name="read", extra={CLAUDE.protocol: {"caller": CALLS_LOOKUP}}))
+    failed = by(CLAUDE, stop=StopReason.ERROR)
+    expect_accepted(Context(messages=fresh((HI, by(CLAUDE, "hm"), failed, called, result(), goes_on))), CLAUDE)
+
+
+def test_a_call_is_sent_whose_id_only_a_turn_without_its_signature_had():
+    """The second call of the first turn is refused, and with it the signature and so the first call."""
+    context = Context(messages=fresh((HI, by(FABLE, LOOKUP, LOOKUP, SIGNED), STRAY, by(FABLE, LOOKUP))))
+    assert sent_blocks(project(context, FABLE).context.messages) == [LOOKUP.block]
+    expect_accepted(context, FABLE)
+
+
+def test_two_open_calls_of_different_tools_with_one_id_are_told_apart():
+    policy = Policy(trailing_calls="open")
+    calls = [PAIRS[name].call_block() for name in ("tool search of the client", "local shell")]
+    context = Context(messages=fresh((HI, by(GPT, calls[0]), MORE, by(GPT, calls[1]))))
+    projector = Projector(GPT, policy)
+    for count in range(1, len(context.messages) + 1):
+        grown = replace(context, messages=context.messages[:count])
+        assert projector.project(grown) == project(grown, GPT, policy=policy)
+    assert sent_blocks(project(context, GPT, policy=policy).context.messages) == [calls[1].block]
+
+
+def test_white_space_at_the_end_is_removed_also_while_a_call_waits():
+    context = Context(messages=fresh((HI, by(CLAUDE, LOOKUP), by(CLAUDE, "so "))))
+    expect_accepted(context, CLAUDE)
+    assert project(context, CLAUDE).context.messages[-1].content == (TextContent(text="so"),)
 
 
 def test_a_part_of_a_result_without_a_call_is_judged_as_a_part_of_a_user_turn():

@@ -22,7 +22,7 @@ from segue.conversation.messages import AssistantMessage, Message, StopReason, T
 from segue.projection.passes.held_content import has_reference, is_continued
 from segue.projection.passes.matching import Matches, Unsettled, last_turn
 from segue.projection.report import ChangeCode, Loss
-from segue.projection.workspace.workspace import Workspace
+from segue.projection.workspace.workspace import INSERTED, Workspace
 from segue.protocols.kit.json_values import Block
 from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.replay import NO_CALL, NO_RESULT, TOOL_RESULT, Halves, Replay, Role, Turn, find_halves
@@ -105,8 +105,9 @@ class NativeBlocks:
                 found = {key: why for key, why in found.items() if why != NO_CALL}
             if halves.lost or self.answers_prefix(found):
                 raise Unsettled
-            # The earlier call of the same id may turn out not to be sent: those wait until nothing else is new.
-            found = {key: why for key, why in found.items() if key not in halves.repeated} or found
+            found = {key: why for key, why in found.items() if key not in halves.repeated} or self.first_repeated(
+                halves
+            )
             found |= self.dangling(found)
             if not found:
                 break
@@ -164,7 +165,7 @@ class NativeBlocks:
                 self.turn_places.append(workspace.places[index])
             if index in answered:
                 turns.append(Turn("results", []))
-                self.turn_places.append(workspace.places[index])
+                self.turn_places.append(INSERTED)
         return find_halves(
             turns,
             self.replay,
@@ -236,8 +237,8 @@ class NativeBlocks:
         """Give the calls of the client's tools that have no result, unless the policy leaves those of the end open."""
         found: dict[Key, str] = {}
         last = self.last_turn() if self.is_open() else -1
-        for key in halves.unanswered.values():
-            if key is None or self.indexes[key[0]] == last:
+        for key in halves.unanswered:
+            if self.indexes[key[0]] == last:
                 continue
             pair = self.replay.call_of(self.read_at(key)[0])
             if pair is not None and pair.results != (TOOL_RESULT,):  # else the next pass inserts a result
@@ -295,13 +296,26 @@ class NativeBlocks:
             every.append(ids)
         return every
 
+    def first_repeated(self, halves: Halves[Key]) -> dict[Key, str]:
+        """Give the first calls that have the id of an earlier one, when nothing else is refused.
+
+        Those behind a turn that loses its signature with them wait: the calls of that turn may not be sent at all.
+        """
+        places = sorted({place for place, _ in halves.repeated})
+        last = next((place for place in places if self.is_signed(place)), places[-1] if places else -1)
+        return {key: halves.refused[key] for key in halves.repeated if key[0] <= last}
+
     def lose_signature(self, place: int) -> None:
         """Treat a turn like one of another model if its thinking was signed together with a block that is refused."""
-        message = self.message_at(place)
-        if message.role == "assistant" and any(
-            piece.kind == "thinking" and piece.thinking_signature for piece in message.content
-        ):
+        if self.is_signed(place):
             self.workspace.cross_model.add(place)
+
+    def is_signed(self, place: int) -> bool:
+        """Whether a turn has signed thinking."""
+        message = self.message_at(place)
+        return message.role == "assistant" and any(
+            piece.kind == "thinking" and piece.thinking_signature for piece in message.content
+        )
 
     # -- for later passes and segments ---------------------------------------------------------------------------------
 

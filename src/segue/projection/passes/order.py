@@ -141,10 +141,12 @@ def _bridge_results(workspace: Workspace) -> None:
 def _end_on_user(workspace: Workspace, last: AssistantMessage) -> None:
     """Fix a last assistant turn, unless it has open calls or is to be continued."""
     rules, texts, index = workspace.target.rules, workspace.target.policy.texts, len(workspace.messages) - 1
-    if last.tool_calls() or workspace.prefix_state.waiting:  # the provider goes on with a call of its own
+    if last.tool_calls():
         return
     left_gap = 0 <= workspace.places[index] < workspace.end - 1
-    if (not rules.last_assistant and not _is_resumable(workspace, last)) or (left_gap and _wants_user_between(rules)):
+    is_refused = not rules.last_assistant and not _is_resumable(workspace, last)
+    goes_on = bool(workspace.prefix_state.waiting)  # with a call of the provider's own
+    if not goes_on and (is_refused or (left_gap and _wants_user_between(rules))):
         closing = UserMessage.of(texts.last_turn)
         place = workspace.insertion(ChangeCode.TURN_INSERTED, "the target requires a user turn last")
         workspace.keep([*workspace.messages, closing], [*workspace.places, place], added=len(texts.last_turn))

@@ -149,8 +149,8 @@ class Halves(Generic[K]):
         """Calls among them that have the id of an earlier one, which has no result yet."""
         self.waiting: dict[str, K | None] = {}
         """Calls of tools that the provider runs, which it may still finish: id -> key."""
-        self.unanswered: dict[str, K | None] = {}
-        """Calls of tools that the client runs, which have no result: id -> key."""
+        self.unanswered: list[K] = []
+        """Calls of tools that the client runs, which have no result."""
         self.standing: frozenset[tuple[str, str]] = frozenset()
         """The kinds and ids of calls that have no result at the end and may get it in any later turn."""
         self.lost: bool = False
@@ -276,8 +276,8 @@ class _Finder(Generic[K]):
         for (_, call_id), call in self.open.items():
             if call.pair.scope == "run":
                 self.found.waiting[call_id] = call.key
-            elif not call.pair.call_alone:
-                self.found.unanswered[call_id] = call.key
+            elif call.key is not None and not call.pair.call_alone:
+                self.found.unanswered.append(call.key)
         return self.found
 
 

@@ -307,9 +307,8 @@ def _native_pairs(items: list[tuple[int, Block]]) -> Iterator[Violation]:
             yield Violation("unmatched_output", ("input", index), message)
         else:
             yield Violation("unanswered_call", ("input", index), "the call has no output; add one")
-    for index in halves.unanswered.values():
-        if index is not None:
-            yield Violation("unanswered_call", ("input", index), "the call has no output; add one")
+    for index in halves.unanswered:
+        yield Violation("unanswered_call", ("input", index), "the call has no output; add one")
     called = {text_of(item.get("call_id")) for _, item in items if kind_of(item) == "program"}
     for index, item in items:
         caller = REPLAY.reference_of(item)
