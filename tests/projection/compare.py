@@ -263,14 +263,18 @@ def _count_calls(content: Sequence[AnyContent]) -> int:
     return sum(piece.kind == "toolCall" for piece in content)
 
 
+_SAME_TEXT = 100
+"""More than all other pairs of a message together: a text that is still there is not another one that was changed."""
+
+
 def _likeness(given: AnyContent, out: AnyContent) -> int:
     """How much speaks for a piece being made from another; 0 if nothing does."""
     if given.kind == "thinking" and out.kind == "text":
-        return 2 if clean_text(given.thinking) == out.text else 0
+        return _SAME_TEXT if clean_text(given.thinking) == out.text else 0
     if given.kind != out.kind:
         return 0
     if given.kind == "text" and out.kind == "text":
-        return 2 if clean_text(given.text) == out.text else 1
+        return _SAME_TEXT if clean_text(given.text) == out.text else 1
     return 10 if given.kind == "toolCall" else 1
 
 

@@ -292,6 +292,19 @@ ALIKE = {
             SystemMessage(content=(TextContent(text="be brief"),), extra={"mistral-chat": {"odd": 1}}),
         ),
     ),
+    "a text behind media that become a text, before a blank one": (
+        FABLE,
+        (
+            UserMessage(
+                content=(
+                    ImageContent(data="AAAAGGZ0eXBtcDQyAAAAAG1wNDJpc29t", mime_type="video/mp4"),
+                    TextContent(text="look", text_signature="sig", cache_mark=CacheMark()),
+                    TextContent(text="\n", cache_mark=CacheMark()),
+                )
+            ),
+            user("hi"),
+        ),
+    ),
 }
 
 
@@ -303,10 +316,10 @@ def test_the_report_is_complete_where_messages_are_alike(model, messages):
     assert idle(context, Options(), projection) == []
     changes = projection.report.changes
     assert changes
-    for index in range(len(changes)):
-        lacking = replace(projection, report=Report(changes[:index] + changes[index + 1 :]))
-        assert unreported(context, Options(), lacking), changes[index]
-        doubled = replace(projection, report=Report((*changes, replace(changes[index], path=("messages", 1)))))
+    for missing in changes:
+        lacking = replace(projection, report=Report(tuple(one for one in changes if one.path != missing.path)))
+        assert unreported(context, Options(), lacking), missing
+        doubled = replace(projection, report=Report((*changes, replace(missing, path=("messages", 1)))))
         assert idle(context, Options(), doubled) == [("messages", 1)]
 
 

@@ -691,15 +691,36 @@ def test_a_call_is_sent_whose_id_only_a_turn_without_its_signature_had():
     expect_accepted(context, FABLE)
 
 
-def test_two_open_calls_of_different_tools_with_one_id_are_told_apart():
-    policy = Policy(trailing_calls="open")
-    calls = [PAIRS[name].call_block() for name in ("tool search of the client", "local shell")]
-    context = Context(messages=fresh((HI, by(GPT, calls[0]), MORE, by(GPT, calls[1]))))
+SEARCHES, PATCHES = PAIRS["tool search of the client"].call_block(), PAIRS["patch"].call_block()
+SHELL = PAIRS["local shell"].call_block()
+CALLS_1 = ToolCall(id="call_1", name="read")
+OPEN: dict[str, tuple[Policy, tuple[Message, ...], list[Wire]]] = {
+    "two tools with one id": (
+        Policy(trailing_calls="open"),
+        (by(GPT, SEARCHES), MORE, by(GPT, SHELL)),
+        [SHELL.block],
+    ),
+    "a function call with the id of a native one": (
+        Policy(),
+        (by(GPT, SEARCHES, "so"), MORE, by(GPT, CALLS_1), result("call_1")),
+        [],
+    ),
+    "behind a result as text": (
+        Policy(trailing_calls="open", orphan_results="text"),
+        (STRAY, by(GPT, PATCHES, CALLS_1), result("call_1")),
+        [PATCHES.block],
+    ),
+}
+
+
+@pytest.mark.parametrize(("policy", "turns", "sent"), OPEN.values(), ids=OPEN.keys())
+def test_an_open_native_call_is_sent_only_while_a_result_may_come(policy, turns, sent):
+    context = Context(messages=fresh((HI, *turns)))
     projector = Projector(GPT, policy)
     for count in range(1, len(context.messages) + 1):
         grown = replace(context, messages=context.messages[:count])
         assert projector.project(grown) == project(grown, GPT, policy=policy)
-    assert sent_blocks(project(context, GPT, policy=policy).context.messages) == [calls[1].block]
+    assert sent_blocks(project(context, GPT, policy=policy).context.messages) == sent
 
 
 def test_white_space_at_the_end_is_removed_also_while_a_call_waits():

@@ -188,10 +188,12 @@ class NativeBlocks:
                 callers = self.callers(index, message)
                 return Turn("assistant" if is_own else "other", blocks, callers, is_cut, after_gap)
             case "toolResult":
+                role = self.role_of_result(index, message)
+                if self.matches is None or role != "results":  # the result of a function call answers no native call
+                    return None if role is None else Turn(role, [])
                 ids: Block = dict.fromkeys(self.result_keys, message.tool_call_id)
                 key = (self.workspace.places[index], -1)
-                role = self.role_of_result(index, message)
-                return None if role is None else Turn(role, [(key, TOOL_RESULT, ids)] if ids else [])
+                return Turn("results", [(key, TOOL_RESULT, ids)] if ids else [])
             case "user":
                 results = {kind for pair in self.replay.pairs for kind in pair.results}
                 is_result = len(blocks) == len(message.content) and all(kind in results for _, kind, _ in blocks)
@@ -252,7 +254,8 @@ class NativeBlocks:
     def last_turn(self) -> int:
         """Give the index of the last message that will not be a result; -1 if there is none."""
         owners = {} if self.matches is None else self.matches.owners()
-        return last_turn(self.messages, owners, keeps_orphans=self.workspace.target.policy.orphan_results == "text")
+        keeps_orphans = self.matches is not None and self.workspace.target.policy.orphan_results == "text"
+        return last_turn(self.messages, owners, keeps_orphans=keeps_orphans)
 
     def answers_prefix(self, found: Mapping[Key, str]) -> bool:
         """Whether a result answers a call of the settled prefix."""
