@@ -263,8 +263,9 @@ def _count_calls(content: Sequence[AnyContent]) -> int:
     return sum(piece.kind == "toolCall" for piece in content)
 
 
-_SAME_TEXT = 100
-"""More than all other pairs of a message together: a text that is still there is not another one that was changed."""
+_CALL, _SAME_TEXT = 10_000, 100
+"""Calls are never left out, and a text that is still there is not another one that was changed: each counts more than
+all pairs of the kinds below it together."""
 
 
 def _likeness(given: AnyContent, out: AnyContent) -> int:
@@ -275,7 +276,7 @@ def _likeness(given: AnyContent, out: AnyContent) -> int:
         return 0
     if given.kind == "text" and out.kind == "text":
         return _SAME_TEXT if clean_text(given.text) == out.text else 1
-    return 10 if given.kind == "toolCall" else 1
+    return _CALL if given.kind == "toolCall" else 1
 
 
 def _by_kind(given: Sequence[AnyContent], out: Sequence[AnyContent]) -> list[tuple[int, AnyContent]]:

@@ -292,6 +292,20 @@ ALIKE = {
             SystemMessage(content=(TextContent(text="be brief"),), extra={"mistral-chat": {"odd": 1}}),
         ),
     ),
+    "thinking between two calls with one id, which becomes a text before them": (
+        SONNET,
+        (
+            user("hi"),
+            user("so"),
+            assistant(
+                SONNET,
+                ToolCall(id="call1abcd", name="read", arguments={"a": "\ud800"}),
+                ThinkingContent(thinking="hm"),
+                ToolCall(id="call1abcd", name="read", arguments={"a": "\ud800"}),
+            ),
+            ToolResultMessage(tool_call_id="call1abcd", tool_name="read", content=(TextContent(text="ok"),)),
+        ),
+    ),
     "a text behind media that become a text, before a blank one": (
         FABLE,
         (
@@ -317,8 +331,10 @@ def test_the_report_is_complete_where_messages_are_alike(model, messages):
     changes = projection.report.changes
     assert changes
     for missing in changes:
-        lacking = replace(projection, report=Report(tuple(one for one in changes if one.path != missing.path)))
-        assert unreported(context, Options(), lacking), missing
+        others = tuple(one for one in changes if one.path != missing.path)
+        is_seen = missing.code != ChangeCode.CALL_MOVED  # among pieces that all changed, a move is not
+        if is_seen and not any(missing.path[: len(one.path)] == one.path for one in others):
+            assert unreported(context, Options(), replace(projection, report=Report(others))), missing
         doubled = replace(projection, report=Report((*changes, replace(missing, path=("messages", 1)))))
         assert idle(context, Options(), doubled) == [("messages", 1)]
 
