@@ -691,6 +691,13 @@ def test_a_call_is_sent_whose_id_only_a_turn_without_its_signature_had():
     expect_accepted(context, FABLE)
 
 
+def test_a_result_is_sent_with_a_call_whose_id_an_abandoned_one_had():
+    abandoned = by(CLAUDE, LOOKUP, ToolCall(id="toolu_1", name="read"))
+    context = Context(messages=fresh((HI, abandoned, by(CLAUDE, LOOKUP), STRAY, by(CLAUDE, PAGES), MORE)))
+    assert sent_blocks(project(context, CLAUDE).context.messages) == [LOOKUP.block, PAGES.block]
+    expect_accepted(context, CLAUDE)
+
+
 SEARCHES, PATCHES = PAIRS["tool search of the client"].call_block(), PAIRS["patch"].call_block()
 SHELL = PAIRS["local shell"].call_block()
 CALLS_1 = ToolCall(id="call_1", name="read")

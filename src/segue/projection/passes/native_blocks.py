@@ -105,9 +105,9 @@ class NativeBlocks:
                 found = {key: why for key, why in found.items() if why != NO_CALL}
             if halves.lost or self.answers_prefix(found):
                 raise Unsettled
-            found = {key: why for key, why in found.items() if key not in halves.repeated} or self.first_repeated(
-                halves
-            )
+            if halves.repeated:  # a result without a call may be that of a repeated one, which may be sent yet
+                certain = {key: why for key, why in found.items() if why != NO_CALL and key not in halves.repeated}
+                found = certain or self.first_repeated(halves)
             found |= self.dangling(found)
             if not found:
                 break
