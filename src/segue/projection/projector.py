@@ -28,9 +28,11 @@ from segue.projection.passes.ids import NormalizeId, assign_ids
 from segue.projection.passes.names import clean_names
 from segue.projection.passes.namespaces import name_namespaced
 from segue.projection.passes.settings import is_thinking
+from segue.projection.passes.text import is_clean_extra
 from segue.projection.policy import Policy
 from segue.projection.report import Change, ChangeCode, Loss, Report, place_of
 from segue.projection.requirements import Requirement, ThinkingOff
+from segue.projection.workspace.surrogates import clean_value
 from segue.projection.workspace.workspace import Target, Workspace
 from segue.protocols.api import resolve_endpoint
 from segue.protocols.context_input import ContextInput, leading_prompts, read_input
@@ -333,7 +335,7 @@ def _finish(outcome: Outcome, context: Context, target: Target) -> Projection:
 
 
 def _kept_extra(context: Context, tools: tuple[Tool, ...], target: Target) -> tuple[Extra | None, list[Change]]:
-    """Give the `extra` of the context that is sent, and what is removed of it.
+    """Give the `extra` of the context that is sent, and what is changed in it.
 
     Data of another protocol is removed. Its wire format alone stays, because no codec writes it and nothing is lost.
     """
@@ -351,6 +353,9 @@ def _kept_extra(context: Context, tools: tuple[Tool, ...], target: Target) -> tu
             loss, detail = removal_of(lost)
             removed.append(Change(code=ChangeCode.EXTRA_REMOVED, path=("extra",), loss=loss, detail=detail))
             extra = kept
+    if extra is not None and not is_clean_extra(extra, target.model.protocol):
+        removed.append(Change(code=ChangeCode.SURROGATE_REPLACED, path=("extra",), loss=Loss.OPAQUE))
+        extra = clean_value(extra)
     return extra, removed
 
 
