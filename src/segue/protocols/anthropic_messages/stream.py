@@ -62,6 +62,8 @@ _UNOPENED: Final[Mapping[object, str]] = {
 """The type of the block that a delta belongs to where the stream did not open it."""
 _IN_START: Final = "in start"
 """The index of a block that came with message_start: no event refers to it."""
+_NO_INDEX: Final = "no index"
+"""The index of a block whose start has none. It is not None, which the fast path finds in events without one."""
 
 
 def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamDecoder:
@@ -158,7 +160,7 @@ class _Reader:
 
     def _index_of_last(self, kind: object) -> object:
         """Give the index of the block that was opened last, for an event without one; a new block has none."""
-        return None if kind == "content_block_start" else next(reversed(self._blocks), None)
+        return _NO_INDEX if kind == "content_block_start" else next(reversed(self._blocks), None)
 
     def end(self, out: Assembly) -> None:
         """Close all blocks; the assembly then reports that the reply did not end."""

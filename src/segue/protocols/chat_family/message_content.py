@@ -7,7 +7,8 @@ Facts this file rests on:
 Each protocol defines its own blocks. Default format: one text without further keys is a string, no content is an empty
 string, everything else is a list.
 
-Choice (`kit.verbatim`): `message` is "native" for a message of an unknown role; its only content is the whole message.
+Choices (`kit.verbatim`): `message` is "native" for a message of an unknown role; its only content is the whole message.
+`place` is "content" for a block of an assistant's content that has keys of a message.
 """
 
 from __future__ import annotations
@@ -16,15 +17,18 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+from msgspec.structs import replace
+
 from segue.conversation.content import Extra, NativeContent, SystemContent, TextContent, UserContent
 from segue.conversation.messages import UserMessage
 from segue.errors import Path
-from segue.protocols.kit.json_values import MISSING, Block, Wire
+from segue.protocols.kit.json_values import EMPTY, MISSING, Block, Wire
 from segue.protocols.kit.reading import expect_objects, native_block
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 
 _BY_ROLE: Final = "by_role"
 _NATIVE: Final = "native"
+_MESSAGE_KEYS: Final = frozenset({"role", "tool_calls"})
 
 
 class Blocks(NamedTuple):
@@ -52,9 +56,22 @@ def decode_content(blocks: Blocks, value: object, path: Path) -> tuple[UserConte
     return tuple(map(blocks.decode, expect_objects(value, path)))
 
 
-def is_call(block: Block) -> bool:
-    """Whether a native block is a call that names no function."""
-    return "type" not in block and isinstance(block.get("tool_calls"), list)
+def is_call(protocol: str, piece: NativeContent) -> bool:
+    """Whether native content is a call that names no function."""
+    block = piece.block
+    return "type" not in block and isinstance(block.get("tool_calls"), list) and not is_block(protocol, piece)
+
+
+def keep_place(protocol: str, piece: NativeContent) -> NativeContent:
+    """Note that native content is a block of the content, if it has the keys of a message."""
+    if _MESSAGE_KEYS.isdisjoint(piece.block):
+        return piece
+    return replace(piece, extra=keep(protocol, EMPTY, EMPTY, choices=choose("place", "message", "content")))
+
+
+def is_block(protocol: str, piece: NativeContent) -> bool:
+    """Whether native content is a block of the content although it has the keys of a message."""
+    return chosen(piece.extra, protocol, "place", "message") == "content"
 
 
 def is_default(value: object, content: Sequence[object]) -> bool:

@@ -32,8 +32,9 @@ from segue.protocols.kit.streaming import StreamDecoder
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | float | bool | None"
 
-_END_KEYS: Final = frozenset({"type", "id", "delta"})
-_DELTA_KEYS: Final = frozenset({"finish_reason", "usage", "error"})
+_END_KEYS: Final = frozenset({"type", "id", "delta", "finish_reason", "message"})
+_DELTA_KEYS: Final = frozenset({"id", "finish_reason", "message", "usage", "error"})
+"""Keys of message-end that are read, or that the reply has from the events before."""
 
 
 def stream_decoder(endpoint: Endpoint, tool_names: Mapping[str, str]) -> StreamDecoder:

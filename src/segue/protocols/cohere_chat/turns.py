@@ -25,7 +25,14 @@ from segue.conversation.content import AssistantContent, Extra, NativeContent, T
 from segue.conversation.messages import Diagnostic
 from segue.errors import Path
 from segue.protocols.chat_family.chat import ChatTurn
-from segue.protocols.chat_family.message_content import decode_text, encode_text, is_call, is_default, join_blocks
+from segue.protocols.chat_family.message_content import (
+    decode_text,
+    encode_text,
+    is_call,
+    is_default,
+    join_blocks,
+    keep_place,
+)
 from segue.protocols.cohere_chat.content import decode_native
 from segue.protocols.cohere_chat.rules import PROTOCOL
 from segue.protocols.kit.functions import decode_call, encode_call
@@ -101,7 +108,7 @@ def _decode_blocks(value: object, path: Path, field: str, *, reply: bool) -> lis
                 extra = keep(PROTOCOL, block, {"type": "thinking", "thinking": thinking})
             pieces.append(ThinkingContent(thinking=thinking, extra=extra))
         else:
-            pieces.append(decode_native(block))
+            pieces.append(keep_place(PROTOCOL, decode_native(block)))
     return pieces
 
 
@@ -143,7 +150,7 @@ def encode_assistant(content: Sequence[AssistantContent], path: Path, extra: Ext
                 blocks.append(wire if piece.extra is None else restore(wire, piece.extra, PROTOCOL))
             case "native":
                 block = native_block(PROTOCOL, piece, (*path, _CONTENT, index))
-                if not is_call(block):
+                if not is_call(PROTOCOL, piece):
                     blocks.append(dict(block))
             case "toolCall":
                 pass
@@ -180,7 +187,7 @@ def _encode_calls(content: Sequence[AssistantContent], path: Path) -> list[objec
             calls.append(encode_call(PROTOCOL, piece))
         elif piece.kind == "native":
             block = native_block(PROTOCOL, piece, (*path, _CONTENT, index))
-            if is_call(block):
+            if is_call(PROTOCOL, piece):
                 calls += expect_list(block["tool_calls"], (*path, _CONTENT, index))
     return calls
 

@@ -45,6 +45,8 @@ from segue.protocols.kit.reading import text_of
 from segue.protocols.kit.streaming import MISFIT, StreamDecoder, is_shallow, parse_frame
 
 _USAGE: Final = "usageMetadata"
+_SHORTEST_COUNTS: Final = 16
+"""Counts of fewer characters may be an empty value, which replaces no earlier ones."""
 _UNFINISHED: Final = "The stream ended before the arguments of the call did; what was received is kept."
 
 
@@ -82,6 +84,8 @@ class _Reader:
         (candidate,) = given.candidates
         repeated = (given.model_version, given.response_id, given.create_time, candidate.index)
         usage = given.usage_metadata
+        if usage is not UNSET and len(usage) < _SHORTEST_COUNTS:
+            return None
         if repeated != self._repeated or candidate.index or (usage is not UNSET and _USAGE not in self._body):
             return None
         (part,) = candidate.content.parts

@@ -54,14 +54,20 @@ class Calls:
 
     def __init__(self) -> None:
         self._waiting: WaitingCalls[tuple[str, Block]] = WaitingCalls()
+        self._made: dict[str, Block] = {}
 
     def begin(self, made: Sequence[tuple[str, Block]]) -> None:
         """Begin a batch."""
+        self._made = dict(made)
         self._waiting = WaitingCalls((call_id, text_of(call.get("name")), (call_id, call)) for call_id, call in made)
 
     def find(self, call_id: str | None, name: str | None) -> tuple[str, Block] | None:
         """Find the call that a result answers: by its id, else the next one of that name, else the next one."""
         return self._waiting.answer(call_id, name)
+
+    def find_written(self, call_id: str) -> Block | None:
+        """Find the call that the writer of a result finds: the last one of that id, answered or not."""
+        return self._made.get(call_id)
 
 
 # -- wire -> neutral ---------------------------------------------------------------------------------------------------
@@ -81,11 +87,12 @@ def decode_result(
     inside = read_keys(object_of(raw))
     call_id, name = text_of(inside.get("id")), text_of(inside.get("name"))
     found = calls.find(call_id, name)
-    found_id, call = found if found is not None else ("", None)
+    found_id, answered = found if found is not None else ("", EMPTY)
+    call = calls.find_written(call_id or found_id)
     (texts, is_error), media = _decode_response(inside), _decode_parts(inside)
     message = ToolResultMessage(
         tool_call_id=call_id or found_id,
-        tool_name=name or text_of((call or EMPTY).get("name")) or "",
+        tool_name=name or text_of((answered or call or EMPTY).get("name")) or "",
         content=(*texts, *media),
         is_error=is_error,
     )

@@ -40,6 +40,7 @@ RESULT: Final = "function_result"
 _SYSTEM: Final = "system_instruction"
 _BETWEEN_TEXTS: Final = "\n\n"
 """Between the texts of instructions, which this wire has in one."""
+_STEPS: Final = frozenset({USER, RESULT})
 _RESULT_KEYS: Final = frozenset({"is_error", "name", "result"})
 
 
@@ -155,8 +156,8 @@ def _read_user(step: Block) -> UserMessage:
         written: object = [{"type": "text", "text": given}]
     else:
         listed = _objects(given if given is not None else [])
-        if listed is None:
-            return UserMessage(content=(native_step(step),))
+        if listed is None or any(kind_of(content) in _STEPS for content in listed):
+            return UserMessage(content=(native_step(step),))  # a step among the contents would be written as its own
         content, written = decode_contents(listed), listed
     if len(step) == 2 and written is given:
         return UserMessage(content=content)
@@ -267,7 +268,7 @@ def _write_user(message: UserMessage, steps: list[Wire]) -> None:
 
 def _is_own_step(piece: NativeContent) -> bool:
     kind = kind_of(piece.block)
-    return kind in (USER, RESULT) or chosen(piece.extra, PROTOCOL, "field", "content") == "input"
+    return kind in _STEPS or chosen(piece.extra, PROTOCOL, "field", "content") == "input"
 
 
 def _encode_user(content: Sequence[UserContent], message: UserMessage) -> Wire:

@@ -18,13 +18,12 @@ from segue.conversation.content import NativeContent, TextContent, ThinkingConte
 from segue.conversation.context import Options
 from segue.conversation.events import StartEvent
 from segue.conversation.messages import AssistantMessage, StopReason
-from segue.protocols.google_interactions.content import CONTENTS
 from segue.protocols.google_interactions.errors import error_object
 from segue.protocols.google_interactions.response import encode_response
 from segue.protocols.google_interactions.rules import PROTOCOL
-from segue.protocols.google_interactions.turns import OUTPUT
+from segue.protocols.google_interactions.turns import OUTPUT, is_in_output
 from segue.protocols.kit.codec import Endpoint, Fault
-from segue.protocols.kit.json_values import Block, Wire, kind_of
+from segue.protocols.kit.json_values import Block, Wire
 from segue.protocols.kit.reading import native_block
 from segue.protocols.kit.stream_writing import FrameMaker, MakeEncoder, StreamWriter, encoder_of
 from segue.protocols.kit.verbatim import chosen, data_of
@@ -106,7 +105,7 @@ class _Writer(StreamWriter):
 
     def add_native(self, index: int, content: NativeContent) -> None:  # noqa: ARG002 - the common signature
         block = native_block(PROTOCOL, content)
-        if kind_of(block) in CONTENTS:
+        if is_in_output(content):
             place = self._join_output(joins=chosen(content.extra, PROTOCOL, "turn", "new") == "same")
             self._send("step.delta", index=place, delta=block)
         else:
@@ -143,7 +142,7 @@ class _Writer(StreamWriter):
         self._end_output()
         whole = encode_response(message, self.endpoint)
         interaction: Wire = {key: value for key, value in whole.items() if key != "steps"}
-        interaction["id"] = self._id or interaction["id"]
+        interaction["id"] = self._id or message.response_id or ""
         self._send("interaction.completed", interaction=interaction)
         self.frames.append(_END)
 

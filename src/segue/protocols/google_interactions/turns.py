@@ -9,7 +9,8 @@ Facts this file rests on:
 
 Choices kept in `extra` (see `kit.verbatim`); the steps of a reply are steps of the next request, so they have them too:
 `turn`, "same" for a content in the `model_output` of the content before it. Default "new". The first content of a step
-keeps the other keys of the step, under `step`.
+keeps the other keys of the step, under `step`. `place`, "model_output" or "step", where native content of that type
+stands in the other one by default.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from segue.protocols.google_interactions.content import CONTENTS
 from segue.protocols.google_interactions.native import native_step
 from segue.protocols.google_interactions.rules import PROTOCOL
 from segue.protocols.kit.codec import Endpoint
-from segue.protocols.kit.json_values import EMPTY, Block, Wire, detached, kind_of, list_of, object_of
+from segue.protocols.kit.json_values import EMPTY, Block, Wire, detached, is_object, kind_of, list_of, object_of
 from segue.protocols.kit.reading import native_block, text_of
 from segue.protocols.kit.sources import objects_in
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
@@ -102,7 +103,7 @@ def _read_thought(step: Block) -> ThinkingContent:
 def _read_output(step: Block) -> Sequence[AssistantContent]:
     given = step.get("content")
     contents = list_of(given)
-    if not contents or not all(_is_content(content) for content in contents):
+    if not contents or not all(is_object(content) for content in contents):
         return (native_step(step),)
     around: Wire = {key: value for key, value in step.items() if key != "content"}
     pieces: list[AssistantContent] = []
@@ -112,7 +113,7 @@ def _read_output(step: Block) -> Sequence[AssistantContent]:
         if not pieces and len(around) > 1:
             received[_STEP], default[_STEP] = around, _DEFAULT_STEP
         text = content.get("text")
-        if content.get("type") == "text" and isinstance(text, str):
+        if content.get("type") == "text" and isinstance(text, str) and _STEP not in content:
             extra: Extra | None = None
             if len(content) > 2 or choices or received:
                 received |= content
@@ -121,16 +122,16 @@ def _read_output(step: Block) -> Sequence[AssistantContent]:
             pieces.append(TextContent(text=text, extra=extra))
         else:
             native = native_step(content)
+            choices = {**choices, **choose(_PLACE, _default_place(native), OUTPUT)}
             extra = keep(PROTOCOL, received, default, choices=choices)
             pieces.append(native if extra is None else replace(native, extra=extra))
         choices = choose("turn", "new", "same")
     return pieces
 
 
-def _is_content(content: object) -> bool:
-    """Whether a content can be one of several; an unknown type may be a step that has to be kept in its place."""
-    wire = object_of(content)
-    return kind_of(wire) in CONTENTS and _STEP not in wire
+def _default_place(piece: NativeContent) -> str:
+    """Give where native content stands by default: an unknown type may be a step."""
+    return OUTPUT if kind_of(piece.block) in CONTENTS else _STEP
 
 
 # -- writing -----------------------------------------------------------------------------------------------------------
@@ -146,7 +147,7 @@ def write_turn(steps: list[Wire], content: Sequence[AssistantContent], endpoint:
     index = 0
     try:
         for index, piece in enumerate(content):  # noqa: B007 - the place of a failure
-            if piece.kind == "text" or (piece.kind == "native" and _is_in_output(piece)):
+            if piece.kind == "text" or (piece.kind == "native" and is_in_output(piece)):
                 contents = _write_content(piece, steps, contents)
                 continue
             contents = None
@@ -160,8 +161,9 @@ def write_turn(steps: list[Wire], content: Sequence[AssistantContent], endpoint:
         raise EncodeError(error.reason, path=(index, *error.path)) from error
 
 
-def _is_in_output(piece: NativeContent) -> bool:
-    return kind_of(piece.block) in CONTENTS and chosen(piece.extra, PROTOCOL, _PLACE, OUTPUT) == OUTPUT
+def is_in_output(piece: NativeContent) -> bool:
+    """Whether native content is written into an output, and not as a step."""
+    return chosen(piece.extra, PROTOCOL, _PLACE, _default_place(piece)) == OUTPUT
 
 
 def _write_content(piece: TextContent | NativeContent, steps: list[Wire], contents: list[Wire] | None) -> list[Wire]:

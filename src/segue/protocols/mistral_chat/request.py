@@ -85,7 +85,9 @@ def _has_prefix(content: Sequence[AssistantContent], endpoint: Endpoint, *, pref
     """Whether a last message is written with a prefix: if it is one, or if it could not be the last one otherwise."""
     if prefix or not endpoint.rules.last_assistant:
         return prefix
-    return not any(piece.kind == "toolCall" or (piece.kind == "native" and is_call(piece.block)) for piece in content)
+    return not any(
+        piece.kind == "toolCall" or (piece.kind == "native" and is_call(PROTOCOL, piece)) for piece in content
+    )
 
 
 def _encode_name(message: ToolResultMessage, turn: AssistantMessage | None, endpoint: Endpoint) -> Wire:

@@ -19,6 +19,7 @@ from typing import Final, cast
 from segue.conversation.arguments import encode_arguments
 from segue.conversation.messages import Diagnostic
 from segue.models.model import Model
+from segue.protocols.chat_family.message_content import keep_place
 from segue.protocols.kit.assembly import Assembly, Part, join_chunks
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import Block, Wire, list_of, object_of
@@ -34,7 +35,7 @@ from segue.protocols.mistral_chat.turns import NO_ID, decode_thinking, made_id
 _READ: Final = frozenset({"choices", "object", "usage", "error", "p"})
 """Keys of a frame that are read elsewhere, or that a whole reply does not have."""
 _START_KEYS: Final = _READ | {"id", "model"}
-_CHOICE_KEYS: Final = frozenset({"index", "delta", "finish_reason"})
+_CHOICE_KEYS: Final = frozenset({"index", "delta", "message", "finish_reason"})
 _DELTA_KEYS: Final = frozenset({"role", "content", "tool_calls", "index"})
 
 
@@ -234,8 +235,10 @@ class _Choice:
                 out.grow(part, thought)
         elif chunk:
             self._close(out)
-            native = decode_native(chunk)
-            out.close(out.add_native(native.block, native.fallback))
+            native = keep_place(PROTOCOL, decode_native(chunk))
+            part = out.add_native(native.block, native.fallback)
+            part.extra = native.extra
+            out.close(part)
 
     def _part(self, kind: str, out: Assembly) -> Part:
         part = self._open

@@ -26,7 +26,15 @@ from segue.conversation.content import AssistantContent, Extra, NativeContent, T
 from segue.conversation.messages import Diagnostic
 from segue.errors import Path
 from segue.protocols.chat_family.chat import ChatTurn
-from segue.protocols.chat_family.message_content import decode_text, encode_text, is_call, is_default, join_blocks
+from segue.protocols.chat_family.message_content import (
+    decode_text,
+    encode_text,
+    is_block,
+    is_call,
+    is_default,
+    join_blocks,
+    keep_place,
+)
 from segue.protocols.kit.functions import decode_call, encode_call
 from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of
 from segue.protocols.kit.reading import expect_objects, native_block
@@ -95,10 +103,10 @@ def decode_chunks(value: object, path: Path, *, reply: bool) -> list[AssistantCo
 
 def _decode_chunk(chunk: Block, *, reply: bool) -> AssistantContent:
     if chunk.get("type") == _THINKING:
-        return decode_thinking(chunk, reply=reply) or decode_native(chunk)
+        return decode_thinking(chunk, reply=reply) or keep_place(PROTOCOL, decode_native(chunk))
     text = decode_text(PROTOCOL, chunk)
     if text is None:
-        return decode_native(chunk)
+        return keep_place(PROTOCOL, decode_native(chunk))
     return TextContent(text=text.text) if reply else text
 
 
@@ -154,12 +162,12 @@ def encode_assistant(
                 calls.append(encode_call(PROTOCOL, piece))
             case "native":
                 block = native_block(PROTOCOL, piece, (*path, "content", index))
-                if "role" in block:
+                if "role" in block and not is_block(PROTOCOL, piece):
                     if chunks or calls:
                         out.append(_message(chunks, calls))
                         chunks, calls = [], []
                     out.append(dict(block))
-                elif is_call(block):
+                elif is_call(PROTOCOL, piece):
                     calls += cast("list[object]", block["tool_calls"])
                 else:
                     chunks.append(dict(block))

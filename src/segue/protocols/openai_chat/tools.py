@@ -21,7 +21,7 @@ from segue.conversation.context import NativeTool, Tool, ToolDefinition
 from segue.errors import Path
 from segue.protocols.kit.codec import Endpoint
 from segue.protocols.kit.json_values import MISSING, Block, Wire, object_of
-from segue.protocols.kit.reading import expect_objects, native_definition
+from segue.protocols.kit.reading import expect_objects, native_definition, text_of
 from segue.protocols.kit.verbatim import choose, chosen, keep, restore
 from segue.protocols.openai_chat.cache import find_mark, without_mark, write_mark
 from segue.protocols.openai_chat.native import choice_extra
@@ -151,7 +151,7 @@ def decode_tool_choice(body: Block, _: Endpoint) -> str | None:
         for key in ("function", "custom"):
             if choice.get("type", key) == key and isinstance(inner := choice.get(key), Mapping):
                 return _name(cast("Block", inner))
-        if choice.get("type") in _NAMED and set(choice) == {"type", "name"}:
+        if text_of(choice.get("type")) in _NAMED and set(choice) == {"type", "name"}:
             return _name(choice)
         return _mode(choice.get("type")) if set(choice) == {"type"} else None
     if given is None:

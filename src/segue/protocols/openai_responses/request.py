@@ -48,6 +48,7 @@ from segue.errors import EncodeError
 from segue.protocols.kit.codec import Endpoint, JsonObject
 from segue.protocols.kit.json_values import EMPTY, Block, Wire, object_of
 from segue.protocols.kit.reading import expect_list, expect_object, text_of
+from segue.protocols.kit.sources import objects_in
 from segue.protocols.kit.verbatim import VERBATIM, choose, chosen, keep, restore
 from segue.protocols.openai_responses.content import decode_content, default_content, encode_content, encode_parts
 from segue.protocols.openai_responses.fast_encode import write_turn_fast
@@ -232,7 +233,8 @@ class _Transcript:
         kind, given = item.get("type"), item.get("content")
         if kind in (_FUNCTION_OUTPUT, _CUSTOM_OUTPUT):
             return self.result(item)
-        content = decode_content(given) if item.get("role") == "user" and kind in (None, "message") else None
+        is_message = item.get("role") == "user" and kind in (None, "message")
+        content = decode_content(given) if is_message and not _has_items(given) else None
         if content is None:
             return UserMessage(content=(_item(item),))
         if len(item) == 2 and isinstance(given, str):
@@ -256,7 +258,7 @@ class _Transcript:
     def system(self, item: Block) -> SystemMessage:
         given = item.get("content")
         content = decode_content(given)
-        if content is None or item.get("type") not in (None, "message"):
+        if content is None or item.get("type") not in (None, "message") or _has_items(given):
             return SystemMessage(content=(_item(item),))
         default: Wire = {"role": system_role(self.endpoint), "content": default_content(content, given)}
         parts = cast("list[object]", given) if isinstance(given, list) else [given]
@@ -264,6 +266,11 @@ class _Transcript:
             content=tuple(_as_system(piece, part) for piece, part in zip(content, parts, strict=False)),
             extra=keep(PROTOCOL, item, default, known=("type",)),
         )
+
+
+def _has_items(content: object) -> bool:
+    """Whether content has a part that is an item: it would be written beside its message."""
+    return any(is_item(part) for part in objects_in(content))
 
 
 def _is_prompt(item: Block, message: SystemMessage) -> bool:

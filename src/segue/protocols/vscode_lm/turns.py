@@ -67,10 +67,11 @@ class TurnReader:
     def _read_assistant(self, turn: Block, path: Path) -> None:
         """Read an assistant turn; a result of one of its calls ends a message, and the next one continues the turn."""
         self._names = {}
+        parts = _parts_of(turn, path)
         extra = _keep_turn(turn)
         pieces: list[AssistantContent] = []
         opened = len(self.messages)
-        for part in _parts_of(turn, path):
+        for part in parts:
             is_result = part.get(KIND) == RESULT and text_of(part.get("callId")) in self._names and extra is None
             result = self._read_result(part) if is_result else None
             if result is None:
