@@ -189,6 +189,10 @@ STREAMS: dict[str, tuple[str, list[Any]]] = {
             {"type": "message-end", "delta": {"finish_reason": "COMPLETE", "message": 9.0}, "message": []},
         ],
     ),
+    "a delta beside the choices": (
+        "openai-chat",
+        [{"choices": [{"index": 0, "delta": {"content": "a"}, "finish_reason": "stop"}], "delta": {"content": "b"}}],
+    ),
     "a content of an unknown type in an output": (
         "google-interactions",
         [
@@ -207,6 +211,7 @@ def test_a_stream_equals_the_whole_reply_that_is_written_of_it(name, frames):
     codec = get_protocol(name)
     endpoint = resolve_endpoint(codec.example)
     message = assert_stream_ends_once(codec, frames, endpoint)
+    decode_frames(codec, encode_events(codec, decode_frames(codec, frames)[0]))
     whole = codec.decode_response(codec.encode_response(message, endpoint), endpoint, {})
     assert (whole.content, whole.stop_reason) == (message.content, message.stop_reason)
     _, back = decode_frames(codec, encode_events(codec, message_events(message)))

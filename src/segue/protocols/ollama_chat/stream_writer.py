@@ -44,7 +44,7 @@ class _Writer(StreamWriter):
     def start(self, event: StartEvent, first: Block) -> None:
         self._line = {"model": event.model or self.endpoint.model.id, "created_at": _NO_TIME, **first}
 
-    def _send(self, **fields: object) -> None:
+    def _send(self, /, **fields: object) -> None:
         message = {"role": "assistant", "content": "", **fields}
         self.frames.append({**self._line, _MESSAGE: message, "done": False})
 

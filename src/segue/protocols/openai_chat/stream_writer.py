@@ -89,7 +89,7 @@ class _Writer(StreamWriter):
         join = self._joints[field].add
         return lambda text: {**chunk, "choices": [{"index": 0, "delta": {field: join(text)}, "finish_reason": None}]}
 
-    def _delta(self, delta: Wire, **beside: object) -> None:
+    def _delta(self, delta: Wire, /, **beside: object) -> None:
         choice: Wire = {"index": 0, "delta": delta, "finish_reason": None}
         self.frames.append({**self._chunk, **beside, "choices": [choice]})
 
