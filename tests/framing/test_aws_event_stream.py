@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from framing.aws_messages import error, event, exception, framed, header
 from segue.errors import DecodeError
 from segue.framing import aws_event_stream
+from segue.framing.aws_chunks import AwsChunksDecoder
 from segue.framing.aws_event_stream import AwsEvent, AwsEventStreamDecoder
 
 
@@ -252,3 +253,24 @@ def test_a_message_that_comes_in_many_pieces_costs_its_length():
     small = min(seconds(5_000) for _ in range(3))
     large = min(seconds(50_000) for _ in range(3))
     assert large < 30 * small, "ten times the pieces may not cost a hundred times the work"
+
+
+BROKEN_CHUNKS = {
+    "no UTF-8": b'{"bytes": "\xff"}',
+    "too deep": b'{"a": ' + b"[" * 5000,
+    "no base64": b'{"bytes": "?"}',
+    "no bytes": b"{}",
+}
+
+
+@pytest.mark.parametrize("payload", BROKEN_CHUNKS.values(), ids=BROKEN_CHUNKS.keys())
+def test_a_broken_chunk_is_refused(payload):
+    heads = header(":event-type", "chunk") + header(":message-type", "event")
+    with pytest.raises(DecodeError, match="a chunk cannot be read"):
+        AwsChunksDecoder().feed(framed(heads, payload))
+
+
+def test_an_exception_of_a_stream_of_chunks_whose_payload_is_too_deep_is_an_error():
+    heads = header(":exception-type", "throttlingException") + header(":message-type", "exception")
+    (frame,) = AwsChunksDecoder().feed(framed(heads, b"[" * 5000))
+    assert json.loads(frame)["type"] == "error"

@@ -220,6 +220,13 @@ def test_an_error_is_one_sentence(page, path, question, status, given):
     assert given in reply.json()["error"]
 
 
+@pytest.mark.parametrize("path", ["session", "rows"])
+@pytest.mark.parametrize("body", [b'{"document": "\xff"}', b'{"a": ' + b"[" * 5000], ids=["no UTF-8", "too deep"])
+def test_a_question_that_cannot_be_decoded_is_one_sentence(page, path, body):
+    reply = httpx2.post(f"{page}api/{path}", content=body, timeout=60)
+    assert (reply.status_code, "invalid request" in reply.json()["error"]) == (400, True)
+
+
 STRANGERS = {
     "another origin": {"origin": "http://evil.example"},
     "another name for this machine": {"host": "evil.example"},

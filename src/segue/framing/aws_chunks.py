@@ -69,11 +69,11 @@ def _read(event: AwsEvent) -> bytes:
     if event.event == _CHUNK:
         try:
             return _READ_PAYLOAD(event.payload).data
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise DecodeError(f"event stream: a chunk cannot be read: {error}") from error
     try:
         given: object = json.loads(event.data[1])
-    except ValueError:
+    except (ValueError, RecursionError):
         given = None
     body = cast("dict[str, object]", given) if isinstance(given, dict) else {}
     message = str(body.get("message") or body.get("originalMessage") or event.event)

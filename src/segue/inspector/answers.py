@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final, NamedTuple, final
+from typing import Final, NamedTuple, TypeVar, final
 
 import msgspec
 
@@ -108,11 +108,11 @@ class Answers:
             if path == "open":
                 return self._open(given, body)
             if path == "session":
-                return self._open_session(msgspec.json.decode(body, type=_SessionQuery))
+                return self._open_session(_read_question(body, _SessionQuery))
             if path.startswith("images/"):
                 return self._image(path)
             if path in self._of_one or path == "wire":
-                query = msgspec.json.decode(body, type=_Query)
+                query = _read_question(body, _Query)
                 found = self._find(query.document)
                 if path == "wire":
                     return self._wire(query, found)
@@ -192,6 +192,21 @@ class Answers:
         data = None if found is None else found.find_image(image)
         shown = None if data is None else find_image(data)
         return failed("there is no such image", 404) if shown is None else PageAnswer(shown[0], kind=shown[1])
+
+
+_Question = TypeVar("_Question", _Query, _SessionQuery)
+
+
+def _read_question(body: bytes, kind: type[_Question]) -> _Question:
+    """Read a question of the page.
+
+    Raises:
+        msgspec.DecodeError: it is invalid.
+    """
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise msgspec.DecodeError(str(error)) from error
 
 
 def failed(sentence: str, status: int) -> PageAnswer:

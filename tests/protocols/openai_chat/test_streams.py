@@ -499,6 +499,13 @@ def test_a_call_that_was_cut_off_keeps_what_had_arrived():
     assert decoder.message.diagnostics[0].type == "tool_arguments_recovered"
 
 
+def test_arguments_that_are_too_deep_to_be_parsed_are_kept():
+    deep = '{"a":' * 5000
+    _, decoder = fold(calling(entry(name="f", arguments=deep)), calling(entry(name="f", arguments=deep)), CALLED)
+    assert decoder.message.error_message is None
+    assert [call.arguments_text for call in decoder.message.tool_calls()] == [deep * 2]
+
+
 def test_a_refusal_is_streamed_as_text():
     events, decoder = fold(chunk({"refusal": "I "}), chunk({"refusal": "cannot"}), STOP)
     kinds = [event.type for event in events]

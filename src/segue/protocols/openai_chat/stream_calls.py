@@ -196,7 +196,7 @@ def _starts_again(call: _Call, arguments: object) -> bool:
         return False
     try:
         msgspec.json.decode("".join(call.part.chunks))
-    except (msgspec.DecodeError, ValueError):
+    except (msgspec.DecodeError, ValueError, RecursionError):
         return False
     return True
 
