@@ -120,6 +120,13 @@ SETTINGS: Final[Mapping[str, Row]] = {
     "the highest level of GPT-5.6, which Responses alone has": Row(
         on_chat("openai/gpt-5.6-sol"), "thinking_level", options=Options(thinking="max")
     ),
+    "a reply of a model that only streams": Row("alibaba/qwq-plus", "option_clamped"),
+    "a reply of the same model, with a setting of its own": Row(
+        "alibaba/qwq-plus", "option_clamped", options=Options(extra={"openai-chat": {"n": 1}})
+    ),
+    "a whole reply of another one": Row("alibaba/qwen3.8-omni-flash", "option_clamped", options=Options(stream=False)),
+    "a whole reply of Codex": Row("openai-codex/gpt-6-sol", "option_clamped", options=Options(stream=False)),
+    "a stream of Codex": Row("openai-codex/gpt-6-sol", options=Options(stream=True)),
     "parallel calls of the o-series": Row(
         on_chat("openai/o1-2024-12-17"),
         "option_removed",

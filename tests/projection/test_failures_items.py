@@ -39,6 +39,7 @@ from projection.building import (
     user,
 )
 from projection.failure_rows import Row, prove
+from segue.conversation.context import Options
 from segue.models.catalogue import get_model
 from segue.models.model import Model
 from segue.projection.policy import Policy
@@ -48,6 +49,7 @@ SKIP: Final = TEXTS.call_signature
 ROUTED_GPT: Final = Model("openai/gpt-5.4", "openrouter", "openai-responses", reasoning=True)
 GEMINI_OVER_CHAT: Final = Model("gemini-3.1-pro-preview", "google", "openai-chat", reasoning=True)
 CODEX: Final = get_model("openai-codex/gpt-6-sol")
+STREAMED: Final = Options(stream=True)
 ITEMS: Final = (
     user("hi"),
     assistant(GPT, thinking("hm", "rs_1:gAAA"), call("call_1", signature="fc_1")),
@@ -134,6 +136,7 @@ RESPONSES: Final[Mapping[str, Row]] = {
         threads="codex#8119, sub2api#2863, sub2api#3038, opencodex#2269, rowboat#832",
         given=ITEMS,
         targets=(GPT_NEXT, GPT_AZURE, GPT_CHAT, ROUTED_GPT, CODEX),
+        options=STREAMED,
         sends=BARE,
         lacks=("gAAA",),
         reports=(
@@ -156,6 +159,7 @@ RESPONSES: Final[Mapping[str, Row]] = {
             result("toolu_1", "ok"),
         ),
         targets=(GPT, CODEX),
+        options=STREAMED,
         sends=(user("hi"), assistant(SONNET, "hm", "Looking.", call("toolu_1")), result("toolu_1", "ok")),
         lacks=("thinking_0", "chatcmpl-1", "toolu_x"),
         reports=(
@@ -173,6 +177,7 @@ RESPONSES: Final[Mapping[str, Row]] = {
             result(LONGER, "2"),
         ),
         targets=(GPT, GPT_NEXT, CODEX),
+        options=STREAMED,
         holds=ids_within(64),
         lacks=(LONG, LONGER),
         reports=(
@@ -204,6 +209,7 @@ RESPONSES: Final[Mapping[str, Row]] = {
         threads="livekit#5092, octofriend#233, kernl#60",
         given=(user("hi"), assistant(GPT, call("call_1"), call("call_2")), result("call_1", "ok"), user("stop")),
         targets=(GPT, GPT_NEXT, CODEX),
+        options=STREAMED,
         sends=(
             user("hi"),
             assistant(GPT, call("call_1"), call("call_2")),

@@ -58,6 +58,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """Whether thinking is on where the request says nothing about it. Projection disables it for a forced tool."""
     thinking_unstreamed: bool = True
     """Whether a reply that is not streamed may think; otherwise projection disables thinking."""
+    unstreamed: bool = True
+    """Whether a reply may come whole; otherwise projection sets `stream`."""
     functions_with_thinking: Literal["allowed", "unset", "off"] = "allowed"
     """Whether functions may be sent while the model thinks: always; only if the request sets no level; only if it
     disables thinking explicitly. Projection disables thinking then, so that the tools are kept."""

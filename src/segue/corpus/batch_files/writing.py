@@ -49,7 +49,8 @@ class BatchLines:
     """
 
     def __init__(self, model: Model, policy: Policy) -> None:
-        self._model, self._policy = model, policy
+        # No reply in a batch is streamed, also none of models that only stream otherwise.
+        self._model, self._policy = replace(model, rules={**model.rules, "unstreamed": True}), policy
         self._form = find_form(model)
 
     def prepare(self, row: Row, place: tuple[str, int, int]) -> tuple[Request, bytes, str, str]:

@@ -60,14 +60,15 @@ def fit_settings(workspace: Workspace) -> None:
     fitted = _fit_tools(workspace, workspace.settings.tools, given.extra)
     tools = _add_called(workspace, fitted.tools)
     options = given if fitted.extra is given.extra else replace(given, extra=fitted.extra)
-    if options is not given or options != _NO_OPTIONS or _needs_off(workspace.target.rules):
+    if options is not given or options != _NO_OPTIONS or _sets_options(workspace.target.rules):
         options = workspace.settings.options = _Options(workspace, tools).fit(options)
     workspace.settings.tools = tools
 
 
-def _needs_off(rules: Rules) -> bool:
-    """Whether a request without options may have to disable thinking."""
-    return rules.functions_with_thinking == "off" or (rules.thinks_unasked and not rules.thinking_unstreamed)
+def _sets_options(rules: Rules) -> bool:
+    """Whether a request without options may have to disable thinking, or to be streamed."""
+    is_off = rules.functions_with_thinking == "off" or (rules.thinks_unasked and not rules.thinking_unstreamed)
+    return is_off or not rules.unstreamed
 
 
 def is_thinking(options: Options) -> bool:
@@ -275,9 +276,11 @@ class _Options:
 
     def fit(self, given: Options) -> Options:
         """Fit the options; the same object when nothing changes."""
-        if given.extra is not None and replace(given, extra=None) == _NO_OPTIONS and not _needs_off(self.rules):
+        if given.extra is not None and replace(given, extra=None) == _NO_OPTIONS and not _sets_options(self.rules):
             self.fit_extra(given, thinks=False)
             return replace(given, **self.changed) if self.changed else given
+        if not self.rules.unstreamed and not given.stream:
+            self.clamp("stream", value=True, loss=Loss.NONE, detail="True: the target answers only in a stream")
         self.fit_thinking(given)
         self.disable_thinking(given)
         self.raise_minimal(given)
@@ -312,7 +315,7 @@ class _Options:
         allowed = self.rules.functions_with_thinking
         fitted = self.changed.get("thinking", given.thinking)
         thinks = self.rules.thinks_unasked if fitted is None else fitted not in ("off", 0)
-        if thinks and not given.stream and not self.rules.thinking_unstreamed:
+        if thinks and not self.changed.get("stream", given.stream) and not self.rules.thinking_unstreamed:
             self.clamp("thinking", "off", Loss.CONTENT, "off: the target thinks only in a stream")
             return
         if fitted is None and thinks and given.tool_choice not in (None, "auto", "none") and self.has_off(given):

@@ -250,7 +250,15 @@ def _check_limit(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
             yield Violation("max_tokens", path, message)
 
 
+def _check_stream(body: JsonObject, _: Places, endpoint: Endpoint) -> Found:
+    """Find a request for a whole reply where the target has none."""
+    if not endpoint.rules.unstreamed and body.get("stream") is not True:
+        message = f"{endpoint.model.id or 'the endpoint'} answers only in a stream; set `stream` to true"
+        yield Violation("stream_needed", ("stream",), message)
+
+
 _CHECKS: Final = (
+    _check_stream,
     _check_media,
     _check_tools,
     _check_output,

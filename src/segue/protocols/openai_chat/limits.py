@@ -282,13 +282,6 @@ LIMITS: Final = Limits(
             ("alibaba",),
             Limit("n", "Alibaba documentation: OpenAI compatible chat, from 1 to 4", least=1, most=4),
             Limit(
-                "model",
-                '"This model only support stream mode, please enable the stream parameter to access the model."'
-                f" ({_QWEN})",
-                needs=("stream=true",),
-                models=r"^qwq|^qvq|-omni",
-            ),
-            Limit(
                 "enable_thinking",
                 f'"Json mode response is not supported when enable_thinking is true" ({_QWEN})',
                 equals=True,

@@ -396,6 +396,14 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-17",
     ),
     Family(
+        pattern=r"^qwq|^qvq|-omni",
+        rules={"unstreamed": False},
+        providers=("alibaba",),
+        source="'This model only support stream mode, please enable the stream parameter to access the model.' (Alibaba"
+        " documentation: Model Studio, error codes)",
+        read="2026-11-17",
+    ),
+    Family(
         pattern=r"^qwen3-(?:\d|next|vl-\d)",
         rules={"thinking_unstreamed": False},
         providers=("alibaba",),

@@ -197,7 +197,6 @@ LIMITS: Final = Limits(
                 needs=("instructions", 'instructions=""'),
             ),
             Limit("store", f'"Store must be set to false" ({_CODEX})', allowed=(False,)),
-            Limit("stream", f'"Stream must be set to true" ({_CODEX})', allowed=(True,)),
             Limit(
                 "input.*.role",
                 '"System messages are not allowed" (AIClient2API #632, 2026-06-04)',
