@@ -193,7 +193,15 @@ FAMILIES: Final[Mapping[str, Row]] = {
     "a mark with a lifetime of OpenAI's, on Bedrock": Row(
         "amazon-bedrock/us.anthropic.claude-sonnet-4-5-20250929-v1:0", messages=(DAY,)
     ),
-    "a mark with an unknown lifetime": Row("anthropic/claude-sonnet-4-5", messages=(UNKNOWN,)),
+    "a mark with an unknown lifetime": Row("anthropic/claude-sonnet-4-5", "cache_mark_shortened", messages=(UNKNOWN,)),
+    "a mark with an unknown lifetime, of OpenAI": Row(
+        "openai/gpt-5.6-sol", "cache_mark_shortened", messages=(UNKNOWN,)
+    ),
+    "a mark with an unknown lifetime on a tool": Row(
+        "anthropic/claude-sonnet-4-5",
+        "cache_mark_shortened",
+        tools=(replace(tool("find"), cache_mark=CacheMark(ttl="7d")),),
+    ),
 }
 MEDIA: Final[Mapping[str, Row]] = {
     "an image whose type is in capitals, to Claude": Row(

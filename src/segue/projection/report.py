@@ -276,7 +276,9 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
         "The target accepts fewer cache marks, or none in this place; the oldest, or those, are removed."
     ),
     ChangeCode.CACHE_MARK_MOVED: "The target refuses a cache mark in this place; it is moved to the nearest other one.",
-    ChangeCode.CACHE_MARK_SHORTENED: "The target refuses a longer lifetime behind a shorter one; the mark gets that.",
+    ChangeCode.CACHE_MARK_SHORTENED: (
+        "The target does not have the lifetime of the mark, or refuses it behind a shorter one; it gets the default one."
+    ),
     ChangeCode.RECORD_LEFT_OUT: (
         "Records of the session that are no part of the conversation (settings, statistics, display) are left out."
     ),

@@ -25,7 +25,7 @@ from segue.errors import Path
 from segue.models.rules import Rules
 from segue.projection.report import Change, ChangeCode, Loss
 from segue.projection.workspace.workspace import SystemPrompt, Target, Workspace
-from segue.protocols.kit.option_table import LONG_TTLS
+from segue.protocols.kit.option_table import KNOWN_TTLS, LONG_TTLS
 
 _Markable = TypeVar("_Markable", bound=UserContent)
 _Content = TypeVar("_Content", bound=AnyContent)
@@ -204,15 +204,21 @@ def limit_marks(
 ) -> Limited:
     """Remove marks beyond the limit, and shorten lifetimes that are refused in their place."""
     limited = _without_excess(target, messages, marks, prompt, tools, given=given)
-    if target.rules.cache_marks_longest_first and (marks or tools or isinstance(prompt, tuple)):
-        _shorten(limited, marks, tools_given=tools is given.tools, prompt_given=prompt is given.system_prompt)
+    if target.rules.cache_marks and (marks or tools or isinstance(prompt, tuple)):
+        lifetimes = _Lifetimes(ordered=target.rules.cache_marks_longest_first)
+        tools_given, prompt_given = tools is given.tools, prompt is given.system_prompt
+        _shorten(limited, marks, lifetimes, tools_given=tools_given, prompt_given=prompt_given)
     return limited
 
 
 class _Lifetimes:
-    """The lifetimes of marks, in the order of the request: behind a short one, all are short."""
+    """The lifetimes of marks, in the order of the request: where it counts, all are short behind a short one.
 
-    def __init__(self) -> None:
+    An unknown lifetime is a short one: none is sent. One that `extra` keeps is sent as it was given.
+    """
+
+    def __init__(self, *, ordered: bool) -> None:
+        self.ordered = ordered
         self.is_short = False
 
     def is_refused(self, mark: CacheMark | None) -> bool:
@@ -220,11 +226,15 @@ class _Lifetimes:
             return False
         is_long = mark.ttl in LONG_TTLS
         self.is_short = self.is_short or not is_long
-        return is_long and self.is_short
+        if is_long:
+            return self.ordered and self.is_short
+        return mark.ttl not in KNOWN_TTLS and mark.extra is None
 
 
-def _shorten(limited: Limited, marks: list[Mark], *, tools_given: bool, prompt_given: bool) -> None:
-    lifetimes, paths = _Lifetimes(), dict[Path, None]()
+def _shorten(
+    limited: Limited, marks: list[Mark], lifetimes: _Lifetimes, *, tools_given: bool, prompt_given: bool
+) -> None:
+    paths: dict[Path, None] = {}
     tools = list(limited.tools)
     for index, tool in enumerate(tools):
         if lifetimes.is_refused(tool.cache_mark):

@@ -176,6 +176,9 @@ def listed(key: str) -> Writer:
 LONG_TTLS: Final = frozenset({"1h", "12h", "24h"})
 """The long lifetimes of caches: of Anthropic's marks, of OpenAI's breakpoints, and of OpenAI's option."""
 
+KNOWN_TTLS: Final = LONG_TTLS | {None, "5m", "30m"}
+"""All lifetimes of marks, with the default ones of Anthropic and of OpenAI."""
+
 
 def wire_ttl(ttl: str | None, short: str, long: str) -> str | None:
     """Give the lifetime of a cache mark on a wire that has these two; another one that is not long is no value."""
