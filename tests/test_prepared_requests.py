@@ -249,6 +249,15 @@ MEDIA: Final[Mapping[str, Row]] = {
         "media_flattened",
         messages=(seen(FileContent(data="JVBERi0xLjQK", mime_type="application/pdf")),),
     ),
+    **{
+        f"an image in a data URL in capitals, to {model}": Row(
+            model,
+            "media_resolved",
+            "media_type_named",
+            messages=(seen(ImageContent(url=f"DATA:image/PNG;BASE64,{PNG}")),),
+        )
+        for model in ("anthropic/claude-opus-4-8", "openai/gpt-5.4")
+    },
     "an image whose type has spaces, to OpenAI": Row(
         "openai/gpt-5.4", "media_type_named", messages=(seen(ImageContent(data=PNG, mime_type=" image/png ")),)
     ),

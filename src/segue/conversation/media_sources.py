@@ -63,7 +63,7 @@ def find_data_fault(data: str, kind: str) -> str | None:
         return None
     if not data:
         return f"the data is empty; pass the bytes of the file, or use {kind}.from_file(path)"
-    if data.startswith("data:"):
+    if data[:5].lower() == "data:":
         return f"the data is a data URL; pass {kind}(url=...), or the bytes"
     if _SCHEME.match(data):
         return f"the data is a URL; pass {kind}(url=...)"

@@ -277,7 +277,7 @@ SENTENCES: Final[dict[ChangeCode, str]] = {
     ),
     ChangeCode.CACHE_MARK_MOVED: "The target refuses a cache mark in this place; it is moved to the nearest other one.",
     ChangeCode.CACHE_MARK_SHORTENED: (
-        "The target does not have the lifetime of the mark, or refuses it behind a shorter one; it gets the default one."
+        "The target does not have the lifetime of the mark, or refuses it behind a shorter one; it gets the default."
     ),
     ChangeCode.RECORD_LEFT_OUT: (
         "Records of the session that are no part of the conversation (settings, statistics, display) are left out."

@@ -47,7 +47,7 @@ def _is_broken(piece: AnyContent, policy: Policy | None) -> bool:
         return False
     if policy is not None and piece.url is not None and piece.url in policy.media:
         return False
-    parts = None if piece.url is None or piece.data is not None else split_data_url(piece.url)
+    parts = None if piece.url is None or piece.data is not None else split_data_url(piece.url, exact=False)
     if parts is not None:
         piece = replace(piece, url=None, data=standard_base64(parts[1]))
     return find_media_fault(piece) is not None

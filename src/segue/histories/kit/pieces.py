@@ -130,7 +130,7 @@ def media_of(
     """
     kind, address, file = text_of(mime), text_of(url), text_of(file_id)
     content = base64.b64encode(data).decode() if isinstance(data, bytes) else text_of(data)
-    if content is None and address is not None and (split := split_data_url(address)) is not None:
+    if content is None and address is not None and (split := split_data_url(address, exact=False)) is not None:
         kind, content, address = split[0] or kind, split[1], None
     if content is None and address is None and file is None:
         return None

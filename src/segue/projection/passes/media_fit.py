@@ -118,7 +118,7 @@ def _typed(piece: Media, target: Target, patterns: tuple[str, ...], *, in_result
     Where the class changes, `extra` is removed: it describes a part of another type.
     """
     noted: list[Noted] = []
-    parts = None if piece.url is None or piece.data is not None else split_data_url(piece.url)
+    parts = None if piece.url is None or piece.data is not None else split_data_url(piece.url, exact=False)
     if parts is not None:
         piece = replace(piece, url=None, data=standard_base64(parts[1]), mime_type=piece.mime_type or parts[0])
         noted.append((ChangeCode.MEDIA_RESOLVED, Loss.NONE, "data URL"))

@@ -193,14 +193,18 @@ def number_of(value: object) -> int:
     return int(value)
 
 
-def split_data_url(url: str) -> tuple[str | None, str] | None:
-    """Split a base64 data URL into MIME type and data; None for any other URL."""
-    if not url.startswith("data:"):
+def split_data_url(url: str, *, exact: bool = True) -> tuple[str | None, str] | None:
+    """Split a base64 data URL into MIME type and data; None for any other URL.
+
+    With `exact`, only in lower case, as `data_url` writes it: a codec has to write the URL that it read.
+    """
+    start = url[:5]
+    if (start if exact else start.lower()) != "data:":
         return None
     head, comma, data = url[5:].partition(",")
-    if not comma or not head.endswith(";base64"):
+    if not comma or not (head if exact else head.lower()).endswith(";base64"):
         return None
-    return head.removesuffix(";base64") or None, data
+    return head[: -len(";base64")] or None, data
 
 
 def data_url(mime_type: str | None, data: str) -> str:
