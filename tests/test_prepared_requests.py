@@ -140,6 +140,16 @@ FAMILIES: Final[Mapping[str, Row]] = {
     "no thinking where there is none, at Vertex": Row(
         "google-vertex/gemini-2.0-flash", options=Options(thinking="off")
     ),
+    "a text for a model of speech": Row("google/gemini-2.5-flash-preview-tts", "option_clamped"),
+    "a text for a model of speech, with a setting of its own": Row(
+        "google-vertex/gemini-2.5-pro-preview-tts",
+        "option_clamped",
+        options=Options(temperature=0.5, extra={"google-genai": {"generationConfig": {"candidateCount": 1}}}),
+    ),
+    "a text for a model of speech, asked for": Row(
+        "google/gemini-2.5-flash-preview-tts",
+        options=Options(extra={"google-genai": {"generationConfig": {"responseModalities": ["AUDIO"]}}}),
+    ),
     "no thinking of Gemma 3": Row("google/gemma-3-27b-it", options=Options(thinking="off")),
     "a prompt for Gemma 3": Row("google/gemma-3-27b-it", "system_as_user", "turn_merged", prompt="Be brief."),
     "a tool for Gemma 3": Row("google/gemma-3-27b-it", "tool_removed", tools=(tool("search"),)),

@@ -308,6 +308,9 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     refused_extra: frozenset[str] = frozenset()
     """Keys of the request body that this target refuses, `object.key` for keys of an inner object, `key=value` for one
     value; overrides add to the set as for `refused_options`."""
+    needed_extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Lists that the request body has to have: (key, values), `object.key` for a key of an inner object. Projection
+    adds them where the request has none."""
     extra_like: tuple[tuple[str, str], ...] = ()
     """Keys of the request body that are refused whenever a field of `Options` is: (key, field)."""
     schema_with_tools: bool = True

@@ -38,7 +38,7 @@ from segue.projection.workspace.namespace_table import NO_NAMESPACES, find_names
 from segue.projection.workspace.surrogates import AnyValue, clean_value, is_clean_value, only_joins
 from segue.projection.workspace.workspace import FittedTools, Target, ToolsKey, Workspace
 from segue.protocols.kit.held_content import Reference
-from segue.protocols.kit.json_values import Block
+from segue.protocols.kit.json_values import Block, object_of
 from segue.protocols.kit.namespaces import FunctionName
 from segue.protocols.kit.ranges import fits_seed, fits_stop, fits_user_id
 from segue.protocols.kit.reading import text_of
@@ -66,9 +66,9 @@ def fit_settings(workspace: Workspace) -> None:
 
 
 def _sets_options(rules: Rules) -> bool:
-    """Whether a request without options may have to disable thinking, or to be streamed."""
+    """Whether a request without options may get some: no thinking, a stream, keys of the body."""
     is_off = rules.functions_with_thinking == "off" or (rules.thinks_unasked and not rules.thinking_unstreamed)
-    return is_off or not rules.unstreamed
+    return is_off or not rules.unstreamed or bool(rules.needed_extra)
 
 
 def is_thinking(options: Options) -> bool:
@@ -292,6 +292,7 @@ class _Options:
         self.fit_numbers(given)
         self.fit_tool_choice(given, thinks=thinks or (fitted.thinking is None and self.rules.thinks_unasked))
         self.fit_extra(given, thinks=thinks)
+        self.add_needed(given)
         self.clean(given)
         return replace(given, **self.changed) if self.changed else given
 
@@ -488,6 +489,21 @@ class _Options:
             if kept is not None and not is_clean_extra(kept, self.model.protocol):
                 self.note(ChangeCode.SURROGATE_REPLACED, ("options", "extra"), Loss.OPAQUE)
                 self.changed["extra"] = clean_value(kept)
+
+    def add_needed(self, given: Options) -> None:
+        """Add the keys that the body has to have."""
+        for key, values in self.rules.needed_extra:
+            extra = cast("Extra", self.changed.get("extra", given.extra) or {})
+            *outer, name = key.split(".")
+            parts: list[Block] = [extra.get(self.model.protocol, {})]
+            for at in outer:
+                parts.append(object_of(parts[-1].get(at)))
+            if name not in parts[-1]:
+                part: Block = {**parts.pop(), name: list(values)}
+                for at in reversed(outer):
+                    part = {**parts.pop(), at: part}
+                added = {**extra, self.model.protocol: part}
+                self.clamp("extra", added, Loss.NONE, f"{key}: the target needs {', '.join(values)}")
 
     def without_refused(self, extra: Extra | None, given: Options, *, thinks: bool) -> Extra | None:
         """Remove keys that the protocol has and this target refuses; the same object when there are none."""

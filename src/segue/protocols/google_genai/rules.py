@@ -196,6 +196,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-17",
     ),
     Family(
+        pattern=r"-tts",
+        rules={"needed_extra": (("generationConfig.responseModalities", ("AUDIO",)),)},
+        providers=("google", "google-vertex"),
+        source="'accepts the following combination of response modalities: * AUDIO' (Gemini API, of speech models)",
+        read="2026-11-17",
+    ),
+    Family(
         pattern=r"gemma-[123]|-tts",
         rules={"system_prompt": False},
         providers=("google",),
