@@ -71,12 +71,6 @@ LIMITS: Final = Limits(
                 equals="AUDIO",
                 models=r"^(?!.*(?:tts|audio|live|omni|lyria))",
             ),
-            Limit(
-                "contents",
-                '"accepts the following combination of response modalities: * AUDIO" (Gemini API, of speech models)',
-                needs=(f'{_CONFIG}.responseModalities.*="AUDIO"',),
-                models=r"-tts",
-            ),
         ),
         Limit(
             f"{_CONFIG}.speechConfig.multiSpeakerVoiceConfig.speakerVoiceConfigs",

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, cast
 
 from segue.errors import Path
 from segue.json_text import encode_json
-from segue.models.model import Modality
+from segue.models.model import Modality, Model
 from segue.models.rules import Rules
 from segue.protocols.kit.checking import Found, objects_of
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
@@ -62,8 +62,16 @@ def check_capabilities(body: JsonObject, places: Places, endpoint: Endpoint) -> 
 
 def is_listed(endpoint: Endpoint) -> bool:
     """Whether the abilities of a model are known: an id alone has the default ones."""
-    model = endpoint.model
+    return _has_abilities(endpoint.model)
+
+
+def _has_abilities(model: Model) -> bool:
     return bool(model.context_window or model.max_tokens) or model.input != ("text", "image")
+
+
+def is_described(model: Model) -> bool:
+    """Whether a model has abilities, rules or a dialect of its own."""
+    return _has_abilities(model) or bool(model.rules or model.dialect)
 
 
 def _check_media(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
@@ -250,6 +258,23 @@ def _check_limit(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
             yield Violation("max_tokens", path, message)
 
 
+def _check_needed(body: JsonObject, _: Places, endpoint: Endpoint) -> Found:
+    """Find a body without a list that it has to have; Google accepts keys in either case."""
+    for key, values in endpoint.rules.needed_extra:
+        path: Path = tuple(key.split("."))
+        given: object = body
+        for name in path:
+            inner = {_plain(other): value for other, value in object_of(given).items()}
+            given = inner.get(_plain(str(name)))
+        if not isinstance(given, list) or not set(values) <= {*map(str, cast("list[object]", given))}:
+            message = f"{endpoint.model.id or 'the endpoint'} needs `{key}` with {', '.join(values)}; set it"
+            yield Violation("needs", path, message)
+
+
+def _plain(key: str) -> str:
+    return key.replace("_", "").lower()
+
+
 def _check_stream(body: JsonObject, _: Places, endpoint: Endpoint) -> Found:
     """Find a request for a whole reply where the target has none."""
     if not endpoint.rules.unstreamed and body.get("stream") is not True:
@@ -259,6 +284,7 @@ def _check_stream(body: JsonObject, _: Places, endpoint: Endpoint) -> Found:
 
 _CHECKS: Final = (
     _check_stream,
+    _check_needed,
     _check_media,
     _check_tools,
     _check_output,
