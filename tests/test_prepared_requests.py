@@ -42,9 +42,8 @@ def on_chat(model: str) -> Model:
     return replace(get_model(model), protocol="openai-chat")
 
 
-STRICT: Final = ToolDefinition(
-    name="find", parameters={"type": "object", "properties": {}, "additionalProperties": False}, strict=True
-)
+CLOSED: Final = {"type": "object", "properties": {}, "additionalProperties": False}
+STRICT: Final = ToolDefinition(name="find", parameters=CLOSED, strict=True)
 
 
 FIVE, HOUR = CacheMark(), CacheMark(ttl="1h")
@@ -127,6 +126,14 @@ SETTINGS: Final[Mapping[str, Row]] = {
     "a whole reply of another one": Row("alibaba/qwen3.8-omni-flash", "option_clamped", options=Options(stream=False)),
     "a whole reply of Codex": Row("openai-codex/gpt-6-sol", "option_clamped", options=Options(stream=False)),
     "a stream of Codex": Row("openai-codex/gpt-6-sol", options=Options(stream=True)),
+    "thinking where no token may be written": Row(
+        "anthropic/claude-opus-4-5", "option_clamped", options=Options(thinking="low", max_tokens=0)
+    ),
+    "a tool whose schema is a reference, at Moonshot": Row(
+        "moonshotai/kimi-k2.5",
+        "tool_schema",
+        tools=(ToolDefinition(name="find", parameters={"$ref": "#/$defs/root", "$defs": {"root": CLOSED}}),),
+    ),
     "parallel calls of the o-series": Row(
         on_chat("openai/o1-2024-12-17"),
         "option_removed",
@@ -268,6 +275,17 @@ MEDIA: Final[Mapping[str, Row]] = {
         )
         for model in ("anthropic/claude-opus-4-8", "openai/gpt-5.4")
     },
+    "an image whose type is any, to a model behind OpenRouter": Row(
+        "openrouter/openai/gpt-5",
+        "media_type_named",
+        messages=(seen(ImageContent(data=PNG, mime_type="image/*")),),
+    ),
+    "a text in a data URL without base64, as an image": Row(
+        "openai/gpt-5.4",
+        "image_as_file",
+        "media_resolved",
+        messages=(seen(ImageContent(url="data:text/plain;charset=utf-8,hello%20world")),),
+    ),
     "an image whose type has spaces, to OpenAI": Row(
         "openai/gpt-5.4", "media_type_named", messages=(seen(ImageContent(data=PNG, mime_type=" image/png ")),)
     ),

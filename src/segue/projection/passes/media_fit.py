@@ -150,9 +150,10 @@ def _image_of(file: FileContent) -> ImageContent:
 def _real_type(piece: Media, allowed: tuple[str, ...], *, exact: bool) -> str | None:
     """Give the MIME type that has to replace the given one; None where the given one may stay.
 
-    Bytes of another class always decide. Within a class they decide where the target checks the type of images, and
-    where it supports only one of the two types. Capitals and parameters in the type of an image are removed where the
-    target supports only the plain type: codecs write that of an image unchanged, and that of a file plain.
+    Bytes of another class always decide. Within a class they decide where no type is named (`image/*`), where the
+    target checks the type of images, and where it supports only one of the two types. Capitals and parameters in the
+    type of an image are removed where the target supports only the plain type: codecs write that of an image
+    unchanged, and that of a file plain.
     """
     given = plain_type(piece.mime_type)
     found = None if piece.data is None else type_of_data(piece.data)
@@ -161,7 +162,9 @@ def _real_type(piece: Media, allowed: tuple[str, ...], *, exact: bool) -> str | 
         return named if named is not None and not shows_other_class(named, found) else found
     is_image = class_of(given) == "image"
     other = found if is_image and found != given and class_of(found or "") == "image" else None
-    if other is not None and (exact or _is_allowed(allowed, other) != _is_allowed(allowed, given)):
+    if other is not None and (
+        exact or given.endswith("/*") or _is_allowed(allowed, other) != _is_allowed(allowed, given)
+    ):
         return other
     named, written = ALIASES.get(given, given), (piece.mime_type or "") if is_image else given
     return named if _is_allowed(allowed, named) and not _is_allowed(allowed, written) else None

@@ -40,6 +40,8 @@ Schema = Mapping[str, object]
 
 _ROOT_TYPES: Final = frozenset({"properties", "required"})
 _CHOICES: Final = ("allOf", "anyOf", "oneOf")
+_MOST_REFERENCES: Final = 8
+"""How many references in a row are followed at the root; they may form a circle."""
 
 
 def fit_schema(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
@@ -72,6 +74,8 @@ def fit_schema(schema: Schema, rules: Rules) -> tuple[Schema, Loss]:
         fitted = known if known != fitted else fitted
     if not rules.schema_root_refused.isdisjoint(fitted):
         fitted, loss = _without_choices(fitted, rules.schema_root_refused), Loss.CONTENT
+    if rules.schema_root_object and "$ref" in fitted and "type" not in fitted:
+        fitted = _with_root(fitted)
     if rules.schema_root_object and fitted.get("type") != "object" and (fitted or rules.schema_needed):
         loss = Loss.CONTENT if "type" in fitted else loss
         root: dict[str, object] = {"type": "object", "properties": dict[str, object]()}
@@ -235,6 +239,16 @@ def _with_definitions(one: Schema, root: Schema) -> Schema:
     meant = referred(root, str(one["$ref"]))
     is_plain = not any("$ref" in inner for _, inner in walk_schema(meant))
     return {**meant, **rest} if is_plain else rest
+
+
+def _with_root(schema: Schema) -> Schema:
+    """Write the schema that a reference at the root names; its definitions stay, for other references."""
+    for _ in range(_MOST_REFERENCES):
+        meant = referred(schema, str(schema.get("$ref")))
+        if not meant or meant is schema:
+            break
+        schema = {**meant, **{key: value for key, value in schema.items() if key != "$ref"}}
+    return schema
 
 
 def _describe(schema: dict[str, object], keys: Sequence[str]) -> None:

@@ -121,7 +121,8 @@ def _fit_budget(wanted: ThinkingLevel | int, target: Target, max_tokens: int | N
     if isinstance(wanted, str) and target.dialect.thinking_format != "budget":
         return []  # the level is sent by its name
     budget = wanted if isinstance(wanted, int) else budget_for_level(wanted, target.dialect)
-    limits = [limit for limit in (max_tokens, target.model.max_tokens) if limit and limit > 0]
+    given = (max_tokens, target.model.max_tokens or None)  # a limit of 0 is one; a model without one has 0
+    limits = [limit for limit in given if limit is not None and limit >= 0]
     if rules.budget_in_max_tokens and limits:
         room = min(limits) - ANSWER_ROOM
         most = min(most, room) if most else room

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import cast
+from urllib.parse import unquote_to_bytes
 
 import msgspec
 
@@ -194,17 +196,20 @@ def number_of(value: object) -> int:
 
 
 def split_data_url(url: str, *, exact: bool = True) -> tuple[str | None, str] | None:
-    """Split a base64 data URL into MIME type and data; None for any other URL.
+    """Split a data URL into MIME type and base64 data; None for any other URL.
 
-    With `exact`, only in lower case, as `data_url` writes it: a codec has to write the URL that it read.
+    With `exact`, only one as `data_url` writes it: a codec has to write the URL that it read. Others may have capitals,
+    or text in place of base64.
     """
     start = url[:5]
     if (start if exact else start.lower()) != "data:":
         return None
     head, comma, data = url[5:].partition(",")
-    if not comma or not (head if exact else head.lower()).endswith(";base64"):
+    if comma and (head if exact else head.lower()).endswith(";base64"):
+        return head[: -len(";base64")] or None, data
+    if exact or not comma:
         return None
-    return head[: -len(";base64")] or None, data
+    return head or "text/plain", b64encode(unquote_to_bytes(data)).decode()
 
 
 def data_url(mime_type: str | None, data: str) -> str:
