@@ -142,6 +142,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """The most strict tools of a request."""
     max_optional: int = 0
     """The most optional properties of a strict schema."""
+    max_unions: int = 0
+    """The most properties of a strict schema that have several types, or a choice of schemas."""
     output_strict: bool = False
     """Whether an output schema is always strict; otherwise it is if the request says so."""
 

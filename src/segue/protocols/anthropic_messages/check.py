@@ -98,10 +98,6 @@ def _check_tools(body: Mapping[str, object], endpoint: Endpoint) -> Iterator[Vio
             yield Violation("tool_name_taken", (*path, "name"), f"two tools have the name {name!r}; rename one")
         if isinstance(name, str):
             seen.add(name)
-        if text_of(tool.get("type")) in rules.refused_tool_types:
-            # Refused by the 5.5 generation and Fable 5.2 (Anthropic documentation: computer use, 2026-11)
-            message = f"{endpoint.model.id} does not support {tool['type']}; use a newer version of the tool"
-            yield Violation("tool_type", (*path, "type"), message)
         if tool.get("type") not in (None, "custom") or not ("name" in tool or "input_schema" in tool):
             continue
         # "tools.7.custom.name: String should match pattern" (tester-mcp-client #11)

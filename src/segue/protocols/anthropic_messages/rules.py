@@ -139,6 +139,7 @@ FAMILIES: Final[tuple[Family, ...]] = (
             "strict_refused": _STRICT_REFUSED,
             "max_strict_tools": 20,
             "max_optional": 24,
+            "max_unions": 16,
             "output_strict": True,
             "refused_options": _SAMPLING,
             "thinking_levels": frozenset({"off", "low", "medium", "high", "xhigh", "max"}),  # efforts: anthropic 2.8.0

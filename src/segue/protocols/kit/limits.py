@@ -3,9 +3,9 @@
 A row names a place in the body and what an endpoint refuses there, with the source. The file `limits` of each protocol
 holds its rows; this file compares bodies with them. What depends on the capabilities of a model is a field of `Rules`.
 
-A place is a path of keys with dots: `*` stands for every item of a list, `~` for every key of an object and `*` behind
-an object for every value. A condition is a place that has to be set, or `place=value` with a JSON value; one that
-begins with a dot is looked up in the object that holds the value. An empty list counts as not set.
+A place is a path of keys with dots: `*` stands for every item of a list, a number for one of them, `~` for every key of
+an object and `*` behind an object for every value. A condition is a place that has to be set, or `place=value` with a
+JSON value; one that begins with a dot is looked up in the object that holds the value. An empty list counts as not set.
 """
 
 from __future__ import annotations
@@ -207,6 +207,8 @@ def _find(value: object, keys: tuple[str, ...], path: Path, holder: Block) -> It
     elif isinstance(value, list) and key == _EVERY:
         for index, item in enumerate(cast("list[object]", value)):
             yield from _find(item, rest, (*path, index), holder)
+    elif isinstance(value, list) and key.isdigit() and int(key) < len(cast("list[object]", value)):
+        yield from _find(cast("list[object]", value)[int(key)], rest, (*path, int(key)), holder)
 
 
 @lru_cache(maxsize=1024)

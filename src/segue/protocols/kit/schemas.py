@@ -116,7 +116,7 @@ def find_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool 
     """
     yield from _find_root_faults(schema, rules, strict=strict, output=output)
     refused = rules.schema_refused | rules.strict_refused if strict else rules.schema_refused
-    optional = 0
+    optional = unions = 0
     for path, one in walk_schema(schema):
         for key in refused_references(one, schema) if rules.schema_definitions_only else ():
             # "references must start with #/$defs/" (command-code #594, 2026-07-27), "conflicting keywords found after
@@ -140,6 +140,7 @@ def find_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool 
         names = list(cast("JsonObject", properties)) if isinstance(properties, Mapping) else []
         listed = {name for name in list_of(one.get("required")) if isinstance(name, str)}
         optional += len([name for name in names if name not in listed])
+        unions += len([name for name in names if _is_union(cast("JsonObject", properties)[name])])
         if one.get("type") == "object" or names:
             if (rules.strict_closed or rules.strict_objects) and one.get("additionalProperties") is not False:
                 message = "`additionalProperties` has to be false; set it"
@@ -153,13 +154,23 @@ def find_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool 
                 yield Violation(
                     "schema_required", (*path, "required"), f"there is no property {extra}; do not require it"
                 )
-    if strict and 0 < rules.max_optional < optional:
+    if not strict:
+        return
+    # Anthropic documentation: structured outputs, schema complexity limits
+    if 0 < rules.max_optional < optional:
         message = f"{optional} properties are optional, and at most {rules.max_optional} may be; require some"
         yield Violation("schema_optional", (), message)
-    if strict and not rules.strict_recursion and is_recursive(schema):
+    if 0 < rules.max_unions < unions:
+        message = f"{unions} properties have several types, and at most {rules.max_unions} may; choose one for some"
+        yield Violation("schema_unions", (), message)
+    if not rules.strict_recursion and is_recursive(schema):
         yield Violation("schema_recursive", (), "the schema refers to itself; write out the levels")
-    if strict:
-        yield from _find_excess(schema, rules)
+    yield from _find_excess(schema, rules)
+
+
+def _is_union(schema: object) -> bool:
+    given = object_of(schema)
+    return isinstance(given.get("type"), list) or "anyOf" in given
 
 
 def _find_root_faults(schema: JsonObject, rules: Rules, *, strict: bool, output: bool) -> Iterator[Violation]:
@@ -172,6 +183,10 @@ def _find_root_faults(schema: JsonObject, rules: Rules, *, strict: bool, output:
 
 def _find_unsupported(schema: JsonObject, path: Path, rules: Rules, *, strict: bool) -> Iterator[Violation]:
     """Find values of keywords, and keywords side by side, that a target does not support; see `Rules` for sources."""
+    reference = schema.get("$ref")
+    if strict and isinstance(reference, str) and not reference.startswith("#"):
+        # No references to other documents (Anthropic and OpenAI documentation: structured outputs)
+        yield Violation("schema_reference", (*path, "$ref"), "the schema is not in this one; write it out")
     kind, given = schema.get("type"), schema.get("format")
     formats = rules.strict_formats if strict and rules.strict_formats is not None else rules.schema_formats
     if formats is not None and isinstance(given, str) and given not in formats and is_text(kind):
