@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from segue.models.family import Family
-from segue.models.model_ids import OPENAI_GPT_5_1_TO_4, OPENAI_WITHOUT_LONG_CACHE
+from segue.models.model_ids import OPENAI_ALWAYS_THINKS, OPENAI_GPT_5_1_TO_4, OPENAI_WITHOUT_LONG_CACHE
 
 OPENAI_FAMILIES: Final[tuple[Family, ...]] = (
     Family(
@@ -21,6 +21,21 @@ OPENAI_FAMILIES: Final[tuple[Family, ...]] = (
         providers=("openai", "azure"),
         source="'prompt_cache_retention is not supported on this model'; OpenAI documentation: prompt caching, models",
         read="2026-11-17",
+    ),
+    Family(
+        pattern=r"^gpt-5-chat",
+        rules={"tools": False},
+        providers=("openai",),
+        source="'tools is not supported in this model.' (flexeval #242, 2025-09-08; litellm 1.108.4)",
+        read="2026-11-18",
+    ),
+    Family(
+        pattern=OPENAI_ALWAYS_THINKS,
+        rules={"refused_options": frozenset({"temperature", "top_p"})},
+        providers=("openai", "azure"),
+        source="'Unsupported parameter: 'temperature' is not supported with this model.' of gpt-5.2-codex"
+        " (software-agent-sdk #1837, 2026-01-27); OpenAI documentation: these have no effort none",
+        read="2026-11-18",
     ),
     Family(
         pattern=OPENAI_GPT_5_1_TO_4,

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from segue.models.model_ids import OPENAI_GPT_5_ALONE, OPENAI_O_SERIES, OPENAI_WITHOUT_REASONING
+from segue.models.model_ids import (
+    OPENAI_ALWAYS_THINKS,
+    OPENAI_GPT_5_1_TO_4,
+    OPENAI_GPT_5_5_UP,
+    OPENAI_GPT_5_ALONE,
+    OPENAI_GPT_6_ON,
+    OPENAI_O_SERIES,
+    OPENAI_WITHOUT_REASONING,
+)
 from segue.protocols.kit.limits import Limit, Limits, rows_of
 from segue.protocols.kit.openai_cache import CACHE_LIMITS
 
@@ -12,6 +20,7 @@ _OPENAI: Final = ("openai", "azure")
 _SPEC: Final = "openai-openapi 2.3.0: the parameter's bounds"
 _NOT_FOUND: Final = "\"Tool choice 'web_search_preview' not found in 'tools' parameter.\" (OpenAI API)"
 _MINIMAL: Final = "\"The following tools cannot be used with reasoning.effort 'minimal': web_search.\" (OpenAI API)"
+_LOGPROBS: Final = '"logprobs are not supported with reasoning models."'
 _EMPTY: Final = '"empty array. Expected an array with minimum length 1" (OpenAI API)'
 _CODEX: Final = "the backend of Codex; reported 400s, 2025 and 2026"
 _XAI: Final = "xAI documentation: Responses API, unsupported parameters"
@@ -66,6 +75,27 @@ LIMITS: Final = Limits(
                 models=OPENAI_WITHOUT_REASONING,
             ),
             Limit(
+                "include.*",
+                f"{_LOGPROBS} (OpenAI API, of models that always reason)",
+                refused="remove it",
+                equals="message.output_text.logprobs",
+                models=rf"{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|{OPENAI_ALWAYS_THINKS}|{OPENAI_GPT_6_ON}",
+            ),
+            Limit(
+                "include.*",
+                f"{_LOGPROBS} (OpenAI API; accepted with effort none)",
+                equals="message.output_text.logprobs",
+                needs=('reasoning.effort="none"',),
+                models=OPENAI_GPT_5_5_UP,
+            ),
+            Limit(
+                "include.*",
+                f"{_LOGPROBS} (OpenAI API; accepted with effort none)",
+                equals="message.output_text.logprobs",
+                excludes=tuple(f'reasoning.effort="{effort}"' for effort in ("low", "medium", "high", "xhigh")),
+                models=OPENAI_GPT_5_1_TO_4,
+            ),
+            Limit(
                 "text.format.name",
                 "openai 3.49.0: letters, digits, _ and -, at most 64",
                 pattern=r"[a-zA-Z0-9_-]{1,64}",
@@ -105,6 +135,25 @@ LIMITS: Final = Limits(
                     models=rf"{OPENAI_WITHOUT_REASONING}|{OPENAI_O_SERIES}",
                 )
                 for kind in ("shell", "apply_patch")
+            ),
+            *(
+                Limit(
+                    "tools.*.type",
+                    "\"Tool 'computer' is not supported with ...\" (OpenAI documentation: computer use and tool search,"
+                    " from GPT-5.4 on; of its nano: inspect_ai #3844, 2026-05-05)",
+                    refused="choose another model",
+                    equals=kind,
+                    models=rf"{OPENAI_WITHOUT_REASONING}|{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|gpt-5\.[123]{more}",
+                )
+                for kind, more in (("computer", r"|gpt-5\.4-nano"), ("tool_search", ""))
+            ),
+            Limit(
+                "tool_choice",
+                "\"Tool choices other than 'auto' are not supported with model 'gpt-5' and the following tool types:"
+                " 'file_search'.\" (AI-Agent-Casebook #127, 2025-08-19)",
+                equals="required",
+                excludes=('tools.*.type="file_search"',),
+                models=OPENAI_GPT_5_ALONE,
             ),
             Limit("tool_choice.name", _NOT_FOUND, among="tools.*.name", when=('tool_choice.type="function"',)),
             *(

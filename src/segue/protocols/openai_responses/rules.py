@@ -156,6 +156,12 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-16",
     ),
     Family(
+        pattern=r"codex-spark",
+        rules={"refused_tool_types": frozenset({"image_generation"})},
+        source="'Tool 'image_generation' is not supported with gpt-5.3-codex-spark.' (codex #22637, 2026-05-14)",
+        read="2026-11-18",
+    ),
+    Family(
         pattern=r"deepseek-v[4-9]",
         rules={"forced_choice_with_thinking": False},
         source="'Thinking mode does not support this tool_choice' (litellm #37470)",
