@@ -125,6 +125,8 @@ _MINIMAX: Final = Provider(
     base_url="https://api.minimax.io/anthropic",
     key_variables=("MINIMAX_API_KEY",),
     rules={
+        # "chat content has invalid message role: system" (CodexPlusPlus #267, note-gen #918; 2026-02 to 2026-05)
+        "openai-chat": {"system_messages": "none"},
         "anthropic-messages": {
             "reasoning_replay": "open",
             "refused_extra": frozenset({"output_config.format"}),
@@ -186,7 +188,11 @@ CHINESE_LABS: Final[tuple[Provider, ...]] = (
                 "result_text_only": True,  # "unknown variant `image_url`, expected `text`" (kimi-code #2669)
             },
             "openai-responses": {"calls_last": True, **_DEEPSEEK_USER},
-            "anthropic-messages": _DEEPSEEK_USER,
+            "anthropic-messages": {
+                # A function has no type: "unknown variant `custom`, expected" one of these (public probes, 2026-10-05)
+                "tool_types": frozenset({"web_search_20250305", "web_search_20260209"}),
+                **_DEEPSEEK_USER,
+            },
         },
         dialect={
             "openai-chat": {

@@ -189,6 +189,8 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 # (free-claude-code #1136, 2026-07-16); Cerebras documentation: chat completions
                 "body_fields": "closed",
                 "added_fields": _CEREBRAS_FIELDS,
+                # "body.store: property 'body.store' is unsupported" (openclaude #740, 2026-04-17)
+                "refused_extra": frozenset({"store"}),
                 # "Unsupported JSON schema fields: {'minItems', 'items'}" (claude-code-router #708, 2025-08-26)
                 "strict_refused": frozenset({"minItems", "maxItems"}),
             }
@@ -353,7 +355,12 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
         rules={
             "openai-chat": {"schema_properties": True},
             # "Duplicate item found with id msg_123." (vscode #321977, 2026-06-18)
-            "openai-responses": {"schema_properties": True, "unique_items": True},
+            "openai-responses": {
+                "schema_properties": True,
+                "unique_items": True,
+                # "The requested tool image_generation is not supported." (copilot-api #220, 2026-04-27)
+                "refused_tool_types": frozenset({"image_generation"}),
+            },
         },
         dialect={"openai-chat": {"effort": False, "strict_tools": True}, "anthropic-messages": {"auth": "bearer"}},
         source='pi-ai 1.5.0; "object schema missing properties" (copilot-api #192, 2026-02-11)',

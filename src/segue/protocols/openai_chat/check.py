@@ -15,6 +15,7 @@ from segue.protocols.kit.capabilities import Places
 from segue.protocols.kit.checking import Found, Messages, check_base64, data_urls, messages_of, objects_of, run_checks
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
 from segue.protocols.kit.efforts import check_effort
+from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.ranges import check_greedy, check_long_stops, check_range, check_user_ids
 from segue.protocols.kit.reading import real_of, text_of
 from segue.protocols.kit.request_fields import RequestFields
@@ -184,6 +185,15 @@ def _check_effort(body: JsonObject, endpoint: Endpoint) -> Found:
     """Efforts: "Unsupported value: 'minimal' is not supported with the 'o4-mini' model." (OpenAI API)."""
     if endpoint.model.provider == PROVIDER:  # gateways translate them
         yield from check_effort(body.get("reasoning_effort"), ("reasoning_effort",), endpoint, "effort_refused")
+    if endpoint.dialect.thinking_format != "openrouter" or endpoint.model.thinking_levels.get("off", "") is not None:
+        return
+    asked = object_of(body.get("reasoning"))
+    key = "enabled" if asked.get("enabled") is False else "effort"
+    if key == "enabled" or asked.get(key) == "none":
+        # "Reasoning is mandatory for this endpoint and cannot be disabled." (claude-code-router #1215, 2026-02-15, and
+        # #1229; pi #4316)
+        message = f"{endpoint.model.id} always thinks; remove `reasoning.{key}`"
+        yield Violation("effort_refused", ("reasoning", key), message)
 
 
 def _check_functions(body: JsonObject, endpoint: Endpoint) -> Found:

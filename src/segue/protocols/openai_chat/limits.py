@@ -191,6 +191,26 @@ LIMITS: Final = Limits(
             models=r"gemini-3\.(?:5-flash-lite|6-flash)",
             providers=("google",),
         ),
+        *(
+            Limit(
+                key,
+                '"Penalty is not enabled for this model", but 0 is taken (openai-gemini #63, 2025-07-13;'
+                " google-gemini/cookbook #1290; of OpenRouter: MisakaNet #1473, 2026-09-04)",
+                allowed=(0,),
+                models=models,
+                providers=(provider,),
+                advice="remove it",
+            )
+            for key in ("presence_penalty", "frequency_penalty")
+            for provider, models in (("google", r"gemini-(?:2\.5|3)"), ("openrouter", r"gemini-3\.[78]"))
+        ),
+        # -- Anthropic
+        Limit(
+            "response_format.json_schema",
+            '"strict: Field required", "strict: Input should be True" (hiring-agent #421, 2026-09-05)',
+            needs=(".json_schema.strict=true",),
+            providers=("anthropic",),
+        ),
         # -- Copilot
         Limit(
             "messages",
@@ -204,6 +224,13 @@ LIMITS: Final = Limits(
             "tool_stream",
             '"Validation: Unsupported parameter(s): `tool_stream`" (openclaude #1950, 2026-07-12)',
             refused="remove it",
+            providers=("nvidia",),
+        ),
+        Limit(
+            "thinking",
+            '"Validation: Unsupported parameter(s): thinking" (9router #2268, 2026-07-01)',
+            refused="remove it",
+            models=r"minimax",
             providers=("nvidia",),
         ),
         # -- Groq
@@ -254,6 +281,33 @@ LIMITS: Final = Limits(
         *rows_of(
             _MOONSHOT,
             Limit(
+                "thinking.type",
+                '"invalid thinking: only type=enabled is allowed for this model" (Kimi-K2 #141, 2026-06-22)',
+                refused="use enabled",
+                equals="disabled",
+                models=r"kimi-k2\.7-code",
+            ),
+            Limit(
+                "thinking",
+                "this model always thinks and takes no such object, but an effort (modelparams.dev #168, 2026-07-30)",
+                refused="use reasoning_effort",
+                models=r"kimi-k3",
+                providers=("moonshotai", "moonshotai-cn"),
+            ),
+            Limit(
+                "temperature",
+                '"invalid temperature: only 0.6 is allowed for this model" (inspect_ai #5156, live, 2026-08-31)',
+                allowed=(0.6,),
+                when=('thinking.type="disabled"',),
+                models=r"kimi-k2\.[5-9]",
+                advice="remove it",
+            ),
+            Limit(
+                "reasoning_effort",
+                "\"cannot specify both 'thinking' and 'reasoning_effort'\" (nanobot #3939, 2026-05-20)",
+                excludes=("thinking",),
+            ),
+            Limit(
                 "n",
                 '"n must be 1 when temperature is very small" (Moonshot documentation: chat)',
                 most=1,
@@ -276,6 +330,23 @@ LIMITS: Final = Limits(
                 )
                 for key, value in (("presence_penalty", 0), ("frequency_penalty", 0), ("n", 1))
             ),
+        ),
+        # -- MiniMax
+        Limit(
+            "messages.1.role",
+            '"invalid params, invalid chat setting", of a second one (MiniMax-M2 #51, 2025-11-24, answered by MiniMax;'
+            " Clawith #589, 2026-05-20)",
+            refused="join it with the first",
+            equals="system",
+            when=('messages.0.role="system"',),
+            providers=("minimax", "minimax-cn"),
+        ),
+        # -- Z.ai
+        Limit(
+            "messages",
+            '"The messages parameter is illegal." where none is of the user (opencode #2557, 2025-09-17)',
+            needs=('messages.*.role="user"', 'messages.*.role="tool"'),
+            providers=("zai", "zai-coding-cn"),
         ),
         # -- Qwen
         *rows_of(
@@ -332,6 +403,19 @@ LIMITS: Final = Limits(
             ),
         ),
         # -- OpenRouter
+        Limit(
+            "reasoning_effort",
+            '"Only one of "reasoning" and "reasoning_effort" may be provided" (LibreChat #6076, 2025-02-26)',
+            excludes=("reasoning", "include_reasoning=true"),
+            providers=("openrouter",),
+        ),
+        Limit(
+            "model",
+            '"This model requires that either input content or output modality contain audio." (truefoundry #822)',
+            needs=('modalities.*="audio"', "messages.*.content.*.input_audio"),
+            models=r"openai/gpt-(?:audio|4o(?:-mini)?-audio)",
+            providers=("openrouter",),
+        ),
         Limit(
             "reasoning.effort",
             '"Only one of "reasoning.effort" and "reasoning.max_tokens" can be specified" (OpenRouter documentation)',

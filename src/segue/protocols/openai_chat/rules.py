@@ -205,6 +205,14 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-17",
     ),
     Family(
+        pattern=r"llama-guard|gemini-(?:2\.5-flash|3\.1-flash-lite)-image|gpt-5\.4-image",
+        rules={"tools": False},
+        providers=("openrouter",),
+        source="'No endpoints found that support tool use.' (kilocode #9006, 2026-04-15; Open-WebUI-OpenRouter-pipe"
+        " #58, 2026-07-28; routstr-core #554)",
+        read="2026-11-18",
+    ),
+    Family(
         pattern=r"grok-code",
         rules={"user_media": ()},
         providers=("xai",),
