@@ -43,5 +43,12 @@ LIMITS: Final = Limits(
             equals=True,
             models=r"amazon\.nova|meta\.llama|mistral\.(?:mistral-(?:7b|(?:large|small)-2)|mixtral|pixtral)",
         ),
+        Limit(
+            "messages.*.content.*.toolResult.status",
+            '"This model doesn\'t support the status field. Remove status and try again." (pydantic-ai, its profiles of'
+            " Bedrock, verified live)",
+            refused="remove it",
+            models=r"writer\.palmyra",
+        ),
     )
 )

@@ -273,6 +273,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-15",
     ),
     Family(
+        pattern=r"amazon\.nova|meta\.llama|mistral\.pixtral",
+        rules={"refused_extra": ["outputConfig"], "refused_options": ["output_schema"]},
+        source="'This model doesn't support the outputConfig field. Remove outputConfig and try again.' (public probes"
+        " of every Nova, Llama 3.3 and 4, and Pixtral, 2026)",
+        read="2026-11-18",
+    ),
+    Family(
         pattern=r"meta\.llama4",
         rules={"result_media": (*_IMAGES, *_DOCUMENTS)},
         source="opencode #49443, live table of 2026-09-17; a PDF, recorded by pydantic-ai",

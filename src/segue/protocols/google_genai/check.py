@@ -101,9 +101,10 @@ def _check_schema(function: Block, path: Path, rules: Rules) -> Iterator[Violati
         # "This field is mutually exclusive with `parameters`." (google-genai 3.1.0)
         yield Violation("tool_schema", (*path, keys[1]), "a tool has two schemas; remove one of them")
     for key in keys:
-        kind = text_of(object_of(function[key]).get("type"))
-        if kind is not None and kind.lower() != "object":
-            # "parameters schema should be of type OBJECT" (Vertex: OmniRoute #3360)
+        root = object_of(function[key])
+        kind = text_of(root.get("type")) or ("union" if "anyOf" in root else "object")
+        if kind.lower() != "object":
+            # "parameters schema should be of type OBJECT" (Vertex: OmniRoute #3360; litellm #41639 for a union)
             message = "the schema of a tool is not of type object; put it into an object"
             yield Violation("tool_schema", (*path, key, "type"), message)
     for fault in find_faults(object_of(function.get("parameters")), rules, strict=False):

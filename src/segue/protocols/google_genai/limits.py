@@ -10,6 +10,7 @@ from segue.protocols.kit.limits import Limit, Limits, rows_of
 _CONFIG: Final = "generationConfig"
 _INT32: Final = 2_147_483_647
 _GEMINI: Final = ("google", "google-vertex")
+_TOOLS: Final = ("googleSearch", "enterpriseWebSearch", "urlContext", "codeExecution", "googleMaps")
 _CATEGORIES: Final = tuple(
     f"HARM_CATEGORY_{name}"
     for name in (
@@ -54,6 +55,26 @@ LIMITS: Final = Limits(
             '"include_thoughts is only enabled when thinking is enabled" (Vertex; reported 400s, 2025)',
             equals=True,
             excludes=(".thinkingBudget=0",),
+        ),
+        Limit(
+            f"{_CONFIG}.candidateCount",
+            '"Multiple candidates is not enabled for this model" (js-genai #1609, 2026-05-18; at Vertex 3.1 Pro took'
+            " four: python-genai #1723)",
+            most=1,
+            models=r"gemini-3",
+            providers=("google",),
+        ),
+        *(
+            Limit(
+                f"{_CONFIG}.{key}",
+                '"Penalty is not enabled for this model", but 0 is taken (google-gemini/cookbook #1290, 2026-07-17;'
+                " litellm #16907)",
+                allowed=(0,),
+                models=r"gemini-3",
+                providers=("google",),
+                advice="remove it",
+            )
+            for key in ("presencePenalty", "frequencyPenalty")
         ),
         *rows_of(
             _GEMINI,
@@ -131,6 +152,17 @@ LIMITS: Final = Limits(
                 )
                 for other in ("googleSearch", "urlContext")
             ),
+        ),
+        *(
+            Limit(
+                f"tools.*.{tool}",
+                "\"tools[0].tool_type: one_of 'tool_type' has more than one initialized field\" (Vertex: litellm"
+                " #18511, 2025-12-30)",
+                excludes=tuple(f'.~="{other}"' for other in _TOOLS[:place]),
+                providers=("google-vertex",),
+            )
+            for place, tool in enumerate(_TOOLS)
+            if place
         ),
         Limit(
             "tools.*.functionDeclarations.*.behavior",

@@ -146,6 +146,13 @@ FAMILIES: Final[tuple[Family, ...]] = (
         read="2026-11-17",
     ),
     Family(
+        pattern=r"gemini-3\.[5-9]",
+        rules={"refused_extra": ["generationConfig.responseLogprobs", "generationConfig.logprobs"]},
+        providers=("google-vertex",),
+        source="'Logprobs is not supported for this model.' of gemini-3.5-flash (generative-ai #2947, 2026-06-22)",
+        read="2026-11-18",
+    ),
+    Family(
         pattern=r"gemini-2\.5-pro",
         rules={
             "thinking_levels": frozenset({"minimal", "low", "medium", "high"}),

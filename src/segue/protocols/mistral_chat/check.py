@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Final, cast
 
 from segue.errors import Path
-from segue.protocols.kit.capabilities import Places
+from segue.protocols.kit.capabilities import Places, is_listed
 from segue.protocols.kit.checking import (
     Found,
     Messages,
@@ -25,6 +25,7 @@ from segue.protocols.kit.checking import (
     unanswered,
 )
 from segue.protocols.kit.codec import Endpoint, JsonObject, Violation
+from segue.protocols.kit.efforts import check_effort
 from segue.protocols.kit.json_values import object_of
 from segue.protocols.kit.media_checks import check_image_url
 from segue.protocols.kit.ranges import check_greedy, check_range, check_seed
@@ -284,4 +285,19 @@ def _check_ranges(body: JsonObject, endpoint: Endpoint) -> Found:
     yield from check_seed(body.get("random_seed"), ("random_seed",), endpoint.rules)
 
 
-_BODY_CHECKS: Final[tuple[Callable[[JsonObject, Endpoint], Found], ...]] = (_check_tools, _check_refused, _check_ranges)
+def _check_effort(body: JsonObject, endpoint: Endpoint) -> Found:
+    """Find an effort that the model does not have.
+
+    "reasoning_effort='medium' is not supported for this model. Must be one of ..." none and high (SmartHopper #647,
+    2026-07-06); models that do not reason refuse it (hermes-agent #11243, 2026-04).
+    """
+    effort, path = body.get("reasoning_effort"), ("reasoning_effort",)
+    if effort not in (None, "none") and is_listed(endpoint) and not endpoint.model.reasoning:
+        yield Violation("effort_refused", path, f"{endpoint.model.id} does not reason; remove `reasoning_effort`")
+    else:
+        yield from check_effort(effort, path, endpoint, "effort_refused")
+
+
+_BODY_CHECKS: Final[tuple[Callable[[JsonObject, Endpoint], Found], ...]] = (
+    *(_check_tools, _check_refused, _check_ranges, _check_effort),
+)

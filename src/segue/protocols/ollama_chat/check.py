@@ -99,9 +99,11 @@ _OPTIONS: Final[Mapping[str, str]] = {
 _MOST_LOGPROBS: Final = 20
 _WITHOUT_THINKING: Final = (
     rf"{WITHOUT_TOOLS}|(?:^|/)(?:llama3\.[123]|llama4|mistral(?:-(?:nemo|small[\d.]*|large))?|mixtral|ministral-3|codestral"
-    r"|qwen2(?:\.5)?(?:-coder)?|qwen2\.5vl|command-r(?:-plus)?|phi4-mini|smollm2?)(?=:|$)"
+    r"|qwen2(?:\.5)?(?:-coder)?|qwen2\.5vl|command-r(?:-plus)?|phi4-mini|smollm2?"
+    r"|qwen3-coder(?:-next)?|gemma3n?|cogito|granite3\.[0-3]|devstral)(?=:|$)"
 )
-"""Models of the library without thinking. (ollama.com/library, read 2026-11-17)"""
+"""Models of the library without thinking. (ollama.com/library, read 2026-11-17; crush #2623, llm-ollama #54 and ollama
+#10983 for the last row)"""
 _FIELDS: Final = RequestFields(
     __package__ or "",
     Places(function=("function",)),
