@@ -387,7 +387,12 @@ def test_what_is_taken_passes(wire, endpoint):
 
 
 EVERYTHING = resolve_endpoint(
-    Model("amazon.nova-2-lite-v1:0", "amazon-bedrock", "bedrock-converse", rules={"tool_cache_marks": True})
+    Model(
+        "amazon.nova-2-lite-v1:0",
+        "amazon-bedrock",
+        "bedrock-converse",
+        rules={"tool_cache_marks": True, "refused_extra": ["-outputConfig"]},
+    )
 )
 
 

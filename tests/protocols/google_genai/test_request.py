@@ -380,7 +380,8 @@ SETTINGS = {
         {"responseMimeType": "application/json"},
     ),
     "penalties": ({"presencePenalty": 0.5, "frequencyPenalty": 0.5}, OLDER, None),
-    "penalties, of a newer model": ({"presencePenalty": 0.5}, NEWER, {"presencePenalty": 0.5}),
+    "penalties, of a newer model": ({"presencePenalty": 0.5}, NEWER, None),
+    "a penalty of 0, of a newer model": ({"presencePenalty": 0}, NEWER, {"presencePenalty": 0}),
 }
 
 
