@@ -139,7 +139,7 @@ def _check_tools(body: JsonObject, places: Places, endpoint: Endpoint) -> Found:
             message = f"there is no tool of the type {kind!r} here; use {', '.join(sorted(rules.tool_types))}"
             yield Violation("tool_type", (*path, "type"), message)
             continue
-        if kind in rules.refused_tool_types:
+        if isinstance(kind, str) and kind in rules.refused_tool_types:
             # "The requested tool image_generation is not supported." (Copilot: copilot-api #220, 2026-04-27)
             message = f"{endpoint.model.id} does not support {kind}; remove it, or use another tool"
             yield Violation("tool_type", (*path, "type"), message)
