@@ -172,7 +172,11 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 "json_word": True,
                 "max_tokens_refused": True,
                 "strict_closed": True,  # Groq documentation: structured outputs, requirements of strict mode
-            }
+            },
+            # Groq documentation: Responses API, its tools
+            "openai-responses": {
+                "tool_types": frozenset({"function", "browser_search", "code_interpreter", "mcp"}),
+            },
         },
         dialect={"openai-chat": {"reasoning_field": "reasoning", "strict_tools": True}},
         source="groq 1.7.0 (`reasoning` of a message); freellmapi #1093; pi #401 (five images)",
@@ -189,6 +193,8 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 # (free-claude-code #1136, 2026-07-16); Cerebras documentation: chat completions
                 "body_fields": "closed",
                 "added_fields": _CEREBRAS_FIELDS,
+                "tool_types": frozenset({"function"}),  # Cerebras API reference: chat completions
+                "user_media": ("image/*",),  # the same: texts and images
                 # "body.store: property 'body.store' is unsupported" (openclaude #740, 2026-04-17)
                 "refused_extra": frozenset({"store"}),
                 # "Unsupported JSON schema fields: {'minItems', 'items'}" (claude-code-router #708, 2025-08-26)
@@ -219,6 +225,8 @@ THIRD_PARTY: Final[tuple[Provider, ...]] = (
                 # "Extra inputs are not permitted, field: 'vl_high_resolution_images'" (midscene #1322, 2025-10-15)
                 "body_fields": "keys",
                 "added_fields": _FIREWORKS_FIELDS,
+                "tool_types": frozenset({"function"}),  # Fireworks API reference: chat completions
+                "user_media": ("image/*", "audio/*", "video/*"),  # the same: no files
             },
             "anthropic-messages": {
                 "refused_options": _SESSION_TAKEN,
