@@ -376,7 +376,25 @@ REPORTED: dict[str, tuple[str, str, dict[str, Any], tuple[Any, ...]]] = {
         },
         ("tools", 0, "functionDeclarations", 0, "parameters", "type"),
     ),
+    # -- models of other endpoints
+    "ruby_llm #451": ("mistral/mistral-ocr-latest", "mistral-chat", chat(), ("messages",)),
+    "OpenAI: a model that transcribes": ("openai/gpt-4o-transcribe", CHAT, chat(), ("messages",)),
+    "OpenAI: embeddings": ("openai/text-embedding-3-small", RESPONSES, responses(), ("input",)),
+    "Google: a live model": ("google/gemini-2.0-flash-live-001", GEMINI, {"contents": [CONTENT]}, ("contents",)),
+    "Bedrock: embeddings": (
+        "amazon-bedrock/amazon.titan-embed-text-v2:0",
+        CONVERSE,
+        {"messages": [TURN]},
+        ("messages",),
+    ),
+    "Ollama: embeddings": ("ollama/nomic-embed-text", OLLAMA, chat(), ("messages",)),
     # -- messages
+    "vercel/ai #8056": (
+        "groq/moonshotai/kimi-k2-instruct",
+        CHAT,
+        {"messages": [HI, {"role": "assistant", "content": "x", "reasoning": "y"}, HI]},
+        ("messages", 1, "reasoning"),
+    ),
     "MiniMax-M2 #51": (
         "minimax/MiniMax-M2",
         CHAT,

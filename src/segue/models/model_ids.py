@@ -252,6 +252,11 @@ OPENAI_THINKING_LEVELS: Final[tuple[tuple[str, tuple[str, ...]], ...]] = (
 the last row.)
 """
 
+OPENAI_WITHOUT_CHAT: Final = (
+    r"^(?:text-|davinci|babbage|gpt-3\.5-turbo-instruct|whisper|tts-|dall-e|gpt-image|chatgpt-image|omni-moderation|sora)"
+    r"|^gpt-\S*(?:transcribe|-tts|realtime)"
+)
+"""OpenAI models of other endpoints: embeddings, speech, images. (OpenAI documentation: models, endpoints)"""
 OPENAI_WITHOUT_SCHEMAS: Final = (
     rf"{_GPT}(?:3[-_.]?5(?!\d)|4(?:-turbo|-32k|-vision|-\d{{4}}|-preview)?(?![\w.])|4-(?:turbo|0|1)|4o-2024-05-13)"
     r"|chatgpt-4o|(?:^|[/.:~])o1-(?:mini|preview)"

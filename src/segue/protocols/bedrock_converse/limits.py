@@ -18,6 +18,13 @@ LIMITS: Final = Limits(
             models=r"titan-text|mistral-7b|mixtral-8x7b|jurassic|ai21\.j2|cohere\.command-(?:text|light)",
         ),
         Limit(
+            "messages",
+            '"This action doesn\'t support the model that you provided." (AWS documentation: supported models and'
+            " features of Converse)",
+            refused="choose a model that writes",
+            models=r"embed|rerank|nova-(?:canvas|reel|sonic)|titan-image|^stability\.",
+        ),
+        Limit(
             "toolConfig",
             '"This model doesn\'t support tool use in streaming mode." (reported 400s of these, 2025 and 2026)',
             excludes=("stream=true",),
@@ -28,6 +35,26 @@ LIMITS: Final = Limits(
             '"extraneous key [top_k] is not permitted" (AWS documentation: Nova, `inferenceConfig.topK`)',
             refused="use inferenceConfig.topK inside",
             models=r"amazon\.nova",
+        ),
+        Limit(
+            "additionalModelRequestFields.thinking",
+            '"Malformed input request: #: extraneous key [thinking] is not permitted" (AWS documentation: the fields of'
+            " these models; litellm #13959 of another)",
+            refused="remove it",
+            models=r"amazon\.(?:nova|titan)|meta\.llama",
+        ),
+        Limit(
+            "toolConfig.tools.*.systemTool",
+            "AWS documentation: system tools, of Nova 2 and Nova Premier",
+            refused="remove it, or choose one of these",
+            models=r"^(?!.*amazon\.nova-(?:2|premier))",
+        ),
+        Limit(
+            "performanceConfig.latency",
+            "AWS documentation: latency-optimized inference, supported models",
+            refused="use standard",
+            equals="optimized",
+            models=r"^(?!.*(?:claude-3-5-haiku|llama3-1-(?:70|405)b|nova-pro))",
         ),
         Limit(
             "additionalModelRequestFields.anthropic_beta",

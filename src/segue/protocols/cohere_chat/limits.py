@@ -8,6 +8,12 @@ from segue.protocols.kit.limits import Limit, Limits
 
 LIMITS: Final = Limits(
     (
+        Limit(
+            "messages",
+            "Cohere documentation: models, endpoints",
+            refused="choose a Command model",
+            models=r"^(?:embed|rerank)-",
+        ),
         Limit("k", "cohere 7.3.1: from 0 to 500", least=0, most=500),
         Limit("frequency_penalty", "cohere 7.3.1: from 0.0 to 1.0", least=0, most=1),
         Limit("presence_penalty", "cohere 7.3.1: from 0.0 to 1.0", least=0, most=1),

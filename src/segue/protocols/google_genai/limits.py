@@ -46,6 +46,13 @@ LIMITS: Final = Limits(
             allowed=("text/plain", "application/json", "application/xml", "application/yaml", "text/x.enum"),
         ),
         Limit(
+            f"{_CONFIG}.responseSchema.properties",
+            '"generation_config.response_schema.properties: should be non-empty for OBJECT type" (Gemini API)',
+            least=1,
+            providers=("google",),
+            advice="add one",
+        ),
+        Limit(
             f"{_CONFIG}.responseJsonSchema",
             "google-genai 3.1.0: responseSchema must be omitted",
             excludes=(".responseSchema",),
@@ -110,7 +117,7 @@ LIMITS: Final = Limits(
                 "contents",
                 '"models/gemini-embedding-001 is not supported for generateContent" (Gemini API)',
                 refused="choose a model that writes",
-                models=r"embedding|^imagen|^veo|^aqa",
+                models=r"embedding|^imagen|^veo|^aqa|[-.]live(?:-|$)|-live-|native-audio",
                 providers=_GEMINI,
             ),
             # -- tools

@@ -11,6 +11,13 @@ _SPEC: Final = "Mistral API reference: the bounds of the parameter"
 LIMITS: Final = Limits(
     (
         Limit(
+            "messages",
+            "Mistral documentation: models, endpoints (ruby_llm #451, 2025-10-07, of OCR)",
+            refused="choose a chat model",
+            models=r"^(?:mistral-ocr|mistral-embed|codestral-embed|mistral-moderation|voxtral-\S*(?:transcribe|tts))",
+            providers=("mistral",),
+        ),
+        Limit(
             "n", '"Number of completions must be 1 for greedy sampling" (Mistral API)', most=1, when=("temperature=0",)
         ),
         Limit("n", _SPEC, least=1),

@@ -109,6 +109,13 @@ _FIELDS: Final = RequestFields(
     Places(function=("function",)),
     limits=Limits(
         (
+            Limit(
+                "messages",
+                '"\\"nomic-embed-text\\" does not support chat" (server source: capabilities)',
+                refused="choose a model that writes",
+                models=r"embed|minilm|(?:^|/)bge-",
+                providers=("ollama",),
+            ),
             *(
                 Limit(
                     "think",

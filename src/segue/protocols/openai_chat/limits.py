@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from segue.models.model_ids import OPENAI_WITHOUT_CHAT
 from segue.protocols.kit.limits import Limit, Limits, rows_of
 from segue.protocols.kit.openai_cache import CACHE_LIMITS
 
@@ -15,9 +16,6 @@ _SPEC: Final = "openai-openapi 2.3.0: the parameter's bounds"
 _RESPONSES_ONLY: Final = (
     r"^(?:openai/)?(?:o1-pro|o3-pro|gpt-5(?:\.\d+)?-pro|codex-mini|gpt-5(?:\.\d+)?-codex|o[34]-\S*deep-research|"
     r"computer-use)"
-)
-_NO_CHAT: Final = (
-    r"^(?:text-|davinci|babbage|gpt-3\.5-turbo-instruct|whisper|tts-|dall-e|gpt-image|omni-moderation|sora)"
 )
 _SEARCH: Final = r"search-(?:preview|api)"
 _PREDICTION: Final = "OpenAI documentation: predicted outputs, limitations"
@@ -168,7 +166,7 @@ LIMITS: Final = Limits(
                 "messages",
                 '"This is not a chat model and thus not supported in the v1/chat/completions endpoint." (LangBot #400)',
                 refused="choose a chat model",
-                models=_NO_CHAT,
+                models=OPENAI_WITHOUT_CHAT,
                 providers=("openai",),
             ),
             *(
@@ -247,6 +245,12 @@ LIMITS: Final = Limits(
                 for key in ("logit_bias", "logprobs", "top_logprobs", "messages.*.name")
             ),
             Limit("n", _GROQ, most=1),
+            Limit(
+                "messages.*.reasoning",
+                '"`messages[3].reasoning`: reasoning is not supported with this model" (vercel/ai #8056, 2025-08-14)',
+                refused="remove it",
+                models=r"^(?!.*(?:gpt-oss|qwen|deepseek|minimax|compound))",
+            ),
             Limit("include_reasoning", "Groq documentation: reasoning, one of the two", excludes=("reasoning_format",)),
             Limit(
                 "reasoning_format",

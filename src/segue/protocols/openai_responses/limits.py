@@ -11,6 +11,7 @@ from segue.models.model_ids import (
     OPENAI_GPT_5_ALONE,
     OPENAI_GPT_6_ON,
     OPENAI_O_SERIES,
+    OPENAI_WITHOUT_CHAT,
     OPENAI_WITHOUT_REASONING,
 )
 from segue.protocols.kit.limits import Limit, Limits, rows_of
@@ -23,6 +24,7 @@ _MINIMAL: Final = "\"The following tools cannot be used with reasoning.effort 'm
 _LOGPROBS: Final = '"logprobs are not supported with reasoning models."'
 _EMPTY: Final = '"empty array. Expected an array with minimum length 1" (OpenAI API)'
 _CODEX: Final = "the backend of Codex; reported 400s, 2025 and 2026"
+_GROQ: Final = "Groq documentation: Responses API, features that are not supported"
 _XAI: Final = "xAI documentation: Responses API, unsupported parameters"
 
 LIMITS: Final = Limits(
@@ -105,6 +107,14 @@ LIMITS: Final = Limits(
                 "OpenAI documentation: models, endpoints (audio and search models of Chat Completions)",
                 refused="use openai-chat",
                 models=r"^gpt-4o(?:-mini)?-(?:audio|search)-preview|^gpt-audio",
+                providers=("openai",),
+            ),
+            Limit(
+                "input",
+                "\"The requested model '...' does not exist\" or is of another endpoint (OpenAI documentation: models,"
+                " endpoints)",
+                refused="choose another model",
+                models=OPENAI_WITHOUT_CHAT,
                 providers=("openai",),
             ),
             Limit(
@@ -261,6 +271,15 @@ LIMITS: Final = Limits(
             *(
                 Limit(key, f'"Unsupported parameter" ({_CODEX})', refused="change it")
                 for key in ("temperature", "max_output_tokens", "prompt_cache_retention")
+            ),
+        ),
+        # -- Groq
+        *rows_of(
+            ("groq",),
+            Limit("store", _GROQ, allowed=(False,), advice="remove it"),
+            *(
+                Limit(key, _GROQ, refused="remove it")
+                for key in ("previous_response_id", "truncation", "include", "safety_identifier", "prompt_cache_key")
             ),
         ),
         # -- xAI
