@@ -36,6 +36,7 @@ MODELS = (
         "gemini-3.6-flash",
         "kimi-k2.6",
         "gpt-5.2",
+        "moonshotai/kimi-k2-instruct",
         "nomic-embed-text",
         "embed-v4.0",
         "mistral-ocr-latest",

@@ -249,7 +249,7 @@ LIMITS: Final = Limits(
                 "messages.*.reasoning",
                 '"`messages[3].reasoning`: reasoning is not supported with this model" (vercel/ai #8056, 2025-08-14)',
                 refused="remove it",
-                models=r"^(?!.*(?:gpt-oss|qwen|deepseek|minimax|compound))",
+                models=r"kimi-k2-instruct|^(?:llama|meta-llama|gemma|allam)",
             ),
             Limit("include_reasoning", "Groq documentation: reasoning, one of the two", excludes=("reasoning_format",)),
             Limit(
