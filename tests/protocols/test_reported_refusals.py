@@ -293,6 +293,20 @@ REPORTED: dict[str, tuple[str, str, dict[str, Any], tuple[Any, ...]]] = {
         ("outputConfig",),
     ),
     "crush #2623": ("ollama/qwen3-coder-next:q4_K_M", OLLAMA, chat(think=True), ("think",)),
+    "qwen-code #11834": (
+        "minimax/MiniMax-M2.5",
+        CHAT,
+        chat(tools=[{"type": "function", "function": {"name": "f"}}]),
+        ("tools", 0, "function"),
+    ),
+    "free-claude-code #1609": ("nvidia/moonshotai/kimi-k3", CHAT, chat(top_p=1), ("top_p",)),
+    "GCMP #384": ("alibaba/qwen3.8-max", CHAT, chat(reasoning_effort="max"), ("reasoning_effort",)),
+    "cindy #4336": (
+        "xai/grok-4.6",
+        RESPONSES,
+        responses(tools=[{"type": "web_search", "external_web_access": True}]),
+        ("tools", 0, "external_web_access"),
+    ),
     # -- what excludes what
     "nanobot #3939": (
         "moonshotai/kimi-k2.6",

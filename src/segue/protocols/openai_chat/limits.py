@@ -231,6 +231,14 @@ LIMITS: Final = Limits(
             models=r"minimax",
             providers=("nvidia",),
         ),
+        Limit(
+            "top_p",
+            '"Validation: top_p is immutable for this model and must be 0.95" (free-claude-code #1609, 2026-08-29)',
+            allowed=(0.95,),
+            models=r"kimi-k3",
+            providers=("nvidia",),
+            advice="remove it",
+        ),
         # -- Groq
         *rows_of(
             ("groq",),
@@ -345,6 +353,12 @@ LIMITS: Final = Limits(
             when=('messages.0.role="system"',),
             providers=("minimax", "minimax-cn"),
         ),
+        Limit(
+            "tools.*.function",
+            '"invalid params, function parameters is empty" (qwen-code #11834, live, 2026-09-14)',
+            needs=(".function.parameters",),
+            providers=("minimax", "minimax-cn"),
+        ),
         # -- Z.ai
         Limit(
             "messages",
@@ -356,6 +370,12 @@ LIMITS: Final = Limits(
         *rows_of(
             ("alibaba",),
             Limit("n", "Alibaba documentation: OpenAI compatible chat, from 1 to 4", least=1, most=4),
+            Limit(
+                "reasoning_effort",
+                "\"'reasoning_effort' must be one of: 'none', 'minimal', 'low', 'medium', 'high', 'xhigh'\" (GCMP #384,"
+                " 2026-08-27)",
+                allowed=("none", "minimal", "low", "medium", "high", "xhigh"),
+            ),
             Limit(
                 "enable_thinking",
                 f'"Json mode response is not supported when enable_thinking is true" ({_QWEN})',

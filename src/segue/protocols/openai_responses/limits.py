@@ -294,6 +294,11 @@ LIMITS: Final = Limits(
             ),
             Limit("background", _XAI, refused="remove it", equals=True),
             Limit(
+                "tools.*.external_web_access",
+                '"Argument not supported: external_web_access" (cindy #4336, 2026-09-12)',
+                refused="remove it",
+            ),
+            Limit(
                 "instructions",
                 "xAI documentation: Responses API, not beside previous_response_id",
                 excludes=("previous_response_id",),
