@@ -38,7 +38,7 @@ LIMITS: Final = Limits(
         ),
         Limit(
             "additionalModelRequestFields.thinking",
-            '"Malformed input request: #: extraneous key [thinking] is not permitted" (AWS documentation: the fields of'
+            '"Malformed input request: #: extraneous key [...] is not permitted" (AWS documentation: the fields of'
             " these models; litellm #13959 of another)",
             refused="remove it",
             models=r"amazon\.(?:nova|titan)|meta\.llama",

@@ -111,8 +111,7 @@ LIMITS: Final = Limits(
             ),
             Limit(
                 "input",
-                "\"The requested model '...' does not exist\" or is of another endpoint (OpenAI documentation: models,"
-                " endpoints)",
+                "OpenAI documentation: models, endpoints",
                 refused="choose another model",
                 models=OPENAI_WITHOUT_CHAT,
                 providers=("openai",),
@@ -149,8 +148,8 @@ LIMITS: Final = Limits(
             *(
                 Limit(
                     "tools.*.type",
-                    "\"Tool 'computer' is not supported with ...\" (OpenAI documentation: computer use and tool search,"
-                    " from GPT-5.4 on; of its nano: inspect_ai #3844, 2026-05-05)",
+                    "OpenAI documentation: computer use and tool search, from GPT-5.4 on (its nano: inspect_ai #3844,"
+                    " 2026-05-05)",
                     refused="choose another model",
                     equals=kind,
                     models=rf"{OPENAI_WITHOUT_REASONING}|{OPENAI_O_SERIES}|{OPENAI_GPT_5_ALONE}|gpt-5\.[123]{more}",
